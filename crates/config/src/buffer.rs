@@ -1,0 +1,34 @@
+//! `buffer_period`, at the top and in tasks (spec/config.md 5).
+
+use std::time::Duration;
+
+use cts_core::BufferSetting;
+
+use crate::block::Block;
+use crate::coerce;
+
+/// Reads the `buffer_period` of `parent`, if there is one. What it resolves to is decided in the core.
+pub(crate) fn decode_buffer(parent: &mut Block<'_>) -> Option<BufferSetting> {
+    let mut block = parent.block("buffer_period")?;
+    let enabled = block.flag("enabled");
+    let on = enabled != Some(false);
+    let min = positive(&mut block, "min", on);
+    let max = positive(&mut block, "max", on);
+    block.finish();
+    Some(BufferSetting { enabled, min, max })
+}
+
+/// A duration that must not be negative, unless buffering is off and it does not count.
+fn positive(block: &mut Block<'_>, name: &'static str, on: bool) -> Option<Duration> {
+    let written = block.take(name, coerce::duration)?;
+    match u64::try_from(written.value) {
+        Ok(nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
+        Err(_negative) => {
+            if on {
+                let message = format!("`{name}` of a `buffer_period` cannot be negative");
+                block.sink().error(&written.place, message);
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Conversions between types (spec/config.md 1.5). Files in the field rely on them.
+
+use cts_hcl1::{Number, Span, Value, ValueKind};
+
+use crate::duration::parse_duration;
+
+/// A value is of no type that can be converted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    pub(crate) expected: &'static str,
+    pub(crate) found: String,
+    pub(crate) span: Span,
+    pub(crate) help: Option<String>,
+}
+
+impl Mismatch {
+    fn new(expected: &'static str, found: impl Into<String>, value: &Value) -> Self {
+        Self {
+            expected,
+            found: found.into(),
+            span: value.span.clone(),
+            help: None,
+        }
+    }
+}
+
+/// The kind of a value, never its content: it may be a secret.
+pub(crate) fn describe(value: &Value) -> &'static str {
+    match &value.kind {
+        ValueKind::String(_) => "text",
+        ValueKind::Number(_) => "a number",
+        ValueKind::Bool(_) => "a boolean",
+        ValueKind::List(values) if values.is_empty() => "an empty list",
+        ValueKind::List(_) => "a list",
+        ValueKind::Object(_) => "a block",
+    }
+}
+
+/// Lists of one element count as their element where a single value is expected, at any depth.
+pub(crate) fn unwrapped(mut value: &Value) -> &Value {
+    while let ValueKind::List(values) = &value.kind {
+        let [only] = values.as_slice() else { break };
+        value = only;
+    }
+    value
+}
+
+pub(crate) fn text(value: &Value) -> Result<String, Mismatch> {
+    let value = unwrapped(value);
+    match &value.kind {
+        ValueKind::String(text) => Ok(text.clone()),
+        ValueKind::Number(Number::Integer(number)) => Ok(number.to_string()),
+        ValueKind::Number(Number::Float(number)) => Ok(number.to_string()),
+        ValueKind::Bool(flag) => Ok(if *flag { "1" } else { "0" }.to_owned()),
+        ValueKind::List(_) | ValueKind::Object(_) => {
+            Err(Mismatch::new("text", describe(value), value))
+        }
+    }
+}
+
+pub(crate) fn flag(value: &Value) -> Result<bool, Mismatch> {
+    const EXPECTED: &str = "true or false";
+    let value = unwrapped(value);
+    match &value.kind {
+        ValueKind::Bool(flag) => Ok(*flag),
+        ValueKind::Number(Number::Integer(number)) => Ok(*number != 0),
+        ValueKind::Number(Number::Float(number)) => Ok(*number != 0.0),
+        ValueKind::String(text) => match text.as_str() {
+            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
+            "" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
+            other => Err(Mismatch::new(EXPECTED, format!("{other:?}"), value)),
+        },
+        ValueKind::List(_) | ValueKind::Object(_) => {
+            Err(Mismatch::new(EXPECTED, describe(value), value))
+        }
+    }
+}
+
+pub(crate) fn integer(value: &Value) -> Result<i64, Mismatch> {
+    const EXPECTED: &str = "a whole number";
+    let value = unwrapped(value);
+    match &value.kind {
+        ValueKind::Number(number) => Ok(truncated(*number)),
+        ValueKind::Bool(flag) => Ok(i64::from(*flag)),
+        ValueKind::String(text) if text.is_empty() => Ok(0),
+        ValueKind::String(text) => {
+            parse_integer(text).ok_or_else(|| Mismatch::new(EXPECTED, format!("{text:?}"), value))
+        }
+        ValueKind::List(_) | ValueKind::Object(_) => {
+            Err(Mismatch::new(EXPECTED, describe(value), value))
+        }
+    }
+}
+
+/// A duration in nanoseconds, which may be negative.
+pub(crate) fn duration(value: &Value) -> Result<i64, Mismatch> {
+    const EXPECTED: &str = "a duration such as \"30s\" or \"1m30s\"";
+    let value = unwrapped(value);
+    match &value.kind {
+        ValueKind::Number(number) => Ok(truncated(*number)),
+        ValueKind::Bool(flag) => Ok(i64::from(*flag)),
+        ValueKind::String(text) => parse_duration(text).ok_or_else(|| Mismatch {
+            help: text
+                .parse::<f64>()
+                .is_ok()
+                .then(|| format!("give a unit, for example \"{text}s\"")),
+            ..Mismatch::new(EXPECTED, format!("{text:?}"), value)
+        }),
+        ValueKind::List(_) | ValueKind::Object(_) => {
+            Err(Mismatch::new(EXPECTED, describe(value), value))
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "fractions are cut off by definition, and the cast saturates"
+)]
+fn truncated(number: Number) -> i64 {
+    match number {
+        Number::Integer(number) => number,
+        Number::Float(number) => number as i64,
+    }
+}
+
+/// A sign, a base prefix and `_` between digits are understood; a leading zero means octal.
+fn parse_integer(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let (radix, digits) = [("0x", 16), ("0o", 8), ("0b", 2), ("0", 8)]
+        .into_iter()
+        .find_map(|(prefix, radix)| Some((radix, lower.strip_prefix(prefix)?)))
+        .filter(|(_, rest)| !rest.is_empty())
+        .unwrap_or((10, &lower));
+    // An underscore may follow a base prefix, but must stand before a digit.
+    let misplaced = digits.contains("__") || digits.ends_with('_');
+    if misplaced || (radix == 10 && digits.starts_with('_')) {
+        return None;
+    }
+    let digits = digits.replace('_', "");
+    if !digits.starts_with(|c: char| c.is_digit(radix)) {
+        return None;
+    }
+    let magnitude = i128::from_str_radix(&digits, radix).ok()?;
+    i64::try_from(if negative { -magnitude } else { magnitude }).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        let body = cts_hcl1::parse(format!("x = {text}").as_bytes()).unwrap();
+        body.items.into_iter().next().unwrap().value
+    }
+
+    #[test]
+    fn scalars_become_text() {
+        let cases = [
+            ("\"a\"", "a"),
+            ("5", "5"),
+            ("1.5", "1.5"),
+            ("1e3", "1000"),
+            ("true", "1"),
+            ("false", "0"),
+            ("[[\"x\"]]", "x"),
+        ];
+        for (written, expected) in cases {
+            assert_eq!(text(&value(written)).unwrap(), expected, "{written}");
+        }
+        for bad in ["[]", "[\"a\", \"b\"]", "{}"] {
+            assert!(text(&value(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_known_words_become_booleans() {
+        for yes in ["true", "1", "-2", "0.5", "\"t\"", "\"True\"", "[true]"] {
+            assert_eq!(flag(&value(yes)), Ok(true), "{yes}");
+        }
+        for no in ["false", "0", "\"\"", "\"F\"", "\"False\""] {
+            assert_eq!(flag(&value(no)), Ok(false), "{no}");
+        }
+        for bad in ["\"yes\"", "\"on\"", "\"tRUE\"", "\" true\"", "[]", "{}"] {
+            assert!(flag(&value(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn numeric_text_becomes_an_integer() {
+        let cases = [
+            ("7", 7),
+            ("7.9", 7),
+            ("true", 1),
+            ("\"\"", 0),
+            ("\"0x10\"", 16),
+            ("\"010\"", 8),
+            ("\"0o17\"", 15),
+            ("\"0b11\"", 3),
+            ("\"-5\"", -5),
+            ("\"+5\"", 5),
+            ("\"1_000\"", 1000),
+            ("\"0\"", 0),
+            ("\"-9223372036854775808\"", i64::MIN),
+        ];
+        for (written, expected) in cases {
+            assert_eq!(integer(&value(written)), Ok(expected), "{written}");
+        }
+        for bad in [
+            "\" 5\"",
+            "\"5.0\"",
+            "\"_5\"",
+            "\"5_\"",
+            "\"0x\"",
+            "\"089\"",
+            "\"--5\"",
+            "\"9223372036854775808\"",
+            "[]",
+        ] {
+            assert!(integer(&value(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn bare_numbers_are_nanoseconds() {
+        assert_eq!(duration(&value("5")), Ok(5));
+        assert_eq!(duration(&value("true")), Ok(1));
+        assert_eq!(duration(&value("\"-2s\"")), Ok(-2_000_000_000));
+        for bad in ["\"10\"", "\"\"", "\" \"", "\"1d\"", "[]", "{}"] {
+            assert!(duration(&value(bad)).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Finds the configuration files, decodes them, applies environment and defaults, and yields
+//! validated values or a report of *all* problems, each with file, line, column and source line.
+//!
+//! The formats and rules are those of spec/config.md. Nothing here opens a connection or looks at
+//! the process: environment, current directory and host name come in with [`LoadContext`], and
+//! only `environment.rs` names variables. What a task does with its settings is unknown here.
+//!
+//! Start from [`load()`], [`Config`] and [`Report`].
+#![warn(missing_docs)]
+
+mod block;
+mod buffer;
+mod coerce;
+mod condition;
+mod config;
+mod consul;
+mod driver;
+mod duration;
+mod environment;
+mod free_form;
+mod load;
+mod mask;
+mod module_source;
+mod place;
+mod problem;
+mod provider;
+mod sink;
+mod source;
+mod suggestion;
+mod task;
+mod template;
+mod tree;
+mod variables;
+
+pub use config::{Config, LogLevel};
+pub use consul::{
+    BasicAuth, ConsulConfig, ConsulTls, DefaultCheck, ServiceRegistration, Transport,
+};
+pub use driver::TerraformDriver;
+pub use load::{ConfigError, LoadContext, Loaded, load};
+pub use problem::{Problem, Report, Severity};
+
+#[cfg(test)]
+mod tests;

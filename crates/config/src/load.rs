@@ -1,0 +1,183 @@
+//! From files to a configuration.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cts_core::BufferPeriod;
+
+use crate::block::Block;
+use crate::buffer::decode_buffer;
+use crate::coerce;
+use crate::config::{Config, LogLevel};
+use crate::consul::decode_consul;
+use crate::driver::decode_driver;
+use crate::environment::Environment;
+use crate::module_source::clean;
+use crate::problem::Report;
+use crate::provider::decode_providers;
+use crate::sink::Sink;
+use crate::source::read_all;
+use crate::task::{TaskDecoder, refuse_shared_commits};
+use crate::template::refuse_templates;
+use crate::tree::Part;
+
+const DEFAULT_PORT: u16 = 8558;
+const DEFAULT_WORKING_DIR: &str = "sync-tasks";
+
+/// Parts of the original format that mean nothing here yet.
+const UNSUPPORTED: [&str; 7] = [
+    "syslog",
+    "tls",
+    "vault",
+    "service",
+    "high_availability",
+    "license",
+    "license_path",
+];
+
+/// What the configuration depends on beside its files.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadContext<'a> {
+    /// The environment of the process.
+    pub environment: &'a BTreeMap<String, String>,
+    /// The absolute directory to which relative paths refer.
+    pub current_dir: &'a Path,
+    /// Name of this machine, for the default `id`.
+    pub hostname: &'a str,
+}
+
+/// A configuration that can be used, and what is doubtful about it.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Config,
+    /// Things that do not mean what they seem to; may be empty.
+    pub warnings: Report,
+}
+
+/// There is no usable configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The files have problems, every one of which is listed.
+    #[error(transparent)]
+    Problems(#[from] Report),
+    /// No path holds a configuration file.
+    #[error("no configuration files found")]
+    NothingFound,
+}
+
+/// Loads and merges the files at `paths`, each a file or a directory; of what is given twice the later
+/// one wins (spec/config.md 1).
+pub fn load(paths: &[PathBuf], context: &LoadContext<'_>) -> Result<Loaded, ConfigError> {
+    let sink = Sink::default();
+    let (found, files) = read_all(paths, context.current_dir, &sink);
+    let parts: Vec<Part<'_>> = files.iter().map(Part::of_file).collect();
+    for part in &parts {
+        refuse_templates(part, &sink);
+    }
+    let config = decode(parts, context, &sink);
+    let (errors, warnings) = sink.into_parts();
+    if !errors.is_empty() {
+        return Err(Report::new(errors).into());
+    }
+    if found == 0 {
+        return Err(ConfigError::NothingFound);
+    }
+    let warnings = Report::new(warnings);
+    Ok(Loaded { config, warnings })
+}
+
+fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sink) -> Config {
+    let mut top = Block::new("", parts, sink);
+    let environment = Environment::new(context.environment);
+
+    let log_level = decode_log_level(&mut top);
+    let port = decode_port(&mut top);
+    let default_id = || format!("cts-{}", context.hostname);
+    let id = top.text("id").unwrap_or_else(default_id);
+    let working_dir = top.text("working_dir");
+    let working_dir = working_dir.as_deref().unwrap_or(DEFAULT_WORKING_DIR);
+    let working_dir = clean(&context.current_dir.join(working_dir));
+    let buffer_setting = decode_buffer(&mut top).unwrap_or_default();
+    let buffer_period = BufferPeriod::global(buffer_setting);
+    let consul = decode_consul(
+        top.block("consul"),
+        environment,
+        context.current_dir,
+        port,
+        sink,
+    );
+    let driver = decode_driver(top.block("driver"), &consul, context.current_dir);
+    let providers = without_lone_empty(
+        top.repeated("terraform_provider"),
+        "terraform_provider",
+        sink,
+    );
+    let providers = decode_providers(providers, sink);
+
+    let mut decoder = TaskDecoder::new(context.current_dir, &working_dir, buffer_period, sink);
+    for block in without_lone_empty(top.repeated("task"), "task", sink) {
+        decoder.decode(block);
+    }
+    let tasks = decoder.finish();
+    refuse_shared_commits(&tasks, &providers, sink);
+
+    top.ignored("client_type");
+    for name in UNSUPPORTED {
+        top.unsupported(name);
+    }
+    top.finish();
+    Config {
+        log_level,
+        port,
+        id,
+        working_dir,
+        buffer_period,
+        consul,
+        driver,
+        providers,
+        tasks: tasks.into_iter().filter_map(|task| task.spec).collect(),
+    }
+}
+
+fn decode_log_level(top: &mut Block<'_>) -> LogLevel {
+    let Some(written) = top.take("log_level", coerce::text) else {
+        return LogLevel::default();
+    };
+    LogLevel::from_name(&written.value).unwrap_or_else(|| {
+        let names = LogLevel::NAMES.join(", ");
+        let message = format!(
+            "`log_level` must be one of {names}, not {:?}",
+            written.value
+        );
+        let is_error = written.value.eq_ignore_ascii_case("error");
+        let help = is_error.then(|| "did you mean `ERR`?".to_owned());
+        top.sink().error_with_help(&written.place, message, help);
+        LogLevel::default()
+    })
+}
+
+fn decode_port(top: &mut Block<'_>) -> u16 {
+    let Some(written) = top.take("port", coerce::integer) else {
+        return DEFAULT_PORT;
+    };
+    u16::try_from(written.value).unwrap_or_else(|_out_of_range| {
+        let message = format!("`port` must be between 0 and 65535, not {}", written.value);
+        top.sink().error(&written.place, message);
+        DEFAULT_PORT
+    })
+}
+
+/// An empty block that is the only one of its kind counts as absent (spec/config.md 1.4); beside
+/// others it is incomplete. Who writes one at least hears of it.
+fn without_lone_empty<'a>(mut blocks: Vec<Block<'a>>, name: &str, sink: &Sink) -> Vec<Block<'a>> {
+    if let [only] = blocks.as_slice()
+        && only.is_empty()
+    {
+        if let Some(place) = only.place() {
+            sink.warning(place, format!("an empty `{name}` block has no effect"));
+        }
+        blocks.clear();
+    }
+    blocks
+}

@@ -1,0 +1,169 @@
+//! Problems and the report that collects them.
+
+use std::fmt;
+
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity as MietteSeverity,
+    SourceCode,
+};
+
+use crate::place::Place;
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The configuration cannot be used.
+    Error,
+    /// It can, but not all of it means what it seems to.
+    Warning,
+}
+
+/// One thing that is wrong with the configuration.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    pub(crate) severity: Severity,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+    pub(crate) place: Option<Place>,
+}
+
+impl Problem {
+    /// How bad it is.
+    pub fn severity(&self) -> Severity {
+        self.severity
+    }
+
+    /// What is wrong and what was expected; lower case, one line.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// How to mend it, if that is known.
+    pub fn help(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// Name of the file as it was given, or found in a directory that was given.
+    pub fn file(&self) -> Option<&str> {
+        self.place.as_ref().map(|place| place.source.name())
+    }
+
+    /// Line, counted from one.
+    pub fn line(&self) -> Option<usize> {
+        self.position().map(|(line, _)| line)
+    }
+
+    /// Column in characters, counted from one.
+    pub fn column(&self) -> Option<usize> {
+        self.position().map(|(_, column)| column)
+    }
+
+    fn position(&self) -> Option<(usize, usize)> {
+        let place = self.place.as_ref()?;
+        Some(place.source.position(place.span.start))
+    }
+
+    /// Files in the order in which they were read; what belongs to no file comes first.
+    fn sort_key(&self) -> Option<(usize, usize)> {
+        let place = self.place.as_ref()?;
+        Some((place.source.order(), place.span.start))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn severity(&self) -> Option<MietteSeverity> {
+        Some(match self.severity {
+            Severity::Error => MietteSeverity::Error,
+            Severity::Warning => MietteSeverity::Warning,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let help = self.help.as_ref()?;
+        Some(Box::new(help))
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        let place = self.place.as_ref()?;
+        Some(&*place.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let place = self.place.as_ref()?;
+        let shown = place.source.first_line(&place.span);
+        let label = LabeledSpan::new_primary_with_span(None, shown);
+        Some(Box::new(std::iter::once(label)))
+    }
+}
+
+/// All problems of one kind that a configuration has, in the order of files and lines.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    problems: Vec<Problem>,
+}
+
+impl Report {
+    pub(crate) fn new(mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(Problem::sort_key);
+        Self { problems }
+    }
+
+    /// Whether there is nothing to report.
+    pub fn is_empty(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// The problems.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The report as plain text: no colours, the same for the same files whatever the terminal is.
+    /// Values of secret keys are covered by asterisks.
+    pub fn render(&self) -> String {
+        let handler = GraphicalReportHandler::new_themed(GraphicalTheme::none())
+            .with_links(false)
+            .with_context_lines(0)
+            .with_wrap_lines(false)
+            .without_cause_chain();
+        let mut text = String::new();
+        for problem in &self.problems {
+            if let Err(fmt::Error) = handler.render_report(&mut text, problem) {
+                text.push_str(problem.message());
+            }
+            text.push('\n');
+        }
+        text.push_str(&self.to_string());
+        text.push('\n');
+        text
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problems.len() {
+            1 => f.write_str("1 problem in the configuration"),
+            count => write!(f, "{count} problems in the configuration"),
+        }
+    }
+}
+
+impl std::error::Error for Report {}
+
+impl Diagnostic for Report {
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(
+            self.problems
+                .iter()
+                .map(|problem| problem as &dyn Diagnostic),
+        ))
+    }
+}

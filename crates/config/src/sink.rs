@@ -1,0 +1,70 @@
+//! Where problems go while decoding continues.
+
+use std::cell::RefCell;
+
+use crate::place::Place;
+use crate::problem::{Problem, Severity};
+
+/// Collects problems. Shared by reference, because every block of the tree reports into it while
+/// others are still being read.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    problems: RefCell<Vec<Problem>>,
+}
+
+impl Sink {
+    pub(crate) fn error(&self, place: &Place, message: impl Into<String>) {
+        self.error_with_help(place, message, None);
+    }
+
+    pub(crate) fn error_with_help(
+        &self,
+        place: &Place,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        self.push(Severity::Error, Some(place.clone()), message.into(), help);
+    }
+
+    /// An error that no file contains, such as a missing file.
+    pub(crate) fn error_outside(&self, message: impl Into<String>) {
+        self.push(Severity::Error, None, message.into(), None);
+    }
+
+    pub(crate) fn warning(&self, place: &Place, message: impl Into<String>) {
+        self.push(Severity::Warning, Some(place.clone()), message.into(), None);
+    }
+
+    pub(crate) fn warning_outside(&self, message: impl Into<String>) {
+        self.push(Severity::Warning, None, message.into(), None);
+    }
+
+    /// A part of the original format that is understood but has no effect yet. Never a warning: who
+    /// writes it relies on it.
+    pub(crate) fn unsupported(&self, place: &Place, what: &str) {
+        self.error(place, format!("`{what}` is not supported yet"));
+    }
+
+    fn push(
+        &self,
+        severity: Severity,
+        place: Option<Place>,
+        message: String,
+        help: Option<String>,
+    ) {
+        self.problems.borrow_mut().push(Problem {
+            severity,
+            message,
+            help,
+            place,
+        });
+    }
+
+    /// Errors and warnings, apart.
+    pub(crate) fn into_parts(self) -> (Vec<Problem>, Vec<Problem>) {
+        self.problems
+            .into_inner()
+            .into_iter()
+            .partition(|problem| problem.severity == Severity::Error)
+    }
+}

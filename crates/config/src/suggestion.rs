@@ -1,0 +1,43 @@
+//! "Did you mean" for misspelt names.
+
+/// Finds the known name that a misspelt one was probably meant to be.
+pub(crate) fn suggestion(written: &str, known: &[&str]) -> Option<String> {
+    let written = written.to_lowercase();
+    let near = known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(&written, name), *name))
+        .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
+        .min();
+    let part = || {
+        let is_part =
+            |name: &&&str| written.len() >= 4 && name.split('_').any(|word| word == written);
+        known.iter().find(is_part).copied()
+    };
+    let meant = near.map(|(_, name)| name).or_else(part)?;
+    Some(format!("did you mean `{meant}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suggestion;
+
+    #[test]
+    fn near_names_and_names_with_the_word_in_them_are_suggested() {
+        let known = ["address", "token", "terraform_provider", "tls", "min"];
+        let cases = [
+            ("adress", Some("address")),
+            ("Adress", Some("address")),
+            ("tokne", Some("token")),
+            ("provider", Some("terraform_provider")),
+            ("tsl", Some("tls")),
+            ("mni", Some("min")),
+            ("max", None),
+            ("x", None),
+            ("password", None),
+        ];
+        for (written, meant) in cases {
+            let expected = meant.map(|name| format!("did you mean `{name}`?"));
+            assert_eq!(suggestion(written, &known), expected, "{written}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Whole configurations, from files to values or reports.
+
+mod driver;
+mod examples;
+mod files;
+mod properties;
+mod providers;
+mod reports;
+mod tasks;
+mod values;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::{Config, ConfigError, LoadContext, Loaded, Report, load};
+
+/// A current directory with a module `./m` in it, and an environment.
+struct Sandbox {
+    directory: TempDir,
+    environment: BTreeMap<String, String>,
+}
+
+impl Sandbox {
+    fn new() -> Self {
+        let sandbox = Self {
+            directory: TempDir::new().unwrap(),
+            environment: BTreeMap::new(),
+        };
+        sandbox.write("m/main.tf", "");
+        sandbox
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.environment.insert(name.into(), value.into());
+    }
+
+    fn load(&self, paths: &[&str]) -> Result<Loaded, ConfigError> {
+        let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        let context = LoadContext {
+            environment: &self.environment,
+            current_dir: self.path(),
+            hostname: "host",
+        };
+        load(&paths, &context)
+    }
+
+    /// Loads `text` as the only file, `a.hcl`.
+    fn config(&self, text: &str) -> Config {
+        // An empty file would be skipped.
+        self.write("a.hcl", format!("{text}\n"));
+        match self.load(&["a.hcl"]) {
+            Ok(loaded) => loaded.config,
+            Err(ConfigError::Problems(report)) => panic!("{text}\n{}", report.render()),
+            Err(ConfigError::NothingFound) => panic!("nothing found"),
+        }
+    }
+
+    fn refused(&self, text: &str) -> Report {
+        self.write("a.hcl", format!("{text}\n"));
+        self.refused_files(&["a.hcl"])
+    }
+
+    fn refused_files(&self, paths: &[&str]) -> Report {
+        match self.load(paths) {
+            Err(ConfigError::Problems(report)) => report,
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// The report as text, with the temporary directory replaced.
+    fn rendered(&self, report: &Report) -> String {
+        let directory = self.path().to_str().unwrap();
+        report.render().replace(directory, "/cwd")
+    }
+}
+
+fn config(text: &str) -> Config {
+    Sandbox::new().config(text)
+}
+
+/// Line and message of every problem.
+fn problems(text: &str) -> Vec<(usize, String)> {
+    let report = Sandbox::new().refused(text);
+    let problems = report.problems().iter();
+    problems
+        .map(|problem| (problem.line().unwrap_or(0), problem.message().to_owned()))
+        .collect()
+}
+
+/// Asserts that `text` has exactly one problem, on that line and with that part of a message.
+#[track_caller]
+fn assert_problem(text: &str, line: usize, message: &str) {
+    let found = problems(text);
+    let [(at, problem)] = found.as_slice() else {
+        panic!("{text}\n{found:#?}");
+    };
+    assert_eq!(*at, line, "{problem}");
+    assert!(problem.contains(message), "{problem:?} lacks {message:?}");
+}
+
+/// A task block with `extra` in it.
+fn task_with(extra: &str) -> String {
+    format!(
+        "task {{\n  name = \"t\"\n  module = \"./m\"\n  condition \"services\" {{ names = [\"web\"] }}\n  {extra}\n}}"
+    )
+}

@@ -1,0 +1,136 @@
+//! `driver` and what is not supported yet (spec/config.md 9).
+
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+
+use super::{Sandbox, assert_problem, config};
+use crate::Config;
+
+fn backend(config: &Config) -> Value {
+    Value::Object(config.driver.backend.arguments.clone())
+}
+
+#[test]
+fn the_consul_backend_gets_defaults_one_by_one() {
+    let text = "consul { address = \"c:1\" kv_path = \"lab/cts\" tls { ca_cert = \"ca\" cert = \"c\" } }\n\
+                driver \"terraform\" { backend \"consul\" { gzip = false } }";
+    assert_eq!(
+        backend(&config(text)),
+        json!({
+            "address": "c:1", "path": "lab/cts/terraform", "gzip": false,
+            "scheme": "https", "ca_file": "ca", "cert_file": "c"
+        })
+    );
+}
+
+#[test]
+fn other_backends_are_as_written() {
+    let config = config("driver \"terraform\" { backend \"local\" { path = \"x\" } }");
+    assert_eq!(config.driver.backend.kind, "local");
+    assert_eq!(backend(&config), json!({ "path": "x" }));
+    assert!(config.terraform_environment().is_empty());
+}
+
+#[test]
+fn bad_backends_are_refused() {
+    let driver = |text: &str| format!("driver \"terraform\" {{\n{text}\n}}");
+    assert_problem(
+        &driver("backend \"remote\" { }"),
+        2,
+        "unsupported Terraform backend `remote`",
+    );
+    assert_problem(
+        &driver("backend \"pg\" { }\nbackend \"s3\" { }"),
+        3,
+        "only one backend",
+    );
+    assert_problem(
+        &driver("backend = { consul = \"x\" }"),
+        2,
+        "must be a block, not text",
+    );
+}
+
+#[test]
+fn terraform_gets_consul_settings_by_its_environment() {
+    let text = "consul { address = \"c:1\" token = \"t\" tls { ca_cert = \"ca\" key = \"k\" } }";
+    let variables = config(text).terraform_environment();
+    let variables: Vec<_> = variables
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.expose_secret()))
+        .collect();
+    assert_eq!(
+        variables,
+        [
+            ("CONSUL_HTTP_ADDR", "c:1"),
+            ("CONSUL_HTTP_TOKEN", "t"),
+            ("CONSUL_CACERT", "ca"),
+            ("CONSUL_CLIENT_KEY", "k"),
+        ]
+    );
+    assert_eq!(config("# nothing").terraform_environment().len(), 1);
+}
+
+#[test]
+fn the_driver_is_read() {
+    let sandbox = Sandbox::new();
+    let text =
+        "driver \"terraform\" { version = \"1.9.8\" path = \"bin\" log = true persist_log = true }";
+    let driver = sandbox.config(text).driver;
+    assert_eq!(driver.version.as_deref(), Some("1.9.8"));
+    assert_eq!(driver.path, Some(sandbox.path().join("bin")));
+    assert!(driver.log && driver.persist_log);
+    assert_eq!(
+        config("driver \"terraform\" { version = \"\" path = \"\" }")
+            .driver
+            .path,
+        None
+    );
+    assert_eq!(config("driver { }").driver.backend.kind, "consul");
+    assert_problem(
+        "driver \"terraform\" { version = \"1.5\" }",
+        1,
+        "must be exact",
+    );
+    assert_problem(
+        "driver \"terraform\" {\n working_dir = \"x\" }",
+        2,
+        "unknown key `working_dir`",
+    );
+    assert_problem("driver \"other\" { }", 1, "unknown key `other` in `driver`");
+}
+
+#[test]
+fn required_providers_are_free_form() {
+    let text = "driver \"terraform\" { required_providers { fw = { source = \"a/fw\" aliases = [\"x\"] } dns = \"3.4.0\" } }";
+    let required = Value::Object(config(text).driver.required_providers);
+    assert_eq!(
+        required,
+        json!({ "fw": { "source": "a/fw", "aliases": "x" }, "dns": "3.4.0" })
+    );
+}
+
+#[test]
+fn what_has_no_effect_yet_is_refused() {
+    for block in [
+        "syslog",
+        "tls",
+        "vault",
+        "service",
+        "high_availability",
+        "license",
+    ] {
+        let text = format!("port = 1\n{block} {{ x = 1 }}");
+        assert_problem(&text, 2, &format!("`{block}` is not supported yet"));
+    }
+    assert_problem(
+        "license_path = \"x\"",
+        1,
+        "`license_path` is not supported yet",
+    );
+    assert_problem(
+        "driver \"terraform-cloud\" { }",
+        1,
+        "`terraform-cloud` is not supported yet",
+    );
+}

@@ -1,0 +1,193 @@
+//! Finding and merging files (spec/config.md 1.2, 1.7, 1.8).
+
+use secrecy::ExposeSecret;
+use serde_json::json;
+
+use super::{Sandbox, assert_problem, config};
+use crate::ConfigError;
+
+#[test]
+fn later_files_win_and_single_blocks_are_merged() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "base.hcl",
+        "port = 1\nconsul { address = \"10.0.0.1:8500\" }\n\
+         driver \"terraform\" { required_providers { fw = { source = \"acme/fw\" version = \"1.0\" } } }",
+    );
+    sandbox.write(
+        "site.hcl",
+        "port = 2\nconsul { token = \"t\" }\n\
+         driver \"terraform\" { required_providers { fw = { version = \"2.0\" } } }",
+    );
+    let config = sandbox.load(&["base.hcl", "site.hcl"]).unwrap().config;
+    assert_eq!(config.port, 2);
+    assert_eq!(config.consul.address, "10.0.0.1:8500");
+    assert_eq!(config.consul.token.unwrap().expose_secret(), "t");
+    let required = serde_json::Value::Object(config.driver.required_providers);
+    assert_eq!(required, json!({ "fw": { "version": "2.0" } }));
+}
+
+#[test]
+fn backends_of_one_label_are_united_over_files() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "1.hcl",
+        "driver \"terraform\" { backend \"pg\" { a = 1 b = 1 } }",
+    );
+    sandbox.write("2.hcl", "driver \"terraform\" { backend \"pg\" { b = 2 } }");
+    let config = sandbox.load(&["1.hcl", "2.hcl"]).unwrap().config;
+    let arguments = serde_json::Value::Object(config.driver.backend.arguments);
+    assert_eq!(arguments, json!({ "a": 1, "b": 2 }));
+}
+
+#[test]
+fn backends_of_two_labels_over_files_are_a_problem_at_the_second() {
+    let sandbox = Sandbox::new();
+    sandbox.write("1.hcl", "driver \"terraform\" { backend \"pg\" { a = 1 } }");
+    sandbox.write(
+        "2.hcl",
+        "driver \"terraform\" {\n backend \"s3\" { b = 2 }\n}",
+    );
+    let report = sandbox.refused_files(&["1.hcl", "2.hcl"]);
+    let problem = &report.problems()[0];
+    assert_eq!(
+        (problem.file(), problem.line(), problem.column()),
+        (Some("2.hcl"), Some(2), Some(10))
+    );
+    assert!(problem.message().contains("only one backend"));
+}
+
+#[test]
+fn tasks_are_appended_in_order() {
+    let sandbox = Sandbox::new();
+    let task = |name: &str| super::task_with("").replace("\"t\"", &format!("\"{name}\""));
+    sandbox.write("d/2.hcl", task("b"));
+    sandbox.write("d/10.hcl", task("a"));
+    sandbox.write("d/ignored.txt", "not hcl at all {");
+    sandbox.write("d/deep/3.hcl", task("c"));
+    sandbox.write("d/.hidden.hcl", task("h"));
+    sandbox.write("d/empty.hcl", "");
+    sandbox.write("last.hcl", task("z"));
+    let config = sandbox.load(&["d", "last.hcl"]).unwrap().config;
+    let names: Vec<_> = config
+        .tasks
+        .iter()
+        .map(|task| task.name().as_str())
+        .collect();
+    assert_eq!(names, ["h", "a", "b", "z"]);
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.hcl", "port = 1");
+    let report = sandbox.refused_files(&["a.hcl", "nowhere.hcl", "/dev/null"]);
+    let messages: Vec<_> = report
+        .problems()
+        .iter()
+        .map(|p| p.message().to_owned())
+        .collect();
+    assert!(messages[0].contains("nowhere.hcl"), "{messages:?}");
+    assert!(
+        messages[1].contains("/dev/null: unknown filetype"),
+        "{messages:?}"
+    );
+}
+
+#[test]
+fn json_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", "{}");
+    let report = sandbox.refused_files(&["a.json"]);
+    assert_eq!(
+        report.problems()[0].message(),
+        "a.json: JSON configuration is not supported yet"
+    );
+}
+
+#[test]
+fn files_of_other_names_and_empty_ones_are_ignored_with_a_warning() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.hcl", "port = 1");
+    sandbox.write("a.HCL", "port = 2");
+    sandbox.write("empty.hcl", "");
+    let loaded = sandbox.load(&["a.hcl", "a.HCL", "empty.hcl"]).unwrap();
+    assert_eq!(loaded.config.port, 1);
+    assert_eq!(loaded.warnings.problems().len(), 2);
+}
+
+#[test]
+fn without_any_file_there_is_no_configuration() {
+    let sandbox = Sandbox::new();
+    sandbox.write("empty.hcl", "");
+    for paths in [&["empty.hcl"][..], &["m"], &[]] {
+        let result = sandbox.load(paths);
+        assert!(
+            matches!(result, Err(ConfigError::NothingFound)),
+            "{paths:?}"
+        );
+    }
+}
+
+#[test]
+fn a_single_block_may_stand_once_in_a_file() {
+    assert_problem(
+        "consul { address = \"a\" }\nconsul { token = \"b\" }",
+        2,
+        "only one `consul` block can be configured",
+    );
+    assert_problem(
+        "consul {\n tls { }\n tls { }\n}",
+        3,
+        "only one `consul.tls` block can be configured",
+    );
+    assert_problem(
+        "driver \"terraform\" { }\ndriver \"terraform\" { }",
+        2,
+        "only one `driver` block can be configured",
+    );
+}
+
+#[test]
+fn all_spellings_of_a_block_are_the_same() {
+    for text in [
+        "consul { tls { verify = false } }",
+        "consul = { tls = { verify = false } }",
+        "\"consul\" { \"tls\" = [{ verify = false }] }",
+        "Consul { TLS { Verify = false } }",
+    ] {
+        assert!(!config(text).consul.tls.verify, "{text}");
+    }
+    for text in [
+        "driver \"terraform\" { log = true }",
+        "driver terraform { log = true }",
+        "driver { terraform { log = true } }",
+        "Driver \"Terraform\" { LOG = true }",
+    ] {
+        assert!(config(text).driver.log, "{text}");
+    }
+}
+
+#[test]
+fn of_two_spellings_of_a_key_the_inexact_one_is_unknown() {
+    assert_problem("port = 1\nPORT = 2", 2, "unknown key `PORT`");
+    assert_eq!(config("PORT = 2").port, 2);
+}
+
+#[test]
+fn repeated_scalars_are_replaced_and_lists_joined() {
+    assert_eq!(config("port = 1\nport = 2").port, 2);
+    let text = super::task_with("providers = [\"a\"]\nproviders = [\"b\", \"c\"]");
+    let providers = &config(&text).tasks[0].definition.providers;
+    let providers: Vec<_> = providers.iter().map(ToString::to_string).collect();
+    assert_eq!(providers, ["a", "b", "c"]);
+}
+
+#[test]
+fn a_file_of_other_bytes_than_text_is_a_problem_of_that_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.hcl", b"port = 1\nid = \"\xff\"\n");
+    let report = sandbox.refused_files(&["a.hcl"]);
+    assert_eq!(report.problems()[0].line(), Some(2));
+    assert!(report.render().contains("a.hcl:2"));
+}

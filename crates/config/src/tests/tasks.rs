@@ -1,0 +1,387 @@
+//! `task`, its condition, variables and module (spec/config.md 12, 13).
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use cts_core::{BufferSetting, Condition, ServicesCondition, TaskSpec};
+use serde_json::{Value, json};
+
+use super::{Sandbox, assert_problem, config, problems, task_with};
+
+fn task(sandbox: &Sandbox, extra: &str) -> TaskSpec {
+    sandbox.config(&task_with(extra)).tasks.remove(0)
+}
+
+#[test]
+fn a_full_task_is_read() {
+    let sandbox = Sandbox::new();
+    let text = r#"task {
+      name = "allow_edge" description = "open" enabled = false
+      module = "acme/allow/fw" version = "1.2.0"
+      providers = ["fw.north", "dns"]
+      condition "services" {
+        names = ["b", "a"] datacenter = "lab" namespace = "ns"
+        filter = "\"public\" in Service.Tags"
+        cts_user_defined_meta { zone = "dmz" level = 3 }
+        use_as_module_input = false
+      }
+      working_dir = "w"
+      buffer_period { min = "2s" }
+      skip_unchanged = false retry_failed = false
+    }"#;
+    let task = sandbox.config(text).tasks.remove(0);
+    let definition = &task.definition;
+    assert_eq!(definition.name.as_str(), "allow_edge");
+    assert_eq!(definition.description, "open");
+    assert_eq!(definition.module, "acme/allow/fw");
+    assert_eq!(definition.module_source, "acme/allow/fw");
+    assert_eq!(definition.module_digest, None);
+    assert_eq!(definition.version, "1.2.0");
+    assert_eq!(definition.working_dir, sandbox.path().join("w"));
+    let meta = [("level", "3"), ("zone", "dmz")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    assert_eq!(
+        definition.condition,
+        Condition::Services(ServicesCondition {
+            names: vec!["b".into(), "a".into()],
+            datacenter: "lab".into(),
+            namespace: "ns".into(),
+            filter: "\"public\" in Service.Tags".into(),
+            cts_user_defined_meta: meta.into(),
+            use_as_module_input: false,
+        })
+    );
+    assert!(!task.enabled && !task.skip_unchanged && !task.retry_failed);
+    let min = Some(Duration::from_secs(2));
+    assert_eq!(
+        task.buffer_setting,
+        Some(BufferSetting {
+            enabled: None,
+            min,
+            max: None
+        })
+    );
+    assert_eq!(task.buffer_period.max, Duration::from_secs(8));
+}
+
+#[test]
+fn what_a_task_leaves_open_has_defaults() {
+    let sandbox = Sandbox::new();
+    let task = task(&sandbox, "");
+    assert!(task.enabled && task.skip_unchanged && task.retry_failed);
+    assert_eq!(task.buffer_setting, None);
+    assert_eq!(task.buffer_period, cts_core::BufferPeriod::BUILT_IN);
+    assert_eq!(
+        task.definition.working_dir,
+        sandbox.path().join("sync-tasks/t")
+    );
+    assert!(task.definition.variables.is_empty());
+}
+
+#[test]
+fn tasks_are_checked() {
+    let condition = "condition \"services\" { names = [\"a\"] }";
+    let named = |name: &str| format!("task {{ name = \"{name}\" module = \"./m\" {condition} }}");
+    let cases = [
+        (named("web task"), 1, "invalid task name"),
+        (named(""), 1, "a unique name is required"),
+        (
+            format!("{}\n{}", named("a"), named("a")),
+            2,
+            "duplicate task name \"a\"",
+        ),
+        (
+            format!("task {{ module = \"./m\" {condition} }}"),
+            1,
+            "a task needs a `name`",
+        ),
+        (
+            format!("task {{ name = \"a\" {condition} }}"),
+            1,
+            "a task needs a `module`",
+        ),
+        (
+            "task { name = \"a\" module = \"./m\" }".into(),
+            1,
+            "a task without `condition` is not supported yet",
+        ),
+        (
+            named("a").replace("task {", "task \"x\" {"),
+            1,
+            "a `task` block takes no label",
+        ),
+        (
+            task_with("providers = [\"a.x\",\n\"a.y\"]"),
+            6,
+            "provider `a` is listed twice",
+        ),
+        (
+            task_with("name = [\"a\", \"b\"]"),
+            5,
+            "`task.name` must be text, not a list",
+        ),
+        (
+            task_with("buffer_period { min = \"-1s\" }"),
+            5,
+            "cannot be negative",
+        ),
+        (task_with("modul = 1"), 5, "unknown key `modul` in `task`"),
+        (
+            task_with("condition \"services\" { names = [\"b\"] }"),
+            5,
+            "only one `task.condition` block",
+        ),
+        (
+            task_with("variables { a = [1, 2] }"),
+            5,
+            "must be text, not a list",
+        ),
+    ];
+    for (text, line, message) in cases {
+        assert_problem(&text, line, message);
+    }
+}
+
+#[test]
+fn parts_of_a_task_without_effect_yet_are_refused() {
+    for extra in [
+        "module_input \"services\" { names = [\"b\"] }",
+        "source_input \"services\" { names = [\"b\"] }",
+        "source = \"./m\"",
+        "services = [\"a\"]",
+        "source_includes_var = true",
+        "terraform_version = \"1.0.0\"",
+        "terraform_cloud_workspace { }",
+    ] {
+        let name = extra.split(' ').next().unwrap();
+        assert_problem(
+            &task_with(extra),
+            5,
+            &format!("`{name}` is not supported yet"),
+        );
+    }
+}
+
+#[test]
+fn conditions_are_checked() {
+    let with = |condition: &str| format!("task {{ name = \"t\" module = \"./m\"\n{condition} }}");
+    let cases = [
+        (
+            "condition \"services\" { }",
+            "either `names` or `regexp` must be configured",
+        ),
+        ("condition \"services\" { names = [] }", "at least one"),
+        (
+            "condition \"services\" { names = [\"a\", \"\"] }",
+            "empty string",
+        ),
+        (
+            "condition \"services\" { regexp = \"a\" }",
+            "`regexp` is not supported yet",
+        ),
+        (
+            "condition \"services\" { names = [\"a\"] source_includes_var = true }",
+            "`source_includes_var` is not supported yet",
+        ),
+        (
+            "condition \"services\" { names = [\"a\"] recurse = true }",
+            "unknown key `recurse`",
+        ),
+        (
+            "condition \"schedule\" { cron = \"@daily\" x = 1 }",
+            "`condition \"schedule\"` is not supported yet",
+        ),
+        (
+            "condition \"catalog-services\" { regexp = \"a\" }",
+            "not supported yet",
+        ),
+        (
+            "condition \"consul-kv\" { path = \"a\" }",
+            "not supported yet",
+        ),
+        (
+            "condition \"service\" { names = [\"a\"] }",
+            "unsupported condition type `service`",
+        ),
+        ("condition { }", "needs a label"),
+        (
+            "condition { services { names = [\"a\"] } schedule { } }",
+            "only one condition",
+        ),
+    ];
+    for (condition, message) in cases {
+        assert_problem(&with(condition), 2, message);
+    }
+    assert_eq!(
+        config(&with("condition services { names = \"a\" }"))
+            .tasks
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn variables_are_expressions_and_files_win() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "1.tfvars",
+        "\u{feff}a = 1 + 2\nb = { x = [true, null, \"s\"] }\nc = 1 < 2 ? \"yes\" : \"no\"\n",
+    );
+    sandbox.write(
+        "2.tfvars",
+        "a = \"last\"\nd = \"n-${1 + 1}\"\ne = [for x in [1, 2] : x * 2]\n",
+    );
+    sandbox.write("empty.tfvars", "");
+    let extra = r#"variable_files = ["1.tfvars", "2.tfvars", "empty.tfvars"]
+      variables { a = "\"file wins\"" v = "[1, {x = 2}]" w = true }"#;
+    let variables = task(&sandbox, extra).definition.variables;
+    let variables: Value = serde_json::to_value(variables).unwrap();
+    assert_eq!(
+        variables,
+        json!({
+            "a": "last", "b": { "x": [true, null, "s"] }, "c": "yes", "d": "n-2", "e": [2, 4],
+            "v": [1, { "x": 2 }], "w": 1
+        })
+    );
+}
+
+#[test]
+fn faults_in_variable_files_are_found_where_they_are() {
+    let cases = [
+        ("a = 1\nb = \n", 2, ""),
+        (
+            "a = 1\nb = var.x\n",
+            2,
+            "the reference `var` is not available",
+        ),
+        (
+            "a = 1\n\nb = file(\"x\")\n",
+            3,
+            "the function `file` is not available",
+        ),
+        ("a = 1\na = 2\n", 2, ""),
+        ("block { }\n", 1, "blocks are not allowed"),
+        ("\"a\" = 1\n", 1, ""),
+    ];
+    for (content, line, message) in cases {
+        let sandbox = Sandbox::new();
+        sandbox.write("v.tfvars", content);
+        let report = sandbox.refused(&task_with("variable_files = [\"v.tfvars\"]"));
+        let [problem] = report.problems() else {
+            panic!("{report:?}")
+        };
+        assert_eq!(problem.file(), Some("v.tfvars"), "{content}");
+        assert_eq!(problem.line(), Some(line), "{content}");
+        assert!(problem.message().contains(message), "{problem}");
+    }
+}
+
+#[test]
+fn a_variable_file_that_is_not_there_is_a_problem_of_its_mention() {
+    assert_problem(
+        &task_with("variable_files = [\"no.tfvars\"]"),
+        5,
+        "cannot read variable file",
+    );
+    assert_problem(
+        &task_with("variables { a = \"x y\" }"),
+        5,
+        "variable `a` is no HCL expression",
+    );
+}
+
+#[test]
+fn local_modules_are_made_absolute() {
+    let sandbox = Sandbox::new();
+    let definition = task(&sandbox, "module = \"./x/../m\"").definition;
+    assert_eq!(definition.module, "./x/../m");
+    assert_eq!(
+        definition.module_source,
+        sandbox.path().join("m").to_str().unwrap()
+    );
+    let absolute = sandbox.path().join("m");
+    let extra = format!("module = \"{}\"", absolute.display());
+    let other = task(&sandbox, &extra).definition;
+    assert_eq!(other.module_source, definition.module_source);
+    assert_eq!(other.module_digest, definition.module_digest);
+}
+
+#[test]
+fn local_modules_must_be_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("e/readme", "");
+    for (module, message) in [
+        ("./none", "module directory /cwd/none does not exist"),
+        ("./e", "module directory /cwd/e has no .tf or .tf.json file"),
+        ("./e/readme", "module /cwd/e/readme is no directory"),
+    ] {
+        let report = sandbox.refused(&task_with(&format!("module = \"{module}\"")));
+        assert!(
+            sandbox.rendered(&report).contains(message),
+            "{}",
+            report.render()
+        );
+        assert_eq!(report.problems()[0].line(), Some(5));
+    }
+}
+
+#[test]
+fn the_digest_follows_the_files_of_a_module() {
+    let sandbox = Sandbox::new();
+    let digest = || task(&sandbox, "").definition.module_digest.unwrap();
+    let empty = digest();
+    assert_eq!(digest(), empty);
+    sandbox.write("m/.terraform/x", "1");
+    sandbox.write("m/.git/x", "1");
+    assert_eq!(digest(), empty);
+    sandbox.write("m/sub/x.tf", "1");
+    let one = digest();
+    assert_ne!(one, empty);
+    sandbox.write("m/sub/x.tf", "2");
+    assert_ne!(digest(), one);
+    sandbox.write("m/sub/x.tf", "1");
+    assert_eq!(digest(), one);
+    fs::rename(
+        sandbox.path().join("m/sub/x.tf"),
+        sandbox.path().join("m/sub/y.tf"),
+    )
+    .unwrap();
+    assert_ne!(digest(), one);
+}
+
+#[test]
+fn links_are_followed_but_not_in_circles() {
+    let sandbox = Sandbox::new();
+    sandbox.write("shared/s.tf", "1");
+    symlink(
+        sandbox.path().join("shared"),
+        sandbox.path().join("m/shared"),
+    )
+    .unwrap();
+    symlink(sandbox.path().join("m"), sandbox.path().join("shared/back")).unwrap();
+    symlink("nowhere", sandbox.path().join("m/dangling")).unwrap();
+    let digest = || task(&sandbox, "").definition.module_digest.unwrap();
+    let before = digest();
+    sandbox.write("shared/s.tf", "2");
+    assert_ne!(digest(), before);
+}
+
+#[test]
+fn task_directories_are_no_part_of_a_module() {
+    let sandbox = Sandbox::new();
+    let text = format!("working_dir = \"m/work\"\n{}", task_with(""));
+    let digest = || sandbox.config(&text).tasks[0].definition.module_digest;
+    let before = digest();
+    sandbox.write("m/work/t/main.tf", "x");
+    assert_eq!(digest(), before);
+}
+
+#[test]
+fn every_fault_of_a_task_is_reported_at_once() {
+    let found = problems(
+        "task {\n name = \"a b\"\n enabled = \"yes\"\n providers = [\"p\", \"p\"]\n modules = \"x\"\n}",
+    );
+    let lines: Vec<_> = found.iter().map(|(line, _)| *line).collect();
+    // Missing `module` and `condition` are reported at the block.
+    assert_eq!(lines, [1, 1, 2, 3, 4, 5], "{found:#?}");
+}

@@ -1,0 +1,139 @@
+//! Variables of a task's module: HCL 2 files and expressions (spec/config.md 12.1).
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hcl::edit::Span as _;
+use hcl::edit::parser::{parse_body, parse_expr};
+use hcl::edit::structure::{Attribute, Structure};
+use hcl::eval::{Context, ErrorKind, Evaluate};
+use serde_json::Value;
+
+use crate::mask::mask_text;
+use crate::module_source::clean;
+use crate::place::{Located, Place, SourceText};
+use crate::sink::Sink;
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Sorts variable files behind all configuration files in a report.
+const FIRST_ORDER: usize = usize::MAX / 2;
+
+type Values = BTreeMap<String, Value>;
+
+/// Reads variable files, each once however many tasks name it.
+#[derive(Debug)]
+pub(crate) struct VariableFiles<'a> {
+    current_dir: &'a Path,
+    sink: &'a Sink,
+    read: HashMap<PathBuf, Result<Values, String>>,
+}
+
+impl<'a> VariableFiles<'a> {
+    pub(crate) fn new(current_dir: &'a Path, sink: &'a Sink) -> Self {
+        Self {
+            current_dir,
+            sink,
+            read: HashMap::new(),
+        }
+    }
+
+    /// The values of a file. One that cannot be opened is reported wherever it is named, faults in it
+    /// once, where they are.
+    pub(crate) fn read(&mut self, file: &Located<String>) -> Values {
+        let path = clean(&self.current_dir.join(&file.value));
+        if !self.read.contains_key(&path) {
+            let order = FIRST_ORDER + self.read.len();
+            let values = read_values(&path, &file.value, order, self.sink);
+            self.read
+                .insert(path.clone(), values.map_err(|error| error.to_string()));
+        }
+        match self.read.get(&path) {
+            Some(Ok(values)) => values.clone(),
+            Some(Err(reason)) => {
+                let message = format!("cannot read variable file {}: {reason}", path.display());
+                self.sink.error(&file.place, message);
+                Values::new()
+            }
+            None => Values::new(),
+        }
+    }
+}
+
+fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result<Values> {
+    let bytes = fs::read(path)?;
+    let text = String::from_utf8(bytes).map_err(io::Error::other)?;
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
+    let mut shown = text.as_bytes().to_vec();
+    mask_text(&mut shown);
+    let source = Arc::new(SourceText::new(name.to_owned(), order, &shown));
+    let body = match parse_body(text) {
+        Ok(body) => body,
+        Err(error) => {
+            let offset = error.location().offset();
+            sink.error(&Place::new(&source, offset..offset), error.message());
+            return Ok(Values::new());
+        }
+    };
+    let mut values = Values::new();
+    for structure in body {
+        match structure {
+            Structure::Attribute(attribute) => {
+                let place = Place::new(&source, attribute.value.span().unwrap_or_default());
+                match evaluate(attribute) {
+                    Ok((name, value)) => {
+                        values.insert(name, value);
+                    }
+                    Err(reason) => sink.error(&place, reason),
+                }
+            }
+            Structure::Block(block) => {
+                let place = Place::new(&source, block.ident.span().unwrap_or_default());
+                sink.error(&place, "blocks are not allowed in variable files");
+            }
+        }
+    }
+    Ok(values)
+}
+
+fn evaluate(attribute: Attribute) -> Result<(String, Value), String> {
+    let name = attribute.key.as_str().to_owned();
+    let value = evaluate_expression(&attribute.value.into())
+        .map_err(|reason| format!("variable `{name}` has no constant value: {reason}"))?;
+    Ok((name, value))
+}
+
+/// Evaluates the text of an HCL 2 expression without variables and functions.
+pub(crate) fn evaluate_text(text: &str) -> Result<Value, String> {
+    let expression = parse_expr(text.trim()).map_err(|error| error.message().to_owned())?;
+    evaluate_expression(&expression.into())
+}
+
+fn evaluate_expression(expression: &hcl::Expression) -> Result<Value, String> {
+    let value = expression
+        .evaluate(&Context::new())
+        .map_err(|error| describe(error.kind()))?;
+    serde_json::to_value(value).map_err(|error| error.to_string())
+}
+
+/// What went wrong, without the values involved: one of them may be a secret.
+fn describe(kind: &ErrorKind) -> String {
+    match kind {
+        ErrorKind::UndefinedVar(name) => format!("the reference `{name}` is not available here"),
+        ErrorKind::UndefinedFunc(name) => format!("the function `{name}` is not available here"),
+        ErrorKind::Unexpected(_, expected) => format!("expected {expected}"),
+        ErrorKind::Index(index) => format!("there is no element {index}"),
+        ErrorKind::UnaryOp(operator, _) => {
+            format!("operator `{operator}` cannot be applied to this value")
+        }
+        ErrorKind::BinaryOp(_, operator, _) => {
+            format!("operator `{operator}` cannot be applied to these values")
+        }
+        ErrorKind::NoSuchKey(_) => "there is no such key".to_owned(),
+        ErrorKind::KeyExists(_) => "a key is set twice".to_owned(),
+        _ => "it cannot be evaluated".to_owned(),
+    }
+}

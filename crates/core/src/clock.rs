@@ -1,0 +1,23 @@
+//! Wall-clock time as an argument.
+
+use chrono::{DateTime, Utc};
+
+/// Tells the time of day. Passed in wherever a time is stored or shown, so that tests decide it.
+pub trait Clock: Send + Sync + std::fmt::Debug {
+    /// The present moment.
+    fn now(&self) -> DateTime<Utc>;
+}
+
+/// The clock of the operating system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the real time comes in"
+    )]
+    fn now(&self) -> DateTime<Utc> {
+        Utc::now()
+    }
+}

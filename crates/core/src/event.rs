@@ -1,0 +1,111 @@
+//! Events and the status that follows from them (spec/runtime-tasks.md 3.9, spec/api.md 7).
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::identity::{EventId, RunId, TaskName};
+
+/// How many of the newest events decide a task's status and are shown by default.
+pub const EVENTS_KEPT: usize = 5;
+
+/// The outcome of one finished run, whatever the number of attempts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Identity.
+    pub id: EventId,
+    /// The task.
+    pub task_name: TaskName,
+    /// The run that ended.
+    pub run_id: RunId,
+    /// Whether it was applied.
+    pub success: bool,
+    /// Start of the first attempt.
+    pub start_time: DateTime<Utc>,
+    /// End of the last attempt.
+    pub end_time: DateTime<Utc>,
+    /// What failed, newest attempt first; `None` on success.
+    pub error: Option<String>,
+    /// Settings at the time of the run.
+    pub config: EventConfig,
+}
+
+/// The deprecated `config` member of an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventConfig {
+    /// Provider ids of the task.
+    pub providers: Vec<String>,
+    /// Only the deprecated `services` list, else empty.
+    pub services: Vec<String>,
+    /// Module source; local paths absolute.
+    pub source: String,
+}
+
+/// What a task's newest events say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TaskStatus {
+    /// The newest run was applied.
+    Successful,
+    /// The newest run failed, and it is the only failure.
+    Errored,
+    /// The newest run failed, and it is not the only failure.
+    Critical,
+    /// There was no run yet.
+    Unknown,
+}
+
+impl TaskStatus {
+    /// All of them, in the order of the overall status.
+    pub const ALL: [Self; 4] = [
+        Self::Successful,
+        Self::Errored,
+        Self::Critical,
+        Self::Unknown,
+    ];
+
+    /// Derives the status from the outcomes of the newest [`EVENTS_KEPT`] events, newest first.
+    pub fn derive(newest_first: impl IntoIterator<Item = bool>) -> Self {
+        let mut outcomes = newest_first.into_iter().take(EVENTS_KEPT);
+        match outcomes.next() {
+            None => Self::Unknown,
+            Some(true) => Self::Successful,
+            Some(false) if outcomes.all(|success| success) => Self::Errored,
+            Some(false) => Self::Critical,
+        }
+    }
+
+    /// The spelling of the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Successful => "successful",
+            Self::Errored => "errored",
+            Self::Critical => "critical",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_five_events_decide() {
+        let (ok, x) = (true, false);
+        let cases: [(&[bool], TaskStatus); 7] = [
+            (&[], TaskStatus::Unknown),
+            (&[ok, x, x, x, x], TaskStatus::Successful),
+            (&[x], TaskStatus::Errored),
+            (&[x, ok, ok, ok, ok], TaskStatus::Errored),
+            (&[x, ok, x, ok, ok], TaskStatus::Critical),
+            (&[x, x, x, x, x], TaskStatus::Critical),
+            (&[x, ok, ok, ok, ok, x], TaskStatus::Errored),
+        ];
+        for (outcomes, expected) in cases {
+            assert_eq!(
+                TaskStatus::derive(outcomes.iter().copied()),
+                expected,
+                "{outcomes:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Names and ids: newtypes, so that no two of them can be exchanged by mistake.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// Name of a task: unique, the Terraform workspace and the label of the generated module block.
+///
+/// An identifier as in HCL 2 (spec/config.md 12): a letter or `_` first, then letters, digits, `_`
+/// and `-`, in the Unicode sense. So a task name is always one safe path segment.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TaskName(String);
+
+/// A text is not a task name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidName {
+    /// The text is empty.
+    #[error("a unique name is required")]
+    Empty,
+    /// The text is not an identifier.
+    #[error(
+        "{0:?} must start with a letter or underscore and may only contain letters, digits, underscores and dashes"
+    )]
+    NotAnIdentifier(String),
+}
+
+impl TaskName {
+    /// Checks `text` and makes it a task name.
+    pub fn new(text: impl Into<String>) -> Result<Self, InvalidName> {
+        let text = text.into();
+        let mut characters = text.chars();
+        let Some(first) = characters.next() else {
+            return Err(InvalidName::Empty);
+        };
+        let starts_well = first == '_' || unicode_ident::is_xid_start(first);
+        let goes_on_well = characters.all(|c| c == '-' || unicode_ident::is_xid_continue(c));
+        if starts_well && goes_on_well {
+            Ok(Self(text))
+        } else {
+            Err(InvalidName::NotAnIdentifier(text))
+        }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TaskName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for TaskName {
+    type Err = InvalidName;
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        Self::new(text)
+    }
+}
+
+impl TryFrom<String> for TaskName {
+    type Error = InvalidName;
+    fn try_from(text: String) -> Result<Self, InvalidName> {
+        Self::new(text)
+    }
+}
+
+impl From<TaskName> for String {
+    fn from(name: TaskName) -> Self {
+        name.0
+    }
+}
+
+macro_rules! uuid_identity {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// Wraps an id made elsewhere; ids are made where time and randomness are at hand.
+            pub const fn from_uuid(id: Uuid) -> Self {
+                Self(id)
+            }
+
+            /// The id itself.
+            pub const fn as_uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+            fn from_str(text: &str) -> Result<Self, uuid::Error> {
+                Uuid::parse_str(text).map(Self)
+            }
+        }
+    };
+}
+
+uuid_identity! {
+    /// Identifies one run of one task; version 7, so that ids sort by creation.
+    RunId
+}
+uuid_identity! {
+    /// Identifies one event of one task (spec/api.md 7).
+    EventId
+}
+
+/// Counts how often a run has been leased; every later word of a worker names it, and an old one is
+/// refused.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+pub struct LeaseEpoch(u64);
+
+impl LeaseEpoch {
+    /// Wraps a stored or received number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for LeaseEpoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Names one life of one worker process; a restarted worker is another one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct WorkerId(String);
+
+impl WorkerId {
+    /// Wraps a text that is unique among living workers.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for WorkerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_task_names() {
+        for good in ["a", "_", "web-1", "edge_pool", "été", "a·b"] {
+            assert_eq!(TaskName::new(good).unwrap().as_str(), good);
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_task_names() {
+        assert_eq!(TaskName::new(""), Err(InvalidName::Empty));
+        for bad in ["1a", "-a", "web task", "a.b", "a/b", "..", "a\nb", "²"] {
+            assert_eq!(
+                TaskName::new(bad),
+                Err(InvalidName::NotAnIdentifier(bad.into()))
+            );
+        }
+    }
+}

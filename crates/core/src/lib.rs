@@ -1,0 +1,39 @@
+//! Domain vocabulary and pure decisions of cts.
+//!
+//! Everything here is a value or a function of values: no IO, no runtime, no clock, no SQL, no gRPC.
+//! What a task is, what Consul showed, which change triggers what, whether a frozen input needs a
+//! run, and what a finished attempt means is decided here, so that it can be tested without waiting.
+//!
+//! Start with [`TaskSpec`] (what the user declared), [`ViewSnapshot`] (what Consul showed),
+//! [`RunInput`] (what a run gets) and [`runs::decide_enqueue`] (whether there is a run at all).
+//!
+//! The serde derives serve one purpose, the canonical JSON of [`RunInput`] and of a stored
+//! [`TaskSpec`]; the wire has its own types in `cts-proto`.
+#![warn(missing_docs)]
+
+mod backend;
+mod buffer;
+mod chain;
+mod clock;
+mod event;
+mod identity;
+mod input;
+mod provider;
+pub mod runs;
+mod schedule;
+mod service;
+mod task;
+mod view;
+
+pub use backend::Backend;
+pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
+pub use chain::Chain;
+pub use clock::{Clock, SystemClock};
+pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
+pub use identity::{EventId, InvalidName, LeaseEpoch, RunId, TaskName, WorkerId};
+pub use input::{Digest, FrozenInput, InvalidDigest, RunInput};
+pub use provider::{ProviderBlock, ProviderId};
+pub use schedule::TaskSchedule;
+pub use service::{HealthStatus, InstanceKey, ServiceInstance};
+pub use task::{Condition, ServicesCondition, TaskDefinition, TaskOrigin, TaskSpec};
+pub use view::{ServiceView, UnknownRevision, ViewDelta, ViewId, ViewSnapshot};

@@ -1,0 +1,87 @@
+//! When a task's input is frozen: its buffer as a state machine without a clock.
+
+use std::time::Duration;
+
+use crate::buffer::{BufferPeriod, BufferTimer};
+
+/// The waiting state of one task. Times are durations since any fixed moment.
+///
+/// The first input of a task's life is not buffered (spec/runtime-watch.md 2.3); every later trigger
+/// starts or extends the buffer timer.
+#[derive(Debug, Clone)]
+pub struct TaskSchedule {
+    period: BufferPeriod,
+    frozen_once: bool,
+    wait: Option<BufferTimer>,
+}
+
+impl TaskSchedule {
+    /// A task that has not been triggered yet.
+    pub fn new(period: BufferPeriod) -> Self {
+        Self {
+            period,
+            frozen_once: false,
+            wait: None,
+        }
+    }
+
+    /// Something that triggers the task has changed.
+    pub fn trigger(&mut self, now: Duration) {
+        let period = if self.frozen_once {
+            self.period
+        } else {
+            BufferPeriod::DISABLED
+        };
+        self.wait = Some(match self.wait {
+            Some(timer) if period.enabled => timer.extend(period, now),
+            Some(timer) => timer,
+            None => BufferTimer::start(period, now),
+        });
+    }
+
+    /// When the input is to be frozen; `None` while nothing has changed.
+    pub fn due_at(&self) -> Option<Duration> {
+        self.wait.map(BufferTimer::fires_at)
+    }
+
+    /// Whether the input is to be frozen now; saying so ends the wait.
+    pub fn take_due(&mut self, now: Duration) -> bool {
+        let due = self.due_at().is_some_and(|at| at <= now);
+        if due {
+            self.wait = None;
+            self.frozen_once = true;
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn the_first_trigger_is_due_at_once_and_later_ones_wait() {
+        let mut schedule = TaskSchedule::new(BufferPeriod::BUILT_IN);
+        assert_eq!(schedule.due_at(), None);
+        schedule.trigger(at(1));
+        assert!(schedule.take_due(at(1)));
+        schedule.trigger(at(2));
+        assert!(!schedule.take_due(at(6)));
+        assert_eq!(schedule.due_at(), Some(at(7)));
+        assert!(schedule.take_due(at(7)));
+        assert_eq!(schedule.due_at(), None);
+    }
+
+    #[test]
+    fn without_a_buffer_every_trigger_is_due_at_once() {
+        let mut schedule = TaskSchedule::new(BufferPeriod::DISABLED);
+        for now in [1, 2, 3] {
+            schedule.trigger(at(now));
+            assert!(schedule.take_due(at(now)));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::HealthStatus;
+
+fn instance(node: &str, id: &str, port: u16) -> ServiceInstance {
+    ServiceInstance {
+        id: id.into(),
+        name: "web".into(),
+        kind: String::new(),
+        address: "10.0.0.1".into(),
+        port,
+        meta: BTreeMap::new(),
+        tags: Vec::new(),
+        namespace: String::new(),
+        status: HealthStatus::Passing,
+        node: node.into(),
+        node_id: String::new(),
+        node_address: "10.0.0.1".into(),
+        node_datacenter: "dc1".into(),
+        node_tagged_addresses: BTreeMap::new(),
+        node_meta: BTreeMap::new(),
+    }
+}
+
+fn view(name: &str, datacenter: &str, filter: &str) -> ServiceView {
+    ServiceView {
+        name: name.into(),
+        datacenter: datacenter.into(),
+        namespace: String::new(),
+        filter: filter.into(),
+    }
+}
+
+#[test]
+fn the_id_names_every_option_that_is_set() {
+    assert_eq!(view("web", "", "").id().as_str(), "health.service(web)");
+    let full = ServiceView {
+        namespace: "team".into(),
+        ..view("web", "dc2", "a == b")
+    };
+    assert_eq!(
+        full.id().as_str(),
+        "health.service(web@dc2?ns=team&filter=a == b)"
+    );
+}
+
+#[test]
+fn a_filter_on_check_states_lifts_the_passing_rule() {
+    assert!(view("web", "", "\"blue\" in Service.Tags").passing_only());
+    assert!(!view("web", "", "Checks.Status != \"\"").passing_only());
+}
+
+#[test]
+fn a_delta_on_another_revision_is_refused() {
+    let first = ViewSnapshot::new(1, [instance("n", "a", 1)]);
+    let third = ViewSnapshot::new(3, [instance("n", "a", 3)]);
+    let delta = ViewSnapshot::new(4, []).delta_from(Some(&third));
+    let refused = ViewSnapshot::after(Some(first), delta.clone());
+    assert_eq!(
+        refused,
+        Err(UnknownRevision {
+            base: 3,
+            at_hand: Some(1)
+        })
+    );
+    assert_eq!(
+        ViewSnapshot::after(None, delta),
+        Err(UnknownRevision {
+            base: 3,
+            at_hand: None
+        })
+    );
+}
+
+#[test]
+fn unchanged_instances_are_not_sent_again() {
+    let first = ViewSnapshot::new(1, [instance("n", "a", 1), instance("n", "b", 2)]);
+    let second = ViewSnapshot::new(2, [instance("n", "a", 1), instance("n", "b", 3)]);
+    let delta = second.delta_from(Some(&first));
+    assert_eq!(delta.upserts.len(), 1);
+    assert_eq!(delta.upserts[0].id, "b");
+    assert!(delta.removals.is_empty());
+}
+
+fn any_instances() -> impl Strategy<Value = Vec<ServiceInstance>> {
+    prop::collection::vec(("[ab]", "[a-e]", 1u16..4), 0..8).prop_map(|rows| {
+        rows.into_iter()
+            .map(|(node, id, port)| instance(&node, &id, port))
+            .collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_delta_leads_to_the_snapshot_it_was_made_from(
+        before in any_instances(), after in any_instances(),
+    ) {
+        let before = ViewSnapshot::new(7, before);
+        let after = ViewSnapshot::new(8, after);
+        let stepwise = ViewSnapshot::after(Some(before.clone()), after.delta_from(Some(&before)));
+        prop_assert_eq!(stepwise, Ok(after.clone()));
+        let afresh = ViewSnapshot::after(Some(before), after.delta_from(None));
+        prop_assert_eq!(afresh, Ok(after));
+    }
+}

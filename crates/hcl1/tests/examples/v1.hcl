@@ -1,0 +1,5 @@
+task {
+  name   = "hello"
+  module = "./modules/hello"
+  condition "services" { names = ["web"] }
+}

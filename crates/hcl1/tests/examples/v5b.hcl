@@ -1,0 +1,2 @@
+consul { token = "t" }
+driver "terraform" { required_providers { fw = { version = "2.0" } } }

@@ -1,0 +1,1 @@
+driver "terraform-cloud" { organization = "o" }

@@ -1,0 +1,1 @@
+consul { service_registration { default_check { address = "10.0.0.1:8558" } } }

@@ -1,0 +1,2 @@
+consul { address = "a" }
+consul { token = "b" }

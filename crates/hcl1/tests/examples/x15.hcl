@@ -1,0 +1,6 @@
+task {
+  name           = "t"
+  module         = "./m"
+  variable_files = ["does-not-exist.tfvars"]
+  condition "services" { names = ["a"] }
+}

@@ -1,0 +1,5 @@
+task {
+  name   = "web task"
+  module = "./m"
+  condition "services" { names = ["a"] }
+}

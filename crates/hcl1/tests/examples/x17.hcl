@@ -1,0 +1,3 @@
+terraform_provider "fw" {
+  task_env { FW_RETRIES = 3 }
+}

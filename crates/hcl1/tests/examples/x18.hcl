@@ -1,0 +1,6 @@
+task {
+  name     = "t"
+  module   = "./m"
+  services = ["a"]
+  condition "services" { names = ["b"] }
+}

@@ -1,0 +1,8 @@
+task {
+  name   = "t"
+  module = "./m"
+  condition "services" {
+    names  = ["a"]
+    regexp = "b"
+  }
+}

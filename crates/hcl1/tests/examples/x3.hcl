@@ -1,0 +1,6 @@
+consul { adress = "x" }
+task {
+  name    = "t"
+  modules = "./m"
+  condition "services" { names = ["a"] }
+}

@@ -1,0 +1,3 @@
+terraform_provider "fw" {
+  token = "{{ with secret \"kv/fw\" }}{{ .Data.t }}{{ end }}"
+}

@@ -1,0 +1,1 @@
+driver "terraform" { backend "remote" { organization = "o" } }

@@ -1,0 +1,1 @@
+driver "terraform" { version = "1.5" }

@@ -1,0 +1,6 @@
+task {
+  name      = "t"
+  module    = "./m"
+  providers = ["fw.a", "fw.b"]
+  condition "schedule" { cron = "@daily" }
+}

@@ -1,0 +1,1 @@
+tls { verify_incoming = false }

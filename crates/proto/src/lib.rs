@@ -1,0 +1,39 @@
+//! Messages, clients and servers generated from `proto/`, and nothing else.
+//!
+//! The generated files are committed, so that a build needs neither `protoc` nor `buf`. The test
+//! `generated` writes them anew from `proto/` and fails if they were not up to date.
+
+/// What is watched in Consul, and what changed.
+pub mod watch {
+    /// Version 1.
+    pub mod v1 {
+        include!("gen/cts.watch.v1.rs");
+    }
+}
+
+/// Tasks, their states and events.
+pub mod task {
+    /// Version 1.
+    pub mod v1 {
+        include!("gen/cts.task.v1.rs");
+    }
+}
+
+/// Leases and runs.
+pub mod run {
+    /// Version 1.
+    pub mod v1 {
+        include!("gen/cts.run.v1.rs");
+    }
+}
+
+/// Terraform's output.
+pub mod log {
+    /// Version 1.
+    pub mod v1 {
+        include!("gen/cts.log.v1.rs");
+    }
+}
+
+/// Descriptors of all files, for server reflection.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("gen/descriptors.bin");

@@ -1,0 +1,50 @@
+//! Conversions, one file per area: `…_to_wire` away from the domain, `…_from_wire` towards it.
+//!
+//! They are functions and not `From` implementations because both sides live in other crates.
+
+mod run;
+mod task;
+mod time;
+mod view;
+
+pub use run::{lease_epoch, outcome_from_wire, outcome_to_wire, run_id, status_to_wire};
+pub use task::{
+    event_from_wire, event_to_wire, task_from_spec, task_status_from_wire, task_status_to_wire,
+};
+pub use time::{duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire};
+pub use view::{
+    delta_from_wire, delta_to_wire, instance_from_wire, instance_to_wire, view_from_wire,
+    view_to_wire,
+};
+
+/// A message cannot become a domain value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConversionError {
+    /// A field that must be there is absent.
+    #[error("the field {field} is missing")]
+    Missing {
+        /// Name of the field, with the message in front.
+        field: &'static str,
+    },
+    /// A field has a value that its type allows and its meaning does not.
+    #[error("the field {field} cannot be {value:?}")]
+    Invalid {
+        /// Name of the field, with the message in front.
+        field: &'static str,
+        /// The value.
+        value: String,
+    },
+}
+
+impl From<ConversionError> for tonic::Status {
+    fn from(error: ConversionError) -> Self {
+        Self::invalid_argument(error.to_string())
+    }
+}
+
+fn invalid(field: &'static str, value: &dyn ToString) -> ConversionError {
+    ConversionError::Invalid {
+        field,
+        value: value.to_string(),
+    }
+}

@@ -1,0 +1,240 @@
+//! Views and what is seen of them.
+
+use std::sync::Arc;
+
+use cts_core::{HealthStatus, InstanceKey, ServiceInstance, ServiceView, ViewDelta, ViewId};
+use cts_proto::watch::v1 as proto;
+
+use super::{ConversionError, invalid};
+use crate::chunk::chunks;
+
+/// A view for the wire.
+pub fn view_to_wire(view: ServiceView) -> proto::ServiceView {
+    let ServiceView {
+        name,
+        datacenter,
+        namespace,
+        filter,
+    } = view;
+    proto::ServiceView {
+        name,
+        datacenter,
+        namespace,
+        filter,
+    }
+}
+
+/// A view from the wire; a view without a name cannot be watched.
+pub fn view_from_wire(view: proto::ServiceView) -> Result<ServiceView, ConversionError> {
+    let proto::ServiceView {
+        name,
+        datacenter,
+        namespace,
+        filter,
+    } = view;
+    if name.is_empty() {
+        return Err(ConversionError::Missing {
+            field: "ServiceView.name",
+        });
+    }
+    Ok(ServiceView {
+        name,
+        datacenter,
+        namespace,
+        filter,
+    })
+}
+
+/// An instance for the wire.
+pub fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
+    let status = match instance.status {
+        HealthStatus::Passing => proto::HealthStatus::Passing,
+        HealthStatus::Warning => proto::HealthStatus::Warning,
+        HealthStatus::Critical => proto::HealthStatus::Critical,
+        HealthStatus::Maintenance => proto::HealthStatus::Maintenance,
+        HealthStatus::Unknown => proto::HealthStatus::Unspecified,
+    };
+    let instance = instance.clone();
+    proto::ServiceInstance {
+        id: instance.id,
+        name: instance.name,
+        kind: instance.kind,
+        address: instance.address,
+        port: instance.port.into(),
+        meta: instance.meta,
+        tags: instance.tags,
+        namespace: instance.namespace,
+        status: status.into(),
+        node: instance.node,
+        node_id: instance.node_id,
+        node_address: instance.node_address,
+        node_datacenter: instance.node_datacenter,
+        node_tagged_addresses: instance.node_tagged_addresses,
+        node_meta: instance.node_meta,
+    }
+}
+
+/// An instance from the wire.
+pub fn instance_from_wire(
+    instance: proto::ServiceInstance,
+) -> Result<ServiceInstance, ConversionError> {
+    let port = u16::try_from(instance.port)
+        .map_err(|_too_large| invalid("ServiceInstance.port", &instance.port))?;
+    let status = match instance.status() {
+        proto::HealthStatus::Passing => HealthStatus::Passing,
+        proto::HealthStatus::Warning => HealthStatus::Warning,
+        proto::HealthStatus::Critical => HealthStatus::Critical,
+        proto::HealthStatus::Maintenance => HealthStatus::Maintenance,
+        proto::HealthStatus::Unspecified => HealthStatus::Unknown,
+    };
+    Ok(ServiceInstance {
+        id: instance.id,
+        name: instance.name,
+        kind: instance.kind,
+        address: instance.address,
+        port,
+        meta: instance.meta,
+        tags: instance.tags,
+        namespace: instance.namespace,
+        status,
+        node: instance.node,
+        node_id: instance.node_id,
+        node_address: instance.node_address,
+        node_datacenter: instance.node_datacenter,
+        node_tagged_addresses: instance.node_tagged_addresses,
+        node_meta: instance.node_meta,
+    })
+}
+
+/// A delta for the wire, as one or more messages of which the last is marked complete.
+pub fn delta_to_wire(view_id: &ViewId, delta: &ViewDelta) -> Vec<proto::ViewDelta> {
+    let part = |upserts, removals| proto::ViewDelta {
+        view_id: view_id.as_str().to_owned(),
+        base_revision: delta.base,
+        revision: delta.revision,
+        upserts,
+        removals,
+        complete: false,
+    };
+    let upserts = delta
+        .upserts
+        .iter()
+        .map(|instance| instance_to_wire(instance));
+    let removals = delta.removals.iter().map(|key| proto::InstanceKey {
+        node: key.node.clone(),
+        id: key.id.clone(),
+    });
+    let mut parts: Vec<_> = chunks(upserts, prost_size)
+        .map(|upserts| part(upserts, Vec::new()))
+        .chain(chunks(removals, prost_size).map(|removals| part(Vec::new(), removals)))
+        .collect();
+    match parts.last_mut() {
+        Some(last) => last.complete = true,
+        None => parts.push(proto::ViewDelta {
+            complete: true,
+            ..part(Vec::new(), Vec::new())
+        }),
+    }
+    parts
+}
+
+fn prost_size(message: &impl prost::Message) -> usize {
+    message.encoded_len()
+}
+
+/// A delta from all its messages put together: lists concatenated, the rest from the last one.
+pub fn delta_from_wire(delta: proto::ViewDelta) -> Result<ViewDelta, ConversionError> {
+    let upserts = delta
+        .upserts
+        .into_iter()
+        .map(|instance| instance_from_wire(instance).map(Arc::new))
+        .collect::<Result<_, _>>()?;
+    let removals = delta
+        .removals
+        .into_iter()
+        .map(|key| InstanceKey {
+            node: key.node,
+            id: key.id,
+        })
+        .collect();
+    Ok(ViewDelta {
+        base: delta.base_revision,
+        revision: delta.revision,
+        upserts,
+        removals,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn instance(id: String) -> ServiceInstance {
+        ServiceInstance {
+            id,
+            name: "web".into(),
+            kind: String::new(),
+            address: "10.0.0.1".into(),
+            port: 80,
+            meta: BTreeMap::from([("k".into(), "v\n${x}".repeat(8000))]),
+            tags: vec!["a".into()],
+            namespace: "ns".into(),
+            status: HealthStatus::Maintenance,
+            node: "n".into(),
+            node_id: "i".into(),
+            node_address: "10.0.0.1".into(),
+            node_datacenter: "dc1".into(),
+            node_tagged_addresses: BTreeMap::new(),
+            node_meta: BTreeMap::from([("rack".into(), "r".into())]),
+        }
+    }
+
+    #[test]
+    fn a_large_delta_travels_in_parts_and_arrives_whole() {
+        let delta = ViewDelta {
+            base: Some(3),
+            revision: 4,
+            upserts: (0..200)
+                .map(|n| Arc::new(instance(n.to_string())))
+                .collect(),
+            removals: vec![InstanceKey {
+                node: "n".into(),
+                id: "gone".into(),
+            }],
+        };
+        let parts = delta_to_wire(&ViewId::new("v"), &delta);
+        assert!(parts.len() > 3);
+        assert!(parts.iter().all(|part| prost_size(part) < 2 << 20));
+        assert_eq!(parts.iter().filter(|part| part.complete).count(), 1);
+        let mut whole = parts[0].clone();
+        for part in &parts[1..] {
+            whole.upserts.extend(part.upserts.iter().cloned());
+            whole.removals.extend(part.removals.iter().cloned());
+        }
+        assert_eq!(delta_from_wire(whole), Ok(delta));
+    }
+
+    #[test]
+    fn an_empty_snapshot_is_one_complete_message() {
+        let delta = ViewDelta {
+            base: None,
+            revision: 1,
+            upserts: vec![],
+            removals: vec![],
+        };
+        let parts = delta_to_wire(&ViewId::new("v"), &delta);
+        assert_eq!(parts.len(), 1);
+        assert!(parts[0].complete);
+    }
+
+    #[test]
+    fn a_port_beyond_16_bits_is_refused() {
+        let wire = proto::ServiceInstance {
+            port: 70_000,
+            ..Default::default()
+        };
+        assert!(instance_from_wire(wire).is_err());
+    }
+}

@@ -1,0 +1,12 @@
+//! The life of a process: shutdown, supervised tasks, signals and the log.
+//!
+//! It knows no service. Signals and the log are process-wide, so only an executable asks for them; a
+//! library gets a cancellation token and spawns on [`Tasks`].
+
+mod log;
+mod signals;
+mod tasks;
+
+pub use log::{LogFormat, LogLevel, init_log};
+pub use signals::StopSignals;
+pub use tasks::{TaskFailure, Tasks};

@@ -1,0 +1,293 @@
+//! The end of an attempt.
+
+use std::time::Duration;
+
+use cts_core::runs::{AfterAttempt, AttemptContext, AttemptOutcome, RunStatus, after_attempt};
+use cts_core::{Digest, Event, EventConfig, TaskName};
+use cts_store::{Completed, Completion, LeaseError, StoreError};
+use sqlx::{Row as _, SqliteConnection};
+
+use crate::enqueue::insert_run;
+use crate::lease::{next_due_of, stored_epoch};
+use crate::logs;
+use crate::row::{Cell, failed_to, micros, span_micros};
+
+/// The leased run and its surroundings.
+struct Attempt {
+    task: TaskName,
+    input: Digest,
+    started_at: i64,
+    errors: Vec<String>,
+    config: EventConfig,
+    attempts: u32,
+    newer_waits: bool,
+    earlier_failures: u32,
+    retry_failed: bool,
+}
+
+pub(crate) async fn complete(
+    connection: &mut SqliteConnection,
+    completion: &Completion,
+    now: i64,
+) -> Result<Completed, LeaseError> {
+    let Some(mut attempt) = attempt(connection, completion).await? else {
+        return Err(LeaseError::Lost {
+            run: completion.run,
+            epoch: completion.epoch,
+        });
+    };
+    logs::append(connection, completion.run, &completion.log).await?;
+    if let AttemptOutcome::Failed(error) = &completion.outcome {
+        attempt.errors.push(error.clone());
+    }
+    let after = after_attempt(
+        &completion.outcome,
+        AttemptContext {
+            attempts: attempt.attempts,
+            newer_waits: attempt.newer_waits,
+            earlier_failures: attempt.earlier_failures,
+            retry_failed: attempt.retry_failed,
+            jitter: completion.jitter,
+        },
+    );
+    let (status, event) = match after {
+        AfterAttempt::Settle => {
+            close(connection, completion, &attempt, RunStatus::Succeeded, now).await?;
+            let event = event(&attempt, completion, true, now)?;
+            store_event(connection, &event).await?;
+            settle(connection, &attempt).await?;
+            (RunStatus::Succeeded, Some(event))
+        }
+        AfterAttempt::GiveUp { retry_after } => {
+            close(connection, completion, &attempt, RunStatus::Failed, now).await?;
+            let event = event(&attempt, completion, false, now)?;
+            store_event(connection, &event).await?;
+            count_failure(connection, &attempt).await?;
+            if let Some(wait) = retry_after {
+                let due_at = now.saturating_add(span_micros(wait));
+                let task = attempt.task.as_str();
+                insert_run(
+                    connection,
+                    completion.retry_run,
+                    task,
+                    attempt.input,
+                    due_at,
+                    now,
+                )
+                .await?;
+            }
+            (RunStatus::Failed, Some(event))
+        }
+        AfterAttempt::Retry(wait) => {
+            put_back(
+                connection,
+                completion,
+                &attempt,
+                attempt.attempts,
+                wait,
+                now,
+            )
+            .await?;
+            (RunStatus::Queued, None)
+        }
+        AfterAttempt::Requeue => {
+            let uncounted = attempt.attempts.saturating_sub(1);
+            put_back(
+                connection,
+                completion,
+                &attempt,
+                uncounted,
+                Duration::ZERO,
+                now,
+            )
+            .await?;
+            (RunStatus::Queued, None)
+        }
+        AfterAttempt::Cancel => {
+            close(connection, completion, &attempt, RunStatus::Cancelled, now).await?;
+            (RunStatus::Cancelled, None)
+        }
+    };
+    let next_due = next_due_of(connection, &attempt.task, now).await?;
+    Ok(Completed {
+        task: attempt.task,
+        status,
+        event,
+        next_due,
+    })
+}
+
+async fn attempt(
+    connection: &mut SqliteConnection,
+    completion: &Completion,
+) -> Result<Option<Attempt>, StoreError> {
+    let read = failed_to("read a leased run");
+    let id = completion.run.to_string();
+    let row = sqlx::query(
+        "-- complete: the attempt
+        SELECT r.task_name, r.input_hash, r.started_at, r.errors, r.attempts,
+               t.failures, t.retry_failed,
+               json_extract(t.spec, '$.definition.providers') AS providers,
+               json_extract(t.spec, '$.definition.module_source') AS source,
+               EXISTS (SELECT 1 FROM runs q
+                       WHERE q.task_name = r.task_name AND q.status = 'queued') AS newer_waits
+        FROM runs r JOIN tasks t ON t.name = r.task_name
+        WHERE r.id = ? AND r.epoch = ? AND r.status = 'running'",
+    )
+    .bind(&id)
+    .bind(stored_epoch(completion.epoch))
+    .fetch_optional(connection)
+    .await
+    .map_err(&read)?;
+    let Some(row) = row else { return Ok(None) };
+    let cell = |column| Cell {
+        table: "runs",
+        column,
+        row: &id,
+    };
+    let text = |column: &str| row.try_get::<String, _>(column).map_err(&read);
+    Ok(Some(Attempt {
+        task: cell("task_name").parse(&text("task_name")?)?,
+        input: cell("input_hash").parse(&text("input_hash")?)?,
+        started_at: row.try_get("started_at").map_err(&read)?,
+        errors: cell("errors").json(&text("errors")?)?,
+        config: EventConfig {
+            providers: cell("providers").json(&text("providers")?)?,
+            services: Vec::new(),
+            source: text("source")?,
+        },
+        attempts: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
+        newer_waits: row.try_get("newer_waits").map_err(&read)?,
+        earlier_failures: cell("failures").number(row.try_get("failures").map_err(&read)?)?,
+        retry_failed: row.try_get("retry_failed").map_err(&read)?,
+    }))
+}
+
+fn event(
+    attempt: &Attempt,
+    completion: &Completion,
+    success: bool,
+    now: i64,
+) -> Result<Event, StoreError> {
+    let id = completion.run.to_string();
+    let cell = |column| Cell {
+        table: "runs",
+        column,
+        row: &id,
+    };
+    let newest_first: Vec<_> = attempt.errors.iter().rev().map(String::as_str).collect();
+    Ok(Event {
+        id: completion.event,
+        task_name: attempt.task.clone(),
+        run_id: completion.run,
+        success,
+        start_time: cell("started_at").time(attempt.started_at)?,
+        end_time: cell("finished_at").time(now)?,
+        error: (!success).then(|| newest_first.join("\n\n")),
+        config: attempt.config.clone(),
+    })
+}
+
+fn encoded(value: &impl serde::Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Database {
+        operation: "encode the end of an attempt",
+        source: Box::new(error),
+    })
+}
+
+async fn close(
+    connection: &mut SqliteConnection,
+    completion: &Completion,
+    attempt: &Attempt,
+    status: RunStatus,
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- complete: close the run
+        UPDATE runs
+        SET status = ?1, errors = ?2, finished_at = ?3, updated_at = ?3,
+            holder = NULL, expires_at = NULL
+        WHERE id = ?4",
+    )
+    .bind(status.as_str())
+    .bind(encoded(&attempt.errors)?)
+    .bind(now)
+    .bind(completion.run.to_string())
+    .execute(connection)
+    .await
+    .map_err(failed_to("close a run"))?;
+    Ok(())
+}
+
+async fn put_back(
+    connection: &mut SqliteConnection,
+    completion: &Completion,
+    attempt: &Attempt,
+    attempts: u32,
+    wait: Duration,
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- complete: back to the queue
+        UPDATE runs
+        SET status = 'queued', attempts = ?1, errors = ?2, due_at = ?3, updated_at = ?4,
+            holder = NULL, expires_at = NULL
+        WHERE id = ?5",
+    )
+    .bind(attempts)
+    .bind(encoded(&attempt.errors)?)
+    .bind(now.saturating_add(span_micros(wait)))
+    .bind(now)
+    .bind(completion.run.to_string())
+    .execute(connection)
+    .await
+    .map_err(failed_to("put a run back"))?;
+    Ok(())
+}
+
+async fn store_event(connection: &mut SqliteConnection, event: &Event) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- complete: the event
+        INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(event.id.to_string())
+    .bind(event.task_name.as_str())
+    .bind(event.run_id.to_string())
+    .bind(event.success)
+    .bind(micros(event.start_time))
+    .bind(micros(event.end_time))
+    .bind(&event.error)
+    .bind(encoded(&event.config)?)
+    .execute(connection)
+    .await
+    .map_err(failed_to("store an event"))?;
+    Ok(())
+}
+
+async fn settle(connection: &mut SqliteConnection, attempt: &Attempt) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- complete: settle
+        UPDATE tasks SET settled_input = ?, failures = 0 WHERE name = ?",
+    )
+    .bind(attempt.input.to_string())
+    .bind(attempt.task.as_str())
+    .execute(connection)
+    .await
+    .map_err(failed_to("settle a task"))?;
+    Ok(())
+}
+
+async fn count_failure(
+    connection: &mut SqliteConnection,
+    attempt: &Attempt,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- complete: count a failure\nUPDATE tasks SET failures = failures + 1 WHERE name = ?",
+    )
+    .bind(attempt.task.as_str())
+    .execute(connection)
+    .await
+    .map_err(failed_to("count a failure"))?;
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Opens the file: directory, modes, pragmas, migrations.
+
+use std::error::Error;
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use cts_store::StoreError;
+use sqlx::SqlitePool;
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+static MIGRATIONS: Migrator = sqlx::migrate!();
+
+/// Connections for reading; API requests do not wait for writes.
+const READERS: u32 = 2;
+
+/// A pool of one connection that writes and one of some that read.
+#[derive(Debug, Clone)]
+pub(crate) struct Pools {
+    pub(crate) writer: SqlitePool,
+    pub(crate) reader: SqlitePool,
+}
+
+pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
+    let failed = |source: Box<dyn Error + Send + Sync>| StoreError::Open {
+        location: path.display().to_string(),
+        source,
+    };
+    create_file(path).map_err(|error| failed(error.into()))?;
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+        .foreign_keys(true)
+        .busy_timeout(std::time::Duration::from_secs(10));
+    let writer = SqlitePoolOptions::new()
+        .max_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect_with(options.clone())
+        .await
+        .map_err(|error| failed(error.into()))?;
+    // The migrator also refuses a file whose migrations it does not know.
+    MIGRATIONS
+        .run(&writer)
+        .await
+        .map_err(|error| failed(error.into()))?;
+    let reader = SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .connect_with(options.read_only(true))
+        .await
+        .map_err(|error| failed(error.into()))?;
+    Ok(Pools { writer, reader })
+}
+
+/// The file holds what Consul and Terraform said, so only its owner may read it. SQLite gives its
+/// side files the same mode.
+fn create_file(path: &Path) -> std::io::Result<()> {
+    if let Some(directory) = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty())
+    {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o750)
+            .create(directory)?;
+    }
+    fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map(drop)
+}

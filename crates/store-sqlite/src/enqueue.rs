@@ -1,0 +1,221 @@
+//! Frozen inputs become queued runs.
+
+use cts_core::runs::{EnqueueDecision, TaskRuns, decide_enqueue};
+use cts_core::{Digest, RunId};
+use cts_store::{EnqueueRequest, Enqueued, StoreError};
+use sqlx::{Row as _, SqliteConnection};
+
+use crate::row::{Cell, failed_to};
+
+/// Level of compression: inputs are small and written on the way of a change.
+const ZSTD_LEVEL: i32 = 1;
+
+/// What the rules need to know of a task.
+struct Situation {
+    runs: TaskRuns,
+    queued: Option<RunId>,
+    skip_unchanged: bool,
+}
+
+pub(crate) async fn enqueue(
+    connection: &mut SqliteConnection,
+    request: &EnqueueRequest,
+    now: i64,
+) -> Result<Enqueued, StoreError> {
+    let task = request.task.clone();
+    let Some(situation) = situation(connection, request).await? else {
+        return Ok(Enqueued {
+            task,
+            decision: None,
+            queued: None,
+            cancelled: None,
+        });
+    };
+    let input = request.input.hash;
+    let decision = decide_enqueue(situation.runs, input, situation.skip_unchanged);
+    let mut queued = situation.queued;
+    let mut cancelled = None;
+    match decision {
+        EnqueueDecision::Enqueue => {
+            store_input(connection, request, now).await?;
+            insert_run(
+                connection,
+                request.run,
+                request.task.as_str(),
+                input,
+                now,
+                now,
+            )
+            .await?;
+            queued = Some(request.run);
+        }
+        EnqueueDecision::Replace => {
+            store_input(connection, request, now).await?;
+            replace(connection, situation.queued, input, now).await?;
+        }
+        EnqueueDecision::Keep => {}
+        EnqueueDecision::Skip { cancel_queued } => {
+            if cancel_queued {
+                cancel(connection, situation.queued, now).await?;
+                cancelled = queued.take();
+            }
+            count_skip(connection, request.task.as_str()).await?;
+        }
+    }
+    Ok(Enqueued {
+        task,
+        decision: Some(decision),
+        queued,
+        cancelled,
+    })
+}
+
+async fn situation(
+    connection: &mut SqliteConnection,
+    request: &EnqueueRequest,
+) -> Result<Option<Situation>, StoreError> {
+    let read = failed_to("read the runs of a task");
+    let name = request.task.as_str();
+    let row = sqlx::query(
+        "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
+        SELECT t.skip_unchanged, t.settled_input, q.id AS queued_id, q.input_hash AS queued_input,
+               r.input_hash AS running_input
+        FROM tasks t
+        LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued'
+        LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running'
+        WHERE t.name = ? AND t.enabled = 1",
+    )
+    .bind(name)
+    .fetch_optional(connection)
+    .await
+    .map_err(&read)?;
+    let Some(row) = row else { return Ok(None) };
+    let digest = |column: &'static str| -> Result<Option<Digest>, StoreError> {
+        let cell = Cell {
+            table: "runs",
+            column,
+            row: name,
+        };
+        let text: Option<&str> = row.try_get(column).map_err(&read)?;
+        text.map(|text| cell.parse(text)).transpose()
+    };
+    let queued: Option<&str> = row.try_get("queued_id").map_err(&read)?;
+    Ok(Some(Situation {
+        runs: TaskRuns {
+            queued: digest("queued_input")?,
+            running: digest("running_input")?,
+            settled: digest("settled_input")?,
+        },
+        queued: queued
+            .map(|id| {
+                Cell {
+                    table: "runs",
+                    column: "id",
+                    row: name,
+                }
+                .parse(id)
+            })
+            .transpose()?,
+        skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
+    }))
+}
+
+async fn store_input(
+    connection: &mut SqliteConnection,
+    request: &EnqueueRequest,
+    now: i64,
+) -> Result<(), StoreError> {
+    let operation = "store an input";
+    let content =
+        zstd::encode_all(request.input.bytes.as_slice(), ZSTD_LEVEL).map_err(|error| {
+            StoreError::Database {
+                operation,
+                source: Box::new(error),
+            }
+        })?;
+    sqlx::query(
+        "-- enqueue: inputs are stored once by content
+        INSERT INTO inputs (hash, content, created_at) VALUES (?, ?, ?)
+        ON CONFLICT (hash) DO NOTHING",
+    )
+    .bind(request.input.hash.to_string())
+    .bind(content)
+    .bind(now)
+    .execute(connection)
+    .await
+    .map_err(failed_to(operation))?;
+    Ok(())
+}
+
+pub(crate) async fn insert_run(
+    connection: &mut SqliteConnection,
+    run: RunId,
+    task: &str,
+    input: Digest,
+    due_at: i64,
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- insert_run
+        INSERT INTO runs (id, task_name, input_hash, status, due_at, created_at, updated_at)
+        VALUES (?1, ?2, ?3, 'queued', ?4, ?5, ?5)",
+    )
+    .bind(run.to_string())
+    .bind(task)
+    .bind(input.to_string())
+    .bind(due_at)
+    .bind(now)
+    .execute(connection)
+    .await
+    .map_err(failed_to("queue a run"))?;
+    Ok(())
+}
+
+/// The queued run gets the newer input and all its attempts, at once. Errors of earlier attempts stay
+/// with it, so that the event at its end can tell them.
+async fn replace(
+    connection: &mut SqliteConnection,
+    queued: Option<RunId>,
+    input: Digest,
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- enqueue: replace
+        UPDATE runs SET input_hash = ?1, attempts = 0, due_at = ?2, updated_at = ?2
+        WHERE id = ?3 AND status = 'queued'",
+    )
+    .bind(input.to_string())
+    .bind(now)
+    .bind(queued.map(|run| run.to_string()))
+    .execute(connection)
+    .await
+    .map_err(failed_to("replace the input of a queued run"))?;
+    Ok(())
+}
+
+async fn cancel(
+    connection: &mut SqliteConnection,
+    queued: Option<RunId>,
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- enqueue: cancel
+        UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
+        WHERE id = ?2 AND status = 'queued'",
+    )
+    .bind(now)
+    .bind(queued.map(|run| run.to_string()))
+    .execute(connection)
+    .await
+    .map_err(failed_to("cancel a queued run"))?;
+    Ok(())
+}
+
+async fn count_skip(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
+    sqlx::query("-- enqueue: count a skip\nUPDATE tasks SET skipped = skipped + 1 WHERE name = ?")
+        .bind(task)
+        .execute(connection)
+        .await
+        .map_err(failed_to("count a skipped input"))?;
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! Leases: granted, renewed, taken back.
+
+use std::time::Duration;
+
+use cts_core::runs::RunStatus;
+use cts_core::{LeaseEpoch, RunId, TaskName, WorkerId};
+use cts_store::{Lease, LeaseError, Requeued, StoreError};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
+
+use crate::row::{Cell, failed_to, span_micros};
+
+pub(crate) async fn acquire(
+    connection: &mut SqliteConnection,
+    worker: &WorkerId,
+    time_to_live: Duration,
+    now: i64,
+) -> Result<Option<Lease>, StoreError> {
+    let write = failed_to("lease a run");
+    let row = sqlx::query(
+        "-- acquire; indexes runs_due, runs_one_running
+        UPDATE runs
+        SET status = 'running',
+            holder = ?1,
+            expires_at = ?2,
+            epoch = epoch + 1,
+            attempts = attempts + 1,
+            started_at = coalesce(started_at, ?3),
+            updated_at = ?3
+        WHERE status = 'queued' AND id = (
+            SELECT r.id
+            FROM runs r JOIN tasks t ON t.name = r.task_name
+            WHERE r.status = 'queued' AND r.due_at <= ?3 AND t.enabled = 1
+              AND NOT EXISTS (
+                SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
+            ORDER BY r.due_at, r.id
+            LIMIT 1)
+        RETURNING id, task_name, epoch, input_hash, attempts",
+    )
+    .bind(worker.as_str())
+    .bind(now.saturating_add(span_micros(time_to_live)))
+    .bind(now)
+    .fetch_optional(&mut *connection)
+    .await
+    .map_err(&write)?;
+    let Some(row) = row else { return Ok(None) };
+    let lease = lease(&row)?;
+    // From here on Terraform may change anything, so nothing counts as applied.
+    sqlx::query("-- acquire: unsettle\nUPDATE tasks SET settled_input = NULL WHERE name = ?")
+        .bind(lease.task.as_str())
+        .execute(connection)
+        .await
+        .map_err(&write)?;
+    Ok(Some(lease))
+}
+
+fn lease(row: &SqliteRow) -> Result<Lease, StoreError> {
+    let read = failed_to("lease a run");
+    let id: String = row.try_get("id").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "runs",
+        column,
+        row: &id,
+    };
+    let task: String = row.try_get("task_name").map_err(&read)?;
+    let input: String = row.try_get("input_hash").map_err(&read)?;
+    Ok(Lease {
+        run: cell("id").parse(&id)?,
+        task: cell("task_name").parse(&task)?,
+        epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
+        input: cell("input_hash").parse(&input)?,
+        attempt: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
+    })
+}
+
+pub(crate) fn stored_epoch(epoch: LeaseEpoch) -> i64 {
+    i64::try_from(epoch.get()).unwrap_or(i64::MAX)
+}
+
+pub(crate) async fn renew(
+    executor: impl SqliteExecutor<'_>,
+    run: RunId,
+    epoch: LeaseEpoch,
+    time_to_live: Duration,
+    now: i64,
+) -> Result<(), LeaseError> {
+    let renewed = sqlx::query(
+        "-- renew
+        UPDATE runs SET expires_at = ?1, updated_at = ?2
+        WHERE id = ?3 AND epoch = ?4 AND status = 'running' AND expires_at > ?2",
+    )
+    .bind(now.saturating_add(span_micros(time_to_live)))
+    .bind(now)
+    .bind(run.to_string())
+    .bind(stored_epoch(epoch))
+    .execute(executor)
+    .await
+    .map_err(failed_to("renew a lease"))?;
+    if renewed.rows_affected() == 1 {
+        Ok(())
+    } else {
+        Err(LeaseError::Lost { run, epoch })
+    }
+}
+
+/// Takes back the leases that end at `until` or before. A run whose task has a newer one queued ends;
+/// any other goes back to the queue, and the attempt that was cut off does not count.
+pub(crate) async fn take_back(
+    connection: &mut SqliteConnection,
+    until: i64,
+    now: i64,
+) -> Result<Vec<Requeued>, StoreError> {
+    let write = failed_to("take back leases");
+    let rows = sqlx::query(
+        "-- take_back
+        UPDATE runs
+        SET status = CASE WHEN newer THEN 'cancelled' ELSE 'queued' END,
+            finished_at = CASE WHEN newer THEN ?2 END,
+            attempts = max(attempts - 1, 0),
+            due_at = ?2,
+            holder = NULL,
+            expires_at = NULL,
+            updated_at = ?2
+        FROM (SELECT r.id AS lost, EXISTS (
+                  SELECT 1 FROM runs q WHERE q.task_name = r.task_name AND q.status = 'queued'
+              ) AS newer
+              FROM runs r WHERE r.status = 'running' AND r.expires_at <= ?1)
+        WHERE id = lost
+        RETURNING id, task_name, status",
+    )
+    .bind(until)
+    .bind(now)
+    .fetch_all(connection)
+    .await
+    .map_err(&write)?;
+    rows.iter().map(requeued).collect()
+}
+
+fn requeued(row: &SqliteRow) -> Result<Requeued, StoreError> {
+    let read = failed_to("take back leases");
+    let id: String = row.try_get("id").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "runs",
+        column,
+        row: &id,
+    };
+    let task: String = row.try_get("task_name").map_err(&read)?;
+    let status: String = row.try_get("status").map_err(&read)?;
+    let status: RunStatus = cell("status").run_status(&status)?;
+    Ok(Requeued {
+        run: cell("id").parse(&id)?,
+        task: cell("task_name").parse(&task)?,
+        status,
+    })
+}
+
+pub(crate) async fn next_due(
+    executor: impl SqliteExecutor<'_>,
+    now: i64,
+) -> Result<Option<Duration>, StoreError> {
+    let due: Option<i64> = sqlx::query_scalar(
+        "-- next_due; index runs_due
+        SELECT r.due_at
+        FROM runs r JOIN tasks t ON t.name = r.task_name
+        WHERE r.status = 'queued' AND t.enabled = 1
+          AND NOT EXISTS (
+            SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
+        ORDER BY r.due_at
+        LIMIT 1",
+    )
+    .fetch_optional(executor)
+    .await
+    .map_err(failed_to("find the next due run"))?;
+    Ok(due.map(|due| until(due, now)))
+}
+
+/// Time until the queued run of one task is due.
+pub(crate) async fn next_due_of(
+    executor: impl SqliteExecutor<'_>,
+    task: &TaskName,
+    now: i64,
+) -> Result<Option<Duration>, StoreError> {
+    let due: Option<i64> = sqlx::query_scalar(
+        "-- next_due_of; index runs_one_queued
+        SELECT due_at FROM runs WHERE task_name = ? AND status = 'queued'",
+    )
+    .bind(task.as_str())
+    .fetch_optional(executor)
+    .await
+    .map_err(failed_to("find the next due run"))?;
+    Ok(due.map(|due| until(due, now)))
+}
+
+fn until(due: i64, now: i64) -> Duration {
+    Duration::from_micros(u64::try_from(due.saturating_sub(now)).unwrap_or_default())
+}

@@ -1,0 +1,90 @@
+//! States of tasks as their newest events tell them.
+
+use cts_core::{EVENTS_KEPT, TaskName, TaskStatus};
+use cts_store::{StoreError, TaskState};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row as _, SqlitePool};
+
+use crate::row::{self, Cell, failed_to};
+
+pub(crate) async fn all(
+    pool: &SqlitePool,
+    status: Option<TaskStatus>,
+) -> Result<Vec<TaskState>, StoreError> {
+    let rows = sqlx::query(
+        "-- task_states: each task once per event, without events once; index events_task
+        SELECT t.name, t.enabled, json_extract(t.spec, '$.definition.providers') AS providers,
+               e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
+        FROM tasks t
+        LEFT JOIN events e ON e.position IN (
+            SELECT position FROM events n WHERE n.task_name = t.name
+            ORDER BY n.position DESC LIMIT ?)
+        ORDER BY t.name, e.position DESC",
+    )
+    .bind(i64::try_from(EVENTS_KEPT).unwrap_or(i64::MAX))
+    .fetch_all(pool)
+    .await
+    .map_err(failed_to("read the states of tasks"))?;
+    let mut states = fold(&rows)?;
+    states.retain(|state| status.is_none_or(|status| state.status == status));
+    Ok(states)
+}
+
+pub(crate) async fn one(
+    pool: &SqlitePool,
+    name: &TaskName,
+) -> Result<Option<TaskState>, StoreError> {
+    let rows = sqlx::query(
+        "-- task_state: once per event, without events once; index events_task
+        SELECT t.name, t.enabled, json_extract(t.spec, '$.definition.providers') AS providers,
+               e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
+        FROM tasks t
+        LEFT JOIN events e ON e.task_name = t.name
+        WHERE t.name = ?
+        ORDER BY e.position DESC
+        LIMIT ?",
+    )
+    .bind(name.as_str())
+    .bind(i64::try_from(EVENTS_KEPT).unwrap_or(i64::MAX))
+    .fetch_all(pool)
+    .await
+    .map_err(failed_to("read the state of a task"))?;
+    Ok(fold(&rows)?.pop())
+}
+
+fn fold(rows: &[SqliteRow]) -> Result<Vec<TaskState>, StoreError> {
+    let read = failed_to("read the state of a task");
+    let mut states: Vec<TaskState> = Vec::new();
+    for row in rows {
+        let name: String = row.try_get("name").map_err(&read)?;
+        if states
+            .last()
+            .is_none_or(|state| state.task.as_str() != name)
+        {
+            let cell = |column| Cell {
+                table: "tasks",
+                column,
+                row: &name,
+            };
+            let providers: String = row.try_get("providers").map_err(&read)?;
+            states.push(TaskState {
+                task: cell("name").parse(&name)?,
+                enabled: row.try_get("enabled").map_err(&read)?,
+                providers: cell("spec").json(&providers)?,
+                status: TaskStatus::Unknown,
+                events: Vec::new(),
+            });
+        }
+        let has_event = row
+            .try_get::<Option<&str>, _>("id")
+            .map_err(&read)?
+            .is_some();
+        if let Some(state) = states.last_mut().filter(|_| has_event) {
+            state.events.push(row::event(row)?);
+        }
+    }
+    for state in &mut states {
+        state.status = TaskStatus::derive(state.events.iter().map(|event| event.success));
+    }
+    Ok(states)
+}

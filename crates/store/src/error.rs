@@ -1,0 +1,57 @@
+//! Errors of the store.
+
+use std::error::Error;
+
+use cts_core::{LeaseEpoch, RunId};
+
+/// The store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database cannot be opened or its schema is not one that this program knows.
+    #[error("cannot open the database {location}")]
+    Open {
+        /// Where it is, without credentials.
+        location: String,
+        /// Why not.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The database did not answer, or refused; trying again may help.
+    #[error("the database failed to {operation}")]
+    Database {
+        /// What was tried.
+        operation: &'static str,
+        /// Why it failed.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// A row holds something that this program never writes.
+    #[error("the column {column} of {table} {row} is corrupt")]
+    CorruptRow {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// The row's key.
+        row: String,
+        /// What is wrong with it.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// A worker's word was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    /// The lease has ended: completed, expired and granted anew, or never granted.
+    #[error("epoch {epoch} of run {run} is not a live lease")]
+    Lost {
+        /// The run.
+        run: RunId,
+        /// The epoch that was named.
+        epoch: LeaseEpoch,
+    },
+    /// The store itself failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,20 @@
+//! What the scheduler keeps: the [`Store`] trait, its values and its errors.
+//!
+//! The trait knows no database. An implementation makes every method one transaction, takes its time
+//! from one clock (its database's, or one that tests move), and passes the suite in `conformance`
+//! (feature of that name), which is the definition of the behaviour: a second implementation is put
+//! under it unchanged.
+#![warn(missing_docs)]
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod error;
+mod model;
+mod store;
+
+pub use error::{LeaseError, StoreError};
+pub use model::{
+    Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, LogStream, Requeued,
+    RunRecord, StoredTask, TaskState,
+};
+pub use store::Store;

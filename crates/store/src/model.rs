@@ -1,0 +1,178 @@
+//! Values that go into the store and come out of it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunStatus};
+use cts_core::{
+    Digest, Event, EventId, FrozenInput, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec,
+    TaskStatus,
+};
+
+/// A task as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredTask {
+    /// The task.
+    pub spec: TaskSpec,
+    /// Where it was declared.
+    pub origin: TaskOrigin,
+}
+
+/// A frozen input that may need a run.
+#[derive(Debug, Clone)]
+pub struct EnqueueRequest {
+    /// The task.
+    pub task: TaskName,
+    /// The input.
+    pub input: FrozenInput,
+    /// Id of the run, if there is to be a new one.
+    pub run: RunId,
+}
+
+/// What became of a frozen input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enqueued {
+    /// The task.
+    pub task: TaskName,
+    /// What the rules said; `None` if the task is unknown or disabled.
+    pub decision: Option<EnqueueDecision>,
+    /// The queued run, if there is one now.
+    pub queued: Option<RunId>,
+    /// A run that was queued and has become pointless.
+    pub cancelled: Option<RunId>,
+}
+
+/// The right and the duty to work on one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The run.
+    pub run: RunId,
+    /// The task.
+    pub task: TaskName,
+    /// Number of this grant.
+    pub epoch: LeaseEpoch,
+    /// Hash of the frozen input.
+    pub input: Digest,
+    /// Number of this attempt, from 1.
+    pub attempt: u32,
+}
+
+/// The end of an attempt.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    /// The run.
+    pub run: RunId,
+    /// Epoch of the lease.
+    pub epoch: LeaseEpoch,
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+    /// Id of the event, if there is to be one.
+    pub event: EventId,
+    /// Id of a run that tries a failed input afresh, if there is to be one.
+    pub retry_run: RunId,
+    /// Random share in `[0, 1)` for waits.
+    pub jitter: f64,
+    /// The last lines of the attempt's log, stored with its end.
+    pub log: Vec<LogLine>,
+}
+
+/// What followed a completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completed {
+    /// The task.
+    pub task: TaskName,
+    /// Status of the run now.
+    pub status: RunStatus,
+    /// The event, if the run has ended with one.
+    pub event: Option<Event>,
+    /// Time until this task's queued run is due, if there is one.
+    pub next_due: Option<Duration>,
+}
+
+/// A run that lost its worker and went back to the queue, or ended because a newer one waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requeued {
+    /// The run.
+    pub run: RunId,
+    /// The task.
+    pub task: TaskName,
+    /// Its status now: queued or cancelled.
+    pub status: RunStatus,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRecord {
+    /// Identity.
+    pub id: RunId,
+    /// The task.
+    pub task: TaskName,
+    /// Status.
+    pub status: RunStatus,
+    /// Hash of the input.
+    pub input: Digest,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// When it was queued.
+    pub created_at: DateTime<Utc>,
+    /// When it is or was due.
+    pub due_at: DateTime<Utc>,
+    /// When its first attempt began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+/// The state of a task as its newest events tell it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskState {
+    /// The task.
+    pub task: TaskName,
+    /// Whether changes run it.
+    pub enabled: bool,
+    /// Providers of the task.
+    pub providers: Vec<String>,
+    /// What the newest events say.
+    pub status: TaskStatus,
+    /// At most [`cts_core::EVENTS_KEPT`], newest first.
+    pub events: Vec<Event>,
+}
+
+/// Which of Terraform's streams a line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl LogStream {
+    /// The stored spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+}
+
+/// One line of a run's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// The stream.
+    pub stream: LogStream,
+    /// The text without the line break.
+    pub text: String,
+}
+
+/// A part of a run's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPage {
+    /// Position of the last line, to go on from; the one asked for if there is no line.
+    pub position: u64,
+    /// Lines in order.
+    pub lines: Vec<LogLine>,
+    /// The run has ended, so that no line will follow those stored.
+    pub ended: bool,
+}

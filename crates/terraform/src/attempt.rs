@@ -1,0 +1,47 @@
+//! One attempt at a run.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cts_core::TaskName;
+use tokio_util::sync::CancellationToken;
+
+use crate::command::ChildEnvironment;
+use crate::directory::TaskDirectory;
+use crate::output::OutputSink;
+use crate::process::StopPolicy;
+
+/// What all commands of one attempt at a run have in common.
+#[derive(Clone)]
+pub struct Attempt {
+    /// The task; also the name of its workspace.
+    pub task: TaskName,
+    /// Where the commands run; the generated files must be in it.
+    pub directory: TaskDirectory,
+    /// Their complete environment.
+    pub environment: ChildEnvironment,
+    /// Takes their output.
+    pub output: Arc<dyn OutputSink>,
+    /// Stops the running command gently and keeps the next one from starting.
+    pub cancel: CancellationToken,
+    /// How long a stop may take.
+    pub stop: StopPolicy,
+}
+
+impl Attempt {
+    /// Where Terraform keeps what `init` brings.
+    pub(crate) fn data_directory(&self) -> PathBuf {
+        self.environment.data_directory(&self.directory)
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt")
+            .field("task", &self.task)
+            .field("directory", &self.directory)
+            .field("stop", &self.stop)
+            .finish_non_exhaustive()
+    }
+}

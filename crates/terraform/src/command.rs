@@ -1,0 +1,243 @@
+//! Arguments and environment of the commands (spec/runtime-terraform.md 5.2, 5.3).
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use cts_core::{ProviderBlock, TaskDefinition, TaskName};
+use semver::Version;
+
+use crate::directory::TaskDirectory;
+
+/// Set in every Terraform process to the absolute task directory, so that processes which outlive
+/// their cts can be recognised.
+pub const TASK_DIRECTORY_MARKER: &str = "CTS_TASK_DIR";
+
+/// Inherited variables that change what a command does or how it talks; our commands bring their
+/// own settings, so these never reach a child.
+const NEVER_INHERITED: [&str; 8] = [
+    "TF_CLI_ARGS",
+    "TF_DISABLE_PLUGIN_TLS",
+    "TF_IN_AUTOMATION",
+    "TF_INPUT",
+    "TF_LOG",
+    "TF_REATTACH_PROVIDERS",
+    "TF_SKIP_PROVIDER_VERIFY",
+    "TF_WORKSPACE",
+];
+
+/// The same for families of variables.
+const NEVER_INHERITED_PREFIXES: [&str; 3] = ["TF_CLI_ARGS_", "TF_LOG_", "TF_VAR_"];
+
+/// Variables that are always ours: a `task_env` cannot set them.
+const FORCED: [&str; 5] = [
+    "TF_IN_AUTOMATION",
+    "TF_LOG",
+    "TF_LOG_PATH",
+    "TF_WORKSPACE",
+    TASK_DIRECTORY_MARKER,
+];
+
+/// First version without the flags that plugins once needed.
+const PLUGIN_FLAGS_UNTIL: Version = Version::new(0, 15, 0);
+
+/// A Terraform command that runs in a task directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// `terraform init`, with the choice of the workspace.
+    Init,
+    /// `terraform validate`.
+    Validate,
+    /// `terraform plan`.
+    Plan,
+    /// `terraform apply`.
+    Apply,
+}
+
+impl Step {
+    /// The arguments of this command.
+    pub(crate) fn arguments(self, version: &Version) -> Vec<&'static str> {
+        match self {
+            Self::Init => {
+                let mut arguments = vec![
+                    "init",
+                    "-no-color",
+                    "-force-copy",
+                    "-input=false",
+                    "-backend=true",
+                    "-get=true",
+                    "-upgrade=false",
+                ];
+                if *version < PLUGIN_FLAGS_UNTIL {
+                    arguments.extend([
+                        "-lock-timeout=0s",
+                        "-lock=true",
+                        "-get-plugins=true",
+                        "-verify-plugins=true",
+                    ]);
+                }
+                arguments
+            }
+            Self::Validate => vec!["validate", "-no-color", "-json"],
+            Self::Plan => vec![
+                "plan",
+                "-no-color",
+                "-input=false",
+                "-detailed-exitcode",
+                "-lock-timeout=0s",
+                "-lock=true",
+                "-parallelism=10",
+                "-refresh=true",
+            ],
+            Self::Apply => vec![
+                "apply",
+                "-no-color",
+                "-auto-approve",
+                "-input=false",
+                "-lock=true",
+                "-parallelism=10",
+                "-refresh=true",
+            ],
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Init => "init",
+            Self::Validate => "validate",
+            Self::Plan => "plan",
+            Self::Apply => "apply",
+        })
+    }
+}
+
+/// What the environment of a task's processes is made of, weakest first.
+#[derive(Clone, Copy)]
+pub struct EnvironmentSources<'a> {
+    /// Environment of cts itself. What would change our commands is left out: `TF_VAR_*`,
+    /// `TF_CLI_ARGS*`, `TF_LOG*`, `TF_INPUT`, `TF_WORKSPACE` and the like. (The original refuses to
+    /// create tasks instead.)
+    pub inherited: &'a BTreeMap<OsString, OsString>,
+    /// Settings for the Consul backend (`CONSUL_HTTP_ADDR` and so on).
+    pub backend: &'a [(String, String)],
+    /// `task_env` of the task's providers, see [`task_env`].
+    pub task_env: &'a [(String, String)],
+    /// Whether Terraform writes its trace log to `terraform.log` in the task directory.
+    pub persist_log: bool,
+}
+
+impl fmt::Debug for EnvironmentSources<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EnvironmentSources")
+            .field("persist_log", &self.persist_log)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The complete environment of the Terraform processes of one task. Values may be secret, so
+/// `Debug` shows the names only.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ChildEnvironment {
+    variables: BTreeMap<OsString, OsString>,
+}
+
+impl ChildEnvironment {
+    /// Puts the environment of `task` together (spec/runtime-terraform.md 5.3).
+    ///
+    /// An absolute `TF_DATA_DIR` would be shared by all tasks, whose workspaces and modules would
+    /// overwrite each other: each task gets a subdirectory of its own name in it.
+    pub fn new(
+        sources: EnvironmentSources<'_>,
+        task: &TaskName,
+        directory: &TaskDirectory,
+    ) -> Self {
+        let mut variables: BTreeMap<_, _> = sources
+            .inherited
+            .iter()
+            .filter(|(name, _value)| is_inherited(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        for (name, value) in sources.backend.iter().chain(sources.task_env) {
+            variables.insert(name.into(), value.into());
+        }
+        for name in FORCED {
+            variables.remove(OsStr::new(name));
+        }
+
+        variables.insert(TASK_DIRECTORY_MARKER.into(), directory.path().into());
+        variables.insert("TF_IN_AUTOMATION".into(), "1".into());
+        if sources.persist_log {
+            variables.insert("TF_LOG".into(), "TRACE".into());
+            let log = directory.path().join("terraform.log");
+            variables.insert("TF_LOG_PATH".into(), log.into());
+        }
+        let agent = variables.entry("TF_APPEND_USER_AGENT".into()).or_default();
+        if !agent.is_empty() {
+            agent.push(" ");
+        }
+        agent.push(concat!("cts/", env!("CARGO_PKG_VERSION")));
+        if let Some(data) = variables.get_mut(OsStr::new("TF_DATA_DIR"))
+            && Path::new(data).is_absolute()
+        {
+            *data = Path::new(data).join(task.as_str()).into();
+        }
+        Self { variables }
+    }
+
+    /// Every variable.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The value of one variable.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
+    }
+
+    /// Where Terraform keeps what `init` brings for `directory`.
+    pub fn data_directory(&self, directory: &TaskDirectory) -> PathBuf {
+        let configured = self.get("TF_DATA_DIR").filter(|value| !value.is_empty());
+        directory
+            .path()
+            .join(configured.unwrap_or(OsStr::new(".terraform")))
+    }
+}
+
+impl fmt::Debug for ChildEnvironment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.variables.keys()).finish()
+    }
+}
+
+/// Whether a variable of cts's own environment reaches its Terraform processes.
+pub(crate) fn is_inherited(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else {
+        return true;
+    };
+    !NEVER_INHERITED.contains(&name)
+        && !NEVER_INHERITED_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+/// The `task_env` of `definition`'s providers in the order in which the task names them, so that
+/// later ones win (spec/config.md 9.5).
+pub fn task_env(definition: &TaskDefinition, providers: &[ProviderBlock]) -> Vec<(String, String)> {
+    definition
+        .providers
+        .iter()
+        .filter_map(|id| ProviderBlock::select(providers, id))
+        .flat_map(|block| &block.task_env)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use super::*;
+
+fn directory() -> TaskDirectory {
+    TaskDirectory::new("sync-tasks/edge", Path::new("/srv/cts"))
+}
+
+fn map(pairs: &[(&str, &str)]) -> BTreeMap<OsString, OsString> {
+    pairs
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+fn list(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn environment(
+    inherited: &[(&str, &str)],
+    backend: &[(&str, &str)],
+    task_env: &[(&str, &str)],
+    persist_log: bool,
+) -> ChildEnvironment {
+    let sources = EnvironmentSources {
+        inherited: &map(inherited),
+        backend: &list(backend),
+        task_env: &list(task_env),
+        persist_log,
+    };
+    ChildEnvironment::new(sources, &TaskName::new("edge").unwrap(), &directory())
+}
+
+#[test]
+fn inherited_variables_that_change_commands_are_left_out() {
+    let environment = environment(
+        &[
+            ("HOME", "/root"),
+            ("TF_CLI_ARGS_apply", "-destroy"),
+            ("TF_LOG", "TRACE"),
+            ("TF_LOG_CORE", "TRACE"),
+            ("TF_VAR_services", "{}"),
+            ("TF_WORKSPACE", "other"),
+            ("TF_PLUGIN_CACHE_DIR", "/cache"),
+            ("TF_TOKEN_example_com", "t"),
+        ],
+        &[],
+        &[],
+        false,
+    );
+    let names: Vec<_> = environment
+        .variables()
+        .map(|(name, _value)| name.to_owned())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "CTS_TASK_DIR",
+            "HOME",
+            "TF_APPEND_USER_AGENT",
+            "TF_IN_AUTOMATION",
+            "TF_PLUGIN_CACHE_DIR",
+            "TF_TOKEN_example_com",
+        ]
+    );
+}
+
+#[test]
+fn a_later_source_wins_but_not_over_what_is_forced() {
+    let environment = environment(
+        &[("CONSUL_HTTP_ADDR", "inherited")],
+        &[
+            ("CONSUL_HTTP_ADDR", "backend"),
+            ("CONSUL_HTTP_TOKEN", "backend"),
+        ],
+        &[
+            ("CONSUL_HTTP_TOKEN", "task"),
+            ("TF_VAR_size", "3"),
+            ("TF_WORKSPACE", "other"),
+            ("CTS_TASK_DIR", "/elsewhere"),
+        ],
+        false,
+    );
+    assert_eq!(
+        environment.get("CONSUL_HTTP_ADDR"),
+        Some(OsStr::new("backend"))
+    );
+    assert_eq!(
+        environment.get("CONSUL_HTTP_TOKEN"),
+        Some(OsStr::new("task"))
+    );
+    assert_eq!(environment.get("TF_VAR_size"), Some(OsStr::new("3")));
+    assert_eq!(environment.get("TF_WORKSPACE"), None);
+    assert_eq!(
+        environment.get("CTS_TASK_DIR"),
+        Some(OsStr::new("/srv/cts/sync-tasks/edge"))
+    );
+}
+
+#[test]
+fn a_persistent_log_goes_to_an_absolute_path() {
+    let environment = environment(&[("TF_LOG", "ERROR")], &[], &[], true);
+    assert_eq!(environment.get("TF_LOG"), Some(OsStr::new("TRACE")));
+    assert_eq!(
+        environment.get("TF_LOG_PATH"),
+        Some(OsStr::new("/srv/cts/sync-tasks/edge/terraform.log"))
+    );
+}
+
+#[test]
+fn an_existing_user_agent_is_kept() {
+    let environment = environment(&[("TF_APPEND_USER_AGENT", "ops/1")], &[], &[], false);
+    let agent = environment
+        .get("TF_APPEND_USER_AGENT")
+        .unwrap()
+        .to_str()
+        .unwrap();
+    assert!(agent.starts_with("ops/1 cts/"));
+}
+
+#[test]
+fn a_shared_data_directory_is_divided_among_tasks() {
+    let shared = environment(&[("TF_DATA_DIR", "/var/tf")], &[], &[], false);
+    assert_eq!(
+        shared.data_directory(&directory()),
+        Path::new("/var/tf/edge")
+    );
+    let relative = environment(&[("TF_DATA_DIR", ".data")], &[], &[], false);
+    assert_eq!(
+        relative.data_directory(&directory()),
+        Path::new("/srv/cts/sync-tasks/edge/.data")
+    );
+    let absent = environment(&[], &[], &[], false);
+    assert_eq!(
+        absent.data_directory(&directory()),
+        Path::new("/srv/cts/sync-tasks/edge/.terraform")
+    );
+}
+
+#[test]
+fn debug_output_shows_no_value() {
+    let shown = format!(
+        "{:?}",
+        environment(&[], &[("CONSUL_HTTP_TOKEN", "hunter2")], &[], false)
+    );
+    assert!(shown.contains("CONSUL_HTTP_TOKEN"));
+    assert!(!shown.contains("hunter2"));
+}
+
+#[test]
+fn old_versions_get_the_plugin_flags() {
+    assert!(
+        Step::Init
+            .arguments(&Version::new(0, 14, 11))
+            .contains(&"-verify-plugins=true")
+    );
+    assert!(
+        !Step::Init
+            .arguments(&Version::new(0, 15, 0))
+            .contains(&"-verify-plugins=true")
+    );
+}

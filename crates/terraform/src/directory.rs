@@ -1,0 +1,127 @@
+//! The directory of one task (spec/runtime-terraform.md 4.1).
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::FileError;
+use crate::render::{GENERATED_NOTICE, RootModule};
+
+/// Mode of a task directory and of the parents that are created with it.
+const DIRECTORY_MODE: u32 = 0o750;
+
+/// Mode of generated files.
+const FILE_MODE: u32 = 0o640;
+
+/// Files that only a task with variables has.
+const OPTIONAL_FILES: [&str; 2] = ["variables.module.tf", "variables.auto.tfvars"];
+
+/// Where one task's root module lives. At most one process works in it at any time.
+///
+/// The functions here block, for the time that reading and writing a few small files takes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TaskDirectory {
+    path: PathBuf,
+}
+
+impl TaskDirectory {
+    /// The directory `path`, which is relative to `start_directory` if it is not absolute. Nothing
+    /// is created yet.
+    pub fn new(path: impl AsRef<Path>, start_directory: &Path) -> Self {
+        Self {
+            path: start_directory.join(path),
+        }
+    }
+
+    /// The absolute path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Brings the generated files of the configuration up to date, the directory first. Files that
+    /// already have the wanted text are not touched; files that an earlier configuration of ours
+    /// needed are removed.
+    pub fn write_root(&self, root: &RootModule) -> Result<(), FileError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(DIRECTORY_MODE)
+            .create(&self.path)
+            .map_err(file_error("create", &self.path))?;
+        for file in &root.files {
+            write_if_different(&self.path.join(file.name), &file.contents)?;
+        }
+        for name in OPTIONAL_FILES {
+            if root.file(name).is_none() {
+                remove_generated(&self.path.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings `terraform.tfvars` up to date; whether it was different.
+    pub fn write_tfvars(&self, text: &str) -> Result<bool, FileError> {
+        write_if_different(&self.path.join("terraform.tfvars"), text)
+    }
+}
+
+/// Names the file of an error.
+pub(crate) fn file_error<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> FileError + 'a {
+    move |source| FileError {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Replaces a file as a whole, if its text is not `text`; whether it was different.
+///
+/// There is no fsync: a file that a power loss leaves torn differs from what the next run wants, and
+/// is written again before Terraform sees it.
+pub(crate) fn write_if_different(path: &Path, text: &str) -> Result<bool, FileError> {
+    match fs::read(path) {
+        Ok(bytes) if bytes == text.as_bytes() => return Ok(false),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(file_error("read", path)(error)),
+    }
+    // Ends neither in `.tf` nor in `.tfvars`, so Terraform never reads a half-written one; and it has
+    // a fixed name, so a crash leaves at most one of it.
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(FILE_MODE)
+        .open(&part)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&part, path));
+    written.map_err(file_error("write", path)).map(|()| true)
+}
+
+/// Removes a file, if we have written it.
+fn remove_generated(path: &Path) -> Result<(), FileError> {
+    match fs::read(path) {
+        Ok(bytes) if bytes.starts_with(GENERATED_NOTICE.as_bytes()) => {
+            fs::remove_file(path).map_err(file_error("remove", path))
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(file_error("read", path)(error)),
+    }
+}
+
+/// Removes a file if it is there.
+pub(crate) fn remove_if_present(path: &Path) -> Result<(), FileError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(file_error("remove", path)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

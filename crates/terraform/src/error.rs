@@ -1,0 +1,164 @@
+//! What can go wrong around a Terraform process (spec/runtime-terraform.md 5.7).
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use cts_core::TaskName;
+use tokio::task::JoinError;
+
+use crate::command::Step;
+
+/// A command of a task failed. Displayed in the form that runbooks look for:
+/// `error tf-apply for '<task>': exit status 1`, then the complete standard error.
+#[derive(Debug)]
+pub struct CommandError {
+    /// The task.
+    pub task: TaskName,
+    /// What was being done.
+    pub step: Step,
+    /// What happened.
+    pub failure: CommandFailure,
+}
+
+/// How a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandFailure {
+    /// Terraform ended with an error.
+    #[error("{}\n{stderr}", ExitText(*status))]
+    Exit {
+        /// Exit status of the process.
+        status: ExitStatus,
+        /// Its standard error; only the end of it, if it was very long.
+        stderr: String,
+        /// Whether it had been told to stop.
+        interrupted: bool,
+    },
+    /// Cancelled before Terraform was started; nothing has happened.
+    #[error("interrupted before Terraform was started")]
+    Cancelled,
+    /// `validate` found the root module or the task's module wrong.
+    #[error("the configuration is not valid\n{diagnostics}")]
+    Invalid {
+        /// The diagnostics as text.
+        diagnostics: String,
+    },
+    /// The process could not be started or waited for.
+    #[error("could not run Terraform")]
+    Run(#[source] io::Error),
+    /// The task that supervises the process ended abnormally.
+    #[error("lost the supervision of Terraform")]
+    Supervision(#[source] JoinError),
+    /// A file in the task directory could not be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// A file or directory could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {action} {}", path.display())]
+pub struct FileError {
+    /// What was tried: `read`, `write`, …
+    pub action: &'static str,
+    /// The file or directory.
+    pub path: PathBuf,
+    /// Why it failed.
+    #[source]
+    pub source: io::Error,
+}
+
+impl CommandError {
+    /// Whether the command ended because it was told to, and not by a fault of its own.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(
+            self.failure,
+            CommandFailure::Cancelled
+                | CommandFailure::Exit {
+                    interrupted: true,
+                    ..
+                }
+        )
+    }
+
+    /// Whether Terraform asks for `terraform init`: modules, providers or the backend are not what
+    /// the directory was initialised for.
+    pub fn needs_initialisation(&self) -> bool {
+        let CommandFailure::Exit { stderr, .. } = &self.failure else {
+            return false;
+        };
+        // Terraform wraps its texts and draws a frame in front of each line.
+        let words: Vec<_> = stderr
+            .split(|c: char| c.is_whitespace() || c == '│')
+            .map(|word| word.trim_matches(['"', '\'', '`', '.', ',', ':', '(', ')']))
+            .filter(|word| !word.is_empty())
+            .collect();
+        words.windows(2).any(|pair| pair == ["terraform", "init"])
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "error tf-{} for '{}': {}",
+            self.step, self.task, self.failure
+        )
+    }
+}
+
+impl Error for CommandError {
+    /// The cause of the failure; the failure itself is already part of the text.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.failure.source()
+    }
+}
+
+/// An exit status in the words of the original.
+struct ExitText(ExitStatus);
+
+impl fmt::Display for ExitText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0.code(), self.0.signal()) {
+            (Some(code), _) => write!(f, "exit status {code}"),
+            (None, Some(signal)) => write!(f, "ended by signal {signal}"),
+            (None, None) => f.write_str("unknown exit status"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(stderr: &str) -> CommandError {
+        CommandError {
+            task: TaskName::new("edge").unwrap(),
+            step: Step::Apply,
+            failure: CommandFailure::Exit {
+                status: ExitStatus::from_raw(1 << 8),
+                stderr: stderr.to_owned(),
+                interrupted: false,
+            },
+        }
+    }
+
+    #[test]
+    fn an_error_reads_like_the_original() {
+        assert_eq!(
+            failed("\nError: no such host\n").to_string(),
+            "error tf-apply for 'edge': exit status 1\n\nError: no such host\n"
+        );
+    }
+
+    #[test]
+    fn a_request_for_init_is_found_across_line_breaks() {
+        assert!(
+            failed("│ Module not installed. Run \"terraform\n│ init\" to install")
+                .needs_initialisation()
+        );
+        assert!(!failed("│ Error: init script failed").needs_initialisation());
+    }
+}

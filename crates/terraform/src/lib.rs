@@ -1,0 +1,42 @@
+//! Generated root modules, and the Terraform processes that run in them.
+//!
+//! The first half is pure: [`render_root_module`] and [`render_tfvars`] turn a task and its frozen
+//! input into the text of the files that Terraform reads (spec/runtime-terraform.md 4). The second
+//! half drives the executable: [`Executable`] is the checked binary, [`TaskDirectory`] the place
+//! where one task lives, [`Terraform`] runs the commands of one [`Attempt`] and stops them gently
+//! when told to, and [`stop_orphans`] ends what a killed predecessor left behind (section 5).
+//!
+//! This crate must not know of leases, wire formats, databases, configuration files or Consul's API.
+//! Time limits and cancellation are values that the caller passes; so are environment and working
+//! directory.
+//!
+//! Known limit: Terraform holds every string in Unicode normalisation form C, so a text that is not
+//! in that form reaches the module in its composed form. Nothing written into a file can avoid that.
+#![warn(missing_docs)]
+
+mod attempt;
+mod command;
+mod directory;
+mod error;
+mod executable;
+mod orphan;
+mod output;
+mod prepare;
+mod process;
+mod render;
+mod terraform;
+mod validate;
+
+pub use attempt::Attempt;
+pub use command::{ChildEnvironment, EnvironmentSources, Step, TASK_DIRECTORY_MARKER, task_env};
+pub use directory::TaskDirectory;
+pub use error::{CommandError, CommandFailure, FileError};
+pub use executable::{Executable, FindError, SUPPORTED_RANGE, is_supported};
+pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
+pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
+pub use prepare::Preparation;
+pub use process::StopPolicy;
+pub use render::{
+    GeneratedFile, RenderError, RenderSettings, RootModule, render_root_module, render_tfvars,
+};
+pub use terraform::{Plan, Terraform};

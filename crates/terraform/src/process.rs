@@ -1,0 +1,222 @@
+//! One supervised process: started in a group of its own, drained, and stopped gently
+//! (promise P5).
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::output::{OutputSink, OutputStream, Pump};
+
+/// How much of standard error is kept for an error text, in bytes.
+const STDERR_KEPT: usize = 256 * 1024;
+
+/// How much of a captured standard output is kept, in bytes: far more than any plan.
+const STDOUT_KEPT: usize = 16 * 1024 * 1024;
+
+/// Room in a pipe, in bytes: the most that the kernel gives to everybody.
+const PIPE_ROOM: i32 = 1024 * 1024;
+
+/// How long pipes are read after the process has ended. Whoever still holds them open then is a
+/// grandchild that stayed behind, and what Terraform wrote has long been read.
+const PIPE_GRACE: Duration = Duration::from_secs(2);
+
+/// How long each step of a gentle stop may take.
+///
+/// Terraform answers the first interrupt by finishing what it has begun and releasing the state
+/// lock; a second signal makes it give up at once, a kill leaves the lock behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopPolicy {
+    /// Between SIGINT and SIGTERM.
+    pub interrupt_grace: Duration,
+    /// Between SIGTERM and SIGKILL.
+    pub terminate_grace: Duration,
+}
+
+impl Default for StopPolicy {
+    fn default() -> Self {
+        Self {
+            interrupt_grace: Duration::from_secs(30),
+            terminate_grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What becomes of standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StdoutUse {
+    /// Line by line to the sink.
+    Live,
+    /// Kept and returned.
+    Captured,
+}
+
+/// A process to be run.
+pub(crate) struct Job {
+    pub(crate) command: Command,
+    pub(crate) output: Arc<dyn OutputSink>,
+    pub(crate) stdout: StdoutUse,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) stop: StopPolicy,
+}
+
+/// A process that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    /// Captured standard output, empty if it went to the sink.
+    pub(crate) stdout: String,
+    /// The end of standard error.
+    pub(crate) stderr: String,
+    /// Whether it was told to stop.
+    pub(crate) interrupted: bool,
+}
+
+/// Runs a process to its end, or stops it when the job is cancelled.
+///
+/// Dropping this future leaves the process running without supervision, so it belongs in a task of
+/// its own. There is deliberately no "kill on drop": a killed Terraform loses its state lock.
+pub(crate) async fn run(job: Job) -> io::Result<Ended> {
+    let Job {
+        mut command,
+        output,
+        stdout: stdout_use,
+        cancel,
+        stop,
+    } = job;
+    let (stdout, child_stdout) = lasting_pipe()?;
+    let (stderr, child_stderr) = lasting_pipe()?;
+    // Without a pre-exec hook the standard library can start the child with posix_spawn, which does
+    // not copy our page tables.
+    let mut child = command
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(child_stdout)
+        .stderr(child_stderr)
+        .spawn()?;
+    // It holds the child's ends of the pipes, which would then never be closed.
+    drop(command);
+    let group = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .map(Pid::from_raw)
+        .ok_or_else(|| io::Error::other("a new process has no id"))?;
+
+    let live = |stream| Some((stream, Arc::clone(&output)));
+    let (stdout_sink, stdout_kept) = match stdout_use {
+        StdoutUse::Live => (live(OutputStream::Stdout), 0),
+        StdoutUse::Captured => (None, STDOUT_KEPT),
+    };
+    let mut stdout = Pump::new(stdout, stdout_sink, stdout_kept);
+    let mut stderr = Pump::new(stderr, live(OutputStream::Stderr), STDERR_KEPT);
+
+    let (status, interrupted) = {
+        let mut drain = std::pin::pin!(async { tokio::join!(stdout.run(), stderr.run()) });
+        let mut ending = std::pin::pin!(wait_or_stop(&mut child, group, &cancel, stop));
+        let mut drained = false;
+        let ended = loop {
+            tokio::select! {
+                ended = &mut ending => break ended?,
+                results = &mut drain, if !drained => {
+                    drained = true;
+                    report_unread(results);
+                }
+            }
+        };
+        if !drained {
+            match timeout(PIPE_GRACE, drain).await {
+                Ok(results) => report_unread(results),
+                Err(_elapsed) => tracing::warn!("a child of terraform keeps its output open"),
+            }
+        }
+        ended
+    };
+    let captured = stdout.finish();
+    Ok(Ended {
+        status,
+        stdout: if stdout_use == StdoutUse::Captured {
+            captured
+        } else {
+            String::new()
+        },
+        stderr: stderr.finish(),
+        interrupted,
+    })
+}
+
+/// A pipe whose writer may outlive us.
+///
+/// If we are killed, nobody reads any more. Terraform's next line would then end it with SIGPIPE at
+/// once, in the middle of its work and with the state lock held. So the child's end is opened for
+/// both directions: while it is open there is a reader, and what is written stays in the pipe. With
+/// the room made here an orphan goes on for a megabyte of output.
+fn lasting_pipe() -> io::Result<(pipe::Receiver, Stdio)> {
+    let (reader, writer) = std::io::pipe()?;
+    let both_ways = File::options()
+        .read(true)
+        .write(true)
+        .open(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+    let child_end = match both_ways {
+        Ok(file) => OwnedFd::from(file),
+        // A system without `/proc`: everything works but the above.
+        Err(_unsupported) => OwnedFd::from(writer),
+    };
+    // A user with very many pipes gets no more room; the usual room will do then.
+    let _room = fcntl(&child_end, FcntlArg::F_SETPIPE_SZ(PIPE_ROOM));
+    let receiver = pipe::Receiver::from_owned_fd(reader.into())?;
+    Ok((receiver, Stdio::from(child_end)))
+}
+
+fn report_unread((stdout, stderr): (io::Result<()>, io::Result<()>)) {
+    for error in [stdout.err(), stderr.err()].into_iter().flatten() {
+        tracing::warn!(%error, "could not read terraform's output");
+    }
+}
+
+/// Waits for the process; when cancelled, stops its group step by step. Gives its status and whether
+/// it was told to stop.
+async fn wait_or_stop(
+    child: &mut Child,
+    group: Pid,
+    cancel: &CancellationToken,
+    stop: StopPolicy,
+) -> io::Result<(ExitStatus, bool)> {
+    tokio::select! {
+        biased;
+        status = child.wait() => return Ok((status?, false)),
+        () = cancel.cancelled() => {}
+    }
+    let steps = [
+        (Signal::SIGINT, stop.interrupt_grace),
+        (Signal::SIGTERM, stop.terminate_grace),
+    ];
+    for (signal, grace) in steps {
+        tracing::info!(%group, %signal, "stopping terraform");
+        signal_group(group, signal);
+        if let Ok(status) = timeout(grace, child.wait()).await {
+            return Ok((status?, true));
+        }
+    }
+    tracing::warn!(%group, "terraform did not stop and is killed; it may leave a state lock");
+    signal_group(group, Signal::SIGKILL);
+    Ok((child.wait().await?, true))
+}
+
+/// Signals every process of a group; a group that is gone needs no signal.
+pub(crate) fn signal_group(group: Pid, signal: Signal) {
+    match killpg(group, signal) {
+        Ok(()) | Err(Errno::ESRCH) => {}
+        Err(error) => tracing::warn!(%group, %signal, %error, "could not signal terraform"),
+    }
+}

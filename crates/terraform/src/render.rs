@@ -1,0 +1,243 @@
+//! Text of the generated root module (spec/runtime-terraform.md 4). Pure functions of values.
+//!
+//! Whatever comes from Consul or from a user is written through [`expression`] or [`header`], which
+//! escape; names that Terraform only takes bare are checked and refused if they are no identifiers.
+
+mod expression;
+mod header;
+mod main_tf;
+mod template;
+mod tfvars;
+mod variables_tf;
+
+use std::fmt;
+
+use cts_core::{Backend, Digest, ProviderBlock, TaskDefinition};
+use serde_json::{Map, Value};
+
+pub use tfvars::render_tfvars;
+
+use expression::is_identifier;
+pub(crate) use header::GENERATED_NOTICE;
+use header::Title;
+
+/// What all tasks share: the settings of driver, backend and providers.
+///
+/// May hold secrets (backend arguments, provider arguments), so `Debug` shows names only.
+#[derive(Clone)]
+pub struct RenderSettings {
+    /// `required_version` of the root module, usually [`crate::SUPPORTED_RANGE`].
+    pub required_version: String,
+    /// Version of the Terraform that will read the files.
+    pub terraform_version: semver::Version,
+    /// Configured `required_providers`, by provider name without alias: a version or an object.
+    pub required_providers: Map<String, Value>,
+    /// Where state is kept.
+    pub backend: Backend,
+    /// All provider blocks with evaluated values; a task uses the ones that it names.
+    pub providers: Vec<ProviderBlock>,
+}
+
+impl fmt::Debug for RenderSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RenderSettings")
+            .field("required_version", &self.required_version)
+            .field("terraform_version", &self.terraform_version)
+            .field("backend", &self.backend)
+            .field("providers", &self.providers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One generated file. Its text may hold secrets, so `Debug` shows only name and length.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GeneratedFile {
+    /// File name inside the task directory.
+    pub name: &'static str,
+    /// Complete text.
+    pub contents: String,
+}
+
+impl fmt::Debug for GeneratedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GeneratedFile")
+            .field("name", &self.name)
+            .field("bytes", &self.contents.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Every generated file of a task except `terraform.tfvars`: what depends on configuration alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootModule {
+    /// The files, in the order in which they are written.
+    pub files: Vec<GeneratedFile>,
+    /// Identifies everything that `init` depends on.
+    pub(crate) init_fingerprint: Digest,
+    /// Identifies everything that `validate` depends on, whatever the task is called; only for a
+    /// module whose content is known.
+    pub(crate) validation_shape: Option<Digest>,
+}
+
+impl RootModule {
+    /// Text of the file called `name`, if the task has it.
+    pub fn file(&self, name: &str) -> Option<&str> {
+        self.files
+            .iter()
+            .find(|file| file.name == name)
+            .map(|file| file.contents.as_str())
+    }
+}
+
+/// A task cannot be written as a root module.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RenderError {
+    /// Terraform takes this name only bare, and it is no identifier.
+    #[error("{what} {name:?} is not a Terraform identifier")]
+    NotAnIdentifier {
+        /// What the name belongs to.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+}
+
+/// Renders every file of `definition`'s root module except `terraform.tfvars`
+/// (spec/runtime-terraform.md 4.2 to 4.5, 4.8, 4.9).
+pub fn render_root_module(
+    definition: &TaskDefinition,
+    settings: &RenderSettings,
+) -> Result<RootModule, RenderError> {
+    let providers = task_providers(definition, settings)?;
+    for name in definition.variables.keys() {
+        require_identifier("variable", name)?;
+    }
+
+    let title = Title::of(definition);
+    let main = main_tf::render(&title, definition, settings, &providers)?;
+    let variables = variables_tf::render(&title, settings, &providers);
+    let module_variables = variables_tf::render_module_variables(&title, &definition.variables);
+    let values = tfvars::render_provider_values(&title, &providers);
+    let template = template::render(&title, &definition.condition);
+
+    let version = settings.terraform_version.to_string();
+    let module_digest = definition.module_digest.map(|digest| digest.to_string());
+    let init_fingerprint = Digest::of_parts(
+        [
+            &version,
+            &main,
+            &variables,
+            module_variables.as_deref().unwrap_or_default(),
+            module_digest.as_deref().unwrap_or_default(),
+        ]
+        .map(str::as_bytes),
+    );
+    let validation_shape = match &module_digest {
+        None => None,
+        Some(module_digest) => {
+            let nameless = Title::nameless();
+            Some(Digest::of_parts(
+                [
+                    &version,
+                    &main_tf::render(&nameless, definition, settings, &providers)?,
+                    &variables_tf::render(&nameless, settings, &providers),
+                    &variables_tf::render_module_variables(&nameless, &definition.variables)
+                        .unwrap_or_default(),
+                    module_digest,
+                ]
+                .map(String::as_bytes),
+            ))
+        }
+    };
+
+    let mut files = vec![
+        GeneratedFile {
+            name: "main.tf",
+            contents: main,
+        },
+        GeneratedFile {
+            name: "variables.tf",
+            contents: variables,
+        },
+        GeneratedFile {
+            name: "terraform.tfvars.tmpl",
+            contents: template,
+        },
+        GeneratedFile {
+            name: "providers.auto.tfvars",
+            contents: values,
+        },
+    ];
+    if let Some(contents) = module_variables {
+        files.push(GeneratedFile {
+            name: "variables.module.tf",
+            contents,
+        });
+        files.push(GeneratedFile {
+            name: "variables.auto.tfvars",
+            contents: tfvars::render_module_values(&title, &definition.variables),
+        });
+    }
+    Ok(RootModule {
+        files,
+        init_fingerprint,
+        validation_shape,
+    })
+}
+
+/// A provider of the task and the block that configures it.
+struct TaskProvider<'a> {
+    name: &'a str,
+    /// Arguments sorted by name; none without a block.
+    arguments: Vec<(&'a str, &'a Value)>,
+}
+
+/// The providers of a task, each name once, sorted.
+fn task_providers<'a>(
+    definition: &'a TaskDefinition,
+    settings: &'a RenderSettings,
+) -> Result<Vec<TaskProvider<'a>>, RenderError> {
+    let mut providers = Vec::<TaskProvider<'a>>::with_capacity(definition.providers.len());
+    for id in &definition.providers {
+        if providers.iter().any(|known| known.name == id.name) {
+            continue;
+        }
+        require_identifier("provider", &id.name)?;
+        let arguments = ProviderBlock::select(&settings.providers, id)
+            .map(|block| sorted(&block.arguments))
+            .unwrap_or_default();
+        for (name, _value) in &arguments {
+            require_identifier("provider argument", name)?;
+        }
+        providers.push(TaskProvider {
+            name: &id.name,
+            arguments,
+        });
+    }
+    providers.sort_unstable_by_key(|provider| provider.name);
+    Ok(providers)
+}
+
+fn require_identifier(what: &'static str, name: &str) -> Result<(), RenderError> {
+    if is_identifier(name) {
+        Ok(())
+    } else {
+        Err(RenderError::NotAnIdentifier {
+            what,
+            name: name.to_owned(),
+        })
+    }
+}
+
+/// Members of `map` by name, whatever order the map itself keeps.
+fn sorted(map: &Map<String, Value>) -> Vec<(&str, &Value)> {
+    let mut members: Vec<_> = map
+        .iter()
+        .map(|(name, value)| (name.as_str(), value))
+        .collect();
+    members.sort_unstable_by_key(|(name, _value)| *name);
+    members
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! Comments: the header of every generated file, and the description of the module block.
+
+use cts_core::TaskDefinition;
+
+use super::expression::{is_printable, write_escape};
+
+/// First line of every generated file.
+pub(crate) const GENERATED_NOTICE: &str =
+    "# Written by cts from the operator's configuration: change that, not this file.";
+
+/// How a task presents itself in the generated files.
+pub(super) struct Title<'a> {
+    /// Task name, also the label of the module block.
+    pub(super) name: &'a str,
+    /// Task description, may be empty and may have several lines.
+    pub(super) description: &'a str,
+}
+
+impl<'a> Title<'a> {
+    /// The title of a task.
+    pub(super) fn of(definition: &'a TaskDefinition) -> Self {
+        Self {
+            name: definition.name.as_str(),
+            description: &definition.description,
+        }
+    }
+
+    /// The same for all tasks: for texts that are only compared.
+    pub(super) const fn nameless() -> Self {
+        Self {
+            name: "task",
+            description: "",
+        }
+    }
+
+    /// The header of a file (spec/runtime-terraform.md 4.3), without an empty line behind it.
+    pub(super) fn header(&self) -> String {
+        let mut text = String::from(GENERATED_NOTICE);
+        text.push_str("\n# Manual edits may be lost at any time.\n#\n");
+        text.push_str("# Task: ");
+        text.push_str(self.name);
+        text.push('\n');
+        write_comment(&mut text, "Description:", self.description);
+        text
+    }
+}
+
+/// `label` and `text` as comment lines. A line break in `text` begins another comment line, so that
+/// no text can leave the comment, and what cannot be seen is written as a number.
+pub(super) fn write_comment(out: &mut String, label: &str, text: &str) {
+    let mut prefix = label;
+    for line in text.split(['\n', '\r']) {
+        let mut comment = String::from("# ");
+        comment.push_str(prefix);
+        if !prefix.is_empty() {
+            comment.push(' ');
+        }
+        for c in line.chars() {
+            if is_printable(c) || c == '\t' {
+                comment.push(c);
+            } else {
+                write_escape(&mut comment, c);
+            }
+        }
+        out.push_str(comment.trim_end());
+        out.push('\n');
+        prefix = "";
+    }
+}

@@ -1,0 +1,99 @@
+//! Values: `terraform.tfvars`, `providers.auto.tfvars`, `variables.auto.tfvars`
+//! (spec/runtime-terraform.md 4.6 to 4.8).
+
+use std::collections::{BTreeMap, HashMap};
+
+use cts_core::{Condition, RunInput, ServiceInstance};
+use serde_json::Value;
+
+use super::TaskProvider;
+use super::expression::{
+    indent, key, object, quoted, string_list, string_map, value, write_assignments,
+};
+use super::header::Title;
+
+/// Renders `terraform.tfvars`, the only file that depends on what Consul says
+/// (spec/runtime-terraform.md 4.7).
+///
+/// Of instances with equal keys (4.6) the last is written, as Terraform would keep it.
+pub fn render_tfvars(input: &RunInput) -> String {
+    let Condition::Services(condition) = &input.definition.condition;
+    let mut text = Title::of(&input.definition).header();
+    text.push_str("\nservices = {\n");
+    if condition.use_as_module_input {
+        let meta = string_map(&condition.cts_user_defined_meta, 2);
+        let keys: Vec<_> = input
+            .services
+            .iter()
+            .map(|instance| instance.module_key())
+            .collect();
+        let last: HashMap<_, _> = keys.iter().zip(0_usize..).collect();
+        for (index, (instance, key)) in input.services.iter().zip(&keys).enumerate() {
+            if last.get(key) == Some(&index) {
+                write_instance(&mut text, key, instance, &meta);
+            }
+        }
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn write_instance(out: &mut String, key: &str, instance: &ServiceInstance, meta: &str) {
+    let attributes = [
+        ("id", quoted(&instance.id)),
+        ("name", quoted(&instance.name)),
+        ("kind", quoted(&instance.kind)),
+        ("address", quoted(&instance.address)),
+        ("port", instance.port.to_string()),
+        ("meta", string_map(&instance.meta, 2)),
+        ("tags", string_list(&instance.tags)),
+        ("namespace", quoted(&instance.namespace)),
+        ("status", quoted(instance.status.as_str())),
+        ("node", quoted(&instance.node)),
+        ("node_id", quoted(&instance.node_id)),
+        ("node_address", quoted(&instance.node_address)),
+        ("node_datacenter", quoted(&instance.node_datacenter)),
+        (
+            "node_tagged_addresses",
+            string_map(&instance.node_tagged_addresses, 2),
+        ),
+        ("node_meta", string_map(&instance.node_meta, 2)),
+        ("cts_user_defined_meta", meta.to_owned()),
+    ];
+    indent(out, 1);
+    out.push_str(&quoted(key));
+    out.push_str(" = {\n");
+    write_assignments(out, &attributes, 2);
+    out.push_str("  },\n");
+}
+
+/// Values of the provider variables; may hold secrets.
+pub(super) fn render_provider_values(title: &Title<'_>, providers: &[TaskProvider<'_>]) -> String {
+    let mut text = title.header();
+    for provider in providers {
+        text.push('\n');
+        let arguments: Vec<_> = provider
+            .arguments
+            .iter()
+            .map(|(name, argument)| (key(name), value(argument, 1)))
+            .collect();
+        write_assignments(&mut text, &[(provider.name, object(&arguments, 0))], 0);
+    }
+    text
+}
+
+/// Values of the module's own variables.
+pub(super) fn render_module_values(
+    title: &Title<'_>,
+    variables: &BTreeMap<String, Value>,
+) -> String {
+    let mut text = title.header();
+    text.push('\n');
+    let values: Vec<_> = variables
+        .iter()
+        .map(|(name, variable)| (name, value(variable, 0)))
+        .collect();
+    write_assignments(&mut text, &values, 0);
+    text.push('\n');
+    text
+}

@@ -1,0 +1,93 @@
+//! `variables.tf` and `variables.module.tf` (spec/runtime-terraform.md 4.5, 4.8).
+
+use std::collections::BTreeMap;
+
+use semver::Version;
+use serde_json::Value;
+
+use super::expression::{object_type, quoted, type_constraint, write_assignments};
+use super::header::Title;
+use super::{RenderSettings, TaskProvider};
+
+const SERVICES: &str = r#"# Service definition protocol v0
+variable "services" {
+  description = "Instances of the Consul services that the task watches"
+  type = map(
+    object({
+      id        = string
+      name      = string
+      kind      = string
+      address   = string
+      port      = number
+      meta      = map(string)
+      tags      = list(string)
+      namespace = string
+      status    = string
+
+      node                  = string
+      node_id               = string
+      node_address          = string
+      node_datacenter       = string
+      node_tagged_addresses = map(string)
+      node_meta             = map(string)
+
+      cts_user_defined_meta = map(string)
+    })
+  )
+}
+"#;
+
+/// First version that knows `sensitive`.
+const SENSITIVE_SINCE: Version = Version::new(0, 14, 0);
+
+pub(super) fn render(
+    title: &Title<'_>,
+    settings: &RenderSettings,
+    providers: &[TaskProvider<'_>],
+) -> String {
+    let mut text = title.header();
+    text.push('\n');
+    text.push_str(SERVICES);
+    for provider in providers {
+        let description = format!("Configuration of the provider {}", provider.name);
+        let mut attributes = vec![
+            ("default", "null".to_owned()),
+            ("description", quoted(&description)),
+        ];
+        if settings.terraform_version >= SENSITIVE_SINCE {
+            attributes.push(("sensitive", "true".to_owned()));
+        }
+        attributes.push(("type", object_type(&provider.arguments, 1)));
+        text.push('\n');
+        write_variable(&mut text, provider.name, &attributes);
+    }
+    text
+}
+
+/// Declarations of the module's own variables; none without variables.
+pub(super) fn render_module_variables(
+    title: &Title<'_>,
+    variables: &BTreeMap<String, Value>,
+) -> Option<String> {
+    if variables.is_empty() {
+        return None;
+    }
+    let mut text = title.header();
+    for (name, value) in variables {
+        text.push('\n');
+        let attributes = [
+            ("default", "null".to_owned()),
+            ("type", type_constraint(value, 1)),
+        ];
+        write_variable(&mut text, name, &attributes);
+    }
+    Some(text)
+}
+
+fn write_variable(out: &mut String, name: &str, attributes: &[(&str, String)]) {
+    out.push_str("variable ");
+    out.push_str(&quoted(name));
+    out.push_str(" {\n");
+    write_assignments(out, attributes, 1);
+    out.push_str("}\n");
+}

@@ -1,0 +1,243 @@
+//! The commands of one attempt (spec/runtime-terraform.md 5.2).
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cts_core::Digest;
+use tokio::process::Command;
+use tokio::sync::OwnedMutexGuard;
+use tokio_util::task::TaskTracker;
+
+use crate::attempt::Attempt;
+use crate::command::Step;
+use crate::directory::write_if_different;
+use crate::error::{CommandError, CommandFailure};
+use crate::executable::Executable;
+use crate::prepare;
+use crate::process::{self, Ended, Job, StdoutUse};
+
+/// `plan -detailed-exitcode` ends with this code when there is something to change.
+const CHANGES_PRESENT: i32 = 2;
+
+/// Runs Terraform commands in task directories. One value serves all tasks of a process; share it
+/// behind an `Arc`.
+///
+/// Each process is supervised by a task of its own in the tracker that [`Terraform::new`] takes.
+/// Dropping the future of a command therefore never abandons a process: it counts as a
+/// cancellation, and the gentle stop goes on in the tracker, for which the owner waits before the
+/// process ends. Commands of one directory never overlap: the next one waits for the end of the
+/// process before it, also where nobody else does.
+#[derive(Debug)]
+pub struct Terraform {
+    executable: Executable,
+    supervisors: TaskTracker,
+    /// Shapes of root modules that were found valid in this process.
+    pub(crate) validated: Mutex<HashSet<Digest>>,
+    /// Held during `init` with a shared plugin cache, which Terraform does not lock itself.
+    plugin_cache: Turn,
+    /// Held while a process runs in a directory.
+    directories: Mutex<HashMap<PathBuf, Turn>>,
+}
+
+/// A lock that is handed from command to command.
+type Turn = Arc<tokio::sync::Mutex<()>>;
+
+/// What `plan` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Whether an apply would change anything.
+    pub changes_present: bool,
+    /// The complete standard output.
+    pub text: String,
+}
+
+impl Terraform {
+    /// Uses `executable`; `supervisors` holds the tasks that watch its processes.
+    pub fn new(executable: Executable, supervisors: TaskTracker) -> Self {
+        Self {
+            executable,
+            supervisors,
+            validated: Mutex::new(HashSet::new()),
+            plugin_cache: Turn::default(),
+            directories: Mutex::default(),
+        }
+    }
+
+    /// The executable in use.
+    pub const fn executable(&self) -> &Executable {
+        &self.executable
+    }
+
+    /// Runs `terraform init`. The choice of a workspace is forgotten first: `init` fails when the
+    /// chosen one has no state yet.
+    pub async fn init(&self, attempt: &Attempt) -> Result<(), CommandError> {
+        prepare::forget_workspace(attempt).map_err(|error| failed(attempt, Step::Init, error))?;
+        let has_cache = attempt
+            .environment
+            .get("TF_PLUGIN_CACHE_DIR")
+            .is_some_and(|directory| !directory.is_empty());
+        let _cache = if has_cache {
+            Some(take_turn(&self.plugin_cache, attempt, Step::Init).await?)
+        } else {
+            None
+        };
+        self.succeed(attempt, Step::Init, StdoutUse::Live)
+            .await
+            .map(drop)
+    }
+
+    /// Chooses the workspace of the task, by writing what `terraform workspace select` writes. Its
+    /// state need not exist: the backend creates it with the first apply.
+    pub fn select_workspace(attempt: &Attempt) -> Result<(), CommandError> {
+        write_if_different(&prepare::workspace_file(attempt), attempt.task.as_str())
+            .map(drop)
+            .map_err(|error| failed(attempt, Step::Init, error))
+    }
+
+    /// Runs `terraform plan` with a lock on the state. Standard output is returned instead of being
+    /// shown live.
+    ///
+    /// # Cancellation
+    /// As for [`Terraform::apply`].
+    pub async fn plan(&self, attempt: &Attempt) -> Result<Plan, CommandError> {
+        Self::select_workspace(attempt)?;
+        let ended = self.run(attempt, Step::Plan, StdoutUse::Captured).await?;
+        let changes_present = match ended.status.code() {
+            Some(0) => false,
+            Some(CHANGES_PRESENT) => true,
+            _ => return Err(exit_error(attempt, Step::Plan, ended)),
+        };
+        Ok(Plan {
+            changes_present,
+            text: ended.stdout,
+        })
+    }
+
+    /// Runs `terraform apply` in the workspace of the task.
+    ///
+    /// When Terraform says that the directory is not initialised for what it should do, the
+    /// initialisation is forgotten, so that the next [`Terraform::prepare`] does it again.
+    ///
+    /// # Cancellation
+    /// Cancelling the attempt's token interrupts Terraform gently and waits for its end. A command
+    /// that still succeeds after that is a success.
+    pub async fn apply(&self, attempt: &Attempt) -> Result<(), CommandError> {
+        // Another workspace would be another state: never rely on what is written there.
+        Self::select_workspace(attempt)?;
+        let result = self.succeed(attempt, Step::Apply, StdoutUse::Live).await;
+        if let Err(error) = &result
+            && error.needs_initialisation()
+        {
+            Self::forget_initialisation(attempt)?;
+        }
+        result.map(drop)
+    }
+
+    /// The turn of the attempt's directory.
+    fn directory_turn(&self, attempt: &Attempt) -> Turn {
+        let mut directories = self
+            .directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let path = attempt.directory.path();
+        if let Some(turn) = directories.get(path) {
+            return Arc::clone(turn);
+        }
+        let turn = Turn::default();
+        directories.insert(path.to_owned(), Arc::clone(&turn));
+        turn
+    }
+
+    /// Runs a command that must end with exit code 0.
+    async fn succeed(
+        &self,
+        attempt: &Attempt,
+        step: Step,
+        stdout: StdoutUse,
+    ) -> Result<Ended, CommandError> {
+        let ended = self.run(attempt, step, stdout).await?;
+        if ended.status.success() {
+            Ok(ended)
+        } else {
+            Err(exit_error(attempt, step, ended))
+        }
+    }
+
+    /// Runs a command to its end, whatever that is.
+    pub(crate) async fn run(
+        &self,
+        attempt: &Attempt,
+        step: Step,
+        stdout: StdoutUse,
+    ) -> Result<Ended, CommandError> {
+        let directory = self.directory_turn(attempt);
+        let turn = take_turn(&directory, attempt, step).await?;
+        let mut command = Command::new(self.executable.path());
+        command
+            .args(step.arguments(self.executable.version()))
+            .current_dir(attempt.directory.path())
+            .env_clear()
+            .envs(attempt.environment.variables());
+        // A child token, so that dropping this future stops this command and nothing else.
+        let cancel = attempt.cancel.child_token();
+        let job = Job {
+            command,
+            output: Arc::clone(&attempt.output),
+            stdout,
+            cancel: cancel.clone(),
+            stop: attempt.stop,
+        };
+        tracing::debug!(task = %attempt.task, %step, "running terraform");
+        let stop_when_dropped = cancel.drop_guard();
+        let supervise = async move {
+            let ended = process::run(job).await;
+            drop(turn);
+            ended
+        };
+        let ended = self.supervisors.spawn(supervise).await;
+        stop_when_dropped.disarm();
+        ended
+            .map_err(CommandFailure::Supervision)
+            .and_then(|result| result.map_err(CommandFailure::Run))
+            .map_err(|failure| failed(attempt, step, failure))
+    }
+}
+
+/// Waits for a turn, unless the attempt is cancelled before it comes.
+async fn take_turn(
+    turn: &Turn,
+    attempt: &Attempt,
+    step: Step,
+) -> Result<OwnedMutexGuard<()>, CommandError> {
+    let lock = Arc::clone(turn).lock_owned();
+    attempt
+        .cancel
+        .run_until_cancelled(lock)
+        .await
+        .filter(|_turn| !attempt.cancel.is_cancelled())
+        .ok_or_else(|| failed(attempt, step, CommandFailure::Cancelled))
+}
+
+/// A failure with its task and step.
+pub(crate) fn failed(
+    attempt: &Attempt,
+    step: Step,
+    failure: impl Into<CommandFailure>,
+) -> CommandError {
+    CommandError {
+        task: attempt.task.clone(),
+        step,
+        failure: failure.into(),
+    }
+}
+
+/// The failure of a process that ended badly.
+pub(crate) fn exit_error(attempt: &Attempt, step: Step, ended: Ended) -> CommandError {
+    let failure = CommandFailure::Exit {
+        status: ended.status,
+        stderr: ended.stderr,
+        interrupted: ended.interrupted,
+    };
+    failed(attempt, step, failure)
+}

@@ -1,0 +1,163 @@
+//! `terraform validate` and its diagnostics (spec/runtime-terraform.md 5.7).
+
+use std::fmt::Write as _;
+use std::sync::PoisonError;
+
+use cts_core::Digest;
+use serde::Deserialize;
+
+use crate::attempt::Attempt;
+use crate::command::Step;
+use crate::error::{CommandError, CommandFailure};
+use crate::process::StdoutUse;
+use crate::terraform::{Terraform, exit_error, failed};
+
+/// What `validate -json` prints; the parts that are used.
+#[derive(Debug, Deserialize)]
+struct Report {
+    valid: bool,
+    #[serde(default)]
+    diagnostics: Vec<Diagnostic>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Diagnostic {
+    severity: String,
+    summary: String,
+    #[serde(default)]
+    detail: String,
+    range: Option<Range>,
+    snippet: Option<Snippet>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Range {
+    filename: String,
+    start: Position,
+}
+
+#[derive(Debug, Deserialize)]
+struct Position {
+    line: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Snippet {
+    context: Option<String>,
+    code: String,
+}
+
+impl Terraform {
+    /// Runs `terraform validate`. Warnings go to the log.
+    pub async fn validate(&self, attempt: &Attempt) -> Result<(), CommandError> {
+        let ended = self
+            .run(attempt, Step::Validate, StdoutUse::Captured)
+            .await?;
+        // An invalid configuration ends with code 1, and so does much else: the report decides.
+        let report = match ended.status.code() {
+            Some(0 | 1) => serde_json::from_str::<Report>(&ended.stdout).ok(),
+            _ => None,
+        };
+        let Some(report) = report else {
+            return Err(exit_error(attempt, Step::Validate, ended));
+        };
+        for diagnostic in &report.diagnostics {
+            if diagnostic.severity != "error" {
+                tracing::warn!(task = %attempt.task, "{}", diagnostic.text(attempt));
+            }
+        }
+        if report.valid {
+            return Ok(());
+        }
+        let errors: Vec<_> = report
+            .diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == "error")
+            .map(|diagnostic| diagnostic.text(attempt))
+            .collect();
+        let diagnostics = errors.join("\n");
+        Err(failed(
+            attempt,
+            Step::Validate,
+            CommandFailure::Invalid { diagnostics },
+        ))
+    }
+
+    /// Whether a root module of this shape was found valid in this process.
+    pub(crate) fn is_known_valid(&self, shape: Digest) -> bool {
+        self.validated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&shape)
+    }
+
+    /// Remembers that root modules of this shape are valid.
+    pub(crate) fn remember_valid(&self, shape: Digest) {
+        self.validated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(shape);
+    }
+}
+
+impl Diagnostic {
+    /// Severity and summary; place; code; detail.
+    fn text(&self, attempt: &Attempt) -> String {
+        let mut text = match self.severity.as_str() {
+            "error" => "Error: ".to_owned(),
+            "warning" => "Warning: ".to_owned(),
+            other => format!("{other}: "),
+        };
+        text.push_str(&self.summary);
+        text.push('\n');
+        if let Some(Range { filename, start }) = &self.range {
+            text.push_str(&format_place(filename, start.line, self.snippet.as_ref()));
+        }
+        let detail = self
+            .module_detail(attempt)
+            .unwrap_or_else(|| self.detail.clone());
+        if !detail.is_empty() {
+            text.push('\n');
+            text.push_str(&detail);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// A detail that points at the module, where Terraform's own points at the generated call.
+    fn module_detail(&self, attempt: &Attempt) -> Option<String> {
+        let unexpected =
+            |name| self.detail == format!("An argument named \"{name}\" is not expected here.");
+        let task = &attempt.task;
+        if unexpected("services") {
+            Some(format!(
+                "The module of task '{task}' does not declare the variable \"services\", which every module \
+                 for Consul-Terraform-Sync must have."
+            ))
+        } else if unexpected("catalog_services") {
+            Some(format!(
+                "The module of task '{task}' does not declare the variable \"catalog_services\". Declare it, \
+                 or set use_as_module_input = false in the task's catalog-services condition."
+            ))
+        } else {
+            None
+        }
+    }
+}
+
+fn format_place(filename: &str, line: u64, snippet: Option<&Snippet>) -> String {
+    let mut text = format!("\n  on {filename} line {line}");
+    if let Some(Snippet { context, code }) = snippet {
+        if let Some(context) = context {
+            text.push_str(", in ");
+            text.push_str(context);
+        }
+        text.push_str(":\n");
+        for (code, number) in code.lines().zip(line..) {
+            writeln!(text, "  {number}: {code}").expect("a String takes every write");
+        }
+    } else {
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,246 @@
+//! A directory of one test with a module, a task and its attempt.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cts_core::{
+    Backend, Condition, Digest, HealthStatus, RunInput, ServiceInstance, ServicesCondition,
+    TaskDefinition, TaskName,
+};
+use cts_terraform::{
+    Attempt, ChildEnvironment, EnvironmentSources, Executable, LineChannel, OutputLine,
+    RenderSettings, RootModule, StopPolicy, TaskDirectory, Terraform, render_root_module,
+    render_tfvars,
+};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio::sync::mpsc::Receiver;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// A module that keeps what it got in its state.
+pub(crate) const KEEPS_SERVICES: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "kept" {
+  input = var.services
+}
+"#;
+
+/// A module whose apply says `started` and then takes a minute.
+pub(crate) const TAKES_LONG: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "slow" {
+  provisioner "local-exec" {
+    command = "echo started; exec sleep 60"
+  }
+}
+"#;
+
+/// Path of an executable: from `variable`, else from `PATH`.
+pub(crate) fn tool(variable: &str, name: &str) -> PathBuf {
+    let configured = std::env::var_os(variable).map(PathBuf::from);
+    let from_path = || {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path)
+            .map(|directory| directory.join(name))
+            .find(|file| file.is_file())
+    };
+    configured
+        .or_else(from_path)
+        .unwrap_or_else(|| panic!("set {variable} or put {name} into PATH"))
+}
+
+/// The path of Terraform.
+pub(crate) fn terraform_path() -> PathBuf {
+    tool("CTS_TEST_TERRAFORM", "terraform")
+}
+
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        other => panic!("not an object: {other}"),
+    }
+}
+
+/// An instance whose texts all come from `text`.
+pub(crate) fn instance(id: &str, text: &str) -> ServiceInstance {
+    let map = BTreeMap::from([("key".to_owned(), text.to_owned())]);
+    ServiceInstance {
+        id: id.to_owned(),
+        name: text.to_owned(),
+        kind: text.to_owned(),
+        address: text.to_owned(),
+        port: 80,
+        meta: map.clone(),
+        tags: vec![text.to_owned()],
+        namespace: String::new(),
+        status: HealthStatus::Passing,
+        node: "node".into(),
+        node_id: text.to_owned(),
+        node_address: text.to_owned(),
+        node_datacenter: "dc1".into(),
+        node_tagged_addresses: map.clone(),
+        node_meta: map,
+    }
+}
+
+/// Everything that one test needs; its files are gone when it is dropped.
+pub(crate) struct Sandbox {
+    root: TempDir,
+    pub(crate) terraform: Terraform,
+    pub(crate) supervisors: TaskTracker,
+    pub(crate) definition: TaskDefinition,
+    pub(crate) settings: RenderSettings,
+    pub(crate) extra_environment: Vec<(String, String)>,
+}
+
+impl Sandbox {
+    /// A task `edge` with this module and the local backend.
+    pub(crate) async fn new(module: &str) -> Self {
+        let root = TempDir::new().unwrap();
+        let module_directory = root.path().join("module");
+        fs::create_dir(&module_directory).unwrap();
+        fs::write(module_directory.join("main.tf"), module).unwrap();
+        let environment = clean_environment(root.path());
+        let executable = Executable::at(terraform_path(), &environment, root.path())
+            .await
+            .unwrap();
+        let supervisors = TaskTracker::new();
+        Self {
+            settings: RenderSettings {
+                required_version: cts_terraform::SUPPORTED_RANGE.into(),
+                terraform_version: executable.version().clone(),
+                required_providers: Map::new(),
+                backend: Backend {
+                    kind: "local".into(),
+                    arguments: Map::new(),
+                },
+                providers: Vec::new(),
+            },
+            definition: TaskDefinition {
+                name: TaskName::new("edge").unwrap(),
+                description: "a test".into(),
+                module: "./module".into(),
+                module_source: module_directory.to_str().unwrap().to_owned(),
+                module_digest: Some(Digest::of(module.as_bytes())),
+                version: String::new(),
+                providers: Vec::new(),
+                condition: Condition::Services(ServicesCondition {
+                    names: vec!["web".into()],
+                    datacenter: String::new(),
+                    namespace: String::new(),
+                    filter: String::new(),
+                    cts_user_defined_meta: BTreeMap::new(),
+                    use_as_module_input: true,
+                }),
+                variables: BTreeMap::new(),
+                working_dir: PathBuf::from("sync-tasks/edge"),
+            },
+            terraform: Terraform::new(executable, supervisors.clone()),
+            supervisors,
+            extra_environment: Vec::new(),
+            root,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.root.path()
+    }
+
+    pub(crate) fn directory(&self) -> TaskDirectory {
+        TaskDirectory::new(&self.definition.working_dir, self.root.path())
+    }
+
+    pub(crate) fn environment(&self) -> ChildEnvironment {
+        let sources = EnvironmentSources {
+            inherited: &clean_environment(self.root.path()),
+            backend: &self.extra_environment,
+            task_env: &[],
+            persist_log: false,
+        };
+        ChildEnvironment::new(sources, &self.definition.name, &self.directory())
+    }
+
+    /// A new attempt and its output.
+    pub(crate) fn attempt(&self) -> (Attempt, Receiver<OutputLine>) {
+        let (output, lines) = LineChannel::new(1024);
+        let attempt = Attempt {
+            task: self.definition.name.clone(),
+            directory: self.directory(),
+            environment: self.environment(),
+            output: Arc::new(output),
+            cancel: CancellationToken::new(),
+            stop: StopPolicy::default(),
+        };
+        (attempt, lines)
+    }
+
+    /// Writes all files.
+    pub(crate) fn write(&self, services: Vec<ServiceInstance>) -> RootModule {
+        let root = render_root_module(&self.definition, &self.settings).unwrap();
+        let input = RunInput {
+            definition: self.definition.clone(),
+            settings_digest: Digest::of(b""),
+            services: services.into_iter().map(Arc::new).collect(),
+        };
+        self.directory().write_root(&root).unwrap();
+        self.directory()
+            .write_tfvars(&render_tfvars(&input))
+            .unwrap();
+        root
+    }
+
+    /// The state of the task with the local backend.
+    pub(crate) fn state(&self) -> Value {
+        let file = self
+            .directory()
+            .path()
+            .join("terraform.tfstate.d/edge/terraform.tfstate");
+        serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+    }
+
+    /// Replaces the module's only file.
+    pub(crate) fn edit_module(&mut self, module: &str) {
+        fs::write(self.root.path().join("module/main.tf"), module).unwrap();
+        self.definition.module_digest = Some(Digest::of(module.as_bytes()));
+    }
+
+    /// Uses the local backend with its states in `directory`.
+    pub(crate) fn keep_state_in(&mut self, directory: &str) {
+        self.settings.backend.arguments = object(json!({ "workspace_dir": directory }));
+    }
+}
+
+/// Nothing of the environment in which the tests run but what it takes to start programs.
+pub(crate) fn clean_environment(home: &Path) -> BTreeMap<OsString, OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    BTreeMap::from([
+        ("PATH".into(), path),
+        ("HOME".into(), home.into()),
+        ("CHECKPOINT_DISABLE".into(), "1".into()),
+    ])
+}
+
+/// The value that the module of [`KEEPS_SERVICES`] got.
+pub(crate) fn kept_services(state: &Value) -> Value {
+    state["resources"][0]["instances"][0]["attributes"]["input"]["value"].clone()
+}
+
+/// Waits for a line that contains `text`.
+pub(crate) async fn wait_for(lines: &mut Receiver<OutputLine>, text: &str) {
+    while let Some(line) = lines.recv().await {
+        if line.text.contains(text) {
+            return;
+        }
+    }
+    panic!("the output ended without {text:?}");
+}

@@ -1,0 +1,55 @@
+use std::collections::BTreeMap;
+
+use cts_core::{ProviderBlock, ProviderId};
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::fixture::{
+    KEEPS_SERVICES, Sandbox, clean_environment, instance, object, terraform_path,
+};
+
+#[tokio::test]
+async fn generated_files_are_formatted_as_terraform_formats() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    sandbox.definition.description = "two\nlines".into();
+    sandbox.definition.version = "1.0.0".into();
+    sandbox.definition.providers = vec![ProviderId::from("lbx"), ProviderId::from("dns")];
+    sandbox.settings.required_providers =
+        object(json!({ "lbx": { "source": "a/lbx", "version": "1.0" } }));
+    sandbox.settings.backend.arguments = object(json!({ "path": "x", "workspace_dir": "y" }));
+    let nested = json!({
+        "host": "h", "retry": { "limit": 3, "pause": "2s" }, "empty": {}, "rate": 0.5, "off": false,
+        "list": [1, "two", { "three": 3, "x": {} }, [[]], [{ "deep": [{}] }]],
+        "labels": { "not an identifier": null, "${x}": "%{y}", "for": "quoted" },
+    });
+    sandbox.settings.providers = vec![ProviderBlock {
+        name: "lbx".into(),
+        alias: None,
+        arguments: object(nested.clone()),
+        task_env: BTreeMap::new(),
+    }];
+    sandbox.definition.variables = object(nested)
+        .into_iter()
+        .map(|(name, value)| (format!("user_{name}"), value))
+        .collect();
+    sandbox.write(vec![
+        instance("plain", "x"),
+        instance("hostile", "${x}\"\n\0é😀\u{301}"),
+    ]);
+
+    // `fmt` looks at .tf and .tfvars files, not at templates.
+    let output = Command::new(terraform_path())
+        .args(["fmt", "-check", "-diff", "-no-color"])
+        .current_dir(sandbox.directory().path())
+        .env_clear()
+        .envs(clean_environment(sandbox.path()))
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

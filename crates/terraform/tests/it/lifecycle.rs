@@ -1,0 +1,248 @@
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+use cts_core::TaskName;
+use cts_terraform::{CommandFailure, Preparation, Step, Terraform};
+
+use crate::fixture::{KEEPS_SERVICES, Sandbox, instance};
+
+#[tokio::test]
+async fn a_directory_is_initialised_once() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let root = sandbox.write(vec![instance("a", "x")]);
+    let (attempt, _lines) = sandbox.attempt();
+    let terraform = &sandbox.terraform;
+    assert_eq!(
+        terraform.prepare(&attempt, &root).await.unwrap(),
+        Preparation::Validated
+    );
+    assert_eq!(
+        terraform.prepare(&attempt, &root).await.unwrap(),
+        Preparation::Reused
+    );
+    terraform.apply(&attempt).await.unwrap();
+    assert_eq!(
+        terraform.prepare(&attempt, &root).await.unwrap(),
+        Preparation::Reused
+    );
+
+    fs::remove_dir_all(sandbox.directory().path().join(".terraform")).unwrap();
+    assert_eq!(
+        terraform.prepare(&attempt, &root).await.unwrap(),
+        Preparation::Initialised
+    );
+
+    Terraform::forget_initialisation(&attempt).unwrap();
+    assert_eq!(
+        terraform.prepare(&attempt, &root).await.unwrap(),
+        Preparation::Initialised
+    );
+
+    sandbox.edit_module(&format!("# edited\n{KEEPS_SERVICES}"));
+    let root = sandbox.write(vec![instance("a", "x")]);
+    let prepared = sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    assert_eq!(prepared, Preparation::Validated);
+}
+
+#[tokio::test]
+async fn a_module_that_was_valid_for_one_task_is_not_validated_for_the_next() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let root = sandbox.write(Vec::new());
+    let (attempt, _lines) = sandbox.attempt();
+    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+
+    sandbox.definition.name = TaskName::new("other").unwrap();
+    sandbox.definition.working_dir = "sync-tasks/other".into();
+    let root = sandbox.write(Vec::new());
+    let (attempt, _lines) = sandbox.attempt();
+    let prepared = sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    assert_eq!(prepared, Preparation::Initialised);
+    sandbox.terraform.apply(&attempt).await.unwrap();
+}
+
+#[tokio::test]
+async fn state_is_kept_in_the_workspace_of_the_task() {
+    let sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let root = sandbox.write(vec![instance("a", "x")]);
+    let (attempt, _lines) = sandbox.attempt();
+    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let workspace = sandbox.directory().path().join(".terraform/environment");
+    assert_eq!(fs::read_to_string(&workspace).unwrap(), "edge");
+
+    // Somebody chooses another workspace by hand.
+    fs::write(&workspace, "elsewhere").unwrap();
+    sandbox.terraform.apply(&attempt).await.unwrap();
+    assert!(sandbox.state()["resources"][0].is_object());
+    assert!(
+        !sandbox
+            .directory()
+            .path()
+            .join("terraform.tfstate.d/elsewhere")
+            .exists()
+    );
+}
+
+#[tokio::test]
+async fn plan_tells_whether_there_are_changes() {
+    let sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let root = sandbox.write(vec![instance("a", "x")]);
+    let (attempt, _lines) = sandbox.attempt();
+    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let plan = sandbox.terraform.plan(&attempt).await.unwrap();
+    assert!(plan.changes_present);
+    assert!(plan.text.contains("1 to add"), "{}", plan.text);
+    sandbox.terraform.apply(&attempt).await.unwrap();
+    let plan = sandbox.terraform.plan(&attempt).await.unwrap();
+    assert!(!plan.changes_present, "{}", plan.text);
+}
+
+#[tokio::test]
+async fn state_moves_with_the_backend() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    sandbox.keep_state_in("before");
+    let root = sandbox.write(vec![instance("a", "x")]);
+    let (attempt, _lines) = sandbox.attempt();
+    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    sandbox.terraform.apply(&attempt).await.unwrap();
+    let lineage = |directory: &str| {
+        let file = sandbox
+            .directory()
+            .path()
+            .join(directory)
+            .join("edge/terraform.tfstate");
+        let state: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        state["lineage"].clone()
+    };
+    let before = lineage("before");
+
+    let mut moved = sandbox.settings.clone();
+    moved
+        .backend
+        .arguments
+        .insert("workspace_dir".into(), "after".into());
+    let root = cts_terraform::render_root_module(&sandbox.definition, &moved).unwrap();
+    sandbox.directory().write_root(&root).unwrap();
+    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    assert_eq!(lineage("after"), before);
+    assert!(
+        !sandbox
+            .terraform
+            .plan(&attempt)
+            .await
+            .unwrap()
+            .changes_present
+    );
+}
+
+#[tokio::test]
+async fn a_module_without_services_is_named() {
+    let sandbox = Sandbox::new("variable \"other\" {\n  default = 1\n}\n").await;
+    let root = sandbox.write(Vec::new());
+    let (attempt, _lines) = sandbox.attempt();
+    let error = sandbox
+        .terraform
+        .prepare(&attempt, &root)
+        .await
+        .unwrap_err();
+    assert_eq!(error.step, Step::Validate);
+    let CommandFailure::Invalid { diagnostics } = &error.failure else {
+        panic!("{error}");
+    };
+    assert!(
+        diagnostics.starts_with("Error: Unsupported argument\n\n  on main.tf line "),
+        "{diagnostics}"
+    );
+    assert!(
+        diagnostics
+            .contains("The module of task 'edge' does not declare the variable \"services\"")
+    );
+    // Nothing is remembered of it.
+    let again = sandbox
+        .terraform
+        .prepare(&attempt, &root)
+        .await
+        .unwrap_err();
+    assert_eq!(again.step, Step::Validate);
+}
+
+#[tokio::test]
+async fn a_missing_module_fails_at_init() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    sandbox.definition.module_source = "./nowhere".into();
+    let root = sandbox.write(Vec::new());
+    let (attempt, _lines) = sandbox.attempt();
+    let error = sandbox
+        .terraform
+        .prepare(&attempt, &root)
+        .await
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("error tf-init for 'edge': exit status 1\n"),
+        "{text}"
+    );
+    assert!(text.contains("nowhere"), "{text}");
+}
+
+#[tokio::test]
+async fn an_apply_that_asks_for_init_gets_it_next_time() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let root = sandbox.write(Vec::new());
+    let (attempt, _lines) = sandbox.attempt();
+    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+
+    // The module needs another one, and nobody has told us that it was edited.
+    let nested = sandbox.path().join("module/nested");
+    fs::create_dir(&nested).unwrap();
+    fs::write(nested.join("main.tf"), "").unwrap();
+    let digest = sandbox.definition.module_digest;
+    sandbox.edit_module(&format!(
+        "{KEEPS_SERVICES}\nmodule \"nested\" {{\n  source = \"./nested\"\n}}\n"
+    ));
+    sandbox.definition.module_digest = digest;
+    assert_eq!(
+        sandbox.terraform.prepare(&attempt, &root).await.unwrap(),
+        Preparation::Reused
+    );
+    let error = sandbox.terraform.apply(&attempt).await.unwrap_err();
+    assert!(error.needs_initialisation(), "{error}");
+
+    assert_ne!(
+        sandbox.terraform.prepare(&attempt, &root).await.unwrap(),
+        Preparation::Reused
+    );
+    sandbox.terraform.apply(&attempt).await.unwrap();
+}
+
+#[tokio::test]
+async fn files_are_private_and_touched_only_when_they_differ() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    sandbox.definition.variables.insert("size".into(), 1.into());
+    sandbox.write(Vec::new());
+    let directory = sandbox.directory().path().to_owned();
+    let mode = |name: &str| {
+        fs::metadata(directory.join(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    assert_eq!(mode("main.tf") & !0o640, 0);
+    assert_eq!(mode("terraform.tfvars") & !0o640, 0);
+    assert_eq!(mode(".") & !0o750, 0);
+    assert_eq!(mode("..") & !0o750, 0);
+
+    let inode = |name: &str| fs::metadata(directory.join(name)).unwrap().ino();
+    let before = (inode("main.tf"), inode("terraform.tfvars"));
+    sandbox.write(Vec::new());
+    assert_eq!((inode("main.tf"), inode("terraform.tfvars")), before);
+    sandbox.write(vec![instance("a", "x")]);
+    assert_eq!(inode("main.tf"), before.0);
+    assert_ne!(inode("terraform.tfvars"), before.1);
+
+    sandbox.definition.variables.clear();
+    fs::write(directory.join("variables.auto.tfvars"), "mine = 1\n").unwrap();
+    sandbox.write(Vec::new());
+    assert!(!directory.join("variables.module.tf").exists());
+    assert!(directory.join("variables.auto.tfvars").exists());
+}

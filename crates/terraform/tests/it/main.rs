@@ -1,0 +1,19 @@
+//! Root modules and commands against the real Terraform.
+//!
+//! Terraform is taken from `CTS_TEST_TERRAFORM` or `PATH`, Consul from `CTS_TEST_CONSUL` or `PATH`; a
+//! test fails where it needs one that is not there. Modules use nothing but Terraform's builtin
+//! provider, so no test needs a network.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fixtures do not expect fails the test, too"
+)]
+
+mod consul;
+mod find;
+mod fixture;
+mod format;
+mod lifecycle;
+mod orphans;
+mod stop;
+mod values;

@@ -1,0 +1,130 @@
+use std::fs;
+use std::process::Stdio;
+
+use cts_terraform::{StopPolicy, stop_orphans};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+use crate::fixture::{Sandbox, TAKES_LONG, terraform_path, wait_for};
+
+/// An apply in the sandbox's directory that nobody supervises, as a killed cts leaves it behind.
+async fn abandoned_apply(sandbox: &Sandbox) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut child = Command::new(terraform_path())
+        .args(["apply", "-no-color", "-auto-approve", "-input=false"])
+        .current_dir(sandbox.directory().path())
+        .env_clear()
+        .envs(sandbox.environment().variables())
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    loop {
+        let line = lines
+            .next_line()
+            .await
+            .unwrap()
+            .expect("the apply ended early");
+        if line.contains("(local-exec): started") {
+            break;
+        }
+    }
+    (child, lines)
+}
+
+#[tokio::test]
+async fn an_abandoned_apply_is_stopped_and_its_lock_released() {
+    let sandbox = Sandbox::new(TAKES_LONG).await;
+    let root = sandbox.write(Vec::new());
+    let (attempt, _lines) = sandbox.attempt();
+    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (mut orphan, _lines) = abandoned_apply(&sandbox).await;
+    let id = i32::try_from(orphan.id().unwrap()).unwrap();
+    let lock = sandbox
+        .directory()
+        .path()
+        .join("terraform.tfstate.d/edge/.terraform.tfstate.lock.info");
+    assert!(lock.exists());
+
+    let found = stop_orphans(&sandbox.directory(), StopPolicy::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        found.iter().map(|orphan| orphan.group).collect::<Vec<_>>(),
+        [id]
+    );
+    assert!(found[0].processes.contains(&id));
+    assert_eq!(orphan.wait().await.unwrap().code(), Some(1));
+    assert!(!lock.exists());
+
+    let again = stop_orphans(&sandbox.directory(), StopPolicy::default())
+        .await
+        .unwrap();
+    assert_eq!(again, []);
+}
+
+#[test]
+fn an_apply_survives_the_end_of_its_supervisor_and_can_still_stop_gently() {
+    let runtime = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    let supervising = runtime();
+    let here = runtime();
+    let sandbox = here.block_on(Sandbox::new(TAKES_LONG));
+    let directory = sandbox.directory();
+    let lock = directory
+        .path()
+        .join("terraform.tfstate.d/edge/.terraform.tfstate.lock.info");
+    let root = sandbox.write(Vec::new());
+    let (attempt, mut lines) = sandbox.attempt();
+    // The directory stays here, until the end of the test.
+    let terraform = sandbox.terraform;
+    supervising.spawn(async move {
+        terraform.prepare(&attempt, &root).await.unwrap();
+        terraform.apply(&attempt).await.unwrap();
+    });
+    here.block_on(wait_for(&mut lines, "(local-exec): started"));
+    assert!(lock.exists());
+    // As when cts is killed: nobody waits, nobody reads, nobody says a word.
+    supervising.shutdown_background();
+    let found = here
+        .block_on(stop_orphans(&directory, StopPolicy::default()))
+        .unwrap();
+    assert_eq!(found.len(), 1);
+    assert!(!lock.exists());
+}
+
+#[tokio::test]
+async fn processes_of_others_are_left_alone() {
+    let sandbox = Sandbox::new(TAKES_LONG).await;
+    sandbox.write(Vec::new());
+    let sibling = sandbox.path().join("sync-tasks/sibling");
+    fs::create_dir(&sibling).unwrap();
+    let marked = sandbox.environment();
+    let spawn = |directory: &std::path::Path, marker: bool| {
+        let mut command = Command::new("sleep");
+        command
+            .arg("60")
+            .current_dir(directory)
+            .process_group(0)
+            .kill_on_drop(true);
+        if marker {
+            command.envs(marked.variables());
+        }
+        command.spawn().unwrap()
+    };
+    // A shell of a person who looks around, and the Terraform of another task.
+    let mut person = spawn(sandbox.directory().path(), false);
+    let mut other_task = spawn(&sibling, true);
+    let found = stop_orphans(&sandbox.directory(), StopPolicy::default())
+        .await
+        .unwrap();
+    assert_eq!(found, []);
+    assert_eq!(person.try_wait().unwrap(), None);
+    assert_eq!(other_task.try_wait().unwrap(), None);
+}

@@ -1,0 +1,97 @@
+# A sample configuration. Everything but the task is optional; what is not set keeps the default that
+# is named beside it. The language is HCL 1: no expressions, no functions, ${...} is plain text.
+
+# TRACE, DEBUG, INFO or WARN. Default: INFO.
+log_level = "INFO"
+
+# Port of the REST API, on all interfaces. Default: 8558.
+port = 8558
+
+# Parent of the tasks' directories, relative to the directory in which cts was started.
+# Default: sync-tasks.
+working_dir = "/var/lib/cts/sync-tasks"
+
+# A task runs when what it watches has been quiet for `min`, and at the latest `max` after the first
+# change. Default: 5s and 20s.
+buffer_period {
+  min = "5s"
+  max = "20s"
+}
+
+consul {
+  # host:port, http://, https:// or unix://. Default: CONSUL_HTTP_ADDR, then localhost:8500.
+  address = "localhost:8500"
+
+  # Better kept out of this file: CONSUL_HTTP_TOKEN in the environment file of the service.
+  # It needs: service and node read for what is watched, key write and session write for the state.
+  # token = "..."
+}
+
+driver "terraform" {
+  # Directory that holds the executable `terraform`. Where it is missing: PATH, then an installation
+  # into this directory.
+  path = "/opt/cts/bin"
+
+  # The version to install, as x.y.z, from 0.13.0 to 1.14.3. Default: the newest that is supported.
+  version = "1.14.3"
+
+  # Terraform's output in the log of cts. Default: false.
+  log = true
+
+  # Where Terraform keeps its state. Default: Consul's KV store, with the address and the token from above.
+  backend "consul" {
+    gzip = true
+  }
+
+  # Source and version of the providers, as in Terraform. Only what a task lists is handed to it.
+  required_providers {
+    lbx = {
+      source  = "acme/lbx"
+      version = "~> 2.4"
+    }
+  }
+}
+
+# Arguments of a provider. Secrets are better given by `task_env`: they then reach Terraform's
+# environment and no generated file.
+terraform_provider "lbx" {
+  host  = "lb.example.com"
+  task_env { "LBX_REGION" = "east" }
+}
+
+task {
+  # A letter or underscore, then letters, digits, underscores, dashes. Names the Terraform workspace too.
+  name        = "edge_pool"
+  description = "keep the edge pool in step with web and api"
+
+  # A directory or any module source that Terraform knows.
+  module = "/etc/cts.d/modules/edge_pool"
+
+  # Providers by name, or name.alias.
+  providers = ["lbx"]
+
+  # Values for the module's other variables, in Terraform's .tfvars syntax; later files win.
+  # variable_files = ["/etc/cts.d/edge_pool.tfvars"]
+
+  condition "services" {
+    names      = ["web", "api"]
+    datacenter = "dc1"
+
+    # An expression of Consul's filter language, in addition to "all checks pass".
+    filter = "\"edge\" in Service.Tags"
+
+    # Handed to the module with every instance.
+    cts_user_defined_meta {
+      zone = "dmz"
+    }
+
+    # Default: true. With false a change still starts a run, but the module gets no services.
+    use_as_module_input = true
+  }
+
+  # Default: the one at the top.
+  buffer_period {
+    min = "2s"
+    max = "10s"
+  }
+}

@@ -1,0 +1,120 @@
+//! Why a program ends, and the exit code that says so (spec/cli.md 3).
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use cts_config::ConfigError;
+use cts_consul::{ConsulError, SettingsError};
+use cts_rpc::InvalidAddress;
+use cts_runtime::TaskFailure;
+use cts_scheduler::RunError;
+use cts_store::StoreError;
+use cts_terraform::FindError;
+
+/// A program cannot start, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Neither `-config-file` nor `-config-dir` was given.
+    #[error("cannot start without a configuration")]
+    NoConfiguration,
+    /// The configuration has problems, which are listed.
+    #[error("the configuration cannot be used")]
+    Configuration(#[source] ConfigError),
+    /// The configuration cannot be used for Consul.
+    #[error("the settings for Consul cannot be used")]
+    ConsulSettings(#[source] SettingsError),
+    /// Consul did not answer.
+    #[error("Consul at {address} cannot be reached; set consul.address or CONSUL_HTTP_ADDR")]
+    Consul {
+        /// Its configured address.
+        address: String,
+        /// Why not.
+        #[source]
+        source: ConsulError,
+    },
+    /// Consul answered, but has no leader.
+    #[error("Consul at {address} has no cluster leader")]
+    NoLeader {
+        /// Its configured address.
+        address: String,
+    },
+    /// There is no Terraform that can be used.
+    #[error("Terraform cannot be used; install it on PATH or set driver.terraform.path")]
+    Terraform(#[source] FindError),
+    /// This Terraform is too old for the configured backend.
+    #[error("the backend {backend:?} needs a newer Terraform than {version}")]
+    Backend {
+        /// The backend.
+        backend: String,
+        /// Version of Terraform.
+        version: String,
+    },
+    /// Another process works in the same directory.
+    #[error("another cts is at work in {}", directory.display())]
+    Locked {
+        /// The working directory.
+        directory: PathBuf,
+    },
+    /// A file or directory cannot be used.
+    #[error("cannot use {}", path.display())]
+    Path {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The database cannot be used.
+    #[error("the database cannot be used")]
+    Store(#[source] StoreError),
+    /// The scheduler cannot be prepared.
+    #[error(transparent)]
+    Scheduler(#[from] RunError),
+    /// A port cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The address of a service is no address.
+    #[error(transparent)]
+    Address(#[from] InvalidAddress),
+    /// The process cannot find out about itself.
+    #[error("cannot read the process's surroundings")]
+    Surroundings(#[source] io::Error),
+    /// A part ended by itself.
+    #[error(transparent)]
+    Part(#[from] TaskFailure),
+}
+
+impl Failure {
+    /// The exit code.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoConfiguration => 13,
+            Self::Configuration(_)
+            | Self::ConsulSettings(_)
+            | Self::Consul { .. }
+            | Self::NoLeader { .. } => 15,
+            Self::Terraform(_) | Self::Backend { .. } => 16,
+            Self::Locked { .. }
+            | Self::Path { .. }
+            | Self::Store(_)
+            | Self::Scheduler(_)
+            | Self::Listen { .. }
+            | Self::Address(_)
+            | Self::Surroundings(_)
+            | Self::Part(_) => 11,
+        }
+    }
+}
+
+/// The arguments cannot be parsed.
+pub(crate) const EXIT_USAGE: u8 = 14;
+
+/// The end by a signal took longer than [`crate::program::GRACEFUL_END`].
+pub(crate) const EXIT_SLOW_END: u8 = 12;

@@ -1,0 +1,21 @@
+//! The composition root: reads configuration and surroundings, builds the adapters, connects them to
+//! the services and runs them, all in one process ([`Embedded`]) or one alone.
+//!
+//! This is the only crate that sees every other one, and the only one that asks the process for its
+//! arguments, environment, directory and signals. Nothing in it is global, so several [`Embedded`]
+//! instances can live in one process.
+
+mod arguments;
+mod embedded;
+mod failure;
+mod lock;
+mod program;
+mod settings;
+mod single;
+mod surroundings;
+mod terraform_console;
+
+pub use embedded::{Embedded, Sockets};
+pub use failure::Failure;
+pub use program::{Program, run_program};
+pub use surroundings::Surroundings;

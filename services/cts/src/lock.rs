@@ -1,0 +1,50 @@
+//! One process per working directory.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::failure::Failure;
+
+/// Name of the file; no task can have it, for it has a dot.
+const FILE: &str = "cts.lock";
+
+/// Held while a process works in a directory. The operating system lets go of it when the process
+/// ends, however that happens.
+#[derive(Debug)]
+pub(crate) struct DirectoryLock {
+    _file: Flock<File>,
+}
+
+impl DirectoryLock {
+    /// Makes the directory if it is missing and takes its lock.
+    pub(crate) fn take(directory: &Path) -> Result<Self, Failure> {
+        let path = directory.join(FILE);
+        let failed = |source| Failure::Path {
+            path: path.clone(),
+            source,
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o750)
+            .create(directory)
+            .map_err(failed)?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(file) => Ok(Self { _file: file }),
+            Err((_file, Errno::EWOULDBLOCK)) => Err(Failure::Locked {
+                directory: directory.to_owned(),
+            }),
+            Err((_file, errno)) => Err(failed(errno.into())),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! `driver.terraform.log`: Terraform's output on our standard error.
+
+use std::io::Write as _;
+
+use cts_terraform::{OutputLine, OutputSink};
+
+/// Writes lines as they are, without a prefix (spec/runtime-terraform.md 5.4).
+#[derive(Debug)]
+pub(crate) struct StandardError;
+
+impl OutputSink for StandardError {
+    fn line(&self, line: OutputLine) {
+        // Nobody may be reading any more, which is no reason to stop Terraform.
+        drop(writeln!(std::io::stderr(), "{}", line.text));
+    }
+}

@@ -1,0 +1,60 @@
+//! JSON as the API encodes it: one compact value and a newline (spec/api.md 3, "JSON encoding").
+
+use std::io;
+
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use serde_json::ser::Formatter;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// An answer with `value` as its body.
+pub(crate) fn answer<T: Serialize>(status: StatusCode, value: &T) -> Response {
+    (status, [(header::CONTENT_TYPE, JSON)], line(value)).into_response()
+}
+
+fn line<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut text = Vec::with_capacity(256);
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, HtmlSafe);
+    value
+        .serialize(&mut serializer)
+        .expect("the model has only text keys and is written to memory");
+    text.push(b'\n');
+    text
+}
+
+/// Escapes what could be taken for HTML or end a line of JavaScript, as the reference does.
+struct HtmlSafe;
+
+impl Formatter for HtmlSafe {
+    fn write_string_fragment<W>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()>
+    where
+        W: ?Sized + io::Write,
+    {
+        let mut rest = fragment;
+        while let Some((at, special)) = rest
+            .char_indices()
+            .find(|(_, c)| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}'))
+        {
+            writer.write_all(&rest.as_bytes()[..at])?;
+            write!(writer, "\\u{:04x}", u32::from(special))?;
+            rest = &rest[at + special.len_utf8()..];
+        }
+        writer.write_all(rest.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_compact_and_safe_in_html() {
+        let value = serde_json::json!({"a<b": "-> \"x\" && é\u{2028}\n", "n": [1, null]});
+        assert_eq!(
+            String::from_utf8(line(&value)).unwrap(),
+            "{\"a\\u003cb\":\"-\\u003e \\\"x\\\" \\u0026\\u0026 é\\u2028\\n\",\"n\":[1,null]}\n"
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! Endpoints of the legacy family: overall status and task status (spec/api.md 6 and 7).
+
+use axum::response::Response;
+use cts_rpc::ConversionError;
+use http::StatusCode;
+
+use crate::ask::TaskQuestions;
+use crate::json;
+use crate::model::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
+use crate::problem::Problem;
+use crate::query::StatusQuery;
+use crate::request_log::RequestId;
+use crate::server::LocalTime;
+
+/// Counts of all tasks.
+pub(crate) async fn overall_status(
+    questions: &TaskQuestions,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let states = questions
+        .states(None, false)
+        .await
+        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    let answer = OverallStatusAnswer::count(&states).map_err(|error| not_understood(error, id))?;
+    Ok(json::answer(StatusCode::OK, &answer))
+}
+
+/// The status of all tasks that pass the filter.
+pub(crate) async fn task_statuses(
+    questions: &TaskQuestions,
+    query: Option<&str>,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let query = StatusQuery::parse(query)?;
+    let states = questions
+        .states(query.status, query.include_events)
+        .await
+        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    let answer: TaskStatusesAnswer<'_> = states
+        .iter()
+        .map(|state| TaskStatusAnswer::new(state, local_time.as_ref()))
+        .collect::<Result<_, _>>()
+        .map_err(|error| not_understood(error, id))?;
+    Ok(json::answer(StatusCode::OK, &answer))
+}
+
+/// The status of the task `name`, unless the filter keeps it back.
+pub(crate) async fn task_status(
+    questions: &TaskQuestions,
+    name: &str,
+    query: Option<&str>,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let query = StatusQuery::parse(query)?;
+    let state = questions
+        .state(name.to_owned(), query.include_events)
+        .await
+        .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
+    let status = TaskStatusAnswer::new(&state, local_time.as_ref())
+        .map_err(|error| not_understood(error, id))?;
+    let answer: TaskStatusesAnswer<'_> = Some(status)
+        .filter(|status| status.passes(query.status))
+        .into_iter()
+        .collect();
+    Ok(json::answer(StatusCode::OK, &answer))
+}
+
+fn not_understood(error: ConversionError, id: RequestId) -> Problem {
+    Problem::unanswered(&error.into(), None, id)
+}

@@ -1,0 +1,30 @@
+//! The REST gateway: the API of Consul-Terraform-Sync, version `v1`, in front of the gRPC services.
+//!
+//! It follows spec/api.md to the byte where clients can tell, and decides nothing: what exists, what
+//! state it is in and what may change is asked of the task service with every request. It must not
+//! know a store, Consul or Terraform, and it keeps no state between two requests.
+//!
+//! Start with [`Gateway`], [`Options`] and [`Deps`]; inside, with `routes` (which request is what)
+//! and `app` (who answers it).
+#![warn(missing_docs)]
+
+mod app;
+mod ask;
+mod bare;
+mod connection;
+mod duration_text;
+mod headers;
+mod json;
+mod legacy_family;
+mod model;
+mod new_family;
+mod percent;
+mod problem;
+mod query;
+mod request_log;
+mod routes;
+mod server;
+mod time_text;
+mod timed_stream;
+
+pub use server::{Deps, Gateway, LocalTime, Options, RequestIds};

@@ -1,0 +1,19 @@
+//! Error bodies of both families (spec/api.md 3).
+
+use serde::Serialize;
+
+use crate::request_log::RequestId;
+
+/// The body; `request_id` only in the new family.
+#[derive(Debug, Serialize)]
+pub(crate) struct ErrorAnswer<'a> {
+    pub(crate) error: ErrorMessage<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request_id: Option<RequestId>,
+}
+
+/// The only member of an error; events have it too.
+#[derive(Debug, Serialize)]
+pub(crate) struct ErrorMessage<'a> {
+    pub(crate) message: &'a str,
+}

@@ -1,0 +1,177 @@
+//! Statuses and events (spec/api.md 6 and 7).
+
+use chrono::{DateTime, FixedOffset, Utc};
+use cts_core::TaskStatus;
+use cts_proto::task::v1 as proto;
+use cts_rpc::ConversionError;
+use cts_rpc::convert::{task_status_from_wire, timestamp_from_wire};
+use serde::{Serialize, Serializer};
+
+use super::error::ErrorMessage;
+use crate::time_text::TimeText;
+
+/// Numbers of tasks.
+#[derive(Debug, Serialize)]
+pub(crate) struct OverallStatusAnswer {
+    task_summary: TaskSummary,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct TaskSummary {
+    status: StatusCounts,
+    enabled: EnabledCounts,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct StatusCounts {
+    successful: usize,
+    errored: usize,
+    critical: usize,
+    unknown: usize,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct EnabledCounts {
+    r#true: usize,
+    r#false: usize,
+}
+
+impl OverallStatusAnswer {
+    /// Counts `states`.
+    pub(crate) fn count(states: &[proto::TaskState]) -> Result<Self, ConversionError> {
+        let mut summary = TaskSummary::default();
+        for state in states {
+            *match status_of(state)? {
+                TaskStatus::Successful => &mut summary.status.successful,
+                TaskStatus::Errored => &mut summary.status.errored,
+                TaskStatus::Critical => &mut summary.status.critical,
+                TaskStatus::Unknown => &mut summary.status.unknown,
+            } += 1;
+            *if state.enabled {
+                &mut summary.enabled.r#true
+            } else {
+                &mut summary.enabled.r#false
+            } += 1;
+        }
+        Ok(Self {
+            task_summary: summary,
+        })
+    }
+}
+
+/// The status of a task that the service sent.
+fn status_of(state: &proto::TaskState) -> Result<TaskStatus, ConversionError> {
+    task_status_from_wire(state.status()).ok_or(ConversionError::Missing {
+        field: "TaskState.status",
+    })
+}
+
+/// Statuses by task name, sorted. Also the answer about a single task.
+#[derive(Debug, Default)]
+pub(crate) struct TaskStatusesAnswer<'a>(Vec<TaskStatusAnswer<'a>>);
+
+impl<'a> FromIterator<TaskStatusAnswer<'a>> for TaskStatusesAnswer<'a> {
+    fn from_iter<I: IntoIterator<Item = TaskStatusAnswer<'a>>>(statuses: I) -> Self {
+        let mut statuses: Vec<_> = statuses.into_iter().collect();
+        statuses.sort_by_key(|status| status.task_name);
+        Self(statuses)
+    }
+}
+
+impl Serialize for TaskStatusesAnswer<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|status| (status.task_name, status)))
+    }
+}
+
+/// The status of one task.
+#[derive(Debug, Serialize)]
+pub(crate) struct TaskStatusAnswer<'a> {
+    task_name: &'a str,
+    status: &'static str,
+    enabled: bool,
+    events_url: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    events: Vec<EventObject<'a>>,
+    providers: &'a [String],
+    services: &'a [String],
+}
+
+impl<'a> TaskStatusAnswer<'a> {
+    /// What `state` says, times shown by `local_time`.
+    pub(crate) fn new(
+        state: &'a proto::TaskState,
+        local_time: &dyn Fn(DateTime<Utc>) -> DateTime<FixedOffset>,
+    ) -> Result<Self, ConversionError> {
+        Ok(Self {
+            task_name: &state.task_name,
+            status: status_of(state)?.as_str(),
+            enabled: state.enabled,
+            events_url: match state.event_count {
+                0 => String::new(),
+                _ => format!("/v1/status/tasks/{}?include=events", state.task_name),
+            },
+            events: state
+                .events
+                .iter()
+                .map(|event| EventObject::new(event, local_time))
+                .collect::<Result<_, _>>()?,
+            providers: &state.providers,
+            services: &state.services,
+        })
+    }
+
+    /// Whether a filter for `status` lets the task through when the request names it. One without
+    /// events passes every filter (spec/api.md 7, "Filter rules").
+    pub(crate) fn passes(&self, status: Option<TaskStatus>) -> bool {
+        self.events_url.is_empty() || status.is_none_or(|status| status.as_str() == self.status)
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct EventObject<'a> {
+    id: &'a str,
+    success: bool,
+    start_time: TimeText,
+    end_time: TimeText,
+    task_name: &'a str,
+    /// Sent as `null` on success.
+    error: Option<ErrorMessage<'a>>,
+    config: EventConfigObject<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct EventConfigObject<'a> {
+    providers: &'a [String],
+    services: &'a [String],
+    source: &'a str,
+}
+
+impl<'a> EventObject<'a> {
+    fn new(
+        event: &'a proto::Event,
+        local_time: &dyn Fn(DateTime<Utc>) -> DateTime<FixedOffset>,
+    ) -> Result<Self, ConversionError> {
+        let time = |at: Option<&prost_types::Timestamp>, field| {
+            timestamp_from_wire(at)
+                .map(|at| TimeText(local_time(at)))
+                .ok_or(ConversionError::Missing { field })
+        };
+        Ok(Self {
+            id: &event.id,
+            success: event.success,
+            start_time: time(event.start_time.as_ref(), "Event.start_time")?,
+            end_time: time(event.end_time.as_ref(), "Event.end_time")?,
+            task_name: &event.task_name,
+            error: event
+                .error
+                .as_deref()
+                .map(|message| ErrorMessage { message }),
+            config: EventConfigObject {
+                providers: &event.providers,
+                services: &event.services,
+                source: &event.source,
+            },
+        })
+    }
+}

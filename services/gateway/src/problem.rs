@@ -1,0 +1,142 @@
+//! Everything that is answered instead of what was asked for (spec/api.md 2 and 3, "Error bodies").
+//!
+//! Causes inside are logged here, once, and not sent.
+
+use std::error::Error;
+
+use axum::response::{IntoResponse as _, Response};
+use http::{Method, StatusCode, header};
+use tonic::Code;
+
+use crate::ask::AskError;
+use crate::json;
+use crate::model::{ErrorAnswer, ErrorMessage};
+use crate::query::QueryError;
+use crate::request_log::RequestId;
+use crate::routes::Refusal;
+
+/// The two families of endpoints, by their error bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// With the request's id.
+    New(RequestId),
+    /// Without.
+    Legacy,
+}
+
+/// An error with a body of its family.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    message: String,
+}
+
+impl Problem {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+        }
+    }
+
+    /// There is no cluster to ask about.
+    pub(crate) fn no_cluster() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "this endpoint is only available with high availability configured",
+        )
+    }
+
+    /// An endpoint that is not served yet.
+    pub(crate) fn read_only() -> Self {
+        Self::new(
+            StatusCode::NOT_IMPLEMENTED,
+            "changing tasks over the API is not supported yet",
+        )
+    }
+
+    /// What the task service did not answer about all tasks, or about the one of this name.
+    pub(crate) fn unanswered(error: &AskError, name: Option<&str>, id: RequestId) -> Self {
+        if let (AskError::NoSuchTask, Some(name)) = (error, name) {
+            return Self::new(
+                StatusCode::NOT_FOUND,
+                format!("a task with name '{name}' does not exist or has not been initialized yet"),
+            );
+        }
+        // As a string, so that a quoted text comes from it whatever a service put into its message.
+        tracing::error!(request_id = %id, error = chain(error), "cannot answer a request");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            match error {
+                AskError::Call(status)
+                    if matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded) =>
+                {
+                    "the task service is not available"
+                }
+                _ => "the request failed because of an internal error",
+            },
+        )
+    }
+
+    /// The answer.
+    pub(crate) fn answer(&self, family: Family) -> Response {
+        let body = ErrorAnswer {
+            error: ErrorMessage {
+                message: &self.message,
+            },
+            request_id: match family {
+                Family::New(id) => Some(id),
+                Family::Legacy => None,
+            },
+        };
+        json::answer(self.status, &body)
+    }
+}
+
+impl From<QueryError> for Problem {
+    fn from(error: QueryError) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.to_string())
+    }
+}
+
+/// The answer to a request that is none of the API's.
+pub(crate) fn refuse(refusal: &Refusal, method: &Method) -> Response {
+    let legacy = |status, message: String| Problem::new(status, message).answer(Family::Legacy);
+    match refusal {
+        Refusal::UnknownMethod => empty_method_not_allowed(),
+        Refusal::HealthMethod => {
+            ([(header::ALLOW, "GET")], empty_method_not_allowed()).into_response()
+        }
+        Refusal::UnknownPath => {
+            let headers = [
+                (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
+                (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            ];
+            (StatusCode::NOT_FOUND, headers, "404 page not found\n").into_response()
+        }
+        Refusal::Method { supported } => legacy(
+            StatusCode::METHOD_NOT_ALLOWED,
+            format!("unsupported method '{method}', the only supported method is '{supported}'"),
+        ),
+        Refusal::UnsupportedPath(path) => legacy(
+            StatusCode::BAD_REQUEST,
+            format!("unsupported path '{path}', a task name is one path segment"),
+        ),
+        Refusal::NoTaskName => legacy(StatusCode::BAD_REQUEST, "no task name".to_owned()),
+    }
+}
+
+fn empty_method_not_allowed() -> Response {
+    StatusCode::METHOD_NOT_ALLOWED.into_response()
+}
+
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,179 @@
+//! The listener's side: accepting connections and ending them.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use chrono::{DateTime, FixedOffset, Utc};
+use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use nix::errno::Errno;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+use uuid::Uuid;
+
+use crate::app;
+use crate::connection::serve_connection;
+
+/// How long requests in progress may go on after the shutdown (spec/api.md 1, "Shutdown").
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
+
+/// Pause after a failure to accept that only time can cure, such as running out of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Gives each request its id: 128 random bits (spec/api.md 3, "Request ID").
+pub type RequestIds = Arc<dyn Fn() -> Uuid + Send + Sync>;
+
+/// Moves a moment to the UTC offset that the server's place has at that moment.
+pub type LocalTime = Arc<dyn Fn(DateTime<Utc>) -> DateTime<FixedOffset> + Send + Sync>;
+
+/// What the composition root chooses.
+#[derive(Clone)]
+pub struct Options {
+    /// Source of request ids.
+    pub request_id: RequestIds,
+    /// Local time of the events' times.
+    pub local_time: LocalTime,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").finish_non_exhaustive()
+    }
+}
+
+/// The services behind the gateway.
+#[derive(Debug, Clone)]
+pub struct Deps {
+    /// Tells about tasks.
+    pub tasks: TaskServiceClient<Channel>,
+}
+
+/// The REST API, not serving yet.
+#[derive(Debug)]
+pub struct Gateway {
+    app: Router,
+}
+
+impl Gateway {
+    /// Puts the API together. Nothing is called before the first request.
+    pub fn new(options: Options, deps: Deps) -> Self {
+        Self {
+            app: app::router(options, deps.tasks),
+        }
+    }
+
+    /// Serves plain HTTP/1.1 on `listener` until `shutdown` is cancelled.
+    ///
+    /// Then the listener is closed at once and requests in progress get 5 seconds; what is not done by
+    /// then loses its connection without an answer. Fails only if the listener itself is broken.
+    /// Dropping the future closes listener and connections at once.
+    pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
+        let mut connections = JoinSet::new();
+        let closing = shutdown.child_token();
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => break Ok(()),
+                Some(ended) = connections.join_next() => report(ended),
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => {
+                        start(&mut connections, stream, peer, self.app.clone(), closing.clone());
+                    }
+                    Err(error) => match after_accept_error(&error) {
+                        AfterError::GoOn => {}
+                        AfterError::Pause => {
+                            tracing::warn!(%error, "cannot accept connections for the moment");
+                            // Cut short by the shutdown; the next turn sees which of both it was.
+                            drop(timeout(ACCEPT_PAUSE, shutdown.cancelled()).await);
+                        }
+                        AfterError::GiveUp => break Err(error),
+                    },
+                },
+            }
+        };
+        drop(listener);
+        closing.cancel();
+        let all_ended = async {
+            while let Some(ended) = connections.join_next().await {
+                report(ended);
+            }
+        };
+        if timeout(SHUTDOWN_LIMIT, all_ended).await.is_err() {
+            tracing::warn!(
+                connections = connections.len(),
+                "requests did not finish in time, closing their connections"
+            );
+            connections.shutdown().await;
+        }
+        outcome
+    }
+}
+
+fn start(
+    connections: &mut JoinSet<()>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    app: Router,
+    closing: CancellationToken,
+) {
+    // Without it small answers may wait for the acknowledgement of the packet before them.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot switch off Nagle's algorithm");
+    }
+    connections.spawn(serve_connection(stream, peer, app, closing));
+}
+
+fn report(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(error = ?error.to_string(), "a connection ended in a panic");
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum AfterError {
+    /// The error belongs to one connection that is gone.
+    GoOn,
+    /// The next attempt would fail the same way.
+    Pause,
+    /// The listener is of no use any more.
+    GiveUp,
+}
+
+fn after_accept_error(error: &io::Error) -> AfterError {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EBADF | Errno::EINVAL | Errno::ENOTSOCK | Errno::EOPNOTSUPP) => {
+            AfterError::GiveUp
+        }
+        Some(Errno::ECONNABORTED | Errno::ECONNRESET | Errno::EINTR | Errno::EPROTO) => {
+            AfterError::GoOn
+        }
+        _ => AfterError::Pause,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_broken_listener_ends_serving() {
+        let cases = [
+            (Errno::ECONNABORTED, AfterError::GoOn),
+            (Errno::EMFILE, AfterError::Pause),
+            (Errno::ENFILE, AfterError::Pause),
+            (Errno::EBADF, AfterError::GiveUp),
+        ];
+        for (errno, expected) in cases {
+            let error = io::Error::from_raw_os_error(errno as i32);
+            assert_eq!(after_accept_error(&error), expected, "{errno}");
+        }
+    }
+}

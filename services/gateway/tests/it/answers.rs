@@ -1,0 +1,52 @@
+//! The bodies of successes, to the byte.
+
+use crate::stage::Stage;
+use crate::tasks::{MemoryTasks, three_tasks};
+
+#[tokio::test]
+async fn bodies_have_the_order_and_the_texts_of_the_reference() {
+    let stage = Stage::start(three_tasks()).await;
+    let paths = [
+        ("overall_status", "/v1/status"),
+        ("task_statuses", "/v1/status/tasks"),
+        (
+            "task_statuses_with_events",
+            "/v1/status/tasks?include=events",
+        ),
+        ("task_status", "/v1/status/tasks/fw-sync?include=events"),
+        ("tasks", "/v1/tasks"),
+        ("task", "/v1/tasks/edge-lb"),
+    ];
+    for (name, path) in paths {
+        let answer = stage.ask("GET", path).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        // A line break after each member keeps the differences of snapshots readable.
+        let text = answer.body.replace(",\"", ",\n\"").replace("},{", "},\n{");
+        insta::assert_snapshot!(name, text);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_an_empty_list_and_not_null() {
+    let stage = Stage::start(MemoryTasks::default()).await;
+    let tasks = stage.ask("GET", "/v1/tasks").await;
+    assert!(tasks.body.ends_with(",\"tasks\":[]}\n"), "{tasks:?}");
+    assert_eq!(stage.ask("GET", "/v1/status/tasks").await.body, "{}\n");
+    assert_eq!(
+        stage.ask("GET", "/v1/status").await.body,
+        "{\"task_summary\":{\"status\":{\"successful\":0,\"errored\":0,\"critical\":0,\"unknown\":0},\
+         \"enabled\":{\"true\":0,\"false\":0}}}\n"
+    );
+}
+
+#[tokio::test]
+async fn a_connection_serves_many_requests() {
+    let stage = Stage::start(three_tasks()).await;
+    let get = "GET /v1/health HTTP/1.1\r\nHost: a\r\n";
+    let answers = stage
+        .send(&format!("{get}\r\n{get}Connection: close\r\n\r\n"))
+        .await;
+    let both = format!("{answers:?}");
+    assert_eq!(both.matches("{}").count(), 2, "{both}");
+    assert_eq!(answers.header("Connection"), None, "{both}");
+}

@@ -1,0 +1,112 @@
+//! What clients see when the task service fails: that it did, and nothing of its inside.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tonic::Status;
+
+use crate::stage::{REQUEST_ID, Stage};
+use crate::tasks::{MemoryTasks, three_tasks};
+
+const PATHS: [&str; 5] = [
+    "/v1/status",
+    "/v1/status/tasks",
+    "/v1/status/tasks/dns",
+    "/v1/tasks",
+    "/v1/tasks/dns",
+];
+
+async fn check(stage: &Stage, message: &str) {
+    for path in PATHS {
+        let answer = stage.ask("GET", path).await;
+        let id = if path.starts_with("/v1/tasks") {
+            format!(",\"request_id\":\"{REQUEST_ID}\"")
+        } else {
+            String::new()
+        };
+        assert_eq!(answer.status, 500, "{path}");
+        assert_eq!(
+            answer.body,
+            format!("{{\"error\":{{\"message\":\"{message}\"}}{id}}}\n"),
+            "{path}"
+        );
+        assert_eq!(answer.header("Content-Type"), Some("application/json"));
+        assert!(answer.is_open_to_all_origins());
+    }
+    assert_eq!(stage.ask("GET", "/v1/health").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_task_service_that_is_gone() {
+    check(
+        &Stage::start_alone().await,
+        "the task service is not available",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_task_service_that_fails() {
+    let tasks = MemoryTasks {
+        failure: Some(Status::internal("database at 10.0.0.7 said no")),
+        ..three_tasks()
+    };
+    let stage = Stage::start(tasks).await;
+    check(&stage, "the request failed because of an internal error").await;
+}
+
+#[tokio::test]
+async fn lists_are_never_not_found() {
+    let tasks = MemoryTasks {
+        failure: Some(Status::not_found("inner text")),
+        ..three_tasks()
+    };
+    let stage = Stage::start(tasks).await;
+    for (path, status) in PATHS.into_iter().zip([500, 500, 404, 500, 404]) {
+        let answer = stage.ask("GET", path).await;
+        assert_eq!(answer.status, status, "{path}");
+        assert!(!answer.body.contains("inner text"), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn states_that_break_the_contract() {
+    let mut without_status = three_tasks();
+    without_status.states[0].status = 0;
+    let mut without_time = three_tasks();
+    without_time.states[0].events[0].end_time = None;
+    for tasks in [without_status, without_time] {
+        let stage = Stage::start(tasks).await;
+        let answer = stage.ask("GET", "/v1/status/tasks?include=events").await;
+        assert_eq!(answer.status, 500);
+        assert_eq!(
+            answer.body,
+            "{\"error\":{\"message\":\"the request failed because of an internal error\"}}\n"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_task_service_that_hangs() {
+    let tasks = MemoryTasks {
+        gate: Arc::new(Semaphore::new(0)),
+        ..three_tasks()
+    };
+    let arrivals = Arc::clone(&tasks.arrivals);
+    let stage = Stage::start(tasks).await;
+    // From here on only time limits can go on, so the clock jumps to the next one.
+    let skip_time = async {
+        arrivals.acquire().await.unwrap().forget();
+        tokio::time::pause();
+        Instant::now()
+    };
+    let (answer, hung_since) = tokio::join!(stage.ask("GET", "/v1/status"), skip_time);
+    assert_eq!(answer.status, 500);
+    assert_eq!(
+        answer.body,
+        "{\"error\":{\"message\":\"the task service is not available\"}}\n"
+    );
+    assert!(hung_since.elapsed() >= Duration::from_secs(9));
+}

@@ -1,0 +1,123 @@
+//! Log lines of requests (spec/api.md 3, "Logging of requests").
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::Once;
+
+use serde_json::Value;
+use tracing::Level;
+
+use crate::stage::{REQUEST_ID, Stage};
+use crate::tasks::three_tasks;
+
+thread_local! {
+    /// What this thread has logged, if anybody wants to know. A test and its services share a thread.
+    static LINES: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
+
+/// Writes to the lines of the current thread.
+struct ThreadLines;
+
+impl io::Write for ThreadLines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LINES.with_borrow_mut(|lines| {
+            if let Some(lines) = lines {
+                lines.extend_from_slice(bytes);
+            }
+        });
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Installs the subscriber of this process. One for all threads, and before anything is logged: what
+/// is first logged by a thread without a subscriber can be switched off for all others.
+pub(crate) fn install() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        tracing_subscriber::fmt()
+            .json()
+            .with_max_level(Level::DEBUG)
+            .with_writer(|| ThreadLines)
+            .init();
+    });
+}
+
+fn collect() {
+    LINES.set(Some(Vec::new()));
+}
+
+fn lines_of(target: &str) -> Vec<Value> {
+    let bytes = LINES.with_borrow(|lines| lines.clone().unwrap());
+    String::from_utf8(bytes)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["target"] == target)
+        .collect()
+}
+
+#[tokio::test]
+async fn each_request_logs_its_arrival_and_its_answer() {
+    collect();
+    let stage = Stage::start(three_tasks()).await;
+    stage.ask("GET", "/v1/tasks/nope?a=%0Ab").await;
+    let logged = lines_of("api");
+    let [arrival, answer] = &logged[..] else {
+        panic!("{logged:?}");
+    };
+    assert_eq!(arrival["level"], "DEBUG");
+    let fields = &arrival["fields"];
+    assert_eq!(fields["request_id"], REQUEST_ID);
+    assert_eq!(fields["remote_ip"], "127.0.0.1");
+    assert_eq!(fields["method"], "GET");
+    assert_eq!(fields["uri"], "/v1/tasks/nope?a=%0Ab");
+    assert_eq!(fields["host"], "cts.example");
+    let fields = &answer["fields"];
+    assert_eq!(fields["request_id"], REQUEST_ID);
+    assert_eq!(fields["status_code"], 404);
+    let duration = fields["duration"].as_str().unwrap();
+    let number = duration.strip_suffix("us").unwrap();
+    assert!(number.parse::<u64>().is_ok(), "{duration}");
+}
+
+#[tokio::test]
+async fn only_plain_health_requests_are_not_logged() {
+    collect();
+    let stage = Stage::start(three_tasks()).await;
+    stage.ask("GET", "/v1/health").await;
+    stage.ask("POST", "/v1/health").await;
+    assert_eq!(lines_of("api"), Vec::<Value>::new());
+    stage.ask("GET", "/v1/health?verbose").await;
+    assert_eq!(lines_of("api").len(), 2);
+}
+
+#[tokio::test]
+async fn a_failure_is_logged_once_with_its_causes() {
+    collect();
+    let stage = Stage::start_alone().await;
+    stage.ask("GET", "/v1/tasks").await;
+    stage.ask("GET", "/v1/tasks/nope").await;
+    let logged = lines_of("cts_gateway::problem");
+    assert_eq!(logged.len(), 2, "{logged:?}");
+    for line in logged {
+        assert_eq!(line["level"], "ERROR");
+        assert_eq!(line["fields"]["request_id"], REQUEST_ID);
+        let error = line["fields"]["error"].as_str().unwrap();
+        assert!(
+            error.starts_with("the call of the task service failed: "),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_task_is_no_failure() {
+    collect();
+    let stage = Stage::start(three_tasks()).await;
+    stage.ask("GET", "/v1/tasks/nope").await;
+    assert_eq!(lines_of("cts_gateway::problem"), Vec::<Value>::new());
+}

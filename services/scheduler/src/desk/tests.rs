@@ -1,0 +1,151 @@
+use std::path::PathBuf;
+
+use cts_core::{BufferPeriod, Condition, HealthStatus, ServicesCondition};
+
+use super::*;
+
+fn task(name: &str, services: &[&str], buffer_period: BufferPeriod) -> TaskSpec {
+    TaskSpec {
+        definition: TaskDefinition {
+            name: TaskName::new(name).unwrap(),
+            description: String::new(),
+            module: "./m".into(),
+            module_source: "/m".into(),
+            module_digest: None,
+            version: String::new(),
+            providers: Vec::new(),
+            condition: Condition::Services(ServicesCondition {
+                names: services.iter().map(|&name| name.to_owned()).collect(),
+                datacenter: String::new(),
+                namespace: String::new(),
+                filter: String::new(),
+                cts_user_defined_meta: BTreeMap::new(),
+                use_as_module_input: true,
+            }),
+            variables: BTreeMap::new(),
+            working_dir: PathBuf::from("/w"),
+        },
+        enabled: true,
+        buffer_setting: None,
+        buffer_period,
+        skip_unchanged: true,
+        retry_failed: true,
+    }
+}
+
+fn instance(service: &str, id: &str, port: u16) -> ServiceInstance {
+    ServiceInstance {
+        id: id.into(),
+        name: service.into(),
+        kind: String::new(),
+        address: "10.0.0.1".into(),
+        port,
+        meta: BTreeMap::new(),
+        tags: Vec::new(),
+        namespace: String::new(),
+        status: HealthStatus::Passing,
+        node: "n".into(),
+        node_id: String::new(),
+        node_address: String::new(),
+        node_datacenter: "dc1".into(),
+        node_tagged_addresses: BTreeMap::new(),
+        node_meta: BTreeMap::new(),
+    }
+}
+
+fn id(service: &str) -> ViewId {
+    ViewId::new(format!("health.service({service})"))
+}
+
+fn full(revision: u64, instances: impl IntoIterator<Item = ServiceInstance>) -> ViewDelta {
+    ViewSnapshot::new(revision, instances).delta_from(None)
+}
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn names(due: &[DueTask]) -> Vec<&str> {
+    due.iter()
+        .map(|task| task.definition.name.as_str())
+        .collect()
+}
+
+#[test]
+fn a_task_waits_until_each_of_its_views_has_a_snapshot() {
+    let task = task("t", &["web", "api"], BufferPeriod::BUILT_IN);
+    let mut desk = Desk::new([&task]);
+    assert_eq!(desk.views().len(), 2);
+    desk.observe(&id("web"), full(1, [instance("web", "w", 1)]), at(1))
+        .unwrap();
+    assert_eq!(desk.next_due(), None);
+    desk.observe(&id("api"), full(1, [instance("api", "a", 2)]), at(2))
+        .unwrap();
+    let due = desk.take_due(at(2));
+    let ids: Vec<_> = due[0]
+        .services
+        .iter()
+        .map(|instance| instance.id.as_str())
+        .collect();
+    assert_eq!(ids, ["a", "w"], "names are sorted");
+}
+
+#[test]
+fn later_changes_are_buffered_and_equal_snapshots_are_none() {
+    let task = task("t", &["web"], BufferPeriod::BUILT_IN);
+    let mut desk = Desk::new([&task]);
+    desk.observe(&id("web"), full(1, []), at(0)).unwrap();
+    assert_eq!(names(&desk.take_due(at(0))), ["t"]);
+    desk.observe(&id("web"), full(9, []), at(1)).unwrap();
+    assert_eq!(
+        desk.next_due(),
+        None,
+        "a watcher that starts afresh is no change"
+    );
+    desk.observe(&id("web"), full(10, [instance("web", "w", 1)]), at(2))
+        .unwrap();
+    assert_eq!(desk.next_due(), Some(at(7)));
+    assert!(desk.take_due(at(6)).is_empty());
+    assert_eq!(desk.take_due(at(7))[0].services.len(), 1);
+}
+
+#[test]
+fn one_view_serves_all_its_tasks() {
+    let tasks = ["a", "b"].map(|name| task(name, &["web"], BufferPeriod::DISABLED));
+    let mut desk = Desk::new(&tasks);
+    assert_eq!(desk.views().len(), 1);
+    desk.observe(&id("web"), full(1, []), at(0)).unwrap();
+    assert_eq!(names(&desk.take_due(at(0))), ["a", "b"]);
+}
+
+#[test]
+fn a_delta_that_builds_on_something_else_is_refused() {
+    let mut desk = Desk::new([&task("t", &["web"], BufferPeriod::DISABLED)]);
+    let delta = ViewDelta {
+        base: Some(3),
+        revision: 4,
+        upserts: vec![],
+        removals: vec![],
+    };
+    assert!(desk.observe(&id("web"), delta, at(0)).is_err());
+}
+
+#[test]
+fn a_postponed_task_is_due_again_and_not_before() {
+    let mut desk = Desk::new([&task("t", &["web"], BufferPeriod::DISABLED)]);
+    desk.observe(&id("web"), full(1, []), at(0)).unwrap();
+    let due = desk.take_due(at(0));
+    desk.postpone(&due[0].definition.name, at(0), at(5));
+    assert_eq!(desk.next_due(), Some(at(5)));
+    assert!(desk.take_due(at(4)).is_empty());
+    assert_eq!(names(&desk.take_due(at(5))), ["t"]);
+}
+
+#[test]
+fn disabled_tasks_watch_nothing() {
+    let disabled = TaskSpec {
+        enabled: false,
+        ..task("t", &["web"], BufferPeriod::DISABLED)
+    };
+    assert!(Desk::new([&disabled]).views().is_empty());
+}

@@ -1,0 +1,35 @@
+//! Ids and jitter, passed in so that tests can repeat themselves.
+
+use std::fmt;
+
+use cts_core::{EventId, RunId};
+use uuid::Uuid;
+
+/// Makes ids and random shares.
+pub trait Identities: Send + Sync + fmt::Debug {
+    /// An id that no run has.
+    fn run_id(&self) -> RunId;
+    /// An id that no event has.
+    fn event_id(&self) -> EventId;
+    /// A random share in `[0, 1)`.
+    fn jitter(&self) -> f64;
+}
+
+/// Ids that sort by time, from the operating system's randomness.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RandomIdentities;
+
+impl Identities for RandomIdentities {
+    fn run_id(&self) -> RunId {
+        RunId::from_uuid(Uuid::now_v7())
+    }
+
+    fn event_id(&self) -> EventId {
+        EventId::from_uuid(Uuid::new_v4())
+    }
+
+    fn jitter(&self) -> f64 {
+        let [a, b, c, d, ..] = *Uuid::new_v4().as_bytes();
+        f64::from(u32::from_be_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
+    }
+}

@@ -1,0 +1,150 @@
+//! `cts.log.v1.LogService`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::RunId;
+use cts_proto::log::v1 as proto;
+use cts_proto::log::v1::log_service_server::LogService;
+use cts_rpc::{chunks, convert};
+use cts_store::{LogLine, LogStream, Store};
+use futures::{Stream, TryStreamExt as _};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::status::{lease_failure, store_failure};
+
+/// Lines read at once.
+const PAGE: u32 = 1000;
+
+/// How often a follower looks for new lines; they arrive in batches about as often.
+const FOLLOW: Duration = Duration::from_millis(100);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct LogEndpoint {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) shutdown: CancellationToken,
+}
+
+#[tonic::async_trait]
+impl LogService for LogEndpoint {
+    type ReadLogStream = Pin<Box<dyn Stream<Item = Result<proto::ReadLogResponse, Status>> + Send>>;
+
+    async fn append_log(
+        &self,
+        request: Request<Streaming<proto::AppendLogRequest>>,
+    ) -> Result<Response<proto::AppendLogResponse>, Status> {
+        let mut batches = request.into_inner();
+        while let Some(batch) = batches.message().await? {
+            let run = convert::run_id(&batch.run_id)?;
+            let epoch = convert::lease_epoch(batch.epoch)?;
+            let lines = lines_from_wire(batch.lines);
+            self.store
+                .append_log(run, epoch, lines)
+                .await
+                .map_err(lease_failure)?;
+        }
+        Ok(Response::new(proto::AppendLogResponse {}))
+    }
+
+    async fn read_log(
+        &self,
+        request: Request<proto::ReadLogRequest>,
+    ) -> Result<Response<Self::ReadLogStream>, Status> {
+        let request = request.into_inner();
+        let reader = Reader {
+            store: Arc::clone(&self.store),
+            run: convert::run_id(&request.run_id)?,
+            follow: request.follow,
+            shutdown: self.shutdown.clone(),
+        };
+        let known = self
+            .store
+            .run(reader.run)
+            .await
+            .map_err(|error| store_failure(&error))?;
+        if known.is_none() {
+            return Err(Status::not_found(format!("there is no run {}", reader.run)));
+        }
+        let parts = futures::stream::try_unfold(request.after_position, move |position| {
+            let reader = reader.clone();
+            async move { reader.next(position).await }
+        });
+        let parts = parts.map_ok(|parts| futures::stream::iter(parts.into_iter().map(Ok)));
+        Ok(Response::new(Box::pin(parts.try_flatten())))
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Reader {
+    store: Arc<dyn Store>,
+    run: RunId,
+    follow: bool,
+    shutdown: CancellationToken,
+}
+
+impl Reader {
+    /// The lines behind `position` as messages, and the position to go on from; waits for lines if
+    /// the caller follows, and is over when no more will come.
+    async fn next(
+        &self,
+        position: u64,
+    ) -> Result<Option<(Vec<proto::ReadLogResponse>, u64)>, Status> {
+        loop {
+            let page = self.store.read_log(self.run, position, PAGE).await;
+            // A run that has been forgotten meanwhile has no more lines.
+            let Some(page) = page.map_err(|error| store_failure(&error))? else {
+                return Ok(None);
+            };
+            if !page.lines.is_empty() {
+                let end = page.position;
+                return Ok(Some((messages(position, page.lines), end)));
+            }
+            if page.ended || !self.follow {
+                return Ok(None);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(FOLLOW) => {}
+                () = self.shutdown.cancelled() => return Ok(None),
+            }
+        }
+    }
+}
+
+fn messages(after: u64, lines: Vec<LogLine>) -> Vec<proto::ReadLogResponse> {
+    let mut position = after;
+    chunks(lines, |line| line.text.len())
+        .map(|lines| {
+            position += lines.len() as u64;
+            proto::ReadLogResponse {
+                position,
+                lines: lines.into_iter().map(line_to_wire).collect(),
+            }
+        })
+        .collect()
+}
+
+fn line_to_wire(line: LogLine) -> proto::LogLine {
+    let stream = match line.stream {
+        LogStream::Stdout => proto::LogStream::Stdout,
+        LogStream::Stderr => proto::LogStream::Stderr,
+    };
+    proto::LogLine {
+        stream: stream.into(),
+        text: line.text,
+    }
+}
+
+/// Lines from the wire; one without a stream counts as output.
+pub(crate) fn lines_from_wire(lines: Vec<proto::LogLine>) -> Vec<LogLine> {
+    let line = |line: proto::LogLine| LogLine {
+        stream: match line.stream() {
+            proto::LogStream::Stderr => LogStream::Stderr,
+            proto::LogStream::Stdout | proto::LogStream::Unspecified => LogStream::Stdout,
+        },
+        text: line.text,
+    };
+    lines.into_iter().map(line).collect()
+}

@@ -1,0 +1,217 @@
+//! `cts.run.v1.RunService`: the lease protocol.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::WorkerId;
+use cts_core::runs::{AttemptOutcome, RunStatus};
+use cts_proto::run::v1 as proto;
+use cts_proto::run::v1::run_service_server::RunService;
+use cts_rpc::{CHUNK_BYTES, convert};
+use cts_store::{Completed, Completion, Lease, Store};
+use futures::Stream;
+use tokio::time::Instant;
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status};
+
+use crate::changes::Changes;
+use crate::identities::Identities;
+use crate::log_service::lines_from_wire;
+use crate::status::{lease_failure, store_failure};
+
+/// Longest time that a worker may wait in one call.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct RunEndpoint {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) identities: Arc<dyn Identities>,
+    pub(crate) changes: Arc<Changes>,
+    pub(crate) lease: Duration,
+    pub(crate) shutdown: CancellationToken,
+}
+
+type Parts<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl RunService for RunEndpoint {
+    type GetRunInputStream = Parts<proto::GetRunInputResponse>;
+    type FollowRunsStream = Parts<proto::FollowRunsResponse>;
+
+    async fn acquire_run(
+        &self,
+        request: Request<proto::AcquireRunRequest>,
+    ) -> Result<Response<proto::AcquireRunResponse>, Status> {
+        let request = request.into_inner();
+        if request.worker_id.is_empty() {
+            return Err(Status::invalid_argument("a worker must name itself"));
+        }
+        let worker = WorkerId::new(request.worker_id);
+        let wait = convert::duration_from_wire(request.wait.as_ref()).min(LONGEST_WAIT);
+        let lease = self.acquire(&worker, Instant::now() + wait).await?;
+        let lease = lease.map(|lease| proto::Lease {
+            run_id: lease.run.to_string(),
+            task_name: lease.task.into(),
+            epoch: lease.epoch.get(),
+            input_hash: lease.input.to_string(),
+            attempt: lease.attempt,
+            time_to_live: Some(convert::duration_to_wire(self.lease)),
+        });
+        Ok(Response::new(proto::AcquireRunResponse { lease }))
+    }
+
+    async fn get_run_input(
+        &self,
+        request: Request<proto::GetRunInputRequest>,
+    ) -> Result<Response<Self::GetRunInputStream>, Status> {
+        let hash = request.into_inner().input_hash;
+        let digest = hash
+            .parse()
+            .map_err(|_no_digest| Status::invalid_argument("not a digest"))?;
+        let input = self
+            .store
+            .input(digest)
+            .await
+            .map_err(|error| store_failure(&error))?;
+        let input = input.ok_or_else(|| Status::not_found(format!("there is no input {hash}")))?;
+        let parts: Vec<_> = input
+            .chunks(CHUNK_BYTES)
+            .map(|chunk| {
+                Ok(proto::GetRunInputResponse {
+                    chunk: chunk.to_vec(),
+                })
+            })
+            .collect();
+        Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
+    }
+
+    async fn renew_run(
+        &self,
+        request: Request<proto::RenewRunRequest>,
+    ) -> Result<Response<proto::RenewRunResponse>, Status> {
+        let request = request.into_inner();
+        let run = convert::run_id(&request.run_id)?;
+        let epoch = convert::lease_epoch(request.epoch)?;
+        self.store
+            .renew(run, epoch, self.lease)
+            .await
+            .map_err(lease_failure)?;
+        let time_to_live = Some(convert::duration_to_wire(self.lease));
+        Ok(Response::new(proto::RenewRunResponse { time_to_live }))
+    }
+
+    async fn complete_run(
+        &self,
+        request: Request<proto::CompleteRunRequest>,
+    ) -> Result<Response<proto::CompleteRunResponse>, Status> {
+        let request = request.into_inner();
+        let completion = Completion {
+            run: convert::run_id(&request.run_id)?,
+            epoch: convert::lease_epoch(request.epoch)?,
+            outcome: convert::outcome_from_wire(request.outcome)?,
+            event: self.identities.event_id(),
+            retry_run: self.identities.run_id(),
+            jitter: self.identities.jitter(),
+            log: lines_from_wire(request.log),
+        };
+        let completed = self
+            .store
+            .complete(completion.clone())
+            .await
+            .map_err(lease_failure)?;
+        self.changes
+            .tell(completion.run, &completed.task, completed.status);
+        if completed.next_due.is_some() {
+            self.changes.queue_changed();
+        }
+        report(&completion, &completed);
+        let status = convert::status_to_wire(completed.status).into();
+        Ok(Response::new(proto::CompleteRunResponse { status }))
+    }
+
+    async fn follow_runs(
+        &self,
+        request: Request<proto::FollowRunsRequest>,
+    ) -> Result<Response<Self::FollowRunsStream>, Status> {
+        let only = request.into_inner().task_name;
+        let shutdown = self.shutdown.clone();
+        let changes = BroadcastStream::new(self.changes.follow()).filter_map(move |change| {
+            let change = match change {
+                Ok(change) => change,
+                Err(lagged) => return Some(Err(Status::data_loss(lagged.to_string()))),
+            };
+            (only.is_empty() || only == change.task.as_str()).then(|| {
+                Ok(proto::FollowRunsResponse {
+                    run_id: change.run.to_string(),
+                    task_name: change.task.into(),
+                    status: convert::status_to_wire(change.status).into(),
+                    at: Some(convert::timestamp_to_wire(change.at)),
+                })
+            })
+        });
+        let until_shutdown = futures::StreamExt::take_until(changes, shutdown.cancelled_owned());
+        Ok(Response::new(Box::pin(until_shutdown)))
+    }
+}
+
+impl RunEndpoint {
+    /// Looks, and waits for a hint or a due time, until there is a run or the time is up.
+    async fn acquire(&self, worker: &WorkerId, deadline: Instant) -> Result<Option<Lease>, Status> {
+        loop {
+            // Registered before the look, so that a run queued in between is not missed.
+            let queue_change = self.changes.queue_change();
+            tokio::pin!(queue_change);
+            queue_change.as_mut().enable();
+            let lease = self.store.acquire(worker, self.lease).await;
+            if let Some(lease) = lease.map_err(|error| store_failure(&error))? {
+                self.changes
+                    .tell(lease.run, &lease.task, RunStatus::Running);
+                return Ok(Some(lease));
+            }
+            let due = self
+                .store
+                .next_due()
+                .await
+                .map_err(|error| store_failure(&error))?;
+            let wake = due.map_or(deadline, |due| deadline.min(Instant::now() + due));
+            tokio::select! {
+                () = &mut queue_change => {}
+                () = tokio::time::sleep_until(wake) => {}
+                () = self.shutdown.cancelled() => return Ok(None),
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+fn report(completion: &Completion, completed: &Completed) {
+    let task = &completed.task;
+    let run = completion.run;
+    match (&completion.outcome, completed.status) {
+        (_, RunStatus::Succeeded) => {
+            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task completed");
+        }
+        (AttemptOutcome::Failed(error), RunStatus::Failed) => {
+            tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error applying task");
+        }
+        (AttemptOutcome::Failed(error), _) => {
+            tracing::warn!(
+                target: "ctrl",
+                task_name = %task,
+                run.id = %run,
+                error,
+                retry_after = ?completed.next_due.unwrap_or_default(),
+                "attempt failed, trying again"
+            );
+        }
+        (AttemptOutcome::Applied | AttemptOutcome::Interrupted, _) => {
+            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "run interrupted");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The worker: leases a run, renders its root module, runs Terraform in it, streams the log, renews
+//! the lease and reports the end.
+//!
+//! It holds nothing that matters: directories and caches may be lost at any time. It talks to the
+//! scheduler through gRPC clients and to Terraform through `cts-terraform`; it knows no database and
+//! no Consul. Start with [`Worker`].
+
+mod attempt;
+mod lease;
+mod log;
+mod scheduler_calls;
+mod worker;
+
+pub use worker::{Dependencies, Options, Worker};
