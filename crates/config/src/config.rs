@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use crate::consul::ConsulConfig;
 use crate::driver::TerraformDriver;
 use crate::environment;
+use crate::worker::WorkerConfig;
 
 /// A valid configuration: nothing in it is unset, relative or of doubtful type any more.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct Config {
     pub driver: TerraformDriver,
     /// `terraform_provider` blocks in the order of the files.
     pub providers: Vec<ProviderBlock>,
+    /// `worker`, a block of ours.
+    pub worker: WorkerConfig,
     /// `task` blocks in the order of the files; names are unique.
     pub tasks: Vec<TaskSpec>,
 }

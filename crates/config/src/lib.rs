@@ -31,6 +31,7 @@ mod task;
 mod template;
 mod tree;
 mod variables;
+mod worker;
 
 pub use config::{Config, LogLevel};
 pub use consul::{
@@ -39,6 +40,7 @@ pub use consul::{
 pub use driver::TerraformDriver;
 pub use load::{ConfigError, LoadContext, Loaded, load};
 pub use problem::{Problem, Report, Severity};
+pub use worker::WorkerConfig;
 
 #[cfg(test)]
 mod tests;

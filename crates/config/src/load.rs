@@ -20,6 +20,7 @@ use crate::source::read_all;
 use crate::task::{TaskDecoder, refuse_shared_commits};
 use crate::template::refuse_templates;
 use crate::tree::Part;
+use crate::worker::decode_worker;
 
 const DEFAULT_PORT: u16 = 8558;
 const DEFAULT_WORKING_DIR: &str = "sync-tasks";
@@ -61,9 +62,9 @@ pub enum ConfigError {
     /// The files have problems, every one of which is listed.
     #[error(transparent)]
     Problems(#[from] Report),
-    /// No path holds a configuration file.
+    /// No path holds a configuration file; why the ones given do not count, if they exist.
     #[error("no configuration files found")]
-    NothingFound,
+    NothingFound(Report),
 }
 
 /// Loads and merges the files at `paths`, each a file or a directory; of what is given twice the later
@@ -80,10 +81,10 @@ pub fn load(paths: &[PathBuf], context: &LoadContext<'_>) -> Result<Loaded, Conf
     if !errors.is_empty() {
         return Err(Report::new(errors).into());
     }
-    if found == 0 {
-        return Err(ConfigError::NothingFound);
-    }
     let warnings = Report::new(warnings);
+    if found == 0 {
+        return Err(ConfigError::NothingFound(warnings));
+    }
     Ok(Loaded { config, warnings })
 }
 
@@ -115,6 +116,8 @@ fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sink) -> Confi
     );
     let providers = decode_providers(providers, sink);
 
+    let worker = decode_worker(top.block("worker"));
+
     let mut decoder = TaskDecoder::new(context.current_dir, &working_dir, buffer_period, sink);
     for block in without_lone_empty(top.repeated("task"), "task", sink) {
         decoder.decode(block);
@@ -136,6 +139,7 @@ fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sink) -> Confi
         consul,
         driver,
         providers,
+        worker,
         tasks: tasks.into_iter().filter_map(|task| task.spec).collect(),
     }
 }

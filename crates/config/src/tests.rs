@@ -64,7 +64,7 @@ impl Sandbox {
         match self.load(&["a.hcl"]) {
             Ok(loaded) => loaded.config,
             Err(ConfigError::Problems(report)) => panic!("{text}\n{}", report.render()),
-            Err(ConfigError::NothingFound) => panic!("nothing found"),
+            Err(ConfigError::NothingFound(_)) => panic!("nothing found"),
         }
     }
 

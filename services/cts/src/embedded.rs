@@ -103,7 +103,7 @@ impl Embedded {
         .await?;
 
         let terraform_processes = TaskTracker::new();
-        let options = settings::worker(config, surroundings, &executable, default_slots());
+        let options = settings::worker(config, surroundings, &executable);
         let console = config
             .driver
             .log
@@ -236,11 +236,6 @@ pub(crate) async fn find_terraform(
 
 pub(crate) async fn open_store(path: &Path, clock: Arc<dyn Clock>) -> Result<SqliteStore, Failure> {
     SqliteStore::open(path, clock).await.map_err(Failure::Store)
-}
-
-/// Terraform waits for remote systems more than it computes, so there are more slots than processors.
-pub(crate) fn default_slots() -> usize {
-    2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 pub(crate) fn gateway(tasks: TaskServiceClient<tonic::transport::Channel>) -> Gateway {

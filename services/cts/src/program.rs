@@ -112,12 +112,7 @@ async fn run(command: Command, shutdown: CancellationToken) -> Result<(), Failur
 
     let signals = StopSignals::take_over().map_err(Failure::Surroundings)?;
     let stop = shutdown.clone();
-    let work = async {
-        tokio::select! {
-            // Until a service has begun to work there is nothing to finish.
-            result = begin(command, &config, &surroundings, &stop) => result,
-        }
-    };
+    let work = begin(command, &config, &surroundings, &stop);
     tokio::pin!(work);
     let mut listening = std::pin::pin!(signals.cancel_on_first(shutdown));
     let mut heard = false;
@@ -223,6 +218,12 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
 fn fail(failure: &Failure) -> ExitCode {
     match failure {
         Failure::Configuration(ConfigError::Problems(report)) => say(&report.render()),
+        Failure::Configuration(ConfigError::NothingFound(warnings)) => {
+            if !warnings.is_empty() {
+                say(&warnings.render());
+            }
+            say(&format!("error: {}", Chain(failure)));
+        }
         Failure::NoConfiguration => say("cts cannot start: no configuration was given\n\
              Name a file or directory: cts start -config-file cts.hcl\n\
              More: cts start --help"),

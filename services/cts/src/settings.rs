@@ -1,5 +1,6 @@
 //! From the configuration to the settings of each part.
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use cts_config::{Config, ConsulConfig};
@@ -60,7 +61,6 @@ pub(crate) fn worker(
     config: &Config,
     surroundings: &Surroundings,
     executable: &Executable,
-    slots: usize,
 ) -> WorkerOptions {
     let backend_environment = config
         .terraform_environment()
@@ -69,7 +69,7 @@ pub(crate) fn worker(
         .collect();
     WorkerOptions {
         id: WorkerId::new(format!("{}-{}", surroundings.hostname, Uuid::new_v4())),
-        slots,
+        slots: config.worker.slots.map_or_else(default_slots, NonZero::get),
         start_directory: surroundings.current_dir.clone(),
         environment: surroundings.environment.clone(),
         backend_environment,
@@ -83,6 +83,11 @@ pub(crate) fn worker(
             providers: config.providers.clone(),
         },
     }
+}
+
+/// Terraform waits for remote systems more than it computes, so there are more slots than processors.
+fn default_slots() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Digests everything outside a task that its generated files depend on, so that a changed backend or

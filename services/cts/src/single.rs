@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::embedded::{consul_client, default_slots, find_terraform, gateway, open_store};
+use crate::embedded::{consul_client, find_terraform, gateway, open_store};
 use crate::failure::Failure;
 use crate::lock::DirectoryLock;
 use crate::settings;
@@ -95,7 +95,7 @@ pub(crate) async fn run_worker(
     let executable = find_terraform(config, surroundings).await?;
     let channel = connect(scheduler)?;
     let processes = TaskTracker::new();
-    let options = settings::worker(config, surroundings, &executable, default_slots());
+    let options = settings::worker(config, surroundings, &executable);
     let worker = Worker::new(
         options,
         WorkerDependencies {

@@ -123,7 +123,7 @@ fn without_any_file_there_is_no_configuration() {
     for paths in [&["empty.hcl"][..], &["m"], &[]] {
         let result = sandbox.load(paths);
         assert!(
-            matches!(result, Err(ConfigError::NothingFound)),
+            matches!(result, Err(ConfigError::NothingFound(_))),
             "{paths:?}"
         );
     }

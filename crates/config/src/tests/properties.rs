@@ -54,7 +54,7 @@ fn load(text: &[u8]) -> Option<String> {
     sandbox.write("a.hcl", text);
     match sandbox.load(&["a.hcl"]) {
         Err(ConfigError::Problems(report)) => Some(report.render()),
-        Ok(_) | Err(ConfigError::NothingFound) => None,
+        Ok(_) | Err(ConfigError::NothingFound(_)) => None,
     }
 }
 

@@ -271,3 +271,15 @@ fn the_address_of_the_check_is_a_url() {
     assert_problem(&check("http:// x"), 1, "is no URL");
     assert_problem(&check("http-host:1"), 1, "absolute URL");
 }
+
+#[test]
+fn the_worker_block_says_how_many_runs_go_on_at_a_time() {
+    assert_eq!(config("").worker.slots, None);
+    let three = config("worker { slots = 3 }").worker.slots;
+    assert_eq!(three.map(std::num::NonZero::get), Some(3));
+    for wrong in ["0", "-1", "1025", "\"many\""] {
+        let text = format!("worker {{ slots = {wrong} }}");
+        let report = Sandbox::new().refused(&text);
+        assert_eq!(report.problems().len(), 1, "{wrong}");
+    }
+}

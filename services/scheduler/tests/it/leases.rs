@@ -1,0 +1,177 @@
+//! The way of a change to a leased run, and the lease protocol.
+
+use std::time::Duration;
+
+use cts_proto::run::v1 as run;
+use cts_proto::run::v1::complete_run_request::Outcome;
+use tonic::Code;
+
+use crate::setup::{Setup, instance, task};
+
+const LONG: Duration = Duration::from_secs(30);
+const SHORT: Duration = Duration::from_millis(300);
+
+#[tokio::test]
+async fn a_waiting_worker_gets_the_run_of_a_change_with_its_input() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    let (lease, ()) = tokio::join!(setup.acquired(), async {
+        setup.watcher.show(vec![instance("w", 1)]);
+    });
+    assert_eq!(
+        (lease.task_name.as_str(), lease.epoch, lease.attempt),
+        ("t", 1, 1)
+    );
+    let input = setup.input(&lease).await;
+    assert_eq!(input.services[0].port, 1);
+    setup.applied(&lease).await;
+
+    setup.watcher.show(vec![instance("w", 2)]);
+    let lease = setup.acquired().await;
+    assert_eq!(setup.input(&lease).await.services[0].port, 2);
+}
+
+#[tokio::test]
+async fn nothing_runs_before_the_first_snapshot() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    assert!(setup.acquire(SHORT).await.is_none());
+}
+
+#[tokio::test]
+async fn an_unchanged_snapshot_runs_nothing_also_from_a_new_watcher() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    setup.applied(&setup.acquired().await).await;
+    setup.watcher.restart();
+    assert!(setup.acquire(SHORT).await.is_none());
+    setup.watcher.show(vec![instance("w", 3)]);
+    assert_eq!(
+        setup.input(&setup.acquired().await).await.services[0].port,
+        3
+    );
+}
+
+#[tokio::test]
+async fn changes_during_a_run_end_in_one_more_with_the_newest_input() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = setup.acquired().await;
+    for port in 2..6 {
+        setup.watcher.show(vec![instance("w", port)]);
+    }
+    assert!(
+        setup.acquire(SHORT).await.is_none(),
+        "one run of a task at a time"
+    );
+    setup.applied(&lease).await;
+    let lease = setup.acquired().await;
+    assert_eq!(setup.input(&lease).await.services[0].port, 5);
+    setup.applied(&lease).await;
+    assert!(setup.acquire(SHORT).await.is_none());
+}
+
+#[tokio::test]
+async fn a_failed_attempt_comes_back_after_its_wait() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![]);
+    let lease = setup.acquired().await;
+    let failed = Outcome::Failed(run::Failed { error: "no".into() });
+    assert_eq!(
+        setup.complete(&lease, failed).await.unwrap(),
+        run::RunStatus::Queued
+    );
+    let again = setup.acquired().await;
+    assert_eq!(
+        (&again.run_id, again.attempt, again.epoch),
+        (&lease.run_id, 2, 2)
+    );
+}
+
+#[tokio::test]
+async fn a_stale_epoch_is_refused_everywhere() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![]);
+    let old = setup.acquired().await;
+    let interrupted = Outcome::Interrupted(run::Interrupted {});
+    setup.complete(&old, interrupted).await.unwrap();
+    let new = setup.acquired().await;
+    assert_eq!(new.epoch, old.epoch + 1);
+
+    let renewal = run::RenewRunRequest {
+        run_id: old.run_id.clone(),
+        epoch: old.epoch,
+    };
+    let refused = setup.runs.clone().renew_run(renewal).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    let late = setup
+        .complete(&old, Outcome::Applied(run::Applied {}))
+        .await
+        .unwrap_err();
+    assert_eq!(late.code(), Code::FailedPrecondition);
+    let batch = cts_proto::log::v1::AppendLogRequest {
+        run_id: old.run_id.clone(),
+        epoch: old.epoch,
+        lines: vec![cts_proto::log::v1::LogLine {
+            stream: 1,
+            text: "late".into(),
+        }],
+    };
+    let late = setup
+        .logs
+        .clone()
+        .append_log(tokio_stream::once(batch))
+        .await
+        .unwrap_err();
+    assert_eq!(late.code(), Code::FailedPrecondition);
+    setup.applied(&new).await;
+}
+
+#[tokio::test]
+async fn a_silent_worker_loses_its_run_and_a_renewed_lease_stays() {
+    let setup = Setup::new(vec![task("t")], Duration::from_millis(400)).await;
+    setup.watcher.show(vec![]);
+    let lease = setup.acquired().await;
+    for _ in 0..4 {
+        assert!(setup.acquire(Duration::from_millis(200)).await.is_none());
+        let renewal = run::RenewRunRequest {
+            run_id: lease.run_id.clone(),
+            epoch: lease.epoch,
+        };
+        setup.runs.clone().renew_run(renewal).await.unwrap();
+    }
+    let again = setup.acquired().await;
+    assert_eq!(
+        (&again.run_id, again.attempt),
+        (&lease.run_id, 1),
+        "the lost attempt counts not"
+    );
+    assert!(again.epoch > lease.epoch);
+}
+
+#[tokio::test]
+async fn senseless_requests_are_refused() {
+    let setup = Setup::new(vec![], LONG).await;
+    let mut runs = setup.runs.clone();
+    let nameless = run::AcquireRunRequest {
+        worker_id: String::new(),
+        wait: None,
+    };
+    assert_eq!(
+        runs.acquire_run(nameless).await.unwrap_err().code(),
+        Code::InvalidArgument
+    );
+    let renewal = run::RenewRunRequest {
+        run_id: "x".into(),
+        epoch: 1,
+    };
+    assert_eq!(
+        runs.renew_run(renewal).await.unwrap_err().code(),
+        Code::InvalidArgument
+    );
+    let input = run::GetRunInputRequest {
+        input_hash: "ab".repeat(32),
+    };
+    assert_eq!(
+        runs.get_run_input(input).await.unwrap_err().code(),
+        Code::NotFound
+    );
+}

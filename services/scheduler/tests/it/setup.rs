@@ -1,0 +1,201 @@
+//! A scheduler with everything around it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::{
+    BufferPeriod, Condition, Digest, HealthStatus, RunInput, ServiceInstance, ServicesCondition,
+    SystemClock, TaskDefinition, TaskName, TaskSpec,
+};
+use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::run::v1 as run;
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
+use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
+use cts_rpc::{Endpoints, convert, memory_transport};
+use cts_scheduler::{Dependencies, Options, RandomIdentities, Scheduler, SettingsDigest};
+use cts_store_sqlite::SqliteStore;
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::transport::Channel;
+
+use crate::played_watcher::PlayedWatcher;
+
+pub(crate) struct Setup {
+    pub(crate) runs: RunServiceClient<Channel>,
+    pub(crate) tasks: TaskServiceClient<Channel>,
+    pub(crate) logs: LogServiceClient<Channel>,
+    pub(crate) watcher: PlayedWatcher,
+    _parts: JoinSet<()>,
+    _stop: DropGuard,
+    _directory: tempfile::TempDir,
+}
+
+impl Setup {
+    pub(crate) async fn new(tasks: Vec<TaskSpec>, lease: Duration) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cts.db");
+        let store = SqliteStore::open(&path, Arc::new(SystemClock))
+            .await
+            .unwrap();
+        let watcher = PlayedWatcher::silent();
+        let (watch_listener, watch_channel) = memory_transport();
+        let (listener, channel) = memory_transport();
+        let stop = CancellationToken::new();
+        let scheduler = Scheduler::prepare(
+            Options {
+                lease,
+                ..Options::new(tasks)
+            },
+            Dependencies {
+                store: Arc::new(store),
+                watcher: WatchServiceClient::new(watch_channel),
+                clock: Arc::new(SystemClock),
+                identities: Arc::new(RandomIdentities),
+                settings_digest: SettingsDigest::new(|_task| Digest::of(b"settings")),
+            },
+        )
+        .await
+        .unwrap();
+        let mut parts = JoinSet::new();
+        let served = Endpoints::new()
+            .with(WatchServiceServer::new(watcher.clone()))
+            .serve_memory(watch_listener, stop.clone().cancelled_owned());
+        parts.spawn(async { served.await.unwrap() });
+        let served = scheduler
+            .endpoints(&stop)
+            .serve_memory(listener, stop.clone().cancelled_owned());
+        parts.spawn(async { served.await.unwrap() });
+        let work = scheduler.run(stop.clone());
+        parts.spawn(async { work.await.unwrap() });
+        Self {
+            runs: RunServiceClient::new(channel.clone()),
+            tasks: TaskServiceClient::new(channel.clone()),
+            logs: LogServiceClient::new(channel),
+            watcher,
+            _parts: parts,
+            _stop: stop.drop_guard(),
+            _directory: directory,
+        }
+    }
+
+    /// Asks for a run and waits for it at most this long.
+    pub(crate) async fn acquire(&self, wait: Duration) -> Option<run::Lease> {
+        let request = run::AcquireRunRequest {
+            worker_id: "worker".into(),
+            wait: Some(convert::duration_to_wire(wait)),
+        };
+        self.runs
+            .clone()
+            .acquire_run(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .lease
+    }
+
+    /// Asks for a run that must come.
+    pub(crate) async fn acquired(&self) -> run::Lease {
+        self.acquire(Duration::from_secs(20))
+            .await
+            .expect("a run becomes due")
+    }
+
+    pub(crate) async fn input(&self, lease: &run::Lease) -> RunInput {
+        let request = run::GetRunInputRequest {
+            input_hash: lease.input_hash.clone(),
+        };
+        let mut parts = self
+            .runs
+            .clone()
+            .get_run_input(request)
+            .await
+            .unwrap()
+            .into_inner();
+        let mut bytes = Vec::new();
+        while let Some(part) = parts.message().await.unwrap() {
+            bytes.extend(part.chunk);
+        }
+        RunInput::thaw(&bytes).unwrap()
+    }
+
+    pub(crate) async fn complete(
+        &self,
+        lease: &run::Lease,
+        outcome: run::complete_run_request::Outcome,
+    ) -> Result<run::RunStatus, tonic::Status> {
+        let request = run::CompleteRunRequest {
+            run_id: lease.run_id.clone(),
+            epoch: lease.epoch,
+            outcome: Some(outcome),
+            log: Vec::new(),
+        };
+        Ok(self
+            .runs
+            .clone()
+            .complete_run(request)
+            .await?
+            .into_inner()
+            .status())
+    }
+
+    pub(crate) async fn applied(&self, lease: &run::Lease) {
+        let outcome = run::complete_run_request::Outcome::Applied(run::Applied {});
+        assert_eq!(
+            self.complete(lease, outcome).await.unwrap(),
+            run::RunStatus::Succeeded
+        );
+    }
+}
+
+pub(crate) fn task(name: &str) -> TaskSpec {
+    TaskSpec {
+        definition: TaskDefinition {
+            name: TaskName::new(name).unwrap(),
+            description: String::new(),
+            module: "./m".into(),
+            module_source: "/m".into(),
+            module_digest: None,
+            version: String::new(),
+            providers: Vec::new(),
+            condition: Condition::Services(ServicesCondition {
+                names: vec!["web".into()],
+                datacenter: String::new(),
+                namespace: String::new(),
+                filter: String::new(),
+                cts_user_defined_meta: BTreeMap::new(),
+                use_as_module_input: true,
+            }),
+            variables: BTreeMap::new(),
+            working_dir: PathBuf::from("/w"),
+        },
+        enabled: true,
+        buffer_setting: None,
+        buffer_period: BufferPeriod::DISABLED,
+        skip_unchanged: true,
+        retry_failed: true,
+    }
+}
+
+pub(crate) fn instance(id: &str, port: u16) -> ServiceInstance {
+    ServiceInstance {
+        id: id.into(),
+        name: "web".into(),
+        kind: String::new(),
+        address: "10.0.0.1".into(),
+        port,
+        meta: BTreeMap::new(),
+        tags: Vec::new(),
+        namespace: String::new(),
+        status: HealthStatus::Passing,
+        node: "n".into(),
+        node_id: String::new(),
+        node_address: String::new(),
+        node_datacenter: "dc1".into(),
+        node_tagged_addresses: BTreeMap::new(),
+        node_meta: BTreeMap::new(),
+    }
+}
