@@ -44,14 +44,17 @@ impl fmt::Display for ViewId {
 }
 
 impl ServiceView {
-    /// The view's id, in the form that the logs of the original use (spec/runtime-watch.md 1.6).
+    /// The view's id, in the form that the logs of the original use (spec/runtime-watch.md 1.6). What
+    /// would make the ids of two views equal is percent-encoded.
     pub fn id(&self) -> ViewId {
-        let mut text = format!("health.service({}", self.name);
+        let mut text = format!("health.service({}", unambiguous(&self.name));
         if !self.datacenter.is_empty() {
             text.push('@');
-            text.push_str(&self.datacenter);
+            text.push_str(&unambiguous(&self.datacenter));
         }
-        let options = [("ns", &self.namespace), ("filter", &self.filter)];
+        let namespace = unambiguous(&self.namespace);
+        // The filter stands last, so nothing can follow it.
+        let options = [("ns", namespace.as_str()), ("filter", &self.filter)];
         let mut separator = '?';
         for (key, value) in options {
             if !value.is_empty() {
@@ -71,6 +74,21 @@ impl ServiceView {
     pub fn passing_only(&self) -> bool {
         !self.filter.contains("Checks.Status")
     }
+}
+
+/// Encodes the characters that separate the parts of an id.
+fn unambiguous(part: &str) -> String {
+    let mut text = String::with_capacity(part.len());
+    for character in part.chars() {
+        match character {
+            '%' => text.push_str("%25"),
+            '@' => text.push_str("%40"),
+            '?' => text.push_str("%3F"),
+            '&' => text.push_str("%26"),
+            other => text.push(other),
+        }
+    }
+    text
 }
 
 /// Everything seen of one view at one moment. Instances are shared, so that an old snapshot kept for

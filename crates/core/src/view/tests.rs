@@ -46,6 +46,18 @@ fn the_id_names_every_option_that_is_set() {
 }
 
 #[test]
+fn no_two_views_share_an_id() {
+    let tricky = view("web?filter=x", "", "");
+    assert_ne!(tricky.id(), view("web", "", "x").id());
+    assert_ne!(view("web@dc2", "", "").id(), view("web", "dc2", "").id());
+    let namespace = |namespace: &str, filter| ServiceView {
+        namespace: namespace.into(),
+        ..view("web", "", filter)
+    };
+    assert_ne!(namespace("a&filter=b", "").id(), namespace("a", "b").id());
+}
+
+#[test]
 fn a_filter_on_check_states_lifts_the_passing_rule() {
     assert!(view("web", "", "\"blue\" in Service.Tags").passing_only());
     assert!(!view("web", "", "Checks.Status != \"\"").passing_only());

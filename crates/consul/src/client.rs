@@ -1,0 +1,185 @@
+//! Requests to Consul.
+
+use std::time::Duration;
+
+use cts_core::{ServiceInstance, ServiceView};
+use reqwest::{Client, Response};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::error::{ConsulError, SettingsError};
+use crate::settings::ConsulSettings;
+use crate::{health, transport};
+
+/// Longest time for an answer that Consul has no reason to hold back.
+const PLAIN_DEADLINE: Duration = Duration::from_mins(2);
+/// Bytes of a refusal's body that are kept for its message.
+const BODY_SHOWN: usize = 4096;
+
+/// Asks Consul. Cheap to clone; all clones share their connections. Every request ends when its
+/// future is dropped.
+#[derive(Debug, Clone)]
+pub struct ConsulClient {
+    client: Client,
+    base: String,
+    basic_auth: Option<(String, SecretString)>,
+    namespace: Option<String>,
+    partition: Option<String>,
+}
+
+/// What Consul said about a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Consul's index, at least 1.
+    pub index: u64,
+    /// The instances in Consul's order.
+    pub instances: Vec<ServiceInstance>,
+}
+
+impl ConsulClient {
+    /// A client; nothing is connected yet. Reads the TLS files.
+    pub fn new(settings: &ConsulSettings) -> Result<Self, SettingsError> {
+        let (client, base) = transport::connect(settings)?;
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        Ok(Self {
+            client,
+            base,
+            basic_auth: settings.basic_auth.clone(),
+            namespace: given(&settings.namespace),
+            partition: given(&settings.partition),
+        })
+    }
+
+    /// Address of the cluster's leader, `None` while there is none.
+    pub async fn leader(&self) -> Result<Option<String>, ConsulError> {
+        let answer = self.get("/v1/status/leader", &[], Some(PLAIN_DEADLINE));
+        let body = body(answer.await?).await?;
+        let leader: String = serde_json::from_slice(&body).map_err(ConsulError::Decode)?;
+        Ok(Some(leader).filter(|leader| !leader.is_empty()))
+    }
+
+    /// The instances of a view (spec/runtime-watch.md 1.2, 1.3, 1.9). With `index` 0 Consul answers at
+    /// once, otherwise when its index has passed `index` or its own wait is over.
+    pub async fn health_service(
+        &self,
+        view: &ServiceView,
+        index: u64,
+    ) -> Result<Answer, ConsulError> {
+        let path = format!("/v1/health/service/{}", path_segment(&view.name)?);
+        let index_text = index.to_string();
+        let namespace = if view.namespace.is_empty() {
+            self.namespace.as_deref().unwrap_or_default()
+        } else {
+            view.namespace.as_str()
+        };
+        let parameters = [
+            ("passing", if view.passing_only() { "1" } else { "" }),
+            ("dc", view.datacenter.as_str()),
+            ("ns", namespace),
+            ("filter", view.filter.as_str()),
+            ("index", if index == 0 { "" } else { index_text.as_str() }),
+        ];
+        let deadline = (index == 0).then_some(PLAIN_DEADLINE);
+        let answer = self.get(&path, &parameters, deadline).await?;
+        let index = consul_index(&answer).ok_or(ConsulError::MissingIndex)?;
+        let instances = health::decode(&body(answer).await?)?;
+        Ok(Answer { index, instances })
+    }
+
+    /// Parameters with an empty value are left out.
+    async fn get(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+        deadline: Option<Duration>,
+    ) -> Result<Response, ConsulError> {
+        let mut url = transport::url(&self.base, path);
+        let everywhere = [("partition", self.partition.as_deref().unwrap_or_default())];
+        let given = parameters
+            .iter()
+            .chain(&everywhere)
+            .filter(|(_, value)| !value.is_empty());
+        for (key, value) in given {
+            url.query_pairs_mut().append_pair(key, value);
+        }
+        let mut request = self.client.get(url);
+        if let Some((user, password)) = &self.basic_auth {
+            request = request.basic_auth(user, Some(password.expose_secret()));
+        }
+        if let Some(deadline) = deadline {
+            request = request.timeout(deadline);
+        }
+        let answer = request.send().await.map_err(transport_error)?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        // The status says enough if the body is lost on the way.
+        let bytes = body(answer).await.unwrap_or_default();
+        let shown = bytes.get(..BODY_SHOWN).unwrap_or(&bytes);
+        Err(ConsulError::Status {
+            status: status.as_u16(),
+            body: String::from_utf8_lossy(shown).trim().to_owned(),
+        })
+    }
+}
+
+async fn body(answer: Response) -> Result<Vec<u8>, ConsulError> {
+    let bytes = answer.bytes().await.map_err(transport_error)?;
+    Ok(bytes.into())
+}
+
+/// Without the URL: it says nothing that the reader does not know and may be very long.
+fn transport_error(error: reqwest::Error) -> ConsulError {
+    ConsulError::Transport(error.without_url())
+}
+
+/// Consul's index; 0, which Consul says must not be believed, counts as 1, so that the next request
+/// blocks and brings whatever changes.
+fn consul_index(answer: &Response) -> Option<u64> {
+    let text = answer.headers().get("x-consul-index")?.to_str().ok()?;
+    text.parse().ok().map(|index: u64| index.max(1))
+}
+
+/// A name as one segment of a path, whatever is in it: everything that could mean something in a URL
+/// is encoded byte by byte. (The URL type would drop tabs and newlines.)
+fn path_segment(name: &str) -> Result<String, ConsulError> {
+    if matches!(name, "" | "." | "..") {
+        return Err(ConsulError::UnusableName {
+            name: name.to_owned(),
+        });
+    }
+    let mut segment = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            segment.push(char::from(byte));
+        } else {
+            segment.push('%');
+            segment.extend(hexadecimal(byte));
+        }
+    }
+    Ok(segment)
+}
+
+fn hexadecimal(byte: u8) -> [char; 2] {
+    [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_leaves_its_segment() {
+        for name in [
+            "a/b", "a?b=c", "a#b", "../kv", "..%2f", "a\tb", "ü x", "a\\b", "%",
+        ] {
+            let segment = path_segment(name).unwrap();
+            let url = transport::url("http://h/p", &format!("/v1/{segment}"));
+            assert_eq!(url.path(), format!("/p/v1/{segment}"), "{name:?}");
+            assert_eq!((url.query(), url.fragment()), (None, None), "{name:?}");
+        }
+        for name in ["", ".", ".."] {
+            assert!(path_segment(name).is_err(), "{name:?}");
+        }
+    }
+}

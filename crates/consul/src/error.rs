@@ -1,0 +1,123 @@
+//! What can go wrong.
+
+use std::path::PathBuf;
+
+/// The settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The address has a scheme that Consul is not reached by.
+    #[error("unknown protocol scheme: {scheme}")]
+    UnknownScheme {
+        /// The scheme.
+        scheme: String,
+    },
+    /// The address is no address. It is not shown, because it may hold a password.
+    #[error("the address of Consul has no host, or holds user information")]
+    InvalidAddress,
+    /// The address cannot be made a URL.
+    #[error("the address of Consul is no part of a URL")]
+    InvalidUrl(#[source] <reqwest::Url as std::str::FromStr>::Err),
+    /// The server name cannot be used for SNI.
+    #[error("the TLS server name {name:?} is not a host name")]
+    InvalidServerName {
+        /// The name.
+        name: String,
+    },
+    /// A value cannot be sent in a header. It is not shown, because it is secret.
+    #[error("the {what} has characters that no HTTP header can carry")]
+    InvalidHeader {
+        /// Which value.
+        what: &'static str,
+        /// The complaint.
+        #[source]
+        source: reqwest::header::InvalidHeaderValue,
+    },
+    /// A TLS file or directory cannot be read.
+    #[error("cannot read {}", path.display())]
+    ReadFile {
+        /// Its path.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A TLS file does not hold what it should.
+    #[error("{} holds no usable {what}", path.display())]
+    InvalidPem {
+        /// Its path.
+        path: PathBuf,
+        /// Certificate or key.
+        what: &'static str,
+        /// The complaint; there is none when nothing was found.
+        #[source]
+        source: Option<reqwest::Error>,
+    },
+    /// The HTTP library refuses the settings.
+    #[error("cannot set up the HTTP client for Consul")]
+    Build(#[source] reqwest::Error),
+}
+
+/// An older Consul (1.8) refuses a filter with status 500 and this text.
+const OLD_FILTER_REFUSAL: &str = "Failed to create boolean expression evaluator";
+
+/// A request to Consul brought no usable answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ConsulError {
+    /// No answer, or not all of it.
+    #[error("cannot reach consul")]
+    Transport(#[source] reqwest::Error),
+    /// Consul refused. The text is the one that the original logs.
+    #[error("Unexpected response code: {status} ({body})")]
+    Status {
+        /// The HTTP status.
+        status: u16,
+        /// The beginning of the body, without space around.
+        body: String,
+    },
+    /// The answer is not the documented JSON.
+    #[error("cannot decode the answer of consul")]
+    Decode(#[source] serde_json::Error),
+    /// A blocking query needs an index, and the answer has none.
+    #[error("the answer of consul has no usable X-Consul-Index header")]
+    MissingIndex,
+    /// An instance has a port that none can have.
+    #[error("the instance {id:?} on node {node:?} has the impossible port {port}")]
+    ImpossiblePort {
+        /// Node name.
+        node: String,
+        /// Service id.
+        id: String,
+        /// What it says.
+        port: i64,
+    },
+    /// The name cannot be a part of a URL's path, so Consul cannot be asked for it.
+    #[error("the service name {name:?} cannot be asked for")]
+    UnusableName {
+        /// The name.
+        name: String,
+    },
+}
+
+impl ConsulError {
+    /// The message with all its causes, for a log line or a person.
+    pub fn report(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
+
+    /// Whether the request itself is at fault, so that repeating it soon is of no use: a filter that
+    /// Consul does not take, an impossible name.
+    pub fn is_rejection(&self) -> bool {
+        match self {
+            Self::Status { status, body } => *status == 400 || body.contains(OLD_FILTER_REFUSAL),
+            Self::UnusableName { .. } => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Consul over HTTP: the endpoints that cts uses, and the loop that follows one of them by blocking
+//! queries (spec/runtime-watch.md, section 1).
+//!
+//! It knows nothing of tasks, subscribers or gRPC: it yields what Consul says, reduced to what a module
+//! can see, and what went wrong.
+//!
+//! Start with [`ConsulSettings`] and [`ConsulClient`]; [`poll_service`] is the loop.
+#![warn(missing_docs)]
+
+mod address;
+mod client;
+mod error;
+mod health;
+mod leader;
+mod poll;
+mod settings;
+mod transport;
+
+pub use client::{Answer, ConsulClient};
+pub use error::{ConsulError, SettingsError};
+pub use poll::{MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, PollEvent, poll_service};
+pub use settings::{ConsulSettings, TlsSettings};

@@ -1,0 +1,153 @@
+//! Following a view by blocking queries (spec/runtime-watch.md 1.4, 1.5).
+//!
+//! Where this differs from the original, on purpose (architecture, section 7):
+//!
+//! * An answer is handed on before the pause that keeps requests apart, so the pause costs a change
+//!   nothing unless it follows another one closely.
+//! * After every failure the next request carries no index. A Consul that comes back with a lower
+//!   index would otherwise hold the query until it has passed the old one, and changes would go unseen.
+//! * It never gives up, and never waits longer than [`MAX_RETRY_DELAY`].
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use cts_core::{ServiceInstance, ServiceView};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::client::ConsulClient;
+use crate::error::ConsulError;
+
+/// Least time between the starts of two requests for one view.
+pub const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(100);
+/// Longest pause after a failure.
+pub const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
+
+const FIRST_RETRY_DELAY: Duration = Duration::from_millis(250);
+
+/// Something happened to a view.
+#[derive(Debug)]
+pub enum PollEvent {
+    /// Consul gave the complete set of instances. It may equal the one before: Consul's index moves
+    /// for reasons of its own, and after a failure the first answer always comes through.
+    Snapshot {
+        /// Consul's index.
+        index: u64,
+        /// The instances in Consul's order.
+        instances: Vec<ServiceInstance>,
+    },
+    /// Consul could not be asked; the loop goes on.
+    Failure {
+        /// Why.
+        error: ConsulError,
+        /// Failures in a row, this one included.
+        failures: u32,
+        /// Time until the next request.
+        retry_after: Duration,
+    },
+}
+
+/// Follows a view for ever. `on_event` is called between two requests and should be quick. Dropping
+/// the future ends everything, the request under way included.
+pub async fn poll_service(
+    client: &ConsulClient,
+    view: &ServiceView,
+    mut on_event: impl FnMut(PollEvent),
+) -> Infallible {
+    let mut index = 0;
+    let mut retries = Retries::new();
+    loop {
+        let started = Instant::now();
+        match client.health_service(view, index).await {
+            Ok(answer) => {
+                retries = Retries::new();
+                if answer.index < index {
+                    // Consul was restored or replaced; the next answer is complete.
+                    index = 0;
+                } else if answer.index > index {
+                    index = answer.index;
+                    on_event(PollEvent::Snapshot {
+                        index,
+                        instances: answer.instances,
+                    });
+                }
+            }
+            Err(error) => {
+                index = 0;
+                let retry_after = retries.next_delay(&error);
+                on_event(PollEvent::Failure {
+                    error,
+                    failures: retries.failures,
+                    retry_after,
+                });
+                sleep(retry_after).await;
+            }
+        }
+        sleep_until(started + MIN_REQUEST_INTERVAL).await;
+    }
+}
+
+/// A row of failures.
+struct Retries {
+    failures: u32,
+    delays: ExponentialBackoff,
+}
+
+impl Retries {
+    fn new() -> Self {
+        // The jitter adds up to the same again, so the cap is twice the largest step.
+        let delays = ExponentialBuilder::new()
+            .with_min_delay(FIRST_RETRY_DELAY)
+            .with_factor(2.0)
+            .with_max_delay(MAX_RETRY_DELAY / 2)
+            .with_jitter()
+            .without_max_times()
+            .build();
+        Self {
+            failures: 0,
+            delays,
+        }
+    }
+
+    fn next_delay(&mut self, error: &ConsulError) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        if error.is_rejection() {
+            // Only a change of Consul's configuration can help.
+            return MAX_RETRY_DELAY;
+        }
+        self.delays
+            .next()
+            .map_or(MAX_RETRY_DELAY, |delay| delay.min(MAX_RETRY_DELAY))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(status: u16) -> ConsulError {
+        ConsulError::Status {
+            status,
+            body: String::new(),
+        }
+    }
+
+    #[test]
+    fn delays_grow_to_the_cap_and_never_end() {
+        let mut retries = Retries::new();
+        let delays: Vec<_> = (0..50).map(|_| retries.next_delay(&refusal(500))).collect();
+        assert!(delays[0] >= FIRST_RETRY_DELAY && delays[0] <= 2 * FIRST_RETRY_DELAY);
+        assert!(delays.iter().all(|delay| *delay <= MAX_RETRY_DELAY));
+        assert!(
+            delays[10..]
+                .iter()
+                .all(|delay| *delay >= MAX_RETRY_DELAY / 2)
+        );
+        assert_eq!(retries.failures, 50);
+    }
+
+    #[test]
+    fn a_rejected_request_is_repeated_slowly_from_the_start() {
+        assert_eq!(Retries::new().next_delay(&refusal(400)), MAX_RETRY_DELAY);
+    }
+}

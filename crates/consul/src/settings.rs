@@ -1,0 +1,94 @@
+//! How Consul is reached.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+/// Everything about the way to Consul, resolved: file, environment and defaults are the caller's
+/// business (spec/runtime-watch.md 1.1). Only the proxy variables are read by the HTTP library.
+#[derive(Debug, Clone)]
+pub struct ConsulSettings {
+    /// `host:port`, `http://…`, `https://…` or `unix://…`; a path after the host goes before every
+    /// request. An empty text is `127.0.0.1:8500`.
+    pub address: String,
+    /// ACL token, sent as `X-Consul-Token`.
+    pub token: Option<SecretString>,
+    /// User name and password of HTTP basic authentication.
+    pub basic_auth: Option<(String, SecretString)>,
+    /// TLS, also used when the address begins with `https://`.
+    pub tls: TlsSettings,
+    /// Namespace of requests that name none; Consul Enterprise only.
+    pub namespace: Option<String>,
+    /// Admin partition of all requests; Consul Enterprise only.
+    pub partition: Option<String>,
+    /// Time for a connection to be made.
+    pub dial_timeout: Duration,
+    /// Time for the TLS handshake, granted on top of [`dial_timeout`](Self::dial_timeout).
+    pub tls_handshake_timeout: Duration,
+    /// Idle time after which a connection is probed.
+    pub keep_alive: Duration,
+    /// Time after which an unused connection is closed.
+    pub idle_timeout: Duration,
+    /// Unused connections that are kept.
+    pub max_idle_per_host: usize,
+    /// A new connection for every request.
+    pub disable_keep_alives: bool,
+    /// Longest silence of Consul in the middle of a request. It must exceed the time that Consul holds
+    /// a blocking query: 5 minutes and a sixteenth.
+    pub silence_timeout: Duration,
+}
+
+/// TLS towards Consul.
+#[derive(Debug, Clone)]
+pub struct TlsSettings {
+    /// Whether TLS is used although the address does not say `https://`.
+    pub enabled: bool,
+    /// Whether Consul's certificate is checked; `false` wins over everything.
+    pub verify: bool,
+    /// File with the authorities to trust instead of the system's.
+    pub ca_cert: Option<PathBuf>,
+    /// Directory of such files; with [`ca_cert`](Self::ca_cert) the file counts alone.
+    pub ca_path: Option<PathBuf>,
+    /// File with the client certificate; alone it holds the key too.
+    pub cert: Option<PathBuf>,
+    /// File with the client key; alone it holds the certificate too.
+    pub key: Option<PathBuf>,
+    /// Name that Consul's certificate must carry, and that is sent as SNI.
+    pub server_name: Option<String>,
+}
+
+impl Default for ConsulSettings {
+    fn default() -> Self {
+        Self {
+            address: "localhost:8500".into(),
+            token: None,
+            basic_auth: None,
+            tls: TlsSettings::default(),
+            namespace: None,
+            partition: None,
+            dial_timeout: Duration::from_secs(30),
+            tls_handshake_timeout: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(5),
+            max_idle_per_host: 100,
+            disable_keep_alives: false,
+            // Consul's 5 minutes, its jitter of a sixteenth, and half a minute for a busy server.
+            silence_timeout: Duration::from_millis(348_750),
+        }
+    }
+}
+
+impl Default for TlsSettings {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            verify: true,
+            ca_cert: None,
+            ca_path: None,
+            cert: None,
+            key: None,
+            server_name: None,
+        }
+    }
+}

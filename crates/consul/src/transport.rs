@@ -1,0 +1,200 @@
+//! The HTTP client: connections, TLS and what goes with every request.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{HeaderMap, HeaderValue, InvalidHeaderValue};
+use reqwest::{Certificate, Client, ClientBuilder, Identity, Url, redirect};
+use secrecy::ExposeSecret as _;
+
+use crate::address::Address;
+use crate::error::SettingsError;
+use crate::settings::{ConsulSettings, TlsSettings};
+
+const TOKEN: &str = "x-consul-token";
+
+/// A client for these settings, and the URL that all paths are appended to (no slash at its end).
+pub(crate) fn connect(settings: &ConsulSettings) -> Result<(Client, String), SettingsError> {
+    let address = Address::parse(&settings.address)?;
+    let secure = address.https || settings.tls.enabled;
+    let mut dial_timeout = settings.dial_timeout;
+    if secure {
+        dial_timeout += settings.tls_handshake_timeout;
+    }
+    let max_idle = if settings.disable_keep_alives {
+        0
+    } else {
+        settings.max_idle_per_host
+    };
+    let mut builder = Client::builder()
+        .default_headers(headers(settings)?)
+        // Consul redirects a path that it would clean, so following one would ask for something else
+        // than was meant; and the token would go along to another host.
+        .redirect(redirect::Policy::none())
+        .connect_timeout(dial_timeout)
+        .read_timeout(settings.silence_timeout)
+        .tcp_nodelay(true)
+        .tcp_keepalive(settings.keep_alive)
+        .tcp_keepalive_interval(Duration::from_secs(15))
+        .tcp_keepalive_retries(4)
+        .pool_idle_timeout(settings.idle_timeout)
+        .pool_max_idle_per_host(max_idle);
+    if address.is_local() {
+        builder = builder.no_proxy().gzip(false);
+    }
+    if let Some(socket) = &address.socket {
+        builder = builder.unix_socket(socket.as_path());
+    }
+    let mut authority = address.authority.clone();
+    if secure {
+        builder = with_tls(builder, &settings.tls)?;
+        if let Some(name) = &settings.tls.server_name {
+            builder = with_server_name(builder, name, &address)?;
+            authority = match address.port() {
+                Some(port) => format!("{name}:{port}"),
+                None => name.clone(),
+            };
+        }
+    }
+    let scheme = if secure { "https" } else { "http" };
+    let base = format!("{scheme}://{authority}{}", address.prefix);
+    Url::parse(&base).map_err(SettingsError::InvalidUrl)?;
+    Ok((builder.build().map_err(SettingsError::Build)?, base))
+}
+
+/// A URL below a base that [`connect`] has checked.
+pub(crate) fn url(base: &str, path: &str) -> Url {
+    Url::parse(&format!("{base}{path}")).expect("the base is a URL and the path is encoded")
+}
+
+fn headers(settings: &ConsulSettings) -> Result<HeaderMap, SettingsError> {
+    let mut headers = HeaderMap::new();
+    if let Some(token) = &settings.token {
+        let value = secret_header(token.expose_secret());
+        headers.insert(TOKEN, value.map_err(invalid("token"))?);
+    }
+    Ok(headers)
+}
+
+fn secret_header(text: &str) -> Result<HeaderValue, InvalidHeaderValue> {
+    let mut value = HeaderValue::from_str(text)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn invalid(what: &'static str) -> impl FnOnce(InvalidHeaderValue) -> SettingsError {
+    move |source| SettingsError::InvalidHeader { what, source }
+}
+
+fn with_tls(builder: ClientBuilder, tls: &TlsSettings) -> Result<ClientBuilder, SettingsError> {
+    let mut builder = builder.tls_danger_accept_invalid_certs(!tls.verify);
+    let mut authorities = Vec::new();
+    for path in authority_files(tls)? {
+        authorities.extend(certificates(&path)?);
+    }
+    if tls.ca_cert.is_some() || tls.ca_path.is_some() {
+        builder = builder.tls_certs_only(authorities);
+    }
+    if let Some(identity) = identity(tls)? {
+        builder = builder.identity(identity);
+    }
+    Ok(builder)
+}
+
+fn authority_files(tls: &TlsSettings) -> Result<Vec<PathBuf>, SettingsError> {
+    if let Some(file) = &tls.ca_cert {
+        return Ok(vec![file.clone()]);
+    }
+    let Some(directory) = &tls.ca_path else {
+        return Ok(Vec::new());
+    };
+    let failed = |source| SettingsError::ReadFile {
+        path: directory.clone(),
+        source,
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn certificates(path: &Path) -> Result<Vec<Certificate>, SettingsError> {
+    let unusable = |source| SettingsError::InvalidPem {
+        path: path.to_owned(),
+        what: "certificate",
+        source,
+    };
+    let found =
+        Certificate::from_pem_bundle(&read(path)?).map_err(|error| unusable(Some(error)))?;
+    if found.is_empty() {
+        return Err(unusable(None));
+    }
+    Ok(found)
+}
+
+fn identity(tls: &TlsSettings) -> Result<Option<Identity>, SettingsError> {
+    let (path, mut pem) = match (&tls.cert, &tls.key) {
+        (None, None) => return Ok(None),
+        (Some(only), None) | (None, Some(only)) => (only, read(only)?),
+        (Some(cert), Some(key)) => {
+            let mut pem = read(cert)?;
+            pem.push(b'\n');
+            pem.extend(read(key)?);
+            (cert, pem)
+        }
+    };
+    pem.push(b'\n');
+    let identity = Identity::from_pem(&pem).map_err(|source| SettingsError::InvalidPem {
+        path: path.clone(),
+        what: "client certificate with key",
+        source: Some(source),
+    })?;
+    Ok(Some(identity))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, SettingsError> {
+    std::fs::read(path).map_err(|source| SettingsError::ReadFile {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The HTTP library takes SNI and the name to verify from the URL. So the URL carries the server name,
+/// and looking that up gives the address of the real host. A proxy would be told the wrong host,
+/// therefore none is used.
+fn with_server_name(
+    builder: ClientBuilder,
+    name: &str,
+    address: &Address,
+) -> Result<ClientBuilder, SettingsError> {
+    let is_host_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    let usable = !name.is_empty() && name.parse::<IpAddr>().is_err();
+    if !usable || !name.bytes().all(is_host_name) {
+        return Err(SettingsError::InvalidServerName {
+            name: name.to_owned(),
+        });
+    }
+    let real = RealHost(address.host().to_owned());
+    Ok(builder.no_proxy().dns_resolver(real))
+}
+
+#[derive(Debug)]
+struct RealHost(String);
+
+impl Resolve for RealHost {
+    fn resolve(&self, _server_name: Name) -> Resolving {
+        let host = self.0.clone();
+        Box::pin(async move {
+            // Port 0 stands for the one in the URL.
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}

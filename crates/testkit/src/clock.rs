@@ -1,0 +1,51 @@
+//! Time of day under a test's control.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cts_core::Clock;
+
+/// A clock that stands still until it is moved. Share it by `Arc`.
+#[derive(Debug)]
+pub struct ManualClock(Mutex<DateTime<Utc>>);
+
+impl ManualClock {
+    /// A clock that shows `moment`.
+    pub fn at(moment: DateTime<Utc>) -> Self {
+        Self(Mutex::new(moment))
+    }
+
+    /// Moves it forward.
+    pub fn advance(&self, by: Duration) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += by;
+    }
+}
+
+impl Default for ManualClock {
+    /// Some moment of the year 2024, a whole second.
+    fn default() -> Self {
+        let moment = DateTime::from_timestamp(1_710_000_000, 0);
+        Self::at(moment.unwrap_or_else(|| panic!("the moment is in range")))
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> DateTime<Utc> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_moves_only_when_told() {
+        let clock = ManualClock::default();
+        let before = clock.now();
+        assert_eq!(clock.now(), before);
+        clock.advance(Duration::from_millis(1500));
+        assert_eq!((clock.now() - before).num_milliseconds(), 1500);
+    }
+}

@@ -1,0 +1,106 @@
+//! What a test does to Consul: writes and reads over its HTTP interface.
+
+use std::collections::BTreeMap;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::ConsulAgent;
+
+impl ConsulAgent {
+    /// Registers a service with the agent; `service` is the body of `/v1/agent/service/register`.
+    pub async fn register(&self, service: Value) {
+        self.send(
+            Method::PUT,
+            "/v1/agent/service/register",
+            service.to_string(),
+        )
+        .await;
+    }
+
+    /// Registers a service without checks.
+    pub async fn register_service(
+        &self,
+        name: &str,
+        id: &str,
+        port: u16,
+        meta: &[(&str, &str)],
+        tags: &[&str],
+    ) {
+        let meta: BTreeMap<_, _> = meta.iter().copied().collect();
+        self.register(json!({"Name": name, "ID": id, "Port": port, "Meta": meta, "Tags": tags}))
+            .await;
+    }
+
+    /// Removes a service from the agent.
+    pub async fn deregister(&self, id: &str) {
+        self.put(&format!("/v1/agent/service/deregister/{id}"), "")
+            .await;
+    }
+
+    /// Sets a TTL check: `status` is `pass`, `warn` or `fail`.
+    pub async fn set_check(&self, check_id: &str, status: &str) {
+        self.put(&format!("/v1/agent/check/{status}/{check_id}"), "")
+            .await;
+    }
+
+    /// Writes a key.
+    pub async fn kv_put(&self, key: &str, value: impl Into<reqwest::Body>) {
+        self.put(&format!("/v1/kv/{key}"), value).await;
+    }
+
+    /// The value of a key, `None` without one.
+    pub async fn kv_get(&self, key: &str) -> Option<Vec<u8>> {
+        let path = format!("/v1/kv/{key}?raw");
+        let (status, body) = self.try_send(Method::GET, &path, "").await;
+        match status {
+            StatusCode::NOT_FOUND => None,
+            status if status.is_success() => Some(body),
+            status => panic!("GET {path}: {status} {}", String::from_utf8_lossy(&body)),
+        }
+    }
+
+    /// Removes a key.
+    pub async fn kv_delete(&self, key: &str) {
+        self.send(Method::DELETE, &format!("/v1/kv/{key}"), "")
+            .await;
+    }
+
+    /// Writes to any other endpoint.
+    pub async fn put(&self, path: &str, body: impl Into<reqwest::Body>) {
+        self.send(Method::PUT, path, body).await;
+    }
+
+    /// Reads any other endpoint.
+    pub async fn get(&self, path: &str) -> Value {
+        let body = self.send(Method::GET, path, "").await;
+        serde_json::from_slice(&body).unwrap_or_else(|error| panic!("GET {path}: {error}"))
+    }
+
+    async fn send(&self, method: Method, path: &str, body: impl Into<reqwest::Body>) -> Vec<u8> {
+        let (status, answer) = self.try_send(method.clone(), path, body).await;
+        assert!(
+            status.is_success(),
+            "{method} {path}: {status} {}",
+            String::from_utf8_lossy(&answer)
+        );
+        answer
+    }
+
+    async fn try_send(
+        &self,
+        method: Method,
+        path: &str,
+        body: impl Into<reqwest::Body>,
+    ) -> (StatusCode, Vec<u8>) {
+        let url = format!("http://{}{path}", self.address());
+        let failed = |error| panic!("{method} {path}: {error}");
+        let request = self.client.request(method.clone(), url).body(body);
+        let answer = request.send().await.unwrap_or_else(failed);
+        let status = answer.status();
+        match answer.bytes().await {
+            Ok(body) => (status, body.into()),
+            Err(error) => panic!("{method} {path}: {error}"),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Waiting for a condition, never for a time.
+
+use std::fmt::Display;
+use std::panic::Location;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Calls `probe` until it gives a value, and returns that. Panics when `deadline` is over, with the
+/// caller's place and the probe's last complaint. A probe that hangs is cut off too.
+#[track_caller]
+pub fn eventually<T, E: Display>(
+    deadline: Duration,
+    mut probe: impl AsyncFnMut() -> Result<T, E>,
+) -> impl Future<Output = T> {
+    let caller = Location::caller();
+    async move {
+        let mut complaint = "the first try did not end".to_owned();
+        let polling = async {
+            loop {
+                match probe().await {
+                    Ok(value) => return value,
+                    Err(error) => complaint = error.to_string(),
+                }
+                sleep(POLL_INTERVAL).await;
+            }
+        };
+        match timeout(deadline, polling).await {
+            Ok(value) => value,
+            Err(elapsed) => panic!("{caller}: {elapsed} ({deadline:?}): {complaint}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_value_is_returned() {
+        let mut tries = 0;
+        let value = eventually(Duration::from_secs(5), async || {
+            tries += 1;
+            if tries < 3 { Err("too early") } else { Ok(7) }
+        });
+        assert_eq!(value.await, 7);
+        assert_eq!(tries, 3);
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "the well is dry")]
+    async fn the_last_complaint_is_in_the_panic() {
+        eventually(Duration::from_millis(30), async || {
+            Err::<(), _>("the well is dry")
+        })
+        .await;
+    }
+}

@@ -1,0 +1,34 @@
+//! The rpc.
+
+use cts_proto::watch::v1::watch_service_server::WatchService;
+use cts_proto::watch::v1::{WatchRequest, WatchResponse};
+use futures::stream::BoxStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::subscriber;
+use crate::views::Views;
+
+/// Answers `cts.watch.v1.WatchService`.
+#[derive(Debug)]
+pub struct Watches {
+    views: Views,
+}
+
+impl Watches {
+    pub(crate) const fn new(views: Views) -> Self {
+        Self { views }
+    }
+}
+
+#[tonic::async_trait]
+impl WatchService for Watches {
+    type WatchStream = BoxStream<'static, Result<WatchResponse, Status>>;
+
+    async fn watch(
+        &self,
+        request: Request<Streaming<WatchRequest>>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        let stream = subscriber::responses(self.views.clone(), request.into_inner());
+        Ok(Response::new(stream))
+    }
+}

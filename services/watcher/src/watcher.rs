@@ -1,0 +1,56 @@
+//! The service as its composition root sees it.
+
+use cts_consul::ConsulClient;
+use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
+use tokio_util::sync::CancellationToken;
+
+use crate::service::Watches;
+use crate::views::Views;
+
+/// Settings of the watcher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Views beyond this number are warned about: each holds a connection, and Consul allows a client
+    /// 200 of them unless told otherwise (spec/runtime-watch.md 1.6, 1.12).
+    pub views_before_warning: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            views_before_warning: 128,
+        }
+    }
+}
+
+/// Follows views in Consul for its subscribers. Cheap to clone; all clones are one watcher.
+#[derive(Debug, Clone)]
+pub struct Watcher {
+    views: Views,
+}
+
+impl Watcher {
+    /// A watcher; nothing is asked of Consul before somebody subscribes. Must be used inside a runtime.
+    pub fn new(options: &Options, client: ConsulClient) -> Self {
+        Self {
+            views: Views::new(options, client),
+        }
+    }
+
+    /// The gRPC service, for a server in memory or on a socket.
+    pub fn service(&self) -> WatchServiceServer<Watches> {
+        WatchServiceServer::new(Watches::new(self.views.clone()))
+    }
+
+    /// Number of views that are being followed.
+    pub fn followed_views(&self) -> usize {
+        self.views.count()
+    }
+
+    /// Lets the watcher work until `shutdown`; then ends all streams as unavailable and returns when
+    /// the last poller is gone.
+    pub async fn run(self, shutdown: CancellationToken) {
+        shutdown.cancelled().await;
+        self.views.stop().await;
+    }
+}

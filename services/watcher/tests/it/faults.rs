@@ -1,0 +1,67 @@
+//! What a subscriber hears of failures.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::json;
+use wiremock::matchers::any;
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
+
+use crate::rig::{Rig, Update, ids, view};
+
+/// Gives these answers one after the other, then none for a long time.
+struct Script(Mutex<std::vec::IntoIter<ResponseTemplate>>);
+
+impl Respond for Script {
+    fn respond(&self, _request: &Request) -> ResponseTemplate {
+        let next = self.0.lock().unwrap().next();
+        next.unwrap_or_else(|| ResponseTemplate::new(500).set_delay(Duration::from_mins(5)))
+    }
+}
+
+async fn consul(answers: Vec<ResponseTemplate>) -> MockServer {
+    let server = MockServer::start().await;
+    let script = Script(Mutex::new(answers.into_iter()));
+    Mock::given(any()).respond_with(script).mount(&server).await;
+    server
+}
+
+fn answer(index: &str, id: &str) -> ResponseTemplate {
+    ResponseTemplate::new(200)
+        .insert_header("x-consul-index", index)
+        .set_body_json(json!([{"Node": {"Node": "n"}, "Service": {"ID": id, "Service": "web"}}]))
+}
+
+async fn failures(subscriber: &mut crate::rig::Subscriber) -> u32 {
+    match subscriber.update().await {
+        Update::Failure(failure) => failure.failures,
+        Update::Delta { snapshot, .. } => panic!("{snapshot:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_recovery_without_a_change_is_a_delta_that_changes_nothing() {
+    let busy = || ResponseTemplate::new(500);
+    let answers = vec![answer("5", "a"), busy(), busy(), answer("9", "a")];
+    let server = consul(answers).await;
+    let rig = Rig::start(&server.uri());
+    let mut subscriber = rig.subscriber().await;
+    subscriber.subscribe([&view("web")]);
+    let (_, first) = subscriber.delta().await;
+    assert_eq!(failures(&mut subscriber).await, 1);
+    assert_eq!(failures(&mut subscriber).await, 2);
+    let (base, same) = subscriber.delta().await;
+    assert_eq!(base, Some(first.revision));
+    assert_eq!(same, first);
+}
+
+#[tokio::test]
+async fn a_view_that_never_worked_reports_its_failure_and_then_its_snapshot() {
+    let server = consul(vec![ResponseTemplate::new(403), answer("5", "a")]).await;
+    let rig = Rig::start(&server.uri());
+    let mut subscriber = rig.subscriber().await;
+    subscriber.subscribe([&view("web")]);
+    assert_eq!(failures(&mut subscriber).await, 1);
+    let (base, first) = subscriber.delta().await;
+    assert_eq!((base, ids(&first)), (None, vec!["a"]));
+}

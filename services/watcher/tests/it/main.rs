@@ -1,0 +1,15 @@
+//! The watcher as its subscribers see it: through generated clients over the in-memory transport, in
+//! front of a real Consul, or of a fake for what a healthy Consul does not do.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
+
+mod endings;
+mod faults;
+mod following;
+mod refusals;
+mod rig;
+mod sharing;
+
+use std::time::Duration;
+
+const DEADLINE: Duration = Duration::from_secs(30);

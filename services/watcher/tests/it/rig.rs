@@ -1,0 +1,206 @@
+//! A watcher with its transport, and a subscriber that puts deltas together.
+
+use std::collections::HashMap;
+
+use cts_consul::{ConsulClient, ConsulSettings};
+use cts_core::{ServiceView, ViewSnapshot};
+use cts_proto::watch::v1::watch_request::Change;
+use cts_proto::watch::v1::watch_response::Event;
+use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
+use cts_proto::watch::v1::{
+    Subscribe, Unsubscribe, ViewDelta, ViewFailure, WatchRequest, WatchResponse,
+};
+use cts_rpc::convert::{delta_from_wire, view_to_wire};
+use cts_rpc::{Endpoints, memory_transport};
+use cts_watcher::{Options, Watcher};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+use tonic::{Status, Streaming};
+
+use crate::DEADLINE;
+
+pub(crate) struct Rig {
+    pub(crate) watcher: Watcher,
+    pub(crate) stop: CancellationToken,
+    /// Ends when the watcher does.
+    pub(crate) running: JoinSet<()>,
+    _server: JoinSet<()>,
+    channel: Channel,
+}
+
+impl Rig {
+    pub(crate) fn start(consul: &str) -> Self {
+        let settings = ConsulSettings {
+            address: consul.to_owned(),
+            ..ConsulSettings::default()
+        };
+        let client = ConsulClient::new(&settings).unwrap();
+        let watcher = Watcher::new(&Options::default(), client);
+        let stop = CancellationToken::new();
+        let (listener, channel) = memory_transport();
+        let mut server = JoinSet::new();
+        let endpoints = Endpoints::new().with(watcher.service());
+        server.spawn(async move {
+            let served = endpoints.serve_memory(listener, std::future::pending());
+            served.await.unwrap();
+        });
+        let mut running = JoinSet::new();
+        running.spawn(watcher.clone().run(stop.clone()));
+        Self {
+            watcher,
+            stop,
+            running,
+            _server: server,
+            channel,
+        }
+    }
+
+    pub(crate) async fn subscriber(&self) -> Subscriber {
+        let (requests, outgoing) = mpsc::unbounded_channel();
+        let outgoing = UnboundedReceiverStream::new(outgoing);
+        let mut client = WatchServiceClient::new(self.channel.clone());
+        let answer = timeout(DEADLINE, client.watch(outgoing)).await.unwrap();
+        Subscriber {
+            requests: Some(requests),
+            responses: answer.unwrap().into_inner(),
+            parts: None,
+            snapshots: HashMap::new(),
+        }
+    }
+
+    /// A subscriber that already has the first snapshot of a view.
+    pub(crate) async fn follower(&self, view: &ServiceView) -> Subscriber {
+        let mut subscriber = self.subscriber().await;
+        subscriber.subscribe([view]);
+        let (base, _) = subscriber.delta().await;
+        assert_eq!(base, None);
+        subscriber
+    }
+}
+
+/// A view of everything that is registered under a name and passes.
+pub(crate) fn view(name: &str) -> ServiceView {
+    ServiceView {
+        name: name.to_owned(),
+        datacenter: String::new(),
+        namespace: String::new(),
+        filter: String::new(),
+    }
+}
+
+/// Something complete that was received.
+#[derive(Debug)]
+pub(crate) enum Update {
+    Delta {
+        view_id: String,
+        base: Option<u64>,
+        snapshot: ViewSnapshot,
+    },
+    Failure(ViewFailure),
+}
+
+pub(crate) struct Subscriber {
+    requests: Option<mpsc::UnboundedSender<WatchRequest>>,
+    responses: Streaming<WatchResponse>,
+    parts: Option<ViewDelta>,
+    snapshots: HashMap<String, ViewSnapshot>,
+}
+
+impl Subscriber {
+    pub(crate) fn send(&self, change: Option<Change>) {
+        let requests = self.requests.as_ref().unwrap();
+        requests.send(WatchRequest { change }).unwrap();
+    }
+
+    pub(crate) fn subscribe<'a>(&self, views: impl IntoIterator<Item = &'a ServiceView>) {
+        let views = views.into_iter().cloned().map(view_to_wire).collect();
+        self.send(Some(Change::Subscribe(Subscribe { views })));
+    }
+
+    pub(crate) fn unsubscribe(&self, view: &ServiceView) {
+        let view_ids = vec![view.id().to_string()];
+        self.send(Some(Change::Unsubscribe(Unsubscribe { view_ids })));
+    }
+
+    /// Says that no further request will come.
+    pub(crate) fn close_requests(&mut self) {
+        self.requests = None;
+    }
+
+    /// Receives one message; puts it to the parts of its delta.
+    pub(crate) async fn receive(&mut self) -> Result<Option<Update>, Status> {
+        let message = timeout(DEADLINE, self.responses.message()).await;
+        let message = message.unwrap_or_else(|_| panic!("no message within {DEADLINE:?}"))?;
+        let message = message.ok_or_else(|| Status::ok("the stream has ended"))?;
+        let part = match message.event.unwrap() {
+            Event::Failure(failure) => return Ok(Some(Update::Failure(failure))),
+            Event::Delta(part) => part,
+        };
+        let complete = part.complete;
+        match &mut self.parts {
+            None => self.parts = Some(part),
+            Some(parts) => {
+                assert_eq!(
+                    (&parts.view_id, parts.revision),
+                    (&part.view_id, part.revision)
+                );
+                parts.upserts.extend(part.upserts);
+                parts.removals.extend(part.removals);
+            }
+        }
+        Ok(self
+            .parts
+            .take_if(|_| complete)
+            .map(|whole| self.apply(whole)))
+    }
+
+    fn apply(&mut self, whole: ViewDelta) -> Update {
+        let view_id = whole.view_id.clone();
+        let delta = delta_from_wire(whole).unwrap();
+        let base = delta.base;
+        let snapshot = ViewSnapshot::after(self.snapshots.remove(&view_id), delta).unwrap();
+        self.snapshots.insert(view_id.clone(), snapshot.clone());
+        Update::Delta {
+            view_id,
+            base,
+            snapshot,
+        }
+    }
+
+    pub(crate) async fn update(&mut self) -> Update {
+        loop {
+            if let Some(update) = self.receive().await.unwrap() {
+                return update;
+            }
+        }
+    }
+
+    /// The next update, which must be a delta: its base and the snapshot that it leads to.
+    pub(crate) async fn delta(&mut self) -> (Option<u64>, ViewSnapshot) {
+        match self.update().await {
+            Update::Delta { base, snapshot, .. } => (base, snapshot),
+            Update::Failure(failure) => panic!("{failure:?}"),
+        }
+    }
+
+    /// How the stream ends: the status that comes after everything else.
+    pub(crate) async fn end(&mut self) -> Status {
+        loop {
+            if let Err(status) = self.receive().await {
+                return status;
+            }
+        }
+    }
+}
+
+pub(crate) fn ids(snapshot: &ViewSnapshot) -> Vec<&str> {
+    snapshot
+        .instances
+        .keys()
+        .map(|key| key.id.as_str())
+        .collect()
+}
