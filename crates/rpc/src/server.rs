@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 
+use futures::{StreamExt as _, stream};
 use tokio::net::TcpListener;
 use tonic::body::Body;
 use tonic::server::NamedService;
@@ -55,9 +56,11 @@ impl Endpoints {
         listener: MemoryListener,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
+        // That the last client is gone is no reason to end: `shutdown` alone is.
+        let incoming = listener.into_stream().chain(stream::pending());
         Server::builder()
             .add_routes(self.into_routes().await)
-            .serve_with_incoming_shutdown(listener.into_stream(), shutdown)
+            .serve_with_incoming_shutdown(incoming, shutdown)
             .await
     }
 

@@ -9,6 +9,7 @@ CREATE TABLE tasks (
     skip_unchanged INTEGER NOT NULL CHECK (skip_unchanged IN (0, 1)),
     retry_failed   INTEGER NOT NULL CHECK (retry_failed IN (0, 1)),
     spec           TEXT    NOT NULL,                -- the whole task as JSON
+    event_config   TEXT    NOT NULL,                -- of it, what events tell (their column config)
     settled_input  TEXT,                            -- input that is applied and not touched since
     failures       INTEGER NOT NULL DEFAULT 0,      -- failed runs since the last success
     skipped        INTEGER NOT NULL DEFAULT 0,      -- inputs that needed no run
@@ -45,7 +46,10 @@ CREATE TABLE runs (
 CREATE UNIQUE INDEX runs_one_queued ON runs (task_name) WHERE status = 'queued';
 CREATE UNIQUE INDEX runs_one_running ON runs (task_name) WHERE status = 'running';
 CREATE INDEX runs_due ON runs (due_at, id) WHERE status = 'queued';
-CREATE INDEX runs_task ON runs (task_name, created_at);
+CREATE INDEX runs_task ON runs (task_name);
+-- The order in which old runs are forgotten.
+CREATE INDEX runs_ended ON runs (task_name, status = 'cancelled', created_at DESC, id DESC)
+    WHERE status IN ('succeeded', 'failed', 'cancelled');
 CREATE INDEX runs_input ON runs (input_hash);
 
 CREATE TABLE events (

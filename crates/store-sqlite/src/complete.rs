@@ -10,7 +10,9 @@ use sqlx::{Row as _, SqliteConnection};
 use crate::enqueue::insert_run;
 use crate::lease::{next_due_of, stored_epoch};
 use crate::logs;
-use crate::row::{Cell, failed_to, micros, span_micros};
+use crate::row::{Cell, encoded, failed_to, micros, span_micros};
+
+const ENCODE: &str = "encode the end of an attempt";
 
 /// The leased run and its surroundings.
 struct Attempt {
@@ -126,9 +128,7 @@ async fn attempt(
     let row = sqlx::query(
         "-- complete: the attempt
         SELECT r.task_name, r.input_hash, r.started_at, r.errors, r.attempts,
-               t.failures, t.retry_failed,
-               json_extract(t.spec, '$.definition.providers') AS providers,
-               json_extract(t.spec, '$.definition.module_source') AS source,
+               t.failures, t.retry_failed, t.event_config,
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued') AS newer_waits
         FROM runs r JOIN tasks t ON t.name = r.task_name
@@ -146,19 +146,21 @@ async fn attempt(
         row: &id,
     };
     let text = |column: &str| row.try_get::<String, _>(column).map_err(&read);
+    let task = text("task_name")?;
+    let task_cell = |column| Cell {
+        table: "tasks",
+        column,
+        row: &task,
+    };
     Ok(Some(Attempt {
-        task: cell("task_name").parse(&text("task_name")?)?,
+        task: cell("task_name").parse(&task)?,
         input: cell("input_hash").parse(&text("input_hash")?)?,
         started_at: row.try_get("started_at").map_err(&read)?,
         errors: cell("errors").json(&text("errors")?)?,
-        config: EventConfig {
-            providers: cell("providers").json(&text("providers")?)?,
-            services: Vec::new(),
-            source: text("source")?,
-        },
+        config: task_cell("event_config").json(&text("event_config")?)?,
         attempts: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
         newer_waits: row.try_get("newer_waits").map_err(&read)?,
-        earlier_failures: cell("failures").number(row.try_get("failures").map_err(&read)?)?,
+        earlier_failures: task_cell("failures").number(row.try_get("failures").map_err(&read)?)?,
         retry_failed: row.try_get("retry_failed").map_err(&read)?,
     }))
 }
@@ -188,13 +190,6 @@ fn event(
     })
 }
 
-fn encoded(value: &impl serde::Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Database {
-        operation: "encode the end of an attempt",
-        source: Box::new(error),
-    })
-}
-
 async fn close(
     connection: &mut SqliteConnection,
     completion: &Completion,
@@ -210,7 +205,7 @@ async fn close(
         WHERE id = ?4",
     )
     .bind(status.as_str())
-    .bind(encoded(&attempt.errors)?)
+    .bind(encoded(ENCODE, &attempt.errors)?)
     .bind(now)
     .bind(completion.run.to_string())
     .execute(connection)
@@ -235,7 +230,7 @@ async fn put_back(
         WHERE id = ?5",
     )
     .bind(attempts)
-    .bind(encoded(&attempt.errors)?)
+    .bind(encoded(ENCODE, &attempt.errors)?)
     .bind(now.saturating_add(span_micros(wait)))
     .bind(now)
     .bind(completion.run.to_string())
@@ -258,7 +253,7 @@ async fn store_event(connection: &mut SqliteConnection, event: &Event) -> Result
     .bind(micros(event.start_time))
     .bind(micros(event.end_time))
     .bind(&event.error)
-    .bind(encoded(&event.config)?)
+    .bind(encoded(ENCODE, &event.config)?)
     .execute(connection)
     .await
     .map_err(failed_to("store an event"))?;

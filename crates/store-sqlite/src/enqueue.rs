@@ -15,6 +15,8 @@ struct Situation {
     runs: TaskRuns,
     queued: Option<RunId>,
     skip_unchanged: bool,
+    /// The request's run exists already.
+    repeated: bool,
 }
 
 pub(crate) async fn enqueue(
@@ -32,7 +34,11 @@ pub(crate) async fn enqueue(
         });
     };
     let input = request.input.hash;
-    let decision = decide_enqueue(situation.runs, input, situation.skip_unchanged);
+    let decision = if situation.repeated {
+        EnqueueDecision::Keep
+    } else {
+        decide_enqueue(situation.runs, input, situation.skip_unchanged)
+    };
     let mut queued = situation.queued;
     let mut cancelled = None;
     match decision {
@@ -79,44 +85,39 @@ async fn situation(
     let row = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.skip_unchanged, t.settled_input, q.id AS queued_id, q.input_hash AS queued_input,
-               r.input_hash AS running_input
+               r.input_hash AS running_input,
+               EXISTS (SELECT 1 FROM runs e WHERE e.id = ?2) AS repeated
         FROM tasks t
         LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued'
         LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running'
-        WHERE t.name = ? AND t.enabled = 1",
+        WHERE t.name = ?1 AND t.enabled = 1",
     )
     .bind(name)
+    .bind(request.run.to_string())
     .fetch_optional(connection)
     .await
     .map_err(&read)?;
     let Some(row) = row else { return Ok(None) };
-    let digest = |column: &'static str| -> Result<Option<Digest>, StoreError> {
-        let cell = Cell {
-            table: "runs",
-            column,
-            row: name,
-        };
-        let text: Option<&str> = row.try_get(column).map_err(&read)?;
+    let cell = |table, column| Cell {
+        table,
+        column,
+        row: name,
+    };
+    let digest = |alias: &str, cell: Cell<'_>| -> Result<Option<Digest>, StoreError> {
+        let text: Option<&str> = row.try_get(alias).map_err(&read)?;
         text.map(|text| cell.parse(text)).transpose()
     };
     let queued: Option<&str> = row.try_get("queued_id").map_err(&read)?;
+    let queued = queued.map(|id| cell("runs", "id").parse(id));
     Ok(Some(Situation {
         runs: TaskRuns {
-            queued: digest("queued_input")?,
-            running: digest("running_input")?,
-            settled: digest("settled_input")?,
+            queued: digest("queued_input", cell("runs", "input_hash"))?,
+            running: digest("running_input", cell("runs", "input_hash"))?,
+            settled: digest("settled_input", cell("tasks", "settled_input"))?,
         },
-        queued: queued
-            .map(|id| {
-                Cell {
-                    table: "runs",
-                    column: "id",
-                    row: name,
-                }
-                .parse(id)
-            })
-            .transpose()?,
+        queued: queued.transpose()?,
         skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
+        repeated: row.try_get("repeated").map_err(&read)?,
     }))
 }
 

@@ -8,12 +8,16 @@ use crate::row::failed_to;
 pub(crate) async fn prune(connection: &mut SqliteConnection, keep: u32) -> Result<u64, StoreError> {
     let write = failed_to("forget old runs");
     let runs = sqlx::query(
-        "-- prune: runs, and with them their events and log lines; index runs_task
+        "-- prune: runs, and with them their events and log lines; index runs_ended
         DELETE FROM runs
-        WHERE status NOT IN ('queued', 'running')
-          AND id NOT IN (
-            SELECT n.id FROM runs n WHERE n.task_name = runs.task_name
-            ORDER BY n.created_at DESC, n.id DESC LIMIT ?)",
+        WHERE id IN (
+            SELECT id
+            FROM (SELECT id, row_number() OVER (
+                      PARTITION BY task_name, status = 'cancelled'
+                      ORDER BY created_at DESC, id DESC) AS place
+                  FROM runs
+                  WHERE status IN ('succeeded', 'failed', 'cancelled'))
+            WHERE place > ?)",
     )
     .bind(keep)
     .execute(&mut *connection)
@@ -22,7 +26,9 @@ pub(crate) async fn prune(connection: &mut SqliteConnection, keep: u32) -> Resul
     sqlx::query(
         "-- prune: inputs; index runs_input
         DELETE FROM inputs
-        WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.input_hash = inputs.hash)",
+        WHERE hash IN (
+            SELECT i.hash FROM inputs i
+            WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.input_hash = i.hash))",
     )
     .execute(connection)
     .await

@@ -29,6 +29,17 @@ pub(crate) fn failed_to(operation: &'static str) -> impl Fn(sqlx::Error) -> Stor
     }
 }
 
+/// The JSON of a value.
+pub(crate) fn encoded(
+    operation: &'static str,
+    value: &impl serde::Serialize,
+) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Database {
+        operation,
+        source: Box::new(error),
+    })
+}
+
 /// Which cell a value was read from, for errors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cell<'a> {

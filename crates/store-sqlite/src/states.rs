@@ -1,6 +1,6 @@
 //! States of tasks as their newest events tell them.
 
-use cts_core::{EVENTS_KEPT, TaskName, TaskStatus};
+use cts_core::{EVENTS_KEPT, EventConfig, TaskName, TaskStatus};
 use cts_store::{StoreError, TaskState};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqlitePool};
@@ -13,7 +13,7 @@ pub(crate) async fn all(
 ) -> Result<Vec<TaskState>, StoreError> {
     let rows = sqlx::query(
         "-- task_states: each task once per event, without events once; index events_task
-        SELECT t.name, t.enabled, json_extract(t.spec, '$.definition.providers') AS providers,
+        SELECT t.name, t.enabled, t.event_config,
                e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
         FROM tasks t
         LEFT JOIN events e ON e.position IN (
@@ -36,7 +36,7 @@ pub(crate) async fn one(
 ) -> Result<Option<TaskState>, StoreError> {
     let rows = sqlx::query(
         "-- task_state: once per event, without events once; index events_task
-        SELECT t.name, t.enabled, json_extract(t.spec, '$.definition.providers') AS providers,
+        SELECT t.name, t.enabled, t.event_config,
                e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
         FROM tasks t
         LEFT JOIN events e ON e.task_name = t.name
@@ -66,11 +66,12 @@ fn fold(rows: &[SqliteRow]) -> Result<Vec<TaskState>, StoreError> {
                 column,
                 row: &name,
             };
-            let providers: String = row.try_get("providers").map_err(&read)?;
+            let config: String = row.try_get("event_config").map_err(&read)?;
+            let config: EventConfig = cell("event_config").json(&config)?;
             states.push(TaskState {
                 task: cell("name").parse(&name)?,
                 enabled: row.try_get("enabled").map_err(&read)?,
-                providers: cell("spec").json(&providers)?,
+                providers: config.providers,
                 status: TaskStatus::Unknown,
                 events: Vec::new(),
             });

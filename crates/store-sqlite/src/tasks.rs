@@ -1,11 +1,11 @@
 //! Tasks as declared.
 
-use cts_core::{TaskName, TaskSpec};
+use cts_core::{EventConfig, TaskName, TaskSpec};
 use cts_store::{StoreError, StoredTask};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
-use crate::row::{Cell, failed_to};
+use crate::row::{Cell, encoded, failed_to};
 
 pub(crate) async fn replace_config_tasks(
     connection: &mut SqliteConnection,
@@ -34,15 +34,11 @@ pub(crate) async fn replace_config_tasks(
     .await
     .map_err(&write)?;
     for (position, task) in (0i64..).zip(tasks) {
-        let spec = serde_json::to_string(task).map_err(|error| StoreError::Database {
-            operation: "encode a task",
-            source: Box::new(error),
-        })?;
         sqlx::query(
             "-- replace_config_tasks: new and changed ones
             INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed, spec,
-                               created_at, updated_at)
-            VALUES (?1, ?2, 'config', ?3, ?4, ?5, ?6, ?7, ?7)
+                               event_config, created_at, updated_at)
+            VALUES (?1, ?2, 'config', ?3, ?4, ?5, ?6, ?7, ?8, ?8)
             ON CONFLICT (name) DO UPDATE
             SET position = excluded.position,
                 origin = 'config',
@@ -50,6 +46,7 @@ pub(crate) async fn replace_config_tasks(
                 skip_unchanged = excluded.skip_unchanged,
                 retry_failed = excluded.retry_failed,
                 spec = excluded.spec,
+                event_config = excluded.event_config,
                 updated_at = excluded.updated_at",
         )
         .bind(task.name().as_str())
@@ -57,13 +54,24 @@ pub(crate) async fn replace_config_tasks(
         .bind(task.enabled)
         .bind(task.skip_unchanged)
         .bind(task.retry_failed)
-        .bind(spec)
+        .bind(encoded("encode a task", task)?)
+        .bind(encoded("encode a task", &event_config(task))?)
         .bind(now)
         .execute(&mut *connection)
         .await
         .map_err(&write)?;
     }
     Ok(())
+}
+
+/// What the events of a task tell of it.
+fn event_config(task: &TaskSpec) -> EventConfig {
+    let providers = task.definition.providers.iter();
+    EventConfig {
+        providers: providers.map(ToString::to_string).collect(),
+        services: Vec::new(),
+        source: task.definition.module_source.clone(),
+    }
 }
 
 pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<StoredTask>, StoreError> {

@@ -34,7 +34,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;
 
     /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them.
-    /// Repeating a request changes nothing.
+    /// Repeating a request changes nothing: one whose run exists already is answered with
+    /// [`Keep`](cts_core::runs::EnqueueDecision::Keep), whatever has become of that run.
     async fn enqueue(&self, requests: Vec<EnqueueRequest>) -> Result<Vec<Enqueued>, StoreError>;
 
     /// Leases the run that has been due longest, of a task that is enabled and has none running. The
@@ -54,7 +55,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     ) -> Result<(), LeaseError>;
 
     /// Ends an attempt as [`cts_core::runs::after_attempt`] says. A lease that has expired but was
-    /// not granted anew is still live here: the work is done, and nobody else has begun it.
+    /// not taken back is still live here: the work is done, and nobody else has begun it.
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
     /// Takes back every lease that has expired.
@@ -75,10 +76,12 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 
     /// Forgets, per task, ended runs with their logs and events beyond the newest `keep`, and inputs
-    /// that no run refers to any more. Returns how many runs went.
+    /// that no run refers to any more. Cancelled runs, which have no event, are counted apart, so that
+    /// they push out no result. Returns how many runs went.
     async fn prune(&self, keep: u32) -> Result<u64, StoreError>;
 
-    /// Appends lines to the log of a run with a live lease.
+    /// Appends lines to the log of a run with a lease that is live in the sense of
+    /// [`Store::complete`].
     async fn append_log(
         &self,
         run: RunId,

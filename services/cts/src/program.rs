@@ -1,8 +1,8 @@
 //! A process from its arguments to its exit code.
 
 use std::ffi::OsString;
-use std::io::Write as _;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::io::{ErrorKind, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,7 +136,7 @@ async fn begin(
             api, grpc_address, ..
         } => {
             let sockets = Sockets {
-                api: listen(api_address(&api, config)).await?,
+                api: listen_for_api(&api, config).await?,
                 grpc: match grpc_address {
                     Some(address) => Some(listen(address).await?),
                     None => None,
@@ -175,7 +175,7 @@ async fn begin(
             scheduler,
             ..
         } => {
-            let api = listen(api_address(&api, config)).await?;
+            let api = listen_for_api(&api, config).await?;
             single::run_gateway(&scheduler, api, listen(grpc_address).await?, end).await
         }
     }
@@ -200,12 +200,20 @@ fn load(configuration: &Configuration, surroundings: &Surroundings) -> Result<Co
     Ok(loaded.config)
 }
 
-fn api_address(api: &ApiAddress, config: &Config) -> SocketAddr {
-    // Unspecified in version 6 means every address, those of version 4 included.
-    let ip = api
-        .bind_address
-        .unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
-    SocketAddr::new(ip, config.port)
+/// Listens for the API on the address asked for, else on every address of the host.
+async fn listen_for_api(api: &ApiAddress, config: &Config) -> Result<TcpListener, Failure> {
+    let every = |ip: IpAddr| SocketAddr::new(ip, config.port);
+    if let Some(ip) = api.bind_address {
+        return listen(every(ip)).await;
+    }
+    // Unspecified in version 6 means every address, those of version 4 included; a host without
+    // version 6 has to be asked for version 4.
+    match listen(every(Ipv6Addr::UNSPECIFIED.into())).await {
+        Err(Failure::Listen { source, .. }) if source.kind() != ErrorKind::AddrInUse => {
+            listen(every(Ipv4Addr::UNSPECIFIED.into())).await
+        }
+        listening => listening,
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {

@@ -144,7 +144,27 @@ pub(crate) fn lines_from_wire(lines: Vec<proto::LogLine>) -> Vec<LogLine> {
             proto::LogStream::Stderr => LogStream::Stderr,
             proto::LogStream::Stdout | proto::LogStream::Unspecified => LogStream::Stdout,
         },
-        text: line.text,
+        text: storable(line.text),
     };
     lines.into_iter().map(line).collect()
+}
+
+/// Text that every database takes: not all of them can hold a NUL.
+pub(crate) fn storable(text: String) -> String {
+    if text.contains('\0') {
+        text.replace('\0', "\u{fffd}")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nul_becomes_the_replacement_character() {
+        assert_eq!(storable("a\0b".into()), "a\u{fffd}b");
+        assert_eq!(storable("plain".into()), "plain");
+    }
 }

@@ -19,7 +19,7 @@ use tonic::{Request, Response, Status};
 
 use crate::changes::Changes;
 use crate::identities::Identities;
-use crate::log_service::lines_from_wire;
+use crate::log_service::{lines_from_wire, storable};
 use crate::status::{lease_failure, store_failure};
 
 /// Longest time that a worker may wait in one call.
@@ -112,7 +112,7 @@ impl RunService for RunEndpoint {
         let completion = Completion {
             run: convert::run_id(&request.run_id)?,
             epoch: convert::lease_epoch(request.epoch)?,
-            outcome: convert::outcome_from_wire(request.outcome)?,
+            outcome: storable_outcome(convert::outcome_from_wire(request.outcome)?),
             event: self.identities.event_id(),
             retry_run: self.identities.run_id(),
             jitter: self.identities.jitter(),
@@ -187,6 +187,13 @@ impl RunEndpoint {
                 return Ok(None);
             }
         }
+    }
+}
+
+fn storable_outcome(outcome: AttemptOutcome) -> AttemptOutcome {
+    match outcome {
+        AttemptOutcome::Failed(error) => AttemptOutcome::Failed(storable(error)),
+        AttemptOutcome::Applied | AttemptOutcome::Interrupted => outcome,
     }
 }
 

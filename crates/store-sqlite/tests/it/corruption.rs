@@ -1,0 +1,256 @@
+//! Rows that hold what this program never writes.
+
+use cts_core::{Digest, TaskStatus};
+use cts_store::conformance::{Scene, input, task, worker};
+use cts_store::{EnqueueRequest, LeaseError, LogLine, LogStream, StoreError};
+
+use crate::fixture::SqliteFixture;
+
+type Subject = Scene<SqliteFixture>;
+
+/// A task with an ended run and its log.
+async fn scene() -> Subject {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    let line = LogLine {
+        stream: LogStream::Stdout,
+        text: "x".to_owned(),
+    };
+    let appended = scene
+        .store()
+        .append_log(lease.run, lease.epoch, vec![line])
+        .await;
+    appended.unwrap();
+    scene.applied(&lease).await;
+    scene
+}
+
+#[track_caller]
+fn assert_corrupt<T: std::fmt::Debug>(
+    answer: Result<T, StoreError>,
+    expected: (&str, &str),
+    key: &str,
+) {
+    let error = answer.unwrap_err();
+    let StoreError::CorruptRow {
+        table, column, row, ..
+    } = &error
+    else {
+        panic!("{error:?}");
+    };
+    assert_eq!((*table, *column), expected);
+    assert_eq!(row, key);
+}
+
+fn store_error(error: LeaseError) -> StoreError {
+    match error {
+        LeaseError::Store(error) => error,
+        LeaseError::Lost { .. } => panic!("{error:?}"),
+    }
+}
+
+#[tokio::test]
+async fn of_a_task() {
+    for spec in ["{}", "not json", "", "null"] {
+        let scene = scene().await;
+        let tamper = format!("UPDATE tasks SET spec = '{spec}'");
+        scene.fixture().tamper(&tamper).await;
+        let store = scene.store();
+        assert_corrupt(store.tasks().await, ("tasks", "spec"), "a");
+        assert_corrupt(store.task(&task("a")).await, ("tasks", "spec"), "a");
+    }
+    let scene = scene().await;
+    scene
+        .fixture()
+        .tamper("UPDATE tasks SET origin = 'moon'")
+        .await;
+    assert_corrupt(scene.store().tasks().await, ("tasks", "origin"), "a");
+}
+
+#[tokio::test]
+async fn of_a_state() {
+    for config in ["{}", "not json"] {
+        let scene = scene().await;
+        let tamper = format!("UPDATE tasks SET event_config = '{config}'");
+        scene.fixture().tamper(&tamper).await;
+        let store = scene.store();
+        let expected = ("tasks", "event_config");
+        assert_corrupt(store.task_states(None).await, expected, "a");
+        assert_corrupt(
+            store.task_states(Some(TaskStatus::Critical)).await,
+            expected,
+            "a",
+        );
+        assert_corrupt(store.task_state(&task("a")).await, expected, "a");
+    }
+    let scene = scene().await;
+    scene
+        .fixture()
+        .tamper("UPDATE tasks SET name = 'two words'")
+        .await;
+    assert_corrupt(
+        scene.store().task_states(None).await,
+        ("tasks", "name"),
+        "two words",
+    );
+}
+
+#[tokio::test]
+async fn of_an_event() {
+    let changes = [
+        ("run_id = 'x'", "run_id"),
+        ("config = '[]'", "config"),
+        ("start_time = 9223372036854775807", "start_time"),
+        ("end_time = -9223372036854775807", "end_time"),
+    ];
+    for (change, column) in changes {
+        let scene = scene().await;
+        let event = scene.state("a").await.events[0].id.to_string();
+        let tamper = format!("UPDATE events SET {change}");
+        scene.fixture().tamper(&tamper).await;
+        let store = scene.store();
+        assert_corrupt(store.task_states(None).await, ("events", column), &event);
+        assert_corrupt(
+            store.task_state(&task("a")).await,
+            ("events", column),
+            &event,
+        );
+    }
+}
+
+#[tokio::test]
+async fn of_a_run() {
+    let changes = [
+        ("task_name = ''", "task_name"),
+        ("status = 'lost'", "status"),
+        ("input_hash = 'abc'", "input_hash"),
+        ("attempts = -1", "attempts"),
+        ("attempts = 4294967296", "attempts"),
+        ("created_at = 9223372036854775807", "created_at"),
+        ("due_at = 9223372036854775807", "due_at"),
+        ("started_at = 9223372036854775807", "started_at"),
+        ("finished_at = 9223372036854775807", "finished_at"),
+    ];
+    for (change, column) in changes {
+        let scene = scene().await;
+        let run = scene.state("a").await.events[0].run_id;
+        let tamper = format!("UPDATE runs SET {change}");
+        scene.fixture().tamper(&tamper).await;
+        let read = scene.store().run(run).await;
+        assert_corrupt(read, ("runs", column), &run.to_string());
+    }
+}
+
+#[tokio::test]
+async fn of_a_queued_run() {
+    let changes = [
+        ("epoch = -7", "epoch"),
+        ("input_hash = 'abc'", "input_hash"),
+        ("attempts = 4294967296", "attempts"),
+    ];
+    for (change, column) in changes {
+        let scene = scene().await;
+        let run = scene.queue("a", "2").await;
+        let tamper = format!("UPDATE runs SET {change} WHERE status = 'queued'");
+        scene.fixture().tamper(&tamper).await;
+        let time_to_live = std::time::Duration::from_secs(30);
+        let lease = scene.store().acquire(&worker(), time_to_live).await;
+        assert_corrupt(lease, ("runs", column), &run.to_string());
+        let query = "SELECT count(*) FROM runs WHERE status = 'queued'";
+        assert_eq!(
+            scene.fixture().number(query).await,
+            1,
+            "nothing was committed"
+        );
+    }
+}
+
+#[tokio::test]
+async fn of_a_running_run() {
+    let changes = [
+        ("runs", "errors = '{}' WHERE status = 'running'", "errors"),
+        (
+            "runs",
+            "input_hash = 'abc' WHERE status = 'running'",
+            "input_hash",
+        ),
+        ("tasks", "failures = -1", "failures"),
+        ("tasks", "event_config = '7'", "event_config"),
+    ];
+    for (table, change, column) in changes {
+        let scene = scene().await;
+        let lease = scene.leased("a", "2").await;
+        let tamper = format!("UPDATE {table} SET {change}");
+        scene.fixture().tamper(&tamper).await;
+        let completion = scene.completion(&lease, cts_core::runs::AttemptOutcome::Applied);
+        let completed = scene.store().complete(completion).await;
+        let key = if table == "runs" {
+            lease.run.to_string()
+        } else {
+            "a".to_owned()
+        };
+        assert_corrupt(completed.map_err(store_error), (table, column), &key);
+        let query = "SELECT count(*) FROM runs WHERE status = 'running'";
+        assert_eq!(
+            scene.fixture().number(query).await,
+            1,
+            "nothing was committed"
+        );
+    }
+}
+
+#[tokio::test]
+async fn of_what_is_known_when_an_input_is_frozen() {
+    let changes = [
+        (
+            "runs",
+            "input_hash = 'abc' WHERE status = 'queued'",
+            "input_hash",
+        ),
+        (
+            "runs",
+            "input_hash = 'abc' WHERE status = 'running'",
+            "input_hash",
+        ),
+        ("runs", "id = 'abc' WHERE status = 'queued'", "id"),
+        ("tasks", "settled_input = 'abc'", "settled_input"),
+    ];
+    for (table, change, column) in changes {
+        let scene = scene().await;
+        scene.leased("a", "2").await;
+        scene.queue("a", "3").await;
+        let tamper = format!("UPDATE {table} SET {change}");
+        scene.fixture().tamper(&tamper).await;
+        let request = EnqueueRequest {
+            task: task("a"),
+            input: input("4"),
+            run: scene.run_id(),
+        };
+        let enqueued = scene.store().enqueue(vec![request]).await;
+        assert_corrupt(enqueued, (table, column), "a");
+    }
+}
+
+#[tokio::test]
+async fn of_a_log() {
+    let scene = scene().await;
+    let run = scene.state("a").await.events[0].run_id;
+    scene
+        .fixture()
+        .tamper("UPDATE log_lines SET stream = 'stdin'")
+        .await;
+    let log = scene.store().read_log(run, 0, 10).await;
+    assert_corrupt(log, ("log_lines", "stream"), &run.to_string());
+}
+
+#[tokio::test]
+async fn of_an_input() {
+    let scene = scene().await;
+    scene
+        .fixture()
+        .tamper("UPDATE inputs SET content = x'00ff'")
+        .await;
+    let hash = Digest::of(b"1");
+    let read = scene.store().input(hash).await;
+    assert_corrupt(read, ("inputs", "content"), &hash.to_string());
+}

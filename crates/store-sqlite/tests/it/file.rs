@@ -1,0 +1,127 @@
+//! The file: modes, migrations, refusals.
+
+use std::error::Error as _;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use cts_store::conformance::{Fixture, Scene, input};
+use cts_store::{Store as _, StoreError};
+use cts_store_sqlite::SqliteStore;
+
+use crate::fixture::{ManualClock, SqliteFixture, file_in};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+async fn open(path: &Path) -> Result<SqliteStore, StoreError> {
+    SqliteStore::open(path, Arc::new(ManualClock::new())).await
+}
+
+#[tokio::test]
+async fn only_the_owner_can_read_the_file() {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    scene.settle("a", "1").await;
+    let path = scene.fixture().path();
+    let directory = path.parent().unwrap();
+    assert_eq!(mode(directory), 0o750);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(mode(&entry.path()), 0o600, "{entry:?}");
+        names.push(entry.file_name().into_string().unwrap());
+    }
+    names.sort();
+    assert_eq!(names, ["cts.db", "cts.db-shm", "cts.db-wal"]);
+}
+
+#[tokio::test]
+async fn closing_leaves_one_file() {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    scene.settle("a", "1").await;
+    scene.fixture().close().await;
+    let directory = scene.fixture().path();
+    let entries = fs::read_dir(directory.parent().unwrap()).unwrap();
+    let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["cts.db"]);
+}
+
+#[tokio::test]
+async fn a_file_with_an_unknown_migration_is_refused_unharmed() {
+    let mut scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    let run = scene.settle("a", "1").await;
+    scene.fixture().close().await;
+    let path = scene.fixture().path();
+    scene
+        .fixture()
+        .tamper(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+             VALUES (29990101000000, 'future', 1, x'00', 0)",
+        )
+        .await;
+    let before = fs::read(&path).unwrap();
+
+    let refused = open(&path).await.unwrap_err();
+    let StoreError::Open { location, .. } = &refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(location, &path.display().to_string());
+    assert!(
+        refused
+            .source()
+            .unwrap()
+            .to_string()
+            .contains("29990101000000")
+    );
+    assert!(fs::read(&path).unwrap() == before, "the file was changed");
+
+    let forget = "DELETE FROM _sqlx_migrations WHERE version = 29990101000000";
+    scene.fixture().tamper(forget).await;
+    scene.restart().await;
+    assert_eq!(scene.run(run).await.input, input("1").hash);
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused_unharmed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file_in(directory.path());
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    let content = b"something else ".repeat(1000);
+    fs::write(&path, &content).unwrap();
+    let refused = open(&path).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Open { .. }), "{refused:?}");
+    assert!(fs::read(&path).unwrap() == content);
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_made_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("state");
+    fs::write(&file, "in the way").unwrap();
+    let refused = open(&file_in(directory.path())).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Open { .. }), "{refused:?}");
+    assert!(refused.source().is_some());
+}
+
+#[tokio::test]
+async fn a_closed_store_fails_instead_of_hanging() {
+    let fixture = SqliteFixture::new().await;
+    fixture.close().await;
+    let store = fixture.store();
+    let read = store.tasks().await.unwrap_err();
+    assert!(matches!(read, StoreError::Database { .. }), "{read:?}");
+    let write = store.reap().await.unwrap_err();
+    assert!(matches!(write, StoreError::Database { .. }), "{write:?}");
+}
+
+#[tokio::test]
+async fn an_odd_path_is_only_a_path() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a b?mode=memory#%41é").join("cts.db");
+    let store = open(&path).await.unwrap();
+    assert_eq!(store.tasks().await.unwrap(), []);
+    store.close().await;
+    assert!(fs::metadata(&path).unwrap().len() > 0);
+}

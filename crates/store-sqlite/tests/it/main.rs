@@ -1,0 +1,9 @@
+//! The SQLite store under the suite of every store, and what is its own.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
+
+mod corruption;
+mod file;
+mod fixture;
+mod sharing;
+mod suite;

@@ -1,0 +1,95 @@
+//! Two stores on one file, and rows that the trait cannot make.
+
+use cts_core::TaskOrigin;
+use cts_core::runs::RunStatus;
+use cts_store::Store as _;
+use cts_store::conformance::{Scene, input, spec, task};
+use cts_store_sqlite::SqliteStore;
+
+use crate::fixture::SqliteFixture;
+
+/// The lock of the working directory forbids it; if it happens nevertheless, nothing may be lost.
+#[tokio::test]
+async fn a_second_open_loses_nothing() {
+    let mut scene = Scene::<SqliteFixture>::new(&["a", "b"]).await;
+    let settled = scene.settle("a", "1").await;
+    let fixture = scene.fixture();
+    let second = SqliteStore::open(&fixture.path(), fixture.clock())
+        .await
+        .unwrap();
+    let queued = scene.queue("b", "2").await;
+    assert!(second.run(settled).await.unwrap().is_some());
+    let lease = second
+        .acquire(
+            &cts_store::conformance::worker(),
+            std::time::Duration::from_secs(30),
+        )
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(lease.run, queued);
+    assert_eq!(scene.acquire().await, None);
+    second.close().await;
+    assert_eq!(scene.applied(&lease).await.status, RunStatus::Succeeded);
+    scene.restart().await;
+    assert_eq!(scene.run(settled).await.status, RunStatus::Succeeded);
+    assert_eq!(scene.run(queued).await.status, RunStatus::Succeeded);
+}
+
+#[tokio::test]
+async fn equal_inputs_are_stored_once_and_compressed() {
+    let scene = Scene::<SqliteFixture>::new(&["a", "b"]).await;
+    let text = "text ".repeat(10_000);
+    scene.queue("a", &text).await;
+    scene.queue("b", &text).await;
+    let fixture = scene.fixture();
+    assert_eq!(fixture.number("SELECT count(*) FROM inputs").await, 1);
+    let stored = fixture.number("SELECT length(content) FROM inputs").await;
+    assert!(stored < 1000, "{stored} bytes");
+    let bytes = scene.store().input(input(&text).hash).await.unwrap();
+    assert_eq!(bytes, Some(text.into_bytes()));
+}
+
+#[tokio::test]
+async fn skips_are_counted() {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    scene.settle("a", "1").await;
+    scene.enqueue("a", "1").await;
+    scene.enqueue("a", "1").await;
+    assert_eq!(scene.fixture().number("SELECT skipped FROM tasks").await, 2);
+}
+
+#[tokio::test]
+async fn configured_tasks_leave_those_of_the_api_alone_but_take_over_their_names() {
+    let scene = Scene::<SqliteFixture>::new(&["x", "taken"]).await;
+    let run = scene.settle("taken", "1").await;
+    scene.settle("x", "1").await;
+    scene
+        .fixture()
+        .tamper("UPDATE tasks SET origin = 'api'")
+        .await;
+
+    scene
+        .configure(&[spec("b"), spec("taken"), spec("a")])
+        .await;
+
+    let tasks = scene.store().tasks().await.unwrap();
+    let told: Vec<_> = tasks
+        .iter()
+        .map(|stored| (stored.spec.name().as_str(), stored.origin))
+        .collect();
+    let expected = [
+        ("b", TaskOrigin::Config),
+        ("taken", TaskOrigin::Config),
+        ("a", TaskOrigin::Config),
+        ("x", TaskOrigin::Api),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(scene.state("taken").await.events[0].run_id, run);
+    assert_eq!(scene.state("x").await.events.len(), 1);
+
+    scene.configure(&[]).await;
+    let tasks = scene.store().tasks().await.unwrap();
+    assert_eq!(tasks.len(), 1);
+    assert_eq!(tasks[0].spec.name(), &task("x"));
+}

@@ -1,0 +1,208 @@
+//! The behaviour that every implementation of [`Store`] must show, as tests.
+//!
+//! An implementation writes a [`Fixture`] and calls [`store_suite!`](crate::store_suite) once in its
+//! tests; each behaviour becomes a test of its own. The behaviours speak to the trait only, so what
+//! one database does is what every other must do. Start with [`Scene`], which is how they are told.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::Store;
+
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod complete;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod concurrency;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod enqueue;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod lease;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod logs;
+mod model;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod prune;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod recovery;
+mod scene;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod states;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod tasks;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod walk;
+
+pub use scene::{Scene, input, spec, task, worker};
+
+/// A database of one test.
+///
+/// Its time stands still except when [`Fixture::advance`] is called.
+#[async_trait]
+pub trait Fixture: fmt::Debug + Send + Sync + Sized {
+    /// Makes an empty store.
+    async fn new() -> Self;
+
+    /// The store.
+    fn store(&self) -> Arc<dyn Store>;
+
+    /// Moves the store's time.
+    fn advance(&self, by: Duration);
+
+    /// Closes the store and opens it anew on what it has kept.
+    async fn restart(&mut self);
+}
+
+/// Makes a test of every behaviour: `store_suite!(MyFixture);` at the root of a module that has the
+/// [`Fixture`] of that name.
+#[macro_export]
+macro_rules! store_suite {
+    ($fixture:ident) => {
+        $crate::store_suite! { @topics $fixture;
+            tasks {
+                configured_tasks_come_back_whole_and_in_their_order,
+                replaced_tasks_are_added_changed_moved_and_removed,
+                a_removed_task_takes_its_runs_and_events_along,
+                a_changed_task_keeps_its_runs_and_what_is_settled,
+                a_task_that_comes_back_has_no_past,
+                every_allowed_name_works,
+                unknown_names_have_nothing,
+            }
+            enqueue {
+                a_new_input_is_queued_and_due_at_once,
+                a_newer_input_replaces_the_queued_one,
+                an_equal_queued_input_is_kept,
+                an_applied_input_is_skipped,
+                an_input_being_applied_is_skipped,
+                going_back_to_the_applied_input_cancels_the_queued_run,
+                without_skip_unchanged_an_equal_input_runs_again,
+                a_newer_input_waits_behind_the_running_one,
+                unknown_and_disabled_tasks_get_no_decision,
+                a_batch_is_answered_in_its_order,
+                a_repeated_request_changes_nothing,
+                a_replacement_is_due_at_once_with_all_its_attempts,
+                inputs_come_back_byte_for_byte,
+                one_input_may_serve_many_tasks,
+            }
+            lease {
+                there_is_nothing_to_lease_in_an_empty_store,
+                a_lease_tells_what_to_do,
+                the_longest_due_run_comes_first_and_then_the_lowest_id,
+                a_run_is_not_leased_before_it_is_due,
+                a_task_has_one_running_run,
+                a_disabled_task_is_not_leased_until_it_is_enabled,
+                the_epoch_increases_with_every_grant,
+                renewing_extends_the_lease_from_now,
+                an_expired_lease_cannot_be_renewed,
+                an_expired_lease_can_be_completed_until_it_is_taken_back,
+                an_old_epoch_is_refused,
+                a_run_that_was_never_leased_is_refused,
+                a_completed_run_is_refused,
+                reaping_takes_back_expired_leases_only,
+                a_reaped_attempt_does_not_count,
+                reaping_cancels_a_run_when_a_newer_one_waits,
+                releasing_takes_back_every_lease,
+                the_next_due_time_follows_what_can_be_leased,
+            }
+            complete {
+                success_settles_the_input_with_one_event,
+                nothing_is_settled_from_the_lease_on,
+                a_failed_attempt_is_tried_again_after_one_and_two_seconds,
+                jitter_prolongs_the_waits,
+                the_event_of_a_failed_run_tells_every_error_newest_first,
+                a_failed_run_is_tried_afresh_later_and_later,
+                success_ends_the_row_of_failures,
+                without_retry_failed_nothing_follows_a_failed_run,
+                a_failure_is_final_when_a_newer_input_waits,
+                a_success_leaves_the_newer_input_queued,
+                an_interrupted_attempt_does_not_count,
+                an_interrupted_run_is_cancelled_when_a_newer_input_waits,
+                an_attempt_of_a_disabled_task_can_be_completed,
+                error_texts_come_back_unchanged,
+            }
+            states {
+                the_newest_five_events_make_the_status,
+                states_are_ordered_by_name,
+                states_are_filtered_by_status,
+                events_tell_the_whole_run,
+            }
+            logs {
+                lines_come_back_in_order_page_by_page,
+                a_completion_brings_the_last_lines,
+                a_refused_completion_brings_no_lines,
+                a_log_has_ended_when_its_run_has,
+                a_log_goes_on_over_the_attempts_of_a_run,
+                lines_are_appended_until_the_lease_is_taken_back,
+                lines_come_back_unchanged,
+                an_unknown_run_has_no_log,
+            }
+            prune {
+                the_newest_runs_of_each_task_stay,
+                queued_and_running_runs_stay_and_do_not_count,
+                cancelled_runs_push_out_no_result,
+                logs_and_events_go_with_their_runs,
+                inputs_that_no_run_needs_go,
+                pruning_an_empty_store_removes_nothing,
+                what_is_settled_outlives_its_run,
+            }
+            recovery {
+                everything_is_there_after_a_restart,
+                a_lease_outlives_a_restart,
+                a_crash_between_lease_and_completion_leaves_nothing_settled,
+            }
+            concurrency {
+                parallel_workers_lease_every_run_once_and_no_task_twice,
+                parallel_requests_for_one_task_queue_one_run,
+                of_parallel_completions_one_is_accepted,
+                parallel_lines_are_all_kept,
+                a_dropped_request_has_happened_wholly_or_not_at_all,
+                a_dropped_completion_has_happened_wholly_or_not_at_all,
+            }
+            walk {
+                random_walks_agree_with_the_model,
+            }
+        }
+    };
+    (@topics $fixture:ident; $($topic:ident { $($behaviour:ident,)+ })+) => {
+        $(mod $topic {
+            use super::$fixture;
+
+            $(#[::tokio::test]
+            async fn $behaviour() {
+                $crate::conformance::$topic::$behaviour::<$fixture>().await;
+            })+
+        })+
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    /// A behaviour that the macro does not name would never be tested.
+    #[test]
+    fn every_behaviour_is_in_the_suite() {
+        let suite = include_str!("conformance.rs");
+        let topics = [
+            include_str!("conformance/complete.rs"),
+            include_str!("conformance/concurrency.rs"),
+            include_str!("conformance/enqueue.rs"),
+            include_str!("conformance/lease.rs"),
+            include_str!("conformance/logs.rs"),
+            include_str!("conformance/prune.rs"),
+            include_str!("conformance/recovery.rs"),
+            include_str!("conformance/states.rs"),
+            include_str!("conformance/tasks.rs"),
+            include_str!("conformance/walk.rs"),
+        ];
+        let mut behaviours = 0;
+        for line in topics.iter().flat_map(|topic| topic.lines()) {
+            if let Some(rest) = line.strip_prefix("pub async fn ") {
+                let name = rest.split('<').next().unwrap();
+                assert!(suite.contains(&format!(" {name},\n")), "{name} is missing");
+                behaviours += 1;
+            }
+        }
+        assert!(behaviours > 50);
+    }
+}

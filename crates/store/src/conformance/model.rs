@@ -1,0 +1,333 @@
+//! A store in memory, as simple as can be, to compare others with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use cts_core::runs::{
+    AfterAttempt, AttemptContext, AttemptOutcome, EnqueueDecision, RunStatus, TaskRuns,
+    after_attempt, decide_enqueue,
+};
+use cts_core::{Digest, EventId, LeaseEpoch, RunId, TaskName, TaskSpec};
+
+use crate::{Completion, EnqueueRequest, Enqueued, Lease, Requeued};
+
+#[derive(Debug, Clone)]
+pub(super) struct ModelTask {
+    pub(super) spec: TaskSpec,
+    pub(super) settled: Option<Digest>,
+    pub(super) failures: u32,
+    /// Oldest first.
+    pub(super) events: Vec<ModelEvent>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ModelEvent {
+    pub(super) id: EventId,
+    pub(super) run: RunId,
+    pub(super) success: bool,
+    pub(super) error: Option<String>,
+}
+
+/// One run; times are durations since the beginning of the test.
+#[derive(Debug, Clone)]
+pub(super) struct ModelRun {
+    pub(super) task: TaskName,
+    pub(super) status: RunStatus,
+    pub(super) input: Digest,
+    pub(super) attempts: u32,
+    pub(super) errors: Vec<String>,
+    pub(super) epoch: u64,
+    pub(super) expires: Duration,
+    pub(super) due: Duration,
+    pub(super) created: Duration,
+    pub(super) log: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) now: Duration,
+    pub(super) tasks: BTreeMap<TaskName, ModelTask>,
+    pub(super) runs: BTreeMap<RunId, ModelRun>,
+    pub(super) inputs: BTreeSet<Digest>,
+}
+
+/// What follows a completion, as far as it is compared.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ModelCompleted {
+    pub(super) status: RunStatus,
+    pub(super) event: Option<ModelEvent>,
+    pub(super) next_due: Option<Duration>,
+}
+
+impl Model {
+    pub(super) fn configure(&mut self, specs: &[TaskSpec]) {
+        let names: BTreeSet<_> = specs.iter().map(|spec| spec.name().clone()).collect();
+        self.tasks.retain(|name, _| names.contains(name));
+        self.runs.retain(|_, run| names.contains(&run.task));
+        for spec in specs {
+            let task = self.tasks.entry(spec.name().clone());
+            task.or_insert_with(|| ModelTask {
+                spec: spec.clone(),
+                settled: None,
+                failures: 0,
+                events: Vec::new(),
+            })
+            .spec = spec.clone();
+        }
+    }
+
+    /// The run of a task in this status, of which there is never more than one.
+    pub(super) fn only(&self, task: &TaskName, status: RunStatus) -> Option<RunId> {
+        let mut found = self
+            .runs
+            .iter()
+            .filter(|(_, run)| run.task == *task && run.status == status);
+        let first = found.next().map(|(id, _)| *id);
+        assert_eq!(
+            found.next().map(|(id, _)| *id),
+            None,
+            "{task} has two {status:?}"
+        );
+        first
+    }
+
+    pub(super) fn enqueue(&mut self, request: &EnqueueRequest) -> Enqueued {
+        let mut answer = Enqueued {
+            task: request.task.clone(),
+            decision: None,
+            queued: None,
+            cancelled: None,
+        };
+        let Some(task) = self
+            .tasks
+            .get(&request.task)
+            .filter(|task| task.spec.enabled)
+        else {
+            return answer;
+        };
+        let queued = self.only(&request.task, RunStatus::Queued);
+        let running = self.only(&request.task, RunStatus::Running);
+        let hash = request.input.hash;
+        let runs = TaskRuns {
+            queued: queued.map(|id| self.runs[&id].input),
+            running: running.map(|id| self.runs[&id].input),
+            settled: task.settled,
+        };
+        let decision = if self.runs.contains_key(&request.run) {
+            EnqueueDecision::Keep
+        } else {
+            decide_enqueue(runs, hash, task.spec.skip_unchanged)
+        };
+        answer.decision = Some(decision);
+        answer.queued = queued;
+        match decision {
+            EnqueueDecision::Enqueue => {
+                self.insert(request.run, request.task.clone(), hash, Duration::ZERO);
+                self.inputs.insert(hash);
+                answer.queued = Some(request.run);
+            }
+            EnqueueDecision::Replace => {
+                let now = self.now;
+                self.inputs.insert(hash);
+                let run = self.run(queued);
+                (run.input, run.attempts, run.due) = (hash, 0, now);
+            }
+            EnqueueDecision::Skip {
+                cancel_queued: true,
+            } => {
+                self.run(queued).status = RunStatus::Cancelled;
+                answer.cancelled = answer.queued.take();
+            }
+            EnqueueDecision::Skip { .. } | EnqueueDecision::Keep => {}
+        }
+        answer
+    }
+
+    fn run(&mut self, id: Option<RunId>) -> &mut ModelRun {
+        let run = id.and_then(|id| self.runs.get_mut(&id));
+        run.expect("the decision is about a queued run")
+    }
+
+    fn insert(&mut self, id: RunId, task: TaskName, input: Digest, wait: Duration) {
+        let run = ModelRun {
+            task,
+            status: RunStatus::Queued,
+            input,
+            attempts: 0,
+            errors: Vec::new(),
+            epoch: 0,
+            expires: Duration::ZERO,
+            due: self.now + wait,
+            created: self.now,
+            log: Vec::new(),
+        };
+        self.runs.insert(id, run);
+    }
+
+    /// Due times and ids of what can be leased or will be, the next first.
+    fn waiting(&self) -> Option<(Duration, RunId)> {
+        let free = self.runs.iter().filter(|(_, run)| {
+            run.status == RunStatus::Queued
+                && self.tasks[&run.task].spec.enabled
+                && self.only(&run.task, RunStatus::Running).is_none()
+        });
+        free.map(|(id, run)| (run.due, *id)).min()
+    }
+
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.waiting().map(|(due, _)| due.saturating_sub(self.now))
+    }
+
+    pub(super) fn acquire(&mut self, time_to_live: Duration) -> Option<Lease> {
+        let (_, id) = self.waiting().filter(|(due, _)| *due <= self.now)?;
+        let run = self.runs.get_mut(&id)?;
+        run.status = RunStatus::Running;
+        run.epoch += 1;
+        run.attempts += 1;
+        run.expires = self.now + time_to_live;
+        self.tasks.get_mut(&run.task)?.settled = None;
+        Some(Lease {
+            run: id,
+            task: run.task.clone(),
+            epoch: LeaseEpoch::new(run.epoch),
+            input: run.input,
+            attempt: run.attempts,
+        })
+    }
+
+    pub(super) fn live(&mut self, id: RunId, epoch: LeaseEpoch) -> Option<&mut ModelRun> {
+        let run = self.runs.get_mut(&id)?;
+        (run.status == RunStatus::Running && run.epoch == epoch.get()).then_some(run)
+    }
+
+    pub(super) fn renew(&mut self, id: RunId, epoch: LeaseEpoch, time_to_live: Duration) -> bool {
+        let now = self.now;
+        let Some(run) = self.live(id, epoch).filter(|run| run.expires > now) else {
+            return false;
+        };
+        run.expires = now + time_to_live;
+        true
+    }
+
+    pub(super) fn complete(&mut self, completion: &Completion) -> Option<ModelCompleted> {
+        let (now, id) = (self.now, completion.run);
+        let run = self.live(id, completion.epoch)?;
+        run.log
+            .extend(completion.log.iter().map(|line| line.text.clone()));
+        if let AttemptOutcome::Failed(error) = &completion.outcome {
+            run.errors.insert(0, error.clone());
+        }
+        let mut run = run.clone();
+        let newer_waits = self.only(&run.task, RunStatus::Queued).is_some();
+        let task = self.tasks.get_mut(&run.task)?;
+        let after = after_attempt(
+            &completion.outcome,
+            AttemptContext {
+                attempts: run.attempts,
+                newer_waits,
+                earlier_failures: task.failures,
+                retry_failed: task.spec.retry_failed,
+                jitter: completion.jitter,
+            },
+        );
+        let mut event = ModelEvent {
+            id: completion.event,
+            run: id,
+            success: true,
+            error: None,
+        };
+        let mut retry = None;
+        match after {
+            AfterAttempt::Settle => {
+                run.status = RunStatus::Succeeded;
+                task.settled = Some(run.input);
+                task.failures = 0;
+                task.events.push(event.clone());
+            }
+            AfterAttempt::GiveUp { retry_after } => {
+                run.status = RunStatus::Failed;
+                task.failures += 1;
+                (event.success, event.error) = (false, Some(run.errors.join("\n\n")));
+                task.events.push(event.clone());
+                retry = retry_after;
+            }
+            AfterAttempt::Retry(wait) => (run.status, run.due) = (RunStatus::Queued, now + wait),
+            AfterAttempt::Requeue => {
+                (run.status, run.due) = (RunStatus::Queued, now);
+                run.attempts -= 1;
+            }
+            AfterAttempt::Cancel => run.status = RunStatus::Cancelled,
+        }
+        let (name, status, input) = (run.task.clone(), run.status, run.input);
+        self.runs.insert(id, run);
+        if let Some(wait) = retry {
+            self.insert(completion.retry_run, name.clone(), input, wait);
+        }
+        let queued = self.only(&name, RunStatus::Queued);
+        let ended_with_event = matches!(status, RunStatus::Succeeded | RunStatus::Failed);
+        Some(ModelCompleted {
+            status,
+            event: ended_with_event.then_some(event),
+            next_due: queued.map(|id| self.runs[&id].due.saturating_sub(now)),
+        })
+    }
+
+    /// By id of the run.
+    pub(super) fn take_back(&mut self, until: Duration) -> Vec<Requeued> {
+        let now = self.now;
+        let newer: BTreeSet<_> = self
+            .tasks
+            .keys()
+            .filter(|task| self.only(task, RunStatus::Queued).is_some())
+            .cloned()
+            .collect();
+        let lost = self
+            .runs
+            .iter_mut()
+            .filter(|(_, run)| run.status == RunStatus::Running && run.expires <= until);
+        lost.map(|(id, run)| {
+            run.status = if newer.contains(&run.task) {
+                RunStatus::Cancelled
+            } else {
+                RunStatus::Queued
+            };
+            run.attempts -= 1;
+            run.due = now;
+            Requeued {
+                run: *id,
+                task: run.task.clone(),
+                status: run.status,
+            }
+        })
+        .collect()
+    }
+
+    pub(super) fn prune(&mut self, keep: usize) -> u64 {
+        let mut old = BTreeSet::new();
+        for task in self.tasks.keys() {
+            for cancelled in [false, true] {
+                let mut ended: Vec<_> = self
+                    .runs
+                    .iter()
+                    .filter(|(_, run)| run.task == *task)
+                    .filter(|(_, run)| {
+                        !matches!(run.status, RunStatus::Queued | RunStatus::Running)
+                            && (run.status == RunStatus::Cancelled) == cancelled
+                    })
+                    .map(|(id, run)| (run.created, *id))
+                    .collect();
+                ended.sort_unstable();
+                let beyond = ended.len().saturating_sub(keep);
+                old.extend(ended[..beyond].iter().map(|(_, id)| *id));
+            }
+        }
+        self.runs.retain(|id, _| !old.contains(id));
+        for task in self.tasks.values_mut() {
+            task.events.retain(|event| !old.contains(&event.run));
+        }
+        let runs = &self.runs;
+        self.inputs
+            .retain(|input| runs.values().any(|run| run.input == *input));
+        old.len() as u64
+    }
+}

@@ -1,0 +1,270 @@
+//! How behaviours are told: short verbs over a store with some tasks.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cts_core::runs::{AttemptOutcome, EnqueueDecision};
+use cts_core::{
+    BufferPeriod, Condition, Digest, EventId, FrozenInput, ProviderId, RunId, ServicesCondition,
+    TaskDefinition, TaskName, TaskSpec, WorkerId,
+};
+use uuid::Uuid;
+
+use super::Fixture;
+use crate::{
+    Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogStream, RunRecord, Store,
+    TaskState,
+};
+
+/// Time to live of the leases of a scene.
+pub(super) const LEASE: Duration = Duration::from_secs(30);
+
+/// A store in a test, and a source of ids.
+#[derive(Debug)]
+pub struct Scene<F> {
+    fixture: F,
+    ids: AtomicU64,
+}
+
+/// A task name.
+pub fn task(name: &str) -> TaskName {
+    TaskName::new(name).expect("the suite uses valid names")
+}
+
+/// An enabled task with the defaults.
+pub fn spec(name: &str) -> TaskSpec {
+    TaskSpec {
+        definition: TaskDefinition {
+            name: task(name),
+            description: format!("the task {name}"),
+            module: "./module".to_owned(),
+            module_source: "/modules/module".to_owned(),
+            module_digest: None,
+            version: String::new(),
+            providers: vec![ProviderId::from("local"), ProviderId::from("f5.west")],
+            condition: Condition::Services(ServicesCondition {
+                names: vec!["web".to_owned()],
+                datacenter: String::new(),
+                namespace: String::new(),
+                filter: String::new(),
+                cts_user_defined_meta: BTreeMap::new(),
+                use_as_module_input: true,
+            }),
+            variables: BTreeMap::new(),
+            working_dir: PathBuf::from("sync-tasks").join(name),
+        },
+        enabled: true,
+        buffer_setting: None,
+        buffer_period: BufferPeriod::BUILT_IN,
+        skip_unchanged: true,
+        retry_failed: true,
+    }
+}
+
+/// An input of this text. The store does not look into inputs, so any text is one.
+pub fn input(text: &str) -> FrozenInput {
+    FrozenInput {
+        hash: Digest::of(text.as_bytes()),
+        bytes: text.as_bytes().to_vec(),
+    }
+}
+
+/// The worker of a scene.
+pub fn worker() -> WorkerId {
+    WorkerId::new("worker-1")
+}
+
+/// A line of standard output.
+pub(super) fn line(text: impl Into<String>) -> LogLine {
+    LogLine {
+        stream: LogStream::Stdout,
+        text: text.into(),
+    }
+}
+
+pub(super) fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+impl<F: Fixture> Scene<F> {
+    /// A fresh store with enabled tasks of these names.
+    pub async fn new(names: &[&str]) -> Self {
+        let specs: Vec<_> = names.iter().map(|name| spec(name)).collect();
+        Self::configured(&specs).await
+    }
+
+    /// A fresh store with these tasks.
+    pub async fn configured(specs: &[TaskSpec]) -> Self {
+        let scene = Self {
+            fixture: F::new().await,
+            ids: AtomicU64::new(1),
+        };
+        scene.configure(specs).await;
+        scene
+    }
+
+    /// The fixture.
+    pub fn fixture(&self) -> &F {
+        &self.fixture
+    }
+
+    /// The store.
+    pub fn store(&self) -> Arc<dyn Store> {
+        self.fixture.store()
+    }
+
+    /// Opens the store anew.
+    pub async fn restart(&mut self) {
+        self.fixture.restart().await;
+    }
+
+    /// Moves the time.
+    pub fn advance(&self, by: Duration) {
+        self.fixture.advance(by);
+    }
+
+    /// An id that was not used before; later ones are greater.
+    pub fn run_id(&self) -> RunId {
+        RunId::from_uuid(self.uuid())
+    }
+
+    pub(super) fn event_id(&self) -> EventId {
+        EventId::from_uuid(self.uuid())
+    }
+
+    fn uuid(&self) -> Uuid {
+        Uuid::from_u128(u128::from(self.ids.fetch_add(1, Ordering::Relaxed)) << 40)
+    }
+
+    /// Makes these the tasks of the configuration.
+    pub async fn configure(&self, specs: &[TaskSpec]) {
+        let replaced = self.store().replace_config_tasks(specs).await;
+        replaced.expect("tasks can be replaced");
+    }
+
+    pub(super) fn request(&self, name: &str, text: &str) -> EnqueueRequest {
+        EnqueueRequest {
+            task: task(name),
+            input: input(text),
+            run: self.run_id(),
+        }
+    }
+
+    pub(super) async fn request_all(&self, requests: Vec<EnqueueRequest>) -> Vec<Enqueued> {
+        let enqueued = self.store().enqueue(requests).await;
+        enqueued.expect("inputs can be enqueued")
+    }
+
+    /// Asks for a run of one task with an input of this text.
+    pub async fn enqueue(&self, name: &str, text: &str) -> Enqueued {
+        let mut enqueued = self.request_all(vec![self.request(name, text)]).await;
+        enqueued.pop().expect("one request has one answer")
+    }
+
+    /// Queues a run, which must be a new one.
+    pub async fn queue(&self, name: &str, text: &str) -> RunId {
+        let enqueued = self.enqueue(name, text).await;
+        assert_eq!(enqueued.decision, Some(EnqueueDecision::Enqueue));
+        enqueued.queued.expect("an enqueued run is queued")
+    }
+
+    /// Leases a run if there is one.
+    pub async fn acquire(&self) -> Option<Lease> {
+        let lease = self.store().acquire(&worker(), LEASE).await;
+        lease.expect("runs can be leased")
+    }
+
+    /// Leases a run; there must be one.
+    pub async fn lease(&self) -> Lease {
+        self.acquire().await.expect("a run is due")
+    }
+
+    /// Queues a run and leases it; nothing else may be due.
+    pub async fn leased(&self, name: &str, text: &str) -> Lease {
+        let run = self.queue(name, text).await;
+        let lease = self.lease().await;
+        assert_eq!(lease.run, run);
+        lease
+    }
+
+    /// Says that an attempt ended so, without jitter and log lines.
+    pub fn completion(&self, lease: &Lease, outcome: AttemptOutcome) -> Completion {
+        Completion {
+            run: lease.run,
+            epoch: lease.epoch,
+            outcome,
+            event: self.event_id(),
+            retry_run: self.run_id(),
+            jitter: 0.0,
+            log: Vec::new(),
+        }
+    }
+
+    pub(super) async fn complete(&self, completion: Completion) -> Completed {
+        let completed = self.store().complete(completion).await;
+        completed.expect("a live lease can be completed")
+    }
+
+    /// Ends an attempt with success.
+    pub async fn applied(&self, lease: &Lease) -> Completed {
+        self.complete(self.completion(lease, AttemptOutcome::Applied))
+            .await
+    }
+
+    /// Ends an attempt with an error.
+    pub async fn failed(&self, lease: &Lease, error: &str) -> Completed {
+        let outcome = AttemptOutcome::Failed(error.to_owned());
+        self.complete(self.completion(lease, outcome)).await
+    }
+
+    /// Ends an attempt because the worker stops.
+    pub async fn interrupted(&self, lease: &Lease) -> Completed {
+        self.complete(self.completion(lease, AttemptOutcome::Interrupted))
+            .await
+    }
+
+    /// Queues, leases and applies one input.
+    pub async fn settle(&self, name: &str, text: &str) -> RunId {
+        let lease = self.leased(name, text).await;
+        self.applied(&lease).await;
+        lease.run
+    }
+
+    /// Fails the run of this lease and its further attempts, moving the time from one to the next;
+    /// returns what followed the last.
+    pub async fn fail_thrice(&self, mut lease: Lease) -> Completed {
+        loop {
+            let attempt = lease.attempt;
+            let completed = self.failed(&lease, &format!("error {attempt}")).await;
+            if attempt == 3 {
+                return completed;
+            }
+            self.advance(completed.next_due.expect("there is another attempt"));
+            lease = self.lease().await;
+        }
+    }
+
+    pub(super) async fn find_run(&self, run: RunId) -> Option<RunRecord> {
+        self.store().run(run).await.expect("runs can be read")
+    }
+
+    /// One run, which must be there.
+    pub async fn run(&self, run: RunId) -> RunRecord {
+        self.find_run(run).await.expect("the run is there")
+    }
+
+    /// The state of one task, which must be there.
+    pub async fn state(&self, name: &str) -> TaskState {
+        let state = self.store().task_state(&task(name)).await;
+        let state = state.expect("states can be read");
+        state.expect("the task is there")
+    }
+
+    pub(super) async fn next_due(&self) -> Option<Duration> {
+        let due = self.store().next_due().await;
+        due.expect("the next due time can be read")
+    }
+}
