@@ -13,7 +13,10 @@ fn proto_files(below: &Path) -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "proto") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "proto")
+            {
                 files.push(path);
             }
         }
@@ -50,8 +53,14 @@ fn generated_files_are_up_to_date() {
         .compile_fds(descriptors)
         .unwrap();
     let mut bare = protox::Compiler::new([&root]).unwrap();
-    bare.include_imports(true).open_files(proto_files(&root)).unwrap();
-    fs::write(fresh.path().join("descriptors.bin"), bare.encode_file_descriptor_set()).unwrap();
+    bare.include_imports(true)
+        .open_files(proto_files(&root))
+        .unwrap();
+    fs::write(
+        fresh.path().join("descriptors.bin"),
+        bare.encode_file_descriptor_set(),
+    )
+    .unwrap();
 
     let mut generated = contents(fresh.path());
     generated.retain(|name, _| !name.starts_with("google."));
@@ -59,6 +68,9 @@ fn generated_files_are_up_to_date() {
         for (name, bytes) in &generated {
             fs::write(committed.join(name), bytes).unwrap();
         }
-        panic!("the files in {} were out of date and are written anew; commit them", committed.display());
+        panic!(
+            "the files in {} were out of date and are written anew; commit them",
+            committed.display()
+        );
     }
 }

@@ -107,10 +107,10 @@ async fn run(command: Command, shutdown: CancellationToken) -> Result<(), Failur
         LogFormat::Text,
         Arc::clone(&surroundings.clock),
     ));
+    let signals = StopSignals::take_over().map_err(Failure::Surroundings)?;
     tracing::info!(target: "cli", version = env!("CARGO_PKG_VERSION"), "starting cts");
     tracing::debug!(target: "cli", ?config, "configuration");
 
-    let signals = StopSignals::take_over().map_err(Failure::Surroundings)?;
     let stop = shutdown.clone();
     let work = begin(command, &config, &surroundings, &stop);
     tokio::pin!(work);

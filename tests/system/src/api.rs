@@ -1,0 +1,74 @@
+//! Questions to the REST API.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use cts_testkit::eventually;
+use reqwest::Client;
+use serde_json::Value;
+
+use crate::DEADLINE;
+
+/// The API of one instance.
+#[derive(Debug, Clone)]
+pub struct Api {
+    client: Client,
+    address: SocketAddr,
+}
+
+impl Api {
+    /// The API at `address`, whether somebody listens there or not.
+    pub fn new(address: SocketAddr) -> Self {
+        let client = Client::builder()
+            .no_proxy()
+            .timeout(Duration::from_secs(10))
+            .build();
+        Self {
+            client: client.unwrap(),
+            address,
+        }
+    }
+
+    /// Status code and body.
+    pub async fn ask(&self, path: &str) -> Result<(u16, Value), reqwest::Error> {
+        let url = format!("http://{}{path}", self.address);
+        let answer = self.client.get(url).send().await?;
+        Ok((answer.status().as_u16(), answer.json().await?))
+    }
+
+    /// The body of an answer with status 200.
+    pub async fn get(&self, path: &str) -> Value {
+        match self.ask(path).await {
+            Ok((200, body)) => body,
+            Ok((status, body)) => panic!("GET {path}: {status} {body}"),
+            Err(error) => panic!("GET {path}: {error}"),
+        }
+    }
+
+    /// Status of a task, events included.
+    pub async fn task_status(&self, task: &str) -> Value {
+        let path = format!("/v1/status/tasks/{task}?include=events");
+        self.get(&path).await[task].take()
+    }
+
+    /// Events of a task, newest first.
+    pub async fn events(&self, task: &str) -> Vec<Value> {
+        match self.task_status(task).await["events"].take() {
+            Value::Array(events) => events,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Waits until the task has so many events, and returns them.
+    pub async fn wait_for_events(&self, task: &str, count: usize) -> Vec<Value> {
+        eventually(DEADLINE, async || {
+            let events = self.events(task).await;
+            if events.len() >= count {
+                Ok(events)
+            } else {
+                Err(format!("{task} has {} of {count} events", events.len()))
+            }
+        })
+        .await
+    }
+}

@@ -1,0 +1,242 @@
+//! The directory of one test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cts_testkit::{eventually, terraform_path};
+use nix::sys::signal::{Signal, kill};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use crate::DEADLINE;
+use crate::leftovers::{end_processes_below, processes_below};
+use crate::modules::{STEP_SCRIPT, STEPS};
+use crate::process::Process;
+use crate::programs::executable;
+use crate::state::{ids_of, recorded_services};
+
+/// The content of a driver block that makes [`Backend::Local`].
+pub const LOCAL_BACKEND: &str = "backend \"local\" {}";
+
+/// Where Terraform keeps its state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    /// What is the default: Consul's key/value store.
+    Consul,
+    /// The task's directory, where [`Site::recorded`] can read it.
+    Local,
+}
+
+/// A directory with configuration (`cts.hcl`), modules (`modules/…`) and working directory (`work`).
+/// When dropped, it ends every Terraform that is still at work in it, and is removed.
+///
+/// Declare it before the processes that run in it: they must be dropped first.
+#[derive(Debug)]
+pub struct Site {
+    path: PathBuf,
+    environment: Vec<(String, String)>,
+    _directory: TempDir,
+}
+
+impl Site {
+    /// An empty directory.
+    pub fn new() -> Self {
+        let mut builder = tempfile::Builder::new();
+        let directory = builder.prefix("cts-system.").tempdir().unwrap();
+        let path = fs::canonicalize(directory.path()).unwrap();
+        fs::create_dir(path.join("tmp")).unwrap();
+        Self {
+            path,
+            environment: Vec::new(),
+            _directory: directory,
+        }
+    }
+
+    /// Its absolute path without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The working directory of cts.
+    pub fn work(&self) -> PathBuf {
+        self.path.join("work")
+    }
+
+    /// Sets an environment variable of the processes started after this.
+    pub fn set_environment(&mut self, name: &str, value: impl Into<String>) {
+        self.environment.push((name.to_owned(), value.into()));
+    }
+
+    /// Writes a file below the site.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.path.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Writes `cts.hcl`: no buffering, Consul's address, the backend and `more`, usually tasks.
+    pub fn configure(&self, consul: &str, backend: Backend, more: &str) {
+        let driver = match backend {
+            Backend::Consul => "",
+            Backend::Local => LOCAL_BACKEND,
+        };
+        self.configure_driver(consul, driver, more);
+    }
+
+    /// The same with `driver` as the further content of the driver block.
+    pub fn configure_driver(&self, consul: &str, driver: &str, more: &str) {
+        let text = format!(
+            "log_level = \"DEBUG\"\nworking_dir = \"work\"\nbuffer_period {{ enabled = false }}\n\
+             consul {{ address = \"{consul}\" }}\n\
+             driver \"terraform\" {{\n  log = true\n  {driver}\n}}\n{more}"
+        );
+        self.write("cts.hcl", &text);
+    }
+
+    /// Writes the module [`STEPS`] for one task; its name is that of the task.
+    pub fn write_steps(&self, task: &str) {
+        let site = self.path.to_str().unwrap();
+        let text = STEPS.replace("@SITE@", site).replace("@TASK@", task);
+        self.write(&format!("modules/{task}/main.tf"), &text);
+        self.write(&format!("modules/{task}/step.sh"), STEP_SCRIPT);
+    }
+
+    /// Makes steps wait after their beginning, until [`Site::release`].
+    pub fn hold(&self) {
+        self.write("hold", "");
+    }
+
+    /// Lets waiting steps go on.
+    pub fn release(&self) {
+        fs::remove_file(self.path.join("hold")).unwrap();
+    }
+
+    /// Lines that the steps of a task have written.
+    pub fn journal(&self, task: &str) -> Vec<String> {
+        let path = self.path.join(format!("{task}.journal"));
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until the journal of a task has a line `word PID ids`, and returns the PID.
+    pub async fn wait_for_step(&self, task: &str, word: &str, ids: &str) -> i32 {
+        eventually(DEADLINE, async || {
+            let journal = self.journal(task);
+            journal
+                .iter()
+                .find_map(|line| {
+                    let rest = line.strip_prefix(word)?.strip_suffix(ids)?;
+                    rest.trim().parse().ok()
+                })
+                .ok_or_else(|| format!("no {word} of <{ids}> in {journal:?}"))
+        })
+        .await
+    }
+
+    /// The services that arrived in a task's module, by its state in the local backend.
+    pub fn recorded(&self, task: &str) -> Result<Value, String> {
+        let path = format!("{task}/terraform.tfstate.d/{task}/terraform.tfstate");
+        let state = fs::read(self.work().join(path)).map_err(|error| error.to_string())?;
+        recorded_services(&state)
+    }
+
+    /// Waits until exactly the instances with these ids have arrived, and returns them.
+    pub async fn wait_for_ids(&self, task: &str, ids: &[&str]) -> Value {
+        eventually(DEADLINE, async || {
+            let services = self.recorded(task)?;
+            let arrived = ids_of(&services);
+            if arrived == ids {
+                Ok(services)
+            } else {
+                Err(format!("{task} has {arrived:?}, not {ids:?}"))
+            }
+        })
+        .await
+    }
+
+    /// Ids of living Terraform processes, and of what they started, in task directories of the site.
+    pub fn terraform_processes(&self) -> Vec<i32> {
+        let processes = processes_below(&self.path);
+        processes
+            .into_iter()
+            .map(nix::unistd::Pid::as_raw)
+            .collect()
+    }
+
+    /// Kills every Terraform of the site and what it started.
+    pub fn kill_terraform(&self) {
+        for process in processes_below(&self.path) {
+            let _gone = kill(process, Signal::SIGKILL);
+        }
+    }
+
+    /// Waits until Terraform and everything that it started have ended.
+    pub async fn wait_until_quiet(&self) {
+        eventually(DEADLINE, async || {
+            let left = self.terraform_processes();
+            if left.is_empty() {
+                Ok(())
+            } else {
+                Err(format!("still at work: {left:?}"))
+            }
+        })
+        .await;
+    }
+
+    /// Starts `cts start` on 127.0.0.1 with `cts.hcl`; output goes to `cts.log`.
+    pub fn run_cts(&self, port: u16, arguments: &[&str]) -> Process {
+        self.write("port.hcl", &format!("port = {port}\n"));
+        let mut all = vec![
+            "start",
+            "-config-file",
+            "cts.hcl",
+            "-config-file",
+            "port.hcl",
+        ];
+        all.extend(["-bind-address", "127.0.0.1"]);
+        all.extend(arguments);
+        self.run("cts", &all, "cts.log")
+    }
+
+    /// Starts an executable in the site's directory; output goes to the file `log`.
+    pub fn run(&self, name: &str, arguments: &[&str], log: &str) -> Process {
+        let mut command = Command::new(executable(name));
+        command
+            .args(arguments)
+            .current_dir(&self.path)
+            .env_clear()
+            .envs(self.surrounding_environment());
+        Process::start(command, &self.path.join(log))
+    }
+
+    /// Environment of the processes: nothing of the caller's Terraform and Consul leaks in.
+    pub fn surrounding_environment(&self) -> Vec<(String, String)> {
+        let inherited = std::env::var_os("PATH").unwrap_or_default();
+        let terraform = terraform_path();
+        let directories = std::iter::once(terraform.parent().unwrap().to_owned())
+            .chain(std::env::split_paths(&inherited));
+        let path = std::env::join_paths(directories).unwrap();
+        let text = |path: PathBuf| path.into_os_string().into_string().unwrap();
+        let mut all = vec![
+            ("PATH".to_owned(), path.into_string().unwrap()),
+            ("HOME".to_owned(), text(self.path.clone())),
+            ("TMPDIR".to_owned(), text(self.path.join("tmp"))),
+            ("CHECKPOINT_DISABLE".to_owned(), "1".to_owned()),
+        ];
+        all.extend(self.environment.iter().cloned());
+        all
+    }
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        end_processes_below(&self.path);
+    }
+}

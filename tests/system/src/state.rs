@@ -1,0 +1,25 @@
+//! What arrived in a module, read from Terraform's state.
+
+use serde_json::Value;
+
+/// The `services` that a module recorded (see [`crate::RECORDER`]), by their keys.
+pub fn recorded_services(state: &[u8]) -> Result<Value, String> {
+    let state: Value = serde_json::from_slice(state).map_err(|error| error.to_string())?;
+    let resources = state["resources"].as_array();
+    resources
+        .into_iter()
+        .flatten()
+        .find(|resource| resource["name"] == "recorded")
+        .map(|resource| resource["instances"][0]["attributes"]["input"]["value"].clone())
+        .ok_or_else(|| format!("nothing recorded yet: {state}"))
+}
+
+/// The ids of recorded services, sorted.
+pub fn ids_of(services: &Value) -> Vec<String> {
+    let services = services.as_object().into_iter().flatten();
+    let mut ids: Vec<String> = services
+        .filter_map(|(_, service)| service["id"].as_str().map(str::to_owned))
+        .collect();
+    ids.sort();
+    ids
+}

@@ -1,0 +1,45 @@
+//! Consul goes away and comes back with other contents.
+
+use cts_testkit::{ConsulAgent, eventually};
+use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site, task};
+
+#[tokio::test]
+async fn what_a_restarted_consul_says_is_applied_without_help() {
+    let mut consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.write("modules/pool/main.tf", RECORDER);
+    let pool = task("pool", "./modules/pool", &["web", "api"], "");
+    site.configure(&consul.address(), Backend::Local, &pool);
+    // Many changes, so that the index of the new Consul is far behind that of the old one.
+    for port in 1..=20 {
+        consul
+            .register_service("web", "web-1", port, &[], &[])
+            .await;
+    }
+    consul.register_service("api", "api-1", 1, &[], &[]).await;
+    let cts = Instance::start(&site).await;
+    site.wait_for_ids("pool", &["api-1", "web-1"]).await;
+
+    consul.kill().await;
+    eventually(DEADLINE, async || {
+        cts.api.get("/v1/health").await;
+        cts.api.get("/v1/status").await;
+        if cts.output().matches("consul cannot be asked").count() > 5 {
+            Ok(())
+        } else {
+            Err("cts has not missed consul for long")
+        }
+    })
+    .await;
+    consul.restart().await;
+    consul.register_service("web", "web-7", 7, &[], &[]).await;
+    consul.register_service("web", "web-8", 8, &[], &[]).await;
+    site.wait_for_ids("pool", &["web-7", "web-8"]).await;
+    cts.api.get("/v1/health").await;
+    assert_eq!(cts.api.task_status("pool").await["status"], "successful");
+
+    // And it goes on from there.
+    consul.deregister("web-7").await;
+    site.wait_for_ids("pool", &["web-8"]).await;
+    cts.stop().await;
+}

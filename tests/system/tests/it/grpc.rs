@@ -1,0 +1,68 @@
+//! What every gRPC listener offers to clients such as `grpcurl`.
+
+use std::collections::BTreeSet;
+
+use cts_testkit::eventually;
+use cts_tests::DEADLINE;
+use tokio_stream::StreamExt as _;
+use tonic::Status;
+use tonic::transport::Channel;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+
+/// Served everywhere besides what is asked for.
+const EVERYWHERE: [&str; 2] = [
+    "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+];
+
+/// A channel to a listener on 127.0.0.1.
+pub(crate) fn channel(port: u16) -> Channel {
+    cts_rpc::connect(&format!("http://127.0.0.1:{port}")).unwrap()
+}
+
+/// Waits until the server says that it serves.
+pub(crate) async fn wait_until_serving(channel: &Channel) {
+    eventually(DEADLINE, async || {
+        let request = HealthCheckRequest {
+            service: String::new(),
+        };
+        let answer = HealthClient::new(channel.clone()).check(request).await?;
+        match answer.into_inner().status() {
+            ServingStatus::Serving => Ok(()),
+            other => Err(Status::unavailable(format!("{other:?}"))),
+        }
+    })
+    .await;
+}
+
+/// Panics unless reflection lists exactly these services and those that are served everywhere.
+pub(crate) async fn assert_lists(channel: &Channel, services: &[&str]) {
+    let request = ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(MessageRequest::ListServices(String::new())),
+    };
+    let mut answers = ServerReflectionClient::new(channel.clone())
+        .server_reflection_info(tokio_stream::once(request))
+        .await
+        .unwrap()
+        .into_inner();
+    let answer = answers.next().await.unwrap().unwrap();
+    let listed: BTreeSet<String> = match answer.message_response {
+        Some(MessageResponse::ListServicesResponse(list)) => {
+            list.service.into_iter().map(|one| one.name).collect()
+        }
+        other => panic!("{other:?}"),
+    };
+    let expected: BTreeSet<String> = EVERYWHERE
+        .iter()
+        .chain(services)
+        .map(|&name| name.to_owned())
+        .collect();
+    assert_eq!(listed, expected);
+}

@@ -1,0 +1,102 @@
+//! Runs and their output can be followed live.
+
+use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, RunStatus};
+use cts_testkit::{ConsulAgent, free_port};
+use cts_tests::{Backend, DEADLINE, Instance, Site, task};
+use tokio::time::timeout;
+use tonic::Streaming;
+
+use crate::grpc::{assert_lists, channel, wait_until_serving};
+
+async fn next_status(changes: &mut Streaming<FollowRunsResponse>) -> (RunStatus, String) {
+    let change = timeout(DEADLINE, changes.message()).await.unwrap();
+    let change = change.unwrap().unwrap();
+    assert_eq!(change.task_name, "pool");
+    (change.status(), change.run_id)
+}
+
+async fn read_on(log: &mut Streaming<ReadLogResponse>) -> Option<Vec<String>> {
+    let part = timeout(DEADLINE, log.message()).await.unwrap().unwrap()?;
+    Some(part.lines.into_iter().map(|line| line.text).collect())
+}
+
+#[tokio::test]
+async fn a_run_can_be_followed_while_it_runs_and_read_afterwards() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.write_steps("pool");
+    let pool = task("pool", "./modules/pool", &["web"], "");
+    site.configure(&consul.address(), Backend::Local, &pool);
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let cts = Instance::start_with(&site, &["-grpc-address", &address]).await;
+    let channel = channel(port);
+    wait_until_serving(&channel).await;
+    let all = [
+        "cts.log.v1.LogService",
+        "cts.run.v1.RunService",
+        "cts.task.v1.TaskService",
+        "cts.watch.v1.WatchService",
+    ];
+    assert_lists(&channel, &all).await;
+    cts.api.wait_for_events("pool", 1).await;
+
+    let request = FollowRunsRequest {
+        task_name: "pool".to_owned(),
+    };
+    let changes = RunServiceClient::new(channel.clone())
+        .follow_runs(request)
+        .await;
+    let mut changes = changes.unwrap().into_inner();
+    site.hold();
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let (queued, run_id) = next_status(&mut changes).await;
+    assert_eq!(queued, RunStatus::Queued);
+    let running = (RunStatus::Running, run_id.clone());
+    assert_eq!(next_status(&mut changes).await, running);
+
+    let request = ReadLogRequest {
+        run_id: run_id.clone(),
+        after_position: 0,
+        follow: true,
+    };
+    let mut logs = LogServiceClient::new(channel);
+    let mut log = logs.read_log(request.clone()).await.unwrap().into_inner();
+    let wanted = "a step for <web-1>";
+    let mut lines = Vec::new();
+    while !lines.iter().any(|line: &String| line.contains(wanted)) {
+        lines.extend(
+            read_on(&mut log)
+                .await
+                .expect("the run is held, so there is more to come"),
+        );
+    }
+    assert!(
+        !site
+            .journal("pool")
+            .iter()
+            .any(|line| line.ends_with("web-1") && line.starts_with("end"))
+    );
+
+    site.release();
+    let succeeded = (RunStatus::Succeeded, run_id);
+    assert_eq!(next_status(&mut changes).await, succeeded);
+    while let Some(more) = read_on(&mut log).await {
+        lines.extend(more);
+    }
+    assert!(
+        lines.iter().any(|line| line.contains("Apply complete!")),
+        "{lines:#?}"
+    );
+
+    let mut afterwards = Vec::new();
+    let mut log = logs.read_log(request).await.unwrap().into_inner();
+    while let Some(more) = read_on(&mut log).await {
+        afterwards.extend(more);
+    }
+    assert_eq!(afterwards, lines);
+    cts.stop().await;
+}

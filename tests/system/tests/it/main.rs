@@ -1,0 +1,23 @@
+//! The whole system at work: built executables, real Consul, real Terraform.
+//!
+//! `cargo test -p cts-tests` needs the executables of the same profile: run
+//! `cargo build --workspace --bins` first, or use scripts/test.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
+
+mod buffering;
+mod change;
+mod consul_environment;
+mod consul_outage;
+mod crash;
+mod embedded;
+mod failing_module;
+mod grpc;
+mod grpc_log;
+mod hostile_values;
+mod module_variables;
+mod provider_environment;
+mod refusal;
+mod registry_module;
+mod restart;
+mod separate_services;
+mod termination;

@@ -1,0 +1,97 @@
+//! Settings of providers: blocks in the root module, `task_env` in Terraform's environment only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cts_testkit::ConsulAgent;
+use cts_tests::{Instance, LOCAL_BACKEND, Site};
+
+const SECRET: &str = "correct-horse-battery-staple";
+
+/// A provider that is part of Terraform, so that nothing is downloaded.
+const REQUIRED: &str = r#"
+  required_providers {
+    terraform = { source = "terraform.io/builtin/terraform" }
+  }
+"#;
+
+const CONFIGURATION: &str = r#"
+terraform_provider "terraform" {
+  task_env {
+    "PROBE_SECRET" = "@SECRET@"
+    "PROBE_PLAIN"  = "from ${nowhere}"
+  }
+}
+
+task {
+  name      = "probe"
+  module    = "./modules/probe"
+  providers = ["terraform"]
+  condition "services" { names = ["web"] }
+}
+"#;
+
+/// The only copy of the secret outside the configuration is what this module writes.
+const MODULE: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "probe" {
+  triggers_replace = keys(var.services)
+  provisioner "local-exec" {
+    command     = "printf '%s/%s' \"$PROBE_SECRET\" \"$PROBE_PLAIN\" >'@SITE@/evidence'"
+  }
+}
+"#;
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
+#[tokio::test]
+async fn a_task_environment_reaches_terraform_and_no_file() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    let path = site.path().to_str().unwrap();
+    site.write("modules/probe/main.tf", &MODULE.replace("@SITE@", path));
+    let configuration = CONFIGURATION.replace("@SECRET@", SECRET);
+    let driver = LOCAL_BACKEND.to_owned() + REQUIRED;
+    site.configure_driver(&consul.address(), &driver, &configuration);
+    let cts = Instance::start(&site).await;
+    let events = cts.api.wait_for_events("probe", 1).await;
+    assert_eq!(events[0]["success"], true, "{events:?}");
+    assert_eq!(
+        events[0]["config"]["providers"],
+        serde_json::json!(["terraform"])
+    );
+
+    let evidence = fs::read_to_string(site.path().join("evidence")).unwrap();
+    assert_eq!(evidence, format!("{SECRET}/from ${{nowhere}}"));
+    let root = fs::read_to_string(site.work().join("probe/main.tf")).unwrap();
+    assert!(root.contains("provider \"terraform\" {"), "{root}");
+    let source = "source = \"terraform.io/builtin/terraform\"";
+    assert!(root.contains(source), "{root}");
+
+    let output = cts.output();
+    cts.stop().await;
+    assert!(!output.contains(SECRET), "in the log");
+    let files = files_below(&site.work());
+    assert!(files.len() > 5, "{files:?}");
+    for file in files {
+        let bytes = fs::read(&file).unwrap();
+        let found = bytes
+            .windows(SECRET.len())
+            .any(|part| part == SECRET.as_bytes());
+        assert!(!found, "in {}", file.display());
+    }
+}

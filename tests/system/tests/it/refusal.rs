@@ -1,0 +1,186 @@
+//! What cannot be started says why, ends with the right code and leaves nothing behind.
+
+use std::net::{Ipv4Addr, TcpListener};
+
+use cts_testkit::{ConsulAgent, free_port};
+use cts_tests::{Backend, Instance, RECORDER, Site, task};
+
+/// Runs `cts` to its end and checks exit code, text and that nothing was written.
+async fn refused(site: &Site, arguments: &[&str], code: i32, texts: &[&str]) {
+    drop(std::fs::remove_file(site.path().join("refused.log")));
+    let exit = site.run("cts", arguments, "refused.log").wait().await;
+    assert_eq!(exit.code, Some(code), "{arguments:?}:\n{}", exit.output);
+    for text in texts {
+        assert!(
+            exit.output.contains(text),
+            "no {text:?} in\n{}",
+            exit.output
+        );
+    }
+    assert!(!site.work().exists(), "{arguments:?} left something behind");
+}
+
+const START: [&str; 3] = ["start", "-config-file", "cts.hcl"];
+
+async fn refused_configuration(text: &str, texts: &[&str]) {
+    let site = Site::new();
+    site.write("modules/pool/main.tf", RECORDER);
+    site.write("cts.hcl", text);
+    refused(&site, &START, 15, texts).await;
+}
+
+#[tokio::test]
+async fn bad_configuration_is_shown_at_its_place() {
+    let valid = task("pool", "./modules/pool", &["web"], "");
+    refused_configuration(
+        &format!("working_dir = \"work\"\nprot = 1\n{valid}"),
+        &[
+            "unknown key `prot`",
+            "cts.hcl:2:1",
+            "prot = 1",
+            "did you mean `port`?",
+        ],
+    )
+    .await;
+    refused_configuration(
+        &format!("working_dir = \"work\"\nport = \"eight\"\n{valid}"),
+        &[
+            "`port` must be a whole number",
+            "cts.hcl:2:8",
+            "port = \"eight\"",
+        ],
+    )
+    .await;
+    refused_configuration(
+        "working_dir = \"work\"\ntask {\n  name = \"pool\"\n  condition \"services\" { names = [\"web\"] }\n}\n",
+        &["a task needs a `module`", "cts.hcl:2:1", "task {"],
+    )
+    .await;
+    refused_configuration(
+        &task("pool", "./modules/gone", &["web"], ""),
+        &[
+            "modules/gone does not exist",
+            "cts.hcl:3:12",
+            "module = \"./modules/gone\"",
+        ],
+    )
+    .await;
+    refused_configuration("task {\n  name = \"pool\n}\n", &["cts.hcl:2:"]).await;
+}
+
+#[tokio::test]
+async fn all_problems_are_in_one_report() {
+    refused_configuration(
+        "working_dir = \"work\"\nprot = 1\nport = \"eight\"\ntask { name = \"pool\" }\n",
+        &[
+            "cts.hcl:2:1",
+            "cts.hcl:3:8",
+            "cts.hcl:4:1",
+            "problems in the configuration",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn bad_command_lines_have_their_own_codes() {
+    let site = Site::new();
+    refused(
+        &site,
+        &["start"],
+        13,
+        &["no configuration was given", "-config-file"],
+    )
+    .await;
+    refused(&site, &["start", "-frob"], 14, &["--frob"]).await;
+    refused(
+        &site,
+        &["start", "-config-file", "gone.hcl"],
+        15,
+        &["gone.hcl"],
+    )
+    .await;
+    refused(&site, &["start", "-h"], 0, &["config-file", "bind-address"]).await;
+    refused(
+        &site,
+        &["-version"],
+        0,
+        &["Compatible with Terraform >= 0.13.0"],
+    )
+    .await;
+}
+
+/// A site that could start; `consul` may be a place where none listens.
+fn startable(consul: &str) -> Site {
+    let site = Site::new();
+    site.write("modules/pool/main.tf", RECORDER);
+    site.configure(
+        consul,
+        Backend::Local,
+        &task("pool", "./modules/pool", &["web"], ""),
+    );
+    site.write("port.hcl", &format!("port = {}\n", free_port()));
+    site
+}
+
+const START_ON_LOOPBACK: [&str; 7] = [
+    "start",
+    "-config-file",
+    "cts.hcl",
+    "-config-file",
+    "port.hcl",
+    "-bind-address",
+    "127.0.0.1",
+];
+
+#[tokio::test]
+async fn an_unreachable_consul_is_named() {
+    let nobody = format!("127.0.0.1:{}", free_port());
+    let site = startable(&nobody);
+    let texts = [nobody.as_str(), "cannot be reached", "CONSUL_HTTP_ADDR"];
+    refused(&site, &START_ON_LOOPBACK, 15, &texts).await;
+}
+
+#[tokio::test]
+async fn a_missing_terraform_is_named() {
+    let consul = ConsulAgent::start().await;
+    let mut site = startable(&consul.address());
+    site.set_environment("PATH", "");
+    let texts = ["no terraform executable in", "driver.terraform.path"];
+    refused(&site, &START_ON_LOOPBACK, 16, &texts).await;
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_named() {
+    let consul = ConsulAgent::start().await;
+    let site = startable(&consul.address());
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = taken.local_addr().unwrap().port();
+    site.write("port.hcl", &format!("port = {port}\n"));
+    let place = format!("cannot listen on 127.0.0.1:{port}");
+    refused(
+        &site,
+        &START_ON_LOOPBACK,
+        11,
+        &[&place, "Address already in use"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_second_process_in_the_same_directory_is_refused() {
+    let consul = ConsulAgent::start().await;
+    let site = startable(&consul.address());
+    let cts = Instance::start(&site).await;
+    cts.api.wait_for_events("pool", 1).await;
+
+    let exit = site.run_cts(free_port(), &[]).wait().await;
+    assert_eq!(exit.code, Some(11), "{}", exit.output);
+    let text = "another cts is at work in";
+    assert!(exit.output.contains(text), "{}", exit.output);
+
+    // The first is not disturbed.
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    site.wait_for_ids("pool", &["web-1"]).await;
+    cts.stop().await;
+}

@@ -1,0 +1,70 @@
+//! The four services as processes of their own, over TCP.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use cts_testkit::{ConsulAgent, free_port};
+use cts_tests::{Api, Backend, RECORDER, Site, task};
+
+use crate::grpc::{assert_lists, channel, wait_until_serving};
+
+#[tokio::test]
+async fn four_processes_serve_their_own_and_apply_a_change_together() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.write("modules/pool/main.tf", RECORDER);
+    let pool = task("pool", "./modules/pool", &["web"], "");
+    site.configure(&consul.address(), Backend::Local, &pool);
+    let rest = free_port();
+    site.write("port.hcl", &format!("port = {rest}\n"));
+    let ports = [(); 4].map(|()| free_port());
+    let [watcher, scheduler, worker, gateway] = ports;
+    let watcher_url = format!("http://127.0.0.1:{watcher}");
+    let scheduler_url = format!("http://127.0.0.1:{scheduler}");
+    let run = |name: &str, port: u16, more: &[&str]| {
+        let address = format!("127.0.0.1:{port}");
+        let mut arguments = vec!["-config-file", "cts.hcl", "-config-file", "port.hcl"];
+        arguments.extend(["-grpc-address", &address]);
+        arguments.extend(more);
+        site.run(name, &arguments, &format!("{name}.log"))
+    };
+    let at_scheduler = ["-scheduler", scheduler_url.as_str()];
+    let as_gateway = [&at_scheduler[..], &["-bind-address", "127.0.0.1"]].concat();
+    // Those that call the others first: nobody may depend on the order.
+    let processes = [
+        run("cts-gateway", gateway, &as_gateway),
+        run("cts-worker", worker, &at_scheduler),
+        run("cts-scheduler", scheduler, &["-watcher", &watcher_url]),
+        run("cts-watcher", watcher, &[]),
+    ];
+    let of_scheduler: &[&str] = &[
+        "cts.log.v1.LogService",
+        "cts.run.v1.RunService",
+        "cts.task.v1.TaskService",
+    ];
+    let offers = [
+        (watcher, &["cts.watch.v1.WatchService"][..]),
+        (scheduler, of_scheduler),
+        (worker, &[]),
+        (gateway, &[]),
+    ];
+    for (port, services) in offers {
+        let channel = channel(port);
+        wait_until_serving(&channel).await;
+        assert_lists(&channel, services).await;
+    }
+
+    let api = Api::new(SocketAddr::from((Ipv4Addr::LOCALHOST, rest)));
+    api.wait_for_events("pool", 1).await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    site.wait_for_ids("pool", &["web-1"]).await;
+    let events = api.wait_for_events("pool", 2).await;
+    assert!(
+        events.iter().all(|event| event["success"] == true),
+        "{events:?}"
+    );
+
+    for process in processes {
+        let exit = process.terminate().await;
+        assert_eq!(exit.code, Some(0), "{}", exit.output);
+    }
+}
