@@ -52,6 +52,13 @@ CREATE INDEX runs_ended ON runs (task_name, status = 'cancelled', created_at DES
     WHERE status IN ('succeeded', 'failed', 'cancelled');
 CREATE INDEX runs_input ON runs (input_hash);
 
+-- From the moment a run is leased Terraform may change anything, so nothing counts as applied. A
+-- trigger, so that a lease is one statement.
+CREATE TRIGGER runs_unsettle AFTER UPDATE OF status ON runs WHEN NEW.status = 'running'
+BEGIN
+    UPDATE tasks SET settled_input = NULL WHERE name = NEW.task_name;
+END;
+
 CREATE TABLE events (
     position   INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,  -- order in which they happened
     id         TEXT    NOT NULL UNIQUE,

@@ -36,6 +36,8 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
         .busy_timeout(std::time::Duration::from_secs(10));
     let writer = SqlitePoolOptions::new()
         .max_connections(1)
+        // A file needs no ping.
+        .test_before_acquire(false)
         .idle_timeout(None)
         .max_lifetime(None)
         .connect_with(options.clone())
@@ -48,6 +50,7 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
         .map_err(|error| failed(error.into()))?;
     let reader = SqlitePoolOptions::new()
         .max_connections(READERS)
+        .test_before_acquire(false)
         .connect_with(options.read_only(true))
         .await
         .map_err(|error| failed(error.into()))?;

@@ -10,14 +10,14 @@ use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
 use crate::row::{Cell, failed_to, span_micros};
 
+/// One statement, on the way of every change; the trigger `runs_unsettle` belongs to it.
 pub(crate) async fn acquire(
-    connection: &mut SqliteConnection,
+    executor: impl SqliteExecutor<'_>,
     worker: &WorkerId,
     time_to_live: Duration,
     now: i64,
 ) -> Result<Option<Lease>, StoreError> {
-    let write = failed_to("lease a run");
-    let row = sqlx::query(
+    let rows = sqlx::query(
         "-- acquire; indexes runs_due, runs_one_running
         UPDATE runs
         SET status = 'running',
@@ -40,18 +40,11 @@ pub(crate) async fn acquire(
     .bind(worker.as_str())
     .bind(now.saturating_add(span_micros(time_to_live)))
     .bind(now)
-    .fetch_optional(&mut *connection)
+    // All of it, and not only the first row: the statement commits when it is through.
+    .fetch_all(executor)
     .await
-    .map_err(&write)?;
-    let Some(row) = row else { return Ok(None) };
-    let lease = lease(&row)?;
-    // From here on Terraform may change anything, so nothing counts as applied.
-    sqlx::query("-- acquire: unsettle\nUPDATE tasks SET settled_input = NULL WHERE name = ?")
-        .bind(lease.task.as_str())
-        .execute(connection)
-        .await
-        .map_err(&write)?;
-    Ok(Some(lease))
+    .map_err(failed_to("lease a run"))?;
+    rows.first().map(lease).transpose()
 }
 
 fn lease(row: &SqliteRow) -> Result<Lease, StoreError> {

@@ -98,10 +98,7 @@ impl Store for SqliteStore {
         worker: &WorkerId,
         time_to_live: Duration,
     ) -> Result<Option<Lease>, StoreError> {
-        let mut transaction = self.begin().await?;
-        let lease = lease::acquire(&mut transaction, worker, time_to_live, self.now()).await?;
-        commit(transaction).await?;
-        Ok(lease)
+        lease::acquire(&self.pools.writer, worker, time_to_live, self.now()).await
     }
 
     async fn renew(

@@ -16,6 +16,7 @@ use crate::changes::Changes;
 use crate::desk::{Desk, DueTask};
 use crate::follow::{FollowError, Subscription};
 use crate::identities::Identities;
+use crate::recent_inputs::RecentInputs;
 use crate::scheduler::SettingsDigest;
 
 /// Wait before an input that could not be stored is tried again.
@@ -29,6 +30,7 @@ pub(crate) struct Duty {
     pub(crate) identities: Arc<dyn Identities>,
     pub(crate) settings_digest: SettingsDigest,
     pub(crate) changes: Arc<Changes>,
+    pub(crate) recent_inputs: Arc<RecentInputs>,
     pub(crate) started: Instant,
 }
 
@@ -107,11 +109,14 @@ impl Duty {
                 services,
             };
             match input.freeze() {
-                Ok(frozen) => requests.push(EnqueueRequest {
-                    task: definition.name.clone(),
-                    input: frozen,
-                    run: self.identities.run_id(),
-                }),
+                Ok(frozen) => {
+                    self.recent_inputs.keep(frozen.hash, &frozen.bytes);
+                    requests.push(EnqueueRequest {
+                        task: definition.name.clone(),
+                        input: frozen,
+                        run: self.identities.run_id(),
+                    });
+                }
                 Err(error) => {
                     tracing::error!(task_name = %definition.name, error = %error, "cannot freeze the input of a task");
                     self.postpone(&definition.name);

@@ -11,6 +11,7 @@ mod duty;
 mod follow;
 mod identities;
 mod log_service;
+mod recent_inputs;
 mod run_service;
 mod scheduler;
 mod status;

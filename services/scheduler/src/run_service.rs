@@ -20,6 +20,7 @@ use tonic::{Request, Response, Status};
 use crate::changes::Changes;
 use crate::identities::Identities;
 use crate::log_service::{lines_from_wire, storable};
+use crate::recent_inputs::RecentInputs;
 use crate::status::{lease_failure, store_failure};
 
 /// Longest time that a worker may wait in one call.
@@ -31,6 +32,7 @@ pub(crate) struct RunEndpoint {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) identities: Arc<dyn Identities>,
     pub(crate) changes: Arc<Changes>,
+    pub(crate) recent_inputs: Arc<RecentInputs>,
     pub(crate) lease: Duration,
     pub(crate) shutdown: CancellationToken,
 }
@@ -57,6 +59,7 @@ impl RunService for RunEndpoint {
             run_id: lease.run.to_string(),
             task_name: lease.task.into(),
             epoch: lease.epoch.get(),
+            input: self.recent_inputs.get(lease.input),
             input_hash: lease.input.to_string(),
             attempt: lease.attempt,
             time_to_live: Some(convert::duration_to_wire(self.lease)),

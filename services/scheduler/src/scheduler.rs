@@ -21,6 +21,7 @@ use crate::desk::Desk;
 use crate::duty::Duty;
 use crate::identities::Identities;
 use crate::log_service::LogEndpoint;
+use crate::recent_inputs::RecentInputs;
 use crate::run_service::RunEndpoint;
 use crate::task_service::TaskEndpoint;
 
@@ -100,6 +101,7 @@ pub struct Scheduler {
     options: Options,
     dependencies: Dependencies,
     changes: Arc<Changes>,
+    recent_inputs: Arc<RecentInputs>,
     desk: Desk,
 }
 
@@ -129,6 +131,7 @@ impl Scheduler {
             options,
             dependencies,
             changes,
+            recent_inputs: Arc::default(),
             desk,
         })
     }
@@ -144,6 +147,7 @@ impl Scheduler {
                 store: Arc::clone(store),
                 identities: Arc::clone(&self.dependencies.identities),
                 changes: Arc::clone(&self.changes),
+                recent_inputs: Arc::clone(&self.recent_inputs),
                 lease: self.options.lease,
                 shutdown: shutdown.clone(),
             }))
@@ -170,6 +174,7 @@ impl Scheduler {
             identities: self.dependencies.identities,
             settings_digest: self.dependencies.settings_digest,
             changes: self.changes,
+            recent_inputs: self.recent_inputs,
             started: Instant::now(),
         };
         tokio::join!(duty.run(shutdown), reaping, pruning);

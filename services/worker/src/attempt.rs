@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cts_core::runs::AttemptOutcome;
 use cts_core::{Chain, RunInput};
+use cts_proto::run::v1::Lease;
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
     OutputSink, RenderError, TaskDirectory, render_root_module, render_tfvars, stop_orphans,
@@ -32,11 +33,11 @@ pub(crate) enum AttemptError {
 /// Fetches, renders, prepares and applies. Cancelling `cancel` interrupts Terraform gently.
 pub(crate) async fn attempt(
     shared: &Shared,
-    input_hash: &str,
+    lease: &Lease,
     output: Arc<dyn OutputSink>,
     cancel: CancellationToken,
 ) -> AttemptOutcome {
-    match try_attempt(shared, input_hash, output, cancel.clone()).await {
+    match try_attempt(shared, lease, output, cancel.clone()).await {
         // A command that succeeds in spite of the interrupt has applied everything.
         Ok(()) => AttemptOutcome::Applied,
         Err(AttemptError::Terraform(error)) if cancel.is_cancelled() && error.is_interrupted() => {
@@ -48,12 +49,12 @@ pub(crate) async fn attempt(
 
 async fn try_attempt(
     shared: &Shared,
-    input_hash: &str,
+    lease: &Lease,
     output: Arc<dyn OutputSink>,
     cancel: CancellationToken,
 ) -> Result<(), AttemptError> {
     let options = &shared.options;
-    let input: RunInput = shared.scheduler.input(input_hash).await?;
+    let input: RunInput = shared.scheduler.input(lease).await?;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.start_directory);
     adopt(shared, &directory).await?;

@@ -45,7 +45,7 @@ impl LeasedRun {
         let cancel = stop.child_token();
         let work = attempt(
             &self.shared,
-            &self.lease.input_hash,
+            &self.lease,
             Arc::clone(&log) as _,
             cancel.clone(),
         );

@@ -49,10 +49,13 @@ impl Scheduler {
             .lease)
     }
 
-    /// The frozen input with this hash.
-    pub(crate) async fn input(&self, hash: &str) -> Result<RunInput, InputError> {
+    /// The frozen input of a leased run: what the lease carries, or what the scheduler sends.
+    pub(crate) async fn input(&self, lease: &proto::Lease) -> Result<RunInput, InputError> {
+        if let Some(bytes) = &lease.input {
+            return Ok(RunInput::thaw(bytes)?);
+        }
         let request = proto::GetRunInputRequest {
-            input_hash: hash.to_owned(),
+            input_hash: lease.input_hash.clone(),
         };
         let mut parts = self.runs.clone().get_run_input(request).await?.into_inner();
         let mut bytes = Vec::new();

@@ -37,6 +37,9 @@ pub struct Lease {
     /// Time until the lease expires, from the moment of the grant.
     #[prost(message, optional, tag = "6")]
     pub time_to_live: ::core::option::Option<::prost_types::Duration>,
+    /// Bytes of the input, where they are few and at hand; else they are to be asked for by their hash.
+    #[prost(bytes = "vec", optional, tag = "7")]
+    pub input: ::core::option::Option<::prost::alloc::vec::Vec<u8>>,
 }
 /// Asks for an input.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

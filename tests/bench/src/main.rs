@@ -1,0 +1,105 @@
+//! Measures cts against the table in section 8 of the architecture, with a real Consul, a real
+//! Terraform and the release executable of cts as a process of its own.
+//!
+//! It starts everything itself and ends everything it has started, by process id, also after errors
+//! and Ctrl-C. It knows cts from outside only: its command line, its files, its gRPC services. Each
+//! scenario is a module below [`scenario`]; what they share is a [`stage::Stage`].
+
+mod arguments;
+mod by_hand;
+mod clock;
+mod consul_query;
+mod cts;
+mod files;
+mod report;
+mod runs;
+mod sample;
+mod scenario;
+mod shim;
+mod site;
+mod stage;
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, anyhow};
+use clap::Parser as _;
+use clap::error::ErrorKind;
+use cts_runtime::StopSignals;
+use futures::FutureExt as _;
+use tokio_util::sync::CancellationToken;
+
+use self::arguments::{Arguments, Scenario};
+use self::report::{Metric, say};
+use self::stage::{Stage, Surroundings};
+
+/// As shells report an end by Ctrl-C.
+const EXIT_INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    let stop = CancellationToken::new();
+    let result = run(&arguments, &stop);
+    match result {
+        Ok(metrics) => {
+            report::print(arguments.scenario.name(), &metrics, arguments.general.json);
+            ExitCode::SUCCESS
+        }
+        Err(_) if stop.is_cancelled() => ExitCode::from(EXIT_INTERRUPTED),
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn refuse(error: &clap::Error) -> ExitCode {
+    // Nobody may be reading any more.
+    drop(error.print());
+    if matches!(
+        error.kind(),
+        ErrorKind::InvalidSubcommand | ErrorKind::MissingSubcommand
+    ) {
+        say(&format!("\nscenarios: {}", Scenario::names().join(", ")));
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+fn run(arguments: &Arguments, stop: &CancellationToken) -> Result<Vec<Metric>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("no runtime")?;
+    runtime.block_on(async {
+        let signals = StopSignals::take_over().context("cannot listen to signals")?;
+        let mut stage = Stage::new(Surroundings::of_this_process()?, &arguments.general)?;
+        let result = {
+            let work = AssertUnwindSafe(scenario::run(&arguments.scenario, &mut stage));
+            tokio::select! {
+                result = work.catch_unwind() => {
+                    result.unwrap_or_else(|panic| Err(anyhow!("{}", panic_text(&*panic))))
+                }
+                () = signals.cancel_on_first(stop.clone()) => Err(anyhow!("interrupted")),
+            }
+        };
+        if result.is_err() && !stop.is_cancelled() {
+            stage.show_log();
+        }
+        stage.end().await;
+        result
+    })
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a part of the benchmark panicked")
+        .to_owned()
+}

@@ -1,0 +1,119 @@
+//! What cts tells about its runs, over gRPC.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, RunStatus};
+use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_proto::task::v1::{ListTaskStatesRequest, TaskStatus};
+use tokio::time::{Instant, sleep, timeout};
+use tonic::Streaming;
+use tonic::transport::Channel;
+
+use crate::clock::Moment;
+
+/// Longest time until cts answers after its start.
+const READY_DEADLINE: Duration = Duration::from_secs(30);
+const READY_POLL: Duration = Duration::from_millis(5);
+
+/// Longest silence while something must still happen.
+const LONGEST_SILENCE: Duration = Duration::from_mins(2);
+
+/// Follows all runs of one cts.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    channel: Channel,
+    changes: Streaming<FollowRunsResponse>,
+}
+
+impl Runs {
+    /// Begins to follow as soon as the server answers.
+    pub(crate) async fn follow(grpc_address: &str) -> Result<Self> {
+        let channel = cts_rpc::connect(grpc_address)?;
+        let deadline = Instant::now() + READY_DEADLINE;
+        loop {
+            let request = FollowRunsRequest::default();
+            match RunServiceClient::new(channel.clone())
+                .follow_runs(request)
+                .await
+            {
+                Ok(answer) => {
+                    return Ok(Self {
+                        channel,
+                        changes: answer.into_inner(),
+                    });
+                }
+                Err(status) if Instant::now() > deadline => {
+                    return Err(status).context("cts does not answer over gRPC");
+                }
+                Err(_not_yet) => sleep(READY_POLL).await,
+            }
+        }
+    }
+
+    /// Waits until each of `count` tasks has been applied at least once since cts began.
+    pub(crate) async fn first_pass(&mut self, count: usize) -> Result<Moment> {
+        // Asked after the following has begun, so that no run falls in between.
+        let mut done = self.successful().await?;
+        let mut at = Moment::now();
+        while done.len() < count {
+            let change = self.next().await?;
+            at = Moment::now();
+            if change.status() == RunStatus::Succeeded {
+                done.insert(change.task_name);
+            }
+        }
+        Ok(at)
+    }
+
+    /// Waits until a run of each of `count` tasks that is queued from now on has been applied.
+    pub(crate) async fn applied(&mut self, count: usize) -> Result<Moment> {
+        let mut queued = HashSet::new();
+        let mut done = HashSet::new();
+        loop {
+            let change = self.next().await?;
+            let at = Moment::now();
+            match change.status() {
+                RunStatus::Queued => {
+                    queued.insert(change.run_id);
+                }
+                RunStatus::Succeeded if queued.contains(&change.run_id) => {
+                    done.insert(change.task_name);
+                }
+                _ => {}
+            }
+            if done.len() >= count {
+                return Ok(at);
+            }
+        }
+    }
+
+    async fn successful(&self) -> Result<HashSet<String>> {
+        let mut request = ListTaskStatesRequest::default();
+        request.set_status(TaskStatus::Successful);
+        let mut answers = TaskServiceClient::new(self.channel.clone())
+            .list_task_states(request)
+            .await
+            .context("cts does not list its tasks")?
+            .into_inner();
+        let mut done = HashSet::new();
+        while let Some(answer) = answers.message().await? {
+            done.extend(answer.states.into_iter().map(|state| state.task_name));
+        }
+        Ok(done)
+    }
+
+    async fn next(&mut self) -> Result<FollowRunsResponse> {
+        let change = timeout(LONGEST_SILENCE, self.changes.message())
+            .await
+            .context("cts tells nothing about runs")?
+            .context("cts ended the stream of runs")?
+            .context("cts ended the stream of runs")?;
+        if change.status() == RunStatus::Failed {
+            bail!("a run of {} failed", change.task_name);
+        }
+        Ok(change)
+    }
+}

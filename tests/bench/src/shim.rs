@@ -1,0 +1,90 @@
+//! What cts runs as `terraform`: `cts-bench-terraform`, which notes the moment and becomes the real
+//! one. This is where it is installed and its notes are read.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::clock::Moment;
+
+const NAME: &str = "terraform";
+const REAL: &str = "real";
+const STARTS: &str = "starts";
+
+/// One start of Terraform.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Start {
+    pub(crate) at: Moment,
+    pub(crate) pid: u32,
+    /// The command, such as `apply`.
+    pub(crate) step: String,
+}
+
+impl Start {
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let at = Moment::from_nanoseconds(words.next()?.parse().ok()?);
+        let pid = words.next()?.parse().ok()?;
+        let step = words.next().unwrap_or_default().to_owned();
+        Some(Self { at, pid, step })
+    }
+}
+
+/// The directory that cts gets as `driver.terraform.path`.
+#[derive(Debug)]
+pub(crate) struct TerraformShim {
+    directory: PathBuf,
+}
+
+impl TerraformShim {
+    /// Sets the directory up: `shim` is the program that notes, `terraform` the real one.
+    pub(crate) fn install(directory: PathBuf, shim: &Path, terraform: &Path) -> Result<Self> {
+        let set_up = || {
+            std::fs::create_dir_all(&directory)?;
+            std::fs::write(directory.join(STARTS), "")?;
+            symlink(shim, directory.join(NAME))?;
+            symlink(terraform, directory.join(REAL))
+        };
+        set_up().with_context(|| format!("cannot set up {}", directory.display()))?;
+        Ok(Self { directory })
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(crate) fn executable(&self) -> PathBuf {
+        self.directory.join(NAME)
+    }
+
+    /// Every start so far, oldest first.
+    pub(crate) fn starts(&self) -> Result<Vec<Start>> {
+        let text = std::fs::read_to_string(self.directory.join(STARTS))
+            .context("the notes of Terraform's starts cannot be read")?;
+        Ok(text.lines().filter_map(Start::parse).collect())
+    }
+
+    /// The starts of `terraform apply` since a moment.
+    pub(crate) fn applies_since(&self, moment: Moment) -> Result<Vec<Start>> {
+        let mut starts = self.starts()?;
+        starts.retain(|start| start.at >= moment && start.step == "apply");
+        Ok(starts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_noted_start_is_read() {
+        let start = Start {
+            at: Moment::from_nanoseconds(12_345),
+            pid: 7,
+            step: "apply".into(),
+        };
+        assert_eq!(Start::parse("12345 7 apply"), Some(start));
+        assert_eq!(Start::parse("half a li"), None);
+    }
+}
