@@ -19,7 +19,8 @@ CREATE TABLE tasks (
 
 CREATE TABLE inputs (
     hash       TEXT    NOT NULL PRIMARY KEY,
-    content    BLOB    NOT NULL,                    -- canonical JSON, zstd
+    encoding   TEXT    NOT NULL CHECK (encoding IN ('plain', 'zstd')),
+    content    BLOB    NOT NULL,                    -- canonical JSON, encoded as said
     created_at INTEGER NOT NULL
 ) STRICT;
 

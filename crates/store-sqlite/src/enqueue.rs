@@ -5,9 +5,13 @@ use cts_core::{Digest, RunId};
 use cts_store::{EnqueueRequest, Enqueued, StoreError};
 use sqlx::{Row as _, SqliteConnection};
 
-use crate::row::{Cell, failed_to};
+use crate::row::{Cell, InputEncoding, failed_to};
 
-/// Level of compression: inputs are small and written on the way of a change.
+/// Inputs from this size on are compressed, in bytes. Below, it takes longer than it saves, on the way of
+/// every change.
+const COMPRESSED_FROM: usize = 16 * 1024;
+
+/// Level of compression.
 const ZSTD_LEVEL: i32 = 1;
 
 /// What the rules need to know of a task.
@@ -127,19 +131,24 @@ async fn store_input(
     now: i64,
 ) -> Result<(), StoreError> {
     let operation = "store an input";
-    let content =
-        zstd::encode_all(request.input.bytes.as_slice(), ZSTD_LEVEL).map_err(|error| {
-            StoreError::Database {
-                operation,
-                source: Box::new(error),
-            }
+    let bytes = request.input.bytes.as_slice();
+    let (encoding, content) = if bytes.len() < COMPRESSED_FROM {
+        (InputEncoding::Plain, bytes.to_vec())
+    } else {
+        let compressed = zstd::encode_all(bytes, ZSTD_LEVEL);
+        let compressed = compressed.map_err(|error| StoreError::Database {
+            operation,
+            source: Box::new(error),
         })?;
+        (InputEncoding::Zstd, compressed)
+    };
     sqlx::query(
         "-- enqueue: inputs are stored once by content
-        INSERT INTO inputs (hash, content, created_at) VALUES (?, ?, ?)
+        INSERT INTO inputs (hash, encoding, content, created_at) VALUES (?, ?, ?, ?)
         ON CONFLICT (hash) DO NOTHING",
     )
     .bind(request.input.hash.to_string())
+    .bind(encoding.as_str())
     .bind(content)
     .bind(now)
     .execute(connection)

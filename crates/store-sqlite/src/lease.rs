@@ -6,13 +6,13 @@ use cts_core::runs::RunStatus;
 use cts_core::{LeaseEpoch, RunId, TaskName, WorkerId};
 use cts_store::{Lease, LeaseError, Requeued, StoreError};
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
+use sqlx::{Row as _, SqliteConnection, SqliteExecutor, SqlitePool};
 
 use crate::row::{Cell, failed_to, span_micros};
 
 /// One statement, on the way of every change; the trigger `runs_unsettle` belongs to it.
 pub(crate) async fn acquire(
-    executor: impl SqliteExecutor<'_>,
+    pool: &SqlitePool,
     worker: &WorkerId,
     time_to_live: Duration,
     now: i64,
@@ -41,10 +41,34 @@ pub(crate) async fn acquire(
     .bind(now.saturating_add(span_micros(time_to_live)))
     .bind(now)
     // All of it, and not only the first row: the statement commits when it is through.
-    .fetch_all(executor)
+    .fetch_all(pool)
     .await
     .map_err(failed_to("lease a run"))?;
-    rows.first().map(lease).transpose()
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    let leased = lease(row);
+    if leased.is_err() {
+        give_back_unreadable(pool, row).await?;
+    }
+    leased.map(Some)
+}
+
+/// A row that cannot be read was leased to a worker that will never know: undone, so that what failed
+/// has not happened.
+async fn give_back_unreadable(pool: &SqlitePool, row: &SqliteRow) -> Result<(), StoreError> {
+    let failed = failed_to("give back a run");
+    let id: String = row.try_get("id").map_err(&failed)?;
+    sqlx::query(
+        "-- acquire: undo
+        UPDATE runs SET status = 'queued', holder = NULL, expires_at = NULL
+        WHERE id = ? AND status = 'running'",
+    )
+    .bind(id)
+    .execute(pool)
+    .await
+    .map_err(&failed)?;
+    Ok(())
 }
 
 fn lease(row: &SqliteRow) -> Result<Lease, StoreError> {

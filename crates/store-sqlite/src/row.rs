@@ -105,6 +105,13 @@ impl Cell<'_> {
             .ok_or_else(|| self.unknown(text))
     }
 
+    pub(crate) fn input_encoding(self, text: &str) -> Result<InputEncoding, StoreError> {
+        [InputEncoding::Plain, InputEncoding::Zstd]
+            .into_iter()
+            .find(|encoding| encoding.as_str() == text)
+            .ok_or_else(|| self.unknown(text))
+    }
+
     pub(crate) fn log_stream(self, text: &str) -> Result<LogStream, StoreError> {
         [LogStream::Stdout, LogStream::Stderr]
             .into_iter()
@@ -136,4 +143,30 @@ pub(crate) fn event(row: &SqliteRow) -> Result<Event, StoreError> {
         error: row.try_get("error").map_err(&read)?,
         config,
     })
+}
+
+/// How the bytes of an input are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputEncoding {
+    /// As they are.
+    Plain,
+    /// Compressed.
+    Zstd,
+}
+
+impl InputEncoding {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// The bytes that were stored as `content`.
+    pub(crate) fn decode(self, content: Vec<u8>) -> std::io::Result<Vec<u8>> {
+        match self {
+            Self::Plain => Ok(content),
+            Self::Zstd => zstd::decode_all(content.as_slice()),
+        }
+    }
 }

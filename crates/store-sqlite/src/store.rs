@@ -137,22 +137,26 @@ impl Store for SqliteStore {
     }
 
     async fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let read = failed_to("read an input");
         let hash = hash.to_string();
-        let content: Option<Vec<u8>> =
-            sqlx::query_scalar("-- input\nSELECT content FROM inputs WHERE hash = ?")
-                .bind(&hash)
-                .fetch_optional(&self.pools.reader)
-                .await
-                .map_err(failed_to("read an input"))?;
-        let cell = Cell {
+        let row = sqlx::query("-- input\nSELECT encoding, content FROM inputs WHERE hash = ?")
+            .bind(&hash)
+            .fetch_optional(&self.pools.reader)
+            .await
+            .map_err(&read)?;
+        let Some(row) = row else { return Ok(None) };
+        let cell = |column| Cell {
             table: "inputs",
-            column: "content",
+            column,
             row: &hash,
         };
-        let decode = |content: Vec<u8>| zstd::decode_all(content.as_slice());
-        content
-            .map(|content| decode(content).map_err(|error| cell.corrupt(error)))
-            .transpose()
+        let encoding: &str = row.try_get("encoding").map_err(&read)?;
+        let encoding = cell("encoding").input_encoding(encoding)?;
+        let content: Vec<u8> = row.try_get("content").map_err(&read)?;
+        encoding
+            .decode(content)
+            .map(Some)
+            .map_err(|error| cell("content").corrupt(error))
     }
 
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError> {

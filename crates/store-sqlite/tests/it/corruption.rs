@@ -248,7 +248,7 @@ async fn of_an_input() {
     let scene = scene().await;
     scene
         .fixture()
-        .tamper("UPDATE inputs SET content = x'00ff'")
+        .tamper("UPDATE inputs SET encoding = 'zstd', content = x'00ff'")
         .await;
     let hash = Digest::of(b"1");
     let read = scene.store().input(hash).await;
