@@ -9,7 +9,6 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 use tokio::process::Command;
 
-use crate::clock::Moment;
 use crate::files::copy_directory;
 
 const WORKSPACE: &str = ".terraform/environment";
@@ -104,10 +103,9 @@ impl ByHand {
             .map(drop)
     }
 
-    /// The moment at which the process existed and had begun to be Terraform. Fails also if there was
-    /// nothing to change: that would be no comparison.
-    pub(crate) async fn apply(&self) -> Result<Moment> {
-        let (started, output) = self.run(&APPLY).await?;
+    /// Fails also if there was nothing to change: that would be no comparison.
+    pub(crate) async fn apply(&self) -> Result<()> {
+        let output = self.run(&APPLY).await?;
         let summary = output.lines().find(|line| line.contains("Apply complete!"));
         if summary.is_none_or(|line| line.contains(" 0 added, 0 changed, 0 destroyed")) {
             bail!(
@@ -115,10 +113,10 @@ impl ByHand {
                 self.directory.display()
             );
         }
-        Ok(started)
+        Ok(())
     }
 
-    async fn run(&self, arguments: &[&str]) -> Result<(Moment, String)> {
+    async fn run(&self, arguments: &[&str]) -> Result<String> {
         let what = || {
             format!(
                 "terraform {} in {}",
@@ -126,24 +124,19 @@ impl ByHand {
                 self.directory.display()
             )
         };
-        let child = Command::new(&self.terraform.executable)
+        let output = Command::new(&self.terraform.executable)
             .args(arguments)
             .current_dir(&self.directory)
             .env_clear()
             .envs(&self.terraform.environment)
             .process_group(0)
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
             .kill_on_drop(true)
-            .spawn()
+            .output()
+            .await
             .with_context(what)?;
-        // The operating system lets the parent go on when the child has become the new program.
-        let started = Moment::now();
-        let output = child.wait_with_output().await.with_context(what)?;
         if output.status.success() {
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            return Ok((started, text));
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let complaint = String::from_utf8_lossy(&output.stderr);
         bail!("{}: {}: {complaint}", what(), output.status)

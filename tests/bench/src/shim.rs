@@ -1,12 +1,23 @@
 //! What cts runs as `terraform`: `cts-bench-terraform`, which notes the moment and becomes the real
 //! one. This is where it is installed and its notes are read.
 
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
+use nix::sys::wait::waitpid;
 
 use crate::clock::Moment;
+use crate::sample::Sample;
+
+/// Processes started to find out how late the shim's notes are, and the pause before each, in which the
+/// machine may fall asleep as it does before a change.
+const LATENESS_TRIES: u32 = 40;
+const LATENESS_PAUSE: Duration = Duration::from_millis(25);
 
 const NAME: &str = "terraform";
 const REAL: &str = "real";
@@ -56,6 +67,36 @@ impl TerraformShim {
 
     pub(crate) fn executable(&self) -> PathBuf {
         self.directory.join(NAME)
+    }
+
+    /// How long it takes from the start of a process to the note that the shim takes of it: what its
+    /// notes are late by, measured again and again. Blocks for about a second.
+    pub(crate) fn lateness(&self) -> Result<Sample> {
+        let directory = self.directory.join("lateness");
+        let shim = std::fs::read_link(self.executable()).context("the shim is gone")?;
+        let shim = Self::install(directory, &shim, Path::new("/bin/true"))?;
+        let executable = CString::new(shim.executable().into_os_string().into_vec())?;
+        let nothing = PosixSpawnFileActions::init()?;
+        let usual = PosixSpawnAttr::init()?;
+        let mut sample = Sample::default();
+        for _ in 0..LATENESS_TRIES {
+            std::thread::sleep(LATENESS_PAUSE);
+            let arguments = [executable.as_c_str(), c"apply"];
+            let pid = posix_spawn(
+                executable.as_c_str(),
+                &nothing,
+                &usual,
+                &arguments,
+                &[] as &[&CStr],
+            )?;
+            // The operating system lets the parent go on when the child has become the new program.
+            let started = Moment::now();
+            waitpid(pid, None)?;
+            let starts = shim.starts()?;
+            let noted = starts.last().context("the shim has noted nothing")?;
+            sample.add_milliseconds(noted.at.since(started));
+        }
+        Ok(sample)
     }
 
     /// Every start so far, oldest first.

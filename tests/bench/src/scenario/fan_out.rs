@@ -1,7 +1,7 @@
 //! One change, many tasks: row 12 of the table.
 
 use anyhow::Result;
-use futures::{StreamExt as _, TryStreamExt as _, future, stream};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::arguments::Modules;
 use crate::by_hand::ByHand;
@@ -80,6 +80,6 @@ async fn apply_all(copies: &[ByHand]) -> Result<()> {
     let applies: Vec<_> = copies.iter().map(ByHand::apply).collect();
     stream::iter(applies)
         .buffer_unordered(HANDS)
-        .try_for_each(|_started| future::ready(Ok(())))
+        .try_collect()
         .await
 }
