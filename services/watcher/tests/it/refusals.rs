@@ -1,6 +1,5 @@
 //! Requests that make no sense end the stream.
 
-use cts_core::ServiceView;
 use cts_proto::watch::v1::Unsubscribe;
 use cts_proto::watch::v1::watch_request::Change;
 use tonic::Code;
@@ -37,18 +36,4 @@ async fn a_view_that_is_not_followed_cannot_be_left() {
     let status = subscriber.end().await;
     assert_eq!(status.code(), Code::InvalidArgument);
     assert!(status.message().contains("health.service(web)"));
-}
-
-#[tokio::test]
-async fn two_views_that_share_an_id_cannot_be_followed_together() {
-    let filtered = ServiceView {
-        filter: "x".into(),
-        ..view("web")
-    };
-    let disguised = view("web?filter=x");
-    assert_eq!(filtered.id(), disguised.id());
-    let rig = Rig::start(NO_CONSUL);
-    let mut subscriber = rig.subscriber().await;
-    subscriber.subscribe([&filtered, &disguised]);
-    assert_eq!(subscriber.end().await.code(), Code::InvalidArgument);
 }
