@@ -2,13 +2,11 @@
 //! in-memory transports.
 
 use std::convert::Infallible;
-use std::path::Path;
 use std::sync::Arc;
 
 use chrono::Local;
 use cts_config::Config;
 use cts_consul::ConsulClient;
-use cts_core::Clock;
 use cts_gateway::{Deps as GatewayDeps, Gateway, Options as GatewayOptions};
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
@@ -77,11 +75,7 @@ impl Embedded {
         let executable = find_terraform(config, surroundings).await?;
 
         let lock = DirectoryLock::take(&config.working_dir)?;
-        let store = open_store(
-            &config.working_dir.join(DATABASE),
-            Arc::clone(&surroundings.clock),
-        )
-        .await?;
+        let store = open_store(config, surroundings).await?;
 
         let (watch_listener, watch_channel) = memory_transport();
         let (schedule_listener, schedule_channel) = memory_transport();
@@ -234,8 +228,15 @@ pub(crate) async fn find_terraform(
     Ok(executable)
 }
 
-pub(crate) async fn open_store(path: &Path, clock: Arc<dyn Clock>) -> Result<SqliteStore, Failure> {
-    SqliteStore::open(path, clock).await.map_err(Failure::Store)
+/// The database in the working directory.
+pub(crate) async fn open_store(
+    config: &Config,
+    surroundings: &Surroundings,
+) -> Result<SqliteStore, Failure> {
+    let path = config.working_dir.join(DATABASE);
+    SqliteStore::open(&path, Arc::clone(&surroundings.clock))
+        .await
+        .map_err(Failure::Store)
 }
 
 pub(crate) fn gateway(tasks: TaskServiceClient<tonic::transport::Channel>) -> Gateway {

@@ -59,8 +59,7 @@ pub(crate) async fn run_scheduler(
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     let _lock = DirectoryLock::take(&config.working_dir)?;
-    let database = config.working_dir.join("cts.db");
-    let store = open_store(&database, Arc::clone(&surroundings.clock)).await?;
+    let store = open_store(config, surroundings).await?;
     let scheduler = Scheduler::prepare(
         SchedulerOptions::new(config.tasks.clone()),
         SchedulerDependencies {

@@ -42,9 +42,8 @@ impl RecentInputs {
     /// The input with this hash, if it is still kept. It stays, for another attempt may need it.
     pub(crate) fn get(&self, hash: Digest) -> Option<Vec<u8>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let newest_first = kept.inputs.iter().rev();
+        let mut newest_first = kept.inputs.iter().rev();
         newest_first
-            .into_iter()
             .find(|(known, _)| *known == hash)
             .map(|(_, bytes)| bytes.clone())
     }
