@@ -35,8 +35,18 @@ impl<'a> Block<'a> {
 
     /// The block behind the key of `entry`; what is no block is reported.
     pub(crate) fn of_entry(name: impl Into<String>, entry: &Entry<'a>, sink: &'a Sink) -> Self {
+        Self::of_entries(name, std::slice::from_ref(entry), sink)
+    }
+
+    /// All blocks behind the keys of `entries` as one.
+    pub(crate) fn of_entries(
+        name: impl Into<String>,
+        entries: &[Entry<'a>],
+        sink: &'a Sink,
+    ) -> Self {
         let name = name.into();
-        let parts = bodies_or_report(entry, &name, sink);
+        let bodies = |entry| bodies_or_report(entry, &name, sink);
+        let parts = entries.iter().flat_map(bodies).collect();
         Self::new(name, parts, sink)
     }
 
@@ -87,14 +97,37 @@ impl<'a> Block<'a> {
         Some(self.take(name, coerce::text)?.value)
     }
 
+    /// A text without which the block means nothing; reported if it is absent or empty.
+    pub(crate) fn required_text(&mut self, name: &'static str) -> Option<String> {
+        let given = self.has(name);
+        let text = self.text(name);
+        if !given || text.as_ref().is_some_and(String::is_empty) {
+            self.missing(format!("`{}` needs a `{name}`", self.name));
+        }
+        text.filter(|text| !text.is_empty())
+    }
+
     pub(crate) fn flag(&mut self, name: &'static str) -> Option<bool> {
         Some(self.take(name, coerce::flag)?.value)
     }
 
-    /// A list of strings. Within one file lists of the same name are joined.
+    /// A list of strings. Within one file lists of the same name are joined, that of a later file
+    /// replaces it.
     pub(crate) fn list(&mut self, name: &'static str) -> Option<Located<Vec<Located<String>>>> {
+        let mut last = None;
+        for of_file in self.claim_by_part(name) {
+            last = self.joined_list(name, &of_file).or(last);
+        }
+        last
+    }
+
+    fn joined_list(
+        &self,
+        name: &str,
+        entries: &[Entry<'a>],
+    ) -> Option<Located<Vec<Located<String>>>> {
         let mut list: Option<Located<Vec<Located<String>>>> = None;
-        for entry in self.claim(name) {
+        for entry in entries {
             let place = entry.value_place();
             let elements: Vec<&Value> = match entry.plain_value() {
                 Some(Value {
@@ -114,7 +147,7 @@ impl<'a> Block<'a> {
                         value,
                         place: Place::new(entry.source(), element.span.clone()),
                     }),
-                    Err(mismatch) => self.report(&entry, name, mismatch),
+                    Err(mismatch) => self.report(entry, name, mismatch),
                 }
             }
             match &mut list {
@@ -237,7 +270,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    fn path_of(&self, name: &str) -> String {
+    /// How messages call something in the block.
+    pub(crate) fn path_of(&self, name: &str) -> String {
         if self.name.is_empty() {
             name.to_owned()
         } else {

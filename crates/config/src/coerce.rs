@@ -3,6 +3,7 @@
 use cts_hcl1::{Number, Span, Value, ValueKind};
 
 use crate::duration::parse_duration;
+use crate::mask::may_hold_password;
 
 /// A value is of no type that can be converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,15 @@ pub(crate) fn unwrapped(mut value: &Value) -> &Value {
     value
 }
 
+/// Text for a message; not if there may be a secret in it, or more of the file than one value.
+pub(crate) fn quoted(text: &str) -> String {
+    if text.contains('\n') || may_hold_password(text.as_bytes()) {
+        "a text that is not shown".to_owned()
+    } else {
+        format!("{text:?}")
+    }
+}
+
 pub(crate) fn text(value: &Value) -> Result<String, Mismatch> {
     let value = unwrapped(value);
     match &value.kind {
@@ -68,7 +78,7 @@ pub(crate) fn flag(value: &Value) -> Result<bool, Mismatch> {
         ValueKind::String(text) => match text.as_str() {
             "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
             "" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
-            other => Err(Mismatch::new(EXPECTED, format!("{other:?}"), value)),
+            other => Err(Mismatch::new(EXPECTED, quoted(other), value)),
         },
         ValueKind::List(_) | ValueKind::Object(_) => {
             Err(Mismatch::new(EXPECTED, describe(value), value))
@@ -84,7 +94,7 @@ pub(crate) fn integer(value: &Value) -> Result<i64, Mismatch> {
         ValueKind::Bool(flag) => Ok(i64::from(*flag)),
         ValueKind::String(text) if text.is_empty() => Ok(0),
         ValueKind::String(text) => {
-            parse_integer(text).ok_or_else(|| Mismatch::new(EXPECTED, format!("{text:?}"), value))
+            parse_integer(text).ok_or_else(|| Mismatch::new(EXPECTED, quoted(text), value))
         }
         ValueKind::List(_) | ValueKind::Object(_) => {
             Err(Mismatch::new(EXPECTED, describe(value), value))
@@ -104,7 +114,7 @@ pub(crate) fn duration(value: &Value) -> Result<i64, Mismatch> {
                 .parse::<f64>()
                 .is_ok()
                 .then(|| format!("give a unit, for example \"{text}s\"")),
-            ..Mismatch::new(EXPECTED, format!("{text:?}"), value)
+            ..Mismatch::new(EXPECTED, quoted(text), value)
         }),
         ValueKind::List(_) | ValueKind::Object(_) => {
             Err(Mismatch::new(EXPECTED, describe(value), value))

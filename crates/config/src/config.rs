@@ -6,8 +6,13 @@ use cts_core::{BufferPeriod, ProviderBlock, TaskSpec};
 use secrecy::SecretString;
 
 use crate::consul::ConsulConfig;
+use crate::database::DatabaseConfig;
 use crate::driver::TerraformDriver;
 use crate::environment;
+use crate::gateway::GatewayConfig;
+use crate::high_availability::{HaStorage, HighAvailability};
+use crate::scheduler::{OnTakeover, SchedulerConfig};
+use crate::services::ServicesConfig;
 use crate::worker::WorkerConfig;
 
 /// A valid configuration: nothing in it is unset, relative or of doubtful type any more.
@@ -19,7 +24,8 @@ pub struct Config {
     pub port: u16,
     /// `id` under which this instance registers with Consul; may be empty.
     pub id: String,
-    /// `working_dir`, absolute: parent of the task directories.
+    /// `working_dir`, absolute: home of the SQLite file, and parent of the task directories unless a
+    /// worker has its own.
     pub working_dir: PathBuf,
     /// The global `buffer_period`, resolved.
     pub buffer_period: BufferPeriod,
@@ -29,8 +35,18 @@ pub struct Config {
     pub driver: TerraformDriver,
     /// `terraform_provider` blocks in the order of the files.
     pub providers: Vec<ProviderBlock>,
+    /// `database`, a block of ours, or what the environment says; without it SQLite is used.
+    pub database: Option<DatabaseConfig>,
+    /// `services`, a block of ours.
+    pub services: ServicesConfig,
+    /// `scheduler`, a block of ours.
+    pub scheduler: SchedulerConfig,
     /// `worker`, a block of ours.
     pub worker: WorkerConfig,
+    /// `gateway`, a block of ours.
+    pub gateway: GatewayConfig,
+    /// `high_availability`, the block of CTS Enterprise.
+    pub high_availability: Option<HighAvailability>,
     /// `task` blocks in the order of the files; names are unique.
     pub tasks: Vec<TaskSpec>,
 }
@@ -45,6 +61,17 @@ impl Config {
         } else {
             Vec::new()
         }
+    }
+
+    /// What a new leader runs. Who brings the `high_availability` block of CTS Enterprise, with its
+    /// storage written or left out, gets what it did there: every task once (spec/ha.md 1.5).
+    pub fn on_takeover(&self) -> OnTakeover {
+        let storage = self.high_availability.as_ref().map(|block| &block.storage);
+        let default = match storage {
+            Some(HaStorage::Consul { .. }) => OnTakeover::All,
+            Some(HaStorage::Postgres) | None => OnTakeover::Changed,
+        };
+        self.scheduler.on_takeover.unwrap_or(default)
     }
 }
 

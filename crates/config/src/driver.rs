@@ -1,6 +1,7 @@
 //! `driver "terraform"` (spec/config.md 9).
 
 mod backend;
+mod sharing;
 mod version;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ use crate::driver::version::check_version;
 use crate::free_form::free_form;
 use crate::module_source::clean;
 
+pub use sharing::BackendRefusal;
+
 /// How Terraform is run.
 #[derive(Clone, Debug)]
 pub struct TerraformDriver {
@@ -29,6 +32,8 @@ pub struct TerraformDriver {
     pub persist_log: bool,
     /// State backend, for `consul` with its defaults (spec/config.md 9.3).
     pub backend: Backend,
+    /// Ours: whether the state of backend `local` is on storage that all workers share.
+    pub shared_local_backend: bool,
     /// Provider name to version constraint or object, as written.
     pub required_providers: Map<String, Value>,
 }
@@ -52,6 +57,7 @@ pub(crate) fn decode_driver(
             log: false,
             persist_log: false,
             backend: backend::default_backend(consul),
+            shared_local_backend: false,
             required_providers: Map::new(),
         };
     };
@@ -65,16 +71,42 @@ pub(crate) fn decode_driver(
             version.value
         });
     let path = block.text("path").filter(|path| !path.is_empty());
+    let backend = decode_backend(block.united("backend"), consul);
     let driver = TerraformDriver {
         version,
         path: path.map(|path| clean(&current_dir.join(path))),
         log: block.flag("log").unwrap_or(false),
         persist_log: block.flag("persist_log").unwrap_or(false),
-        backend: decode_backend(block.united("backend"), consul),
+        shared_local_backend: decode_shared(&mut block, &backend),
+        backend,
         required_providers: decode_required(block.united("required_providers")),
     };
     block.finish();
     driver
+}
+
+/// Tasks run in a named workspace, of which backend `local` keeps the state below `workspace_dir`; its
+/// `path` means nothing there (spec/runtime-terraform.md 5.5).
+fn decode_shared(block: &mut Block<'_>, backend: &Backend) -> bool {
+    let Some(written) = block.take("shared_local_backend", coerce::flag) else {
+        return false;
+    };
+    if !written.value {
+        return false;
+    }
+    let directory = backend.arguments.get("workspace_dir");
+    let directory = directory.and_then(Value::as_str).map(Path::new);
+    if backend.kind != "local" {
+        let message = format!(
+            "`shared_local_backend` has no effect with backend `{}`",
+            backend.kind
+        );
+        block.sink().warning(&written.place, message);
+    } else if !directory.is_some_and(Path::is_absolute) {
+        let message = "without an absolute `workspace_dir` the state of backend `local` is in the task's                        directory, which every worker has for itself";
+        block.sink().warning(&written.place, message);
+    }
+    true
 }
 
 /// An entry replaces an earlier one of the same provider as a whole (spec/config.md 1.8).

@@ -20,6 +20,8 @@ const CA_PATH: &str = "CONSUL_CAPATH";
 const CLIENT_CERT: &str = "CONSUL_CLIENT_CERT";
 const CLIENT_KEY: &str = "CONSUL_CLIENT_KEY";
 const TLS_SERVER_NAME: &str = "CONSUL_TLS_SERVER_NAME";
+/// Ours. The name is for messages.
+pub(crate) const DATABASE_URL: &str = "CTS_DATABASE_URL";
 
 /// The environment as the configuration sees it: trimmed, and empty is unset.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +94,11 @@ impl<'a> Environment<'a> {
 
     pub(crate) fn consul_client_key(self) -> Option<String> {
         self.get(CLIENT_KEY)
+    }
+
+    /// May hold a password.
+    pub(crate) fn database_url(self) -> Option<String> {
+        self.get(DATABASE_URL)
     }
 
     pub(crate) fn consul_tls_server_name(self) -> Option<String> {

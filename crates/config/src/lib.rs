@@ -14,16 +14,22 @@ mod coerce;
 mod condition;
 mod config;
 mod consul;
+mod database;
 mod driver;
 mod duration;
 mod environment;
 mod free_form;
+mod gateway;
+mod high_availability;
+mod limits;
 mod load;
 mod mask;
 mod module_source;
 mod place;
 mod problem;
 mod provider;
+mod scheduler;
+mod services;
 mod sink;
 mod source;
 mod suggestion;
@@ -37,9 +43,14 @@ pub use config::{Config, LogLevel};
 pub use consul::{
     BasicAuth, ConsulConfig, ConsulTls, DefaultCheck, ServiceRegistration, Transport,
 };
-pub use driver::TerraformDriver;
+pub use database::DatabaseConfig;
+pub use driver::{BackendRefusal, TerraformDriver};
+pub use gateway::{GatewayConfig, GatewayMode};
+pub use high_availability::{HaStorage, HighAvailability};
 pub use load::{ConfigError, LoadContext, Loaded, load};
 pub use problem::{Problem, Report, Severity};
+pub use scheduler::{OnTakeover, SchedulerConfig};
+pub use services::{ServicesConfig, ServicesTls};
 pub use worker::WorkerConfig;
 
 #[cfg(test)]

@@ -10,11 +10,16 @@ use crate::buffer::decode_buffer;
 use crate::coerce;
 use crate::config::{Config, LogLevel};
 use crate::consul::decode_consul;
+use crate::database::decode_database;
 use crate::driver::decode_driver;
 use crate::environment::Environment;
+use crate::gateway::decode_gateway;
+use crate::high_availability::decode_high_availability;
 use crate::module_source::clean;
 use crate::problem::Report;
 use crate::provider::decode_providers;
+use crate::scheduler::decode_scheduler;
+use crate::services::decode_services;
 use crate::sink::Sink;
 use crate::source::read_all;
 use crate::task::{TaskDecoder, refuse_shared_commits};
@@ -26,12 +31,11 @@ const DEFAULT_PORT: u16 = 8558;
 const DEFAULT_WORKING_DIR: &str = "sync-tasks";
 
 /// Parts of the original format that mean nothing here yet.
-const UNSUPPORTED: [&str; 7] = [
+const UNSUPPORTED: [&str; 6] = [
     "syslog",
     "tls",
     "vault",
     "service",
-    "high_availability",
     "license",
     "license_path",
 ];
@@ -116,9 +120,24 @@ fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sink) -> Confi
     );
     let providers = decode_providers(providers, sink);
 
-    let worker = decode_worker(top.block("worker"));
+    let database = decode_database(
+        top.block("database"),
+        environment,
+        context.current_dir,
+        sink,
+    );
+    let services = decode_services(top.block("services"), context.current_dir);
+    let scheduler = decode_scheduler(top.block("scheduler"));
+    let worker = decode_worker(top.block("worker"), context.current_dir);
+    let gateway = decode_gateway(top.block("gateway"));
+    let high_availability = decode_high_availability(top.block("high_availability"));
 
-    let mut decoder = TaskDecoder::new(context.current_dir, &working_dir, buffer_period, sink);
+    let working_dirs: Vec<PathBuf> = [Some(&working_dir), worker.working_dir.as_ref()]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    let mut decoder = TaskDecoder::new(context.current_dir, &working_dirs, buffer_period, sink);
     for block in without_lone_empty(top.repeated("task"), "task", sink) {
         decoder.decode(block);
     }
@@ -139,7 +158,12 @@ fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sink) -> Confi
         consul,
         driver,
         providers,
+        database,
+        services,
+        scheduler,
         worker,
+        gateway,
+        high_availability,
         tasks: tasks.into_iter().filter_map(|task| task.spec).collect(),
     }
 }

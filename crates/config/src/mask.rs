@@ -12,38 +12,68 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
     PARTS.iter().any(|part| name.contains(part)) || name.ends_with("_key")
 }
 
-/// Whether a block of this name has contents that no list of names can judge: arguments of providers
-/// and backends, and environments of processes.
-fn is_free_form(name: &str) -> bool {
-    ["terraform_provider", "backend", "task_env"]
+/// Of a block whose contents are covered whatever they are called, the keys that are shown.
+///
+/// Such are arguments of providers and backends and environments of processes, whose names are not
+/// ours, and `database`: its URL holds a password, under a misspelt key as well.
+fn shown_of(block: &str) -> Option<&'static [&'static str]> {
+    const OF_OTHERS: &[&str] = &["alias", "auto_commit"];
+    const BLOCKS: [(&str, &[&str]); 4] = [
+        ("terraform_provider", OF_OTHERS),
+        ("backend", OF_OTHERS),
+        ("task_env", OF_OTHERS),
+        ("database", &["max_connections", "ca_cert"]),
+    ];
+    let of_block = |(known, _): &&(&str, _)| known.eq_ignore_ascii_case(block);
+    BLOCKS.iter().find(of_block).map(|(_, shown)| *shown)
+}
+
+/// Whether text of any key looks like a URL with a password in it, or like one of a database, where
+/// the password may stand among the parameters.
+pub(crate) fn may_hold_password(text: &[u8]) -> bool {
+    let Some(at) = text.windows(3).position(|part| part == b"://") else {
+        return false;
+    };
+    let (scheme, rest) = (&text[..at], &text[at + 3..]);
+    let is_database = [&b"postgres"[..], b"postgresql"]
         .iter()
-        .any(|known| known.eq_ignore_ascii_case(name))
+        .any(|known| ends_with_ignoring_case(scheme, known));
+    let user = rest.iter().rposition(|byte| *byte == b'@');
+    is_database || user.is_some_and(|end| rest[..end].contains(&b':'))
+}
+
+fn ends_with_ignoring_case(text: &[u8], end: &[u8]) -> bool {
+    let start = text.len().saturating_sub(end.len());
+    text[start..].eq_ignore_ascii_case(end)
 }
 
 /// Covers the secrets of a parsed file.
 pub(crate) fn mask_tree(source: &mut [u8], body: &Body) {
-    mask_body(source, body, false);
+    mask_body(source, body, None);
 }
 
-fn mask_body(source: &mut [u8], body: &Body, everything: bool) {
+/// With `shown` everything is covered but the keys that it names.
+fn mask_body(source: &mut [u8], body: &Body, shown: Option<&'static [&'static str]>) {
     for item in &body.items {
         let names = || item.keys.iter().map(|key| key.text.as_str());
-        let harmless = names().any(|name| matches!(name, "alias" | "auto_commit"));
-        let inside = (everything && !harmless) || names().any(is_free_form);
-        mask_value(source, &item.value, inside, names().any(is_secret_name));
+        let outside = shown.filter(|shown| !names().any(|name| shown.contains(&name)));
+        let secret = names().any(is_secret_name).then_some(&[][..]);
+        let inside = names().find_map(shown_of);
+        mask_value(source, &item.value, outside.or(secret).or(inside));
     }
 }
 
-fn mask_value(source: &mut [u8], value: &Value, everything: bool, secret: bool) {
+fn mask_value(source: &mut [u8], value: &Value, shown: Option<&'static [&'static str]>) {
     match &value.kind {
-        ValueKind::Object(body) => mask_body(source, body, everything || secret),
+        ValueKind::Object(body) => mask_body(source, body, shown),
         ValueKind::List(values) => {
             for value in values {
-                mask_value(source, value, everything, secret);
+                mask_value(source, value, shown);
             }
         }
         ValueKind::String(_) | ValueKind::Number(_) | ValueKind::Bool(_) => {
-            if everything || secret {
+            let text = source.get(value.span.clone());
+            if shown.is_some() || text.is_some_and(may_hold_password) {
                 cover(source, value.span.clone());
             }
         }
@@ -62,6 +92,7 @@ fn cover(source: &mut [u8], span: Span) {
 
 /// Covers what looks like a secret in text that could not be parsed.
 pub(crate) fn mask_text(source: &mut [u8]) {
+    mask_urls(source);
     let mut at = 0;
     while at < source.len() {
         let word = source[at..].iter().take_while(|b| is_word(**b)).count();
@@ -71,11 +102,24 @@ pub(crate) fn mask_text(source: &mut [u8]) {
         }
         let name = String::from_utf8_lossy(&source[at..at + word]).into_owned();
         at += word;
-        if is_free_form(&name) {
+        if shown_of(&name).is_some() {
             at = cover_braces(source, at);
         } else if is_secret_name(&name) {
             at = cover_assigned(source, at);
         }
+    }
+}
+
+/// Covers URLs that may hold a password, each up to the next blank or quote.
+fn mask_urls(source: &mut [u8]) {
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'"';
+    let mut at = 0;
+    while at < source.len() {
+        let length = source[at..].iter().take_while(|byte| !is_end(byte)).count();
+        if may_hold_password(&source[at..at + length]) {
+            cover(source, at..at + length);
+        }
+        at += length.max(1);
     }
 }
 
@@ -181,6 +225,15 @@ mod tests {
                 "driver \"terraform\" { backend \"pg\" { conn = \"u:p\" } }",
                 "driver \"terraform\" { backend \"pg\" { conn = \"***\" } }",
             ),
+            (
+                "Database { ulr = \"abc\" ca_cert = \"x\" max_connections = 5 y { z = 1 } }",
+                "Database { ulr = \"***\" ca_cert = \"x\" max_connections = 5 y { z = * } }",
+            ),
+            ("database = \"abc\"", "database = \"***\""),
+            (
+                "x { a = \"http://u:p@h\" b = \"git::ssh://git@h/x\" c = [\"postgres://h/d?password=p\"] }",
+                "x { a = \"************\" b = \"git::ssh://git@h/x\" c = [\"*************************\"] }",
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(masked_tree(text), expected);
@@ -202,6 +255,14 @@ mod tests {
                 "terraform_provider \"p\" { * = \"*\" } a = \"b\"",
             ),
             ("token", "token"),
+            (
+                "database { url = \"x\" } a = \"b\"",
+                "database { *** = \"*\" } a = \"b\"",
+            ),
+            (
+                "databse { url = \"postgres://h\" } a = http://u:p@h, b = http://h:1",
+                "databse { url = \"************\" } a = ************* b = http://h:1",
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(masked_text(text), expected);

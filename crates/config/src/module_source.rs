@@ -1,17 +1,21 @@
 //! Where a task's module comes from, and the digest of a local one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use cts_core::Digest;
+use cts_bundle::{BundleIdentity, InvalidModulePath, Limits, identify, module_source};
+use cts_core::{Chain, Digest};
 
 use crate::place::Located;
 use crate::sink::Sink;
 
-/// Never part of a module: what Terraform and version control put beside it.
-const SKIPPED: [&str; 2] = [".terraform", ".git"];
+/// Only what has to be moved to workers has to be small, which is not known here.
+const UNLIMITED: Limits = Limits {
+    max_bytes: u64::MAX,
+    max_files: usize::MAX,
+};
 
 /// Resolves `.` and `..` by the text alone; symbolic links are not looked at.
 pub(crate) fn clean(path: &Path) -> PathBuf {
@@ -34,20 +38,27 @@ pub(crate) fn clean(path: &Path) -> PathBuf {
 #[derive(Debug)]
 pub(crate) struct ModuleSources<'a> {
     current_dir: &'a Path,
-    working_dir: &'a Path,
+    working_dirs: &'a [PathBuf],
     sink: &'a Sink,
-    digests: HashMap<PathBuf, Result<Digest, String>>,
+    local: HashMap<PathBuf, Result<LocalModule, String>>,
+}
+
+/// What is known of a module directory.
+#[derive(Debug, Clone)]
+struct LocalModule {
+    source: String,
+    digest: Digest,
 }
 
 impl<'a> ModuleSources<'a> {
-    /// What lies below `working_dir` is left out of digests: a module beside the task directories
-    /// would otherwise change with every run.
-    pub(crate) fn new(current_dir: &'a Path, working_dir: &'a Path, sink: &'a Sink) -> Self {
+    /// What lies below one of `working_dirs` is left out of digests: a module beside the task
+    /// directories would otherwise change with every run.
+    pub(crate) fn new(current_dir: &'a Path, working_dirs: &'a [PathBuf], sink: &'a Sink) -> Self {
         Self {
             current_dir,
-            working_dir,
+            working_dirs,
             sink,
-            digests: HashMap::new(),
+            local: HashMap::new(),
         }
     }
 
@@ -59,56 +70,42 @@ impl<'a> ModuleSources<'a> {
             return (written.clone(), None);
         }
         let path = clean(&self.current_dir.join(written));
-        let digest = self
-            .digests
-            .entry(path.clone())
-            .or_insert_with(|| digest_of(&path, self.working_dir));
-        let digest = match digest {
-            Ok(digest) => Some(*digest),
+        let working_dirs = self.working_dirs;
+        let found = self.local.entry(path).or_insert_with_key(|path| {
+            require_module(path)?;
+            local_module(path, working_dirs)
+        });
+        match found {
+            Ok(found) => (found.source.clone(), Some(found.digest)),
             Err(reason) => {
                 self.sink.error(&module.place, reason.as_str());
-                None
+                (written.clone(), None)
             }
-        };
-        let Some(source) = path.to_str() else {
-            let message = "the path of the module is not valid UTF-8, which Terraform needs";
-            self.sink.error(&module.place, message);
-            return (written.clone(), digest);
-        };
-        (source.to_owned(), digest)
+        }
     }
 }
 
-fn digest_of(path: &Path, working_dir: &Path) -> Result<Digest, String> {
+/// Refuses what Terraform could make nothing of.
+fn require_module(path: &Path) -> Result<(), String> {
     let shown = path.display();
+    let cannot_read = |error: io::Error| format!("cannot read module directory {shown}: {error}");
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(format!("module directory {shown} does not exist"));
         }
-        Err(error) => return Err(format!("cannot read module directory {shown}: {error}")),
+        Err(error) => return Err(cannot_read(error)),
         Ok(metadata) if !metadata.is_dir() => {
             return Err(format!("module {shown} is no directory"));
         }
         Ok(_) => {}
     }
-    let cannot_read = |error: io::Error| format!("cannot read module directory {shown}: {error}");
-    if !has_terraform_file(path).map_err(cannot_read)? {
-        return Err(format!(
+    if has_terraform_file(path).map_err(cannot_read)? {
+        Ok(())
+    } else {
+        Err(format!(
             "module directory {shown} has no .tf or .tf.json file"
-        ));
+        ))
     }
-    let mut files = Vec::new();
-    let mut visited = HashSet::new();
-    collect(path, working_dir, &mut visited, &mut files).map_err(cannot_read)?;
-    files.sort_unstable();
-    let mut parts = Vec::with_capacity(files.len() * 2);
-    for file in files {
-        let content = fs::read(&file).map_err(cannot_read)?;
-        let relative = file.strip_prefix(path).unwrap_or(&file);
-        parts.push(relative.as_os_str().as_encoded_bytes().to_vec());
-        parts.push(Digest::of(&content).to_string().into_bytes());
-    }
-    Ok(Digest::of_parts(parts.iter().map(Vec::as_slice)))
 }
 
 fn has_terraform_file(path: &Path) -> io::Result<bool> {
@@ -124,37 +121,50 @@ fn has_terraform_file(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Collects the files below `directory`. Symbolic links are followed, but no directory is entered
-/// twice, so links that form a loop end.
-fn collect(
-    directory: &Path,
-    excluded: &Path,
-    visited: &mut HashSet<PathBuf>,
-    files: &mut Vec<PathBuf>,
-) -> io::Result<()> {
-    if !visited.insert(fs::canonicalize(directory)?) {
-        return Ok(());
-    }
-    // Sorted, because which of two links to one directory is entered must not depend on chance.
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        entries.push(entry?.file_name());
-    }
-    entries.sort_unstable();
-    for name in entries {
-        if SKIPPED.iter().any(|skipped| name == *skipped) {
-            continue;
-        }
-        let path = directory.join(name);
-        // A link to nothing is no part of what Terraform can read.
-        let Ok(metadata) = fs::metadata(&path) else {
-            continue;
+/// The digest is that of the module's bundle, so that it does not matter whether workers use the
+/// directory in place.
+fn local_module(path: &Path, working_dirs: &[PathBuf]) -> Result<LocalModule, String> {
+    let identity = identify(path, working_dirs, &UNLIMITED).map_err(|error| {
+        let shown = path.display();
+        format!(
+            "module directory {shown} cannot be used: {}",
+            Chain(&error.failure)
+        )
+    })?;
+    Ok(LocalModule {
+        source: source_in_place(&identity).map_err(|error| error.to_string())?,
+        digest: identity.hash,
+    })
+}
+
+fn source_in_place(identity: &BundleIdentity) -> Result<String, InvalidModulePath> {
+    // Where only `/` is above all of a module's directories, `/` + `//` + `web` would be no source that
+    // Terraform understands; with the dot it finds the two slashes.
+    let only_root = identity.root == Path::new("/") && !identity.module.as_os_str().is_empty();
+    let root = if only_root {
+        Path::new("/.")
+    } else {
+        &identity.root
+    };
+    module_source(root, &identity.module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_whose_calls_share_only_the_root_directory_with_it_has_a_source() {
+        let source = |root: &str, module: &str| {
+            source_in_place(&BundleIdentity {
+                hash: Digest::of(b"module"),
+                root: root.into(),
+                module: module.into(),
+            })
+            .unwrap()
         };
-        if metadata.is_dir() && path != excluded {
-            collect(&path, excluded, visited, files)?;
-        } else if metadata.is_file() {
-            files.push(path);
-        }
+        assert_eq!(source("/", "web"), "/.//web");
+        assert_eq!(source("/srv", "web"), "/srv//web");
+        assert_eq!(source("/srv/web", ""), "/srv/web");
     }
-    Ok(())
 }

@@ -1,10 +1,11 @@
 //! `task` (spec/config.md 12).
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cts_core::{
-    BufferPeriod, Condition, ProviderBlock, ProviderId, TaskDefinition, TaskName, TaskSpec,
+    BufferPeriod, Condition, ProviderBlock, ProviderId, Requirement, TaskDefinition, TaskName,
+    TaskSpec,
 };
 use serde_json::Value;
 
@@ -39,7 +40,6 @@ pub(crate) struct DecodedTask {
 #[derive(Debug)]
 pub(crate) struct TaskDecoder<'a> {
     current_dir: &'a Path,
-    working_dir: &'a Path,
     buffer_period: BufferPeriod,
     modules: ModuleSources<'a>,
     files: VariableFiles<'a>,
@@ -49,18 +49,17 @@ pub(crate) struct TaskDecoder<'a> {
 }
 
 impl<'a> TaskDecoder<'a> {
-    /// `working_dir` and `buffer_period` are the global ones.
+    /// `working_dirs` hold task directories; `buffer_period` is the global one.
     pub(crate) fn new(
         current_dir: &'a Path,
-        working_dir: &'a Path,
+        working_dirs: &'a [PathBuf],
         buffer_period: BufferPeriod,
         sink: &'a Sink,
     ) -> Self {
         Self {
             current_dir,
-            working_dir,
             buffer_period,
-            modules: ModuleSources::new(current_dir, working_dir, sink),
+            modules: ModuleSources::new(current_dir, working_dirs, sink),
             files: VariableFiles::new(current_dir, sink),
             names: HashMap::new(),
             tasks: Vec::new(),
@@ -94,7 +93,8 @@ impl<'a> TaskDecoder<'a> {
             let (module, module_source, module_digest) = module?;
             let working_dir = match working_dir.filter(|path| !path.is_empty()) {
                 Some(path) => clean(&self.current_dir.join(path)),
-                None => self.working_dir.join(name.as_str()),
+                // Below a directory that only who runs Terraform knows.
+                None => PathBuf::from(name.as_str()),
             };
             Some(TaskSpec {
                 definition: TaskDefinition {
@@ -103,6 +103,7 @@ impl<'a> TaskDecoder<'a> {
                     module,
                     module_source,
                     module_digest,
+                    bundle: None,
                     version,
                     providers: ids,
                     condition: condition?,
@@ -116,6 +117,7 @@ impl<'a> TaskDecoder<'a> {
                     .refine(buffer_setting.unwrap_or_default()),
                 skip_unchanged,
                 retry_failed,
+                requirement: Requirement::default(),
             })
         })();
         self.tasks.push(DecodedTask { spec, providers });

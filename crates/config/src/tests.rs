@@ -1,11 +1,16 @@
 //! Whole configurations, from files to values or reports.
 
+mod database;
+mod documentation;
 mod driver;
 mod examples;
 mod files;
+mod high_availability;
+mod modules;
 mod properties;
 mod providers;
 mod reports;
+mod services;
 mod tasks;
 mod values;
 
@@ -13,6 +18,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cts_core::TaskSpec;
 use tempfile::TempDir;
 
 use crate::{Config, ConfigError, LoadContext, Loaded, Report, load};
@@ -68,6 +74,16 @@ impl Sandbox {
         }
     }
 
+    /// Messages of the warnings about `text`.
+    fn warnings(&self, text: &str) -> Vec<String> {
+        self.write("a.hcl", format!("{text}\n"));
+        let loaded = self.load(&["a.hcl"]).unwrap();
+        let problems = loaded.warnings.problems().iter();
+        problems
+            .map(|problem| problem.message().to_owned())
+            .collect()
+    }
+
     fn refused(&self, text: &str) -> Report {
         self.write("a.hcl", format!("{text}\n"));
         self.refused_files(&["a.hcl"])
@@ -109,6 +125,11 @@ fn assert_problem(text: &str, line: usize, message: &str) {
     };
     assert_eq!(*at, line, "{problem}");
     assert!(problem.contains(message), "{problem:?} lacks {message:?}");
+}
+
+/// The task of [`task_with`].
+fn task(sandbox: &Sandbox, extra: &str) -> TaskSpec {
+    sandbox.config(&task_with(extra)).tasks.remove(0)
 }
 
 /// A task block with `extra` in it.

@@ -118,29 +118,49 @@ uuid_identity! {
     EventId
 }
 
-/// Counts how often a run has been leased; every later word of a worker names it, and an old one is
-/// refused.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-pub struct LeaseEpoch(u64);
+macro_rules! epoch {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+        )]
+        pub struct $name(u64);
 
-impl LeaseEpoch {
-    /// Wraps a stored or received number.
-    pub const fn new(number: u64) -> Self {
-        Self(number)
-    }
+        impl $name {
+            /// Wraps a stored or received number.
+            pub const fn new(number: u64) -> Self {
+                Self(number)
+            }
 
-    /// The number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
+            /// The number.
+            pub const fn get(self) -> u64 {
+                self.0
+            }
+
+            /// The one after this.
+            #[must_use]
+            pub const fn next(self) -> Self {
+                Self(self.0.saturating_add(1))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
 }
 
-impl fmt::Display for LeaseEpoch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+epoch! {
+    /// Counts how often a run has been leased; every later word of a worker names it, and an old one
+    /// is refused.
+    LeaseEpoch
+}
+epoch! {
+    /// Counts the leaderships of schedulers; every write on behalf of a duty names it, and an old one
+    /// is refused.
+    LeaderEpoch
 }
 
 /// Names one life of one worker process; a restarted worker is another one.

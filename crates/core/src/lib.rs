@@ -5,7 +5,8 @@
 //! run, and what a finished attempt means is decided here, so that it can be tested without waiting.
 //!
 //! Start with [`TaskSpec`] (what the user declared), [`ViewSnapshot`] (what Consul showed),
-//! [`RunInput`] (what a run gets) and [`runs::decide_enqueue`] (whether there is a run at all).
+//! [`RunInput`] (what a run gets) and [`runs::decide_enqueue`] (whether there is a run at all)
+//! and [`lease`] (who works on it, and who leads).
 //!
 //! The serde derives serve one purpose, the canonical JSON of [`RunInput`] and of a stored
 //! [`TaskSpec`]; the wire has its own types in `cts-proto`.
@@ -13,27 +14,34 @@
 
 mod backend;
 mod buffer;
+mod capability;
 mod chain;
 mod clock;
 mod event;
 mod identity;
 mod input;
+pub mod lease;
 mod provider;
 pub mod runs;
 mod schedule;
 mod service;
 mod task;
 mod view;
+mod worker;
 
 pub use backend::Backend;
 pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
+pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, Lacks, Requirement};
 pub use chain::Chain;
 pub use clock::{Clock, SystemClock};
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
-pub use identity::{EventId, InvalidName, LeaseEpoch, RunId, TaskName, WorkerId};
+pub use identity::{EventId, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
 pub use input::{Digest, FrozenInput, InvalidDigest, RunInput};
 pub use provider::{ProviderBlock, ProviderId};
 pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, ServiceInstance};
-pub use task::{Condition, ServicesCondition, TaskDefinition, TaskOrigin, TaskSpec};
+pub use task::{
+    BundleReference, Condition, ServicesCondition, TaskDefinition, TaskOrigin, TaskSpec,
+};
 pub use view::{ServiceView, UnknownRevision, ViewDelta, ViewId, ViewSnapshot};
+pub use worker::WorkerRecord;

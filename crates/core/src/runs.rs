@@ -8,13 +8,16 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::input::Digest;
 
 /// Attempts of one run before it counts as failed (spec/runtime-tasks.md 3.4).
 pub const ATTEMPTS: u32 = 3;
 
 /// State of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RunStatus {
     /// Waits for a worker, or for the time of its next attempt.
     Queued,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::buffer::{BufferPeriod, BufferSetting};
+use crate::capability::Requirement;
 use crate::identity::TaskName;
 use crate::input::Digest;
 use crate::provider::ProviderId;
@@ -47,6 +48,9 @@ pub struct TaskSpec {
     pub skip_unchanged: bool,
     /// Whether a failed run is tried again later without a change; ours, default true.
     pub retry_failed: bool,
+    /// What a worker must be able to do.
+    #[serde(default)]
+    pub requirement: Requirement,
 }
 
 impl TaskSpec {
@@ -69,6 +73,9 @@ pub struct TaskDefinition {
     pub module_source: String,
     /// Digest of a local module's files, so that an edited module is a new input.
     pub module_digest: Option<Digest>,
+    /// The packed local module, where workers do not share the directory that it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<BundleReference>,
     /// Version of a registry module; empty for the newest.
     pub version: String,
     /// Providers, at most one per provider name.
@@ -77,8 +84,18 @@ pub struct TaskDefinition {
     pub condition: Condition,
     /// Values of the module's own variables, evaluated.
     pub variables: BTreeMap<String, Value>,
-    /// Directory of the generated root module.
+    /// Directory of the generated root module: relative to the working directory of who runs
+    /// Terraform, or absolute.
     pub working_dir: PathBuf,
+}
+
+/// Names a packed local module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundleReference {
+    /// Hash of its content.
+    pub hash: Digest,
+    /// Directory of the module inside the bundle.
+    pub module: PathBuf,
 }
 
 /// What triggers a task (spec/config.md 13).

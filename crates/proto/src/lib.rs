@@ -35,5 +35,29 @@ pub mod log {
     }
 }
 
+/// The scheduler replicas.
+pub mod cluster {
+    /// Version 1.
+    pub mod v1 {
+        include!("gen/cts.cluster.v1.rs");
+    }
+}
+
+/// Workers and what they can do.
+pub mod worker {
+    /// Version 1.
+    pub mod v1 {
+        include!("gen/cts.worker.v1.rs");
+    }
+}
+
+/// Packed modules.
+pub mod bundle {
+    /// Version 1.
+    pub mod v1 {
+        include!("gen/cts.bundle.v1.rs");
+    }
+}
+
 /// Descriptors of all files, for server reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("gen/descriptors.bin");

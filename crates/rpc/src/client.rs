@@ -1,29 +1,65 @@
 //! Channels to servers over the network.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tonic::transport::{Channel, Endpoint};
 
-/// An address is no URL of a gRPC server.
-#[derive(Debug, thiserror::Error)]
-#[error("{address:?} is not the address of a gRPC server, such as http://127.0.0.1:8560")]
-pub struct InvalidAddress {
-    address: String,
-    #[source]
-    source: tonic::transport::Error,
+use crate::address::{Address, AddressProblem, InvalidAddress};
+use crate::tls::{ClientKeys, ClientTls};
+
+/// Time for a connection to come about, TLS included.
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+
+/// A call in progress notices within the sum of both that its server has stopped or is cut off.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_LIMIT: Duration = Duration::from_secs(2);
+
+/// A channel in plain text to the one server at `address`.
+///
+/// It connects with the first call and again after every loss, so a server that starts later or
+/// restarts needs no care of the caller's. For several servers or TLS start with
+/// [`Peers`](crate::Peers). Must be called inside a tokio runtime.
+pub fn connect(address: &str) -> Result<Channel, InvalidAddress> {
+    let address: Address = address.parse()?;
+    if address.demands_tls() {
+        return Err(address.refused(AddressProblem::TlsMissing));
+    }
+    Ok(endpoint(&address, &address.to_string(), None).connect_lazy())
 }
 
-/// A channel to the server at `address`. It connects with the first call and again after every loss,
-/// so a server that starts later or restarts needs no care of the caller's.
-pub fn connect(address: &str) -> Result<Channel, InvalidAddress> {
-    let endpoint = Endpoint::from_shared(address.to_owned()).map_err(|source| InvalidAddress {
-        address: address.to_owned(),
-        source,
-    })?;
-    Ok(endpoint
+/// A channel with TLS to the one server at `address`, for programs that are over before certificates
+/// change: the files are used as they are now. Else as [`connect`].
+pub fn connect_tls(address: &Address, tls: &ClientTls) -> Channel {
+    endpoint(address, &address.to_string(), Some(&tls.current())).connect_lazy()
+}
+
+/// One of the sockets that `address` stands for.
+pub(crate) fn peer_endpoint(
+    address: &Address,
+    socket: SocketAddr,
+    tls: Option<&ClientKeys>,
+) -> Endpoint {
+    endpoint(address, &socket.to_string(), tls)
+}
+
+fn endpoint(address: &Address, target: &str, tls: Option<&ClientKeys>) -> Endpoint {
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    // The name in the request stays the configured one, whichever of its sockets is used.
+    let origin = format!("{scheme}://{address}")
+        .parse()
+        .expect("host and port were checked when the address was read");
+    let endpoint = Endpoint::from_shared(format!("{scheme}://{target}"))
+        .expect("a host and a port make a URL")
+        .origin(origin)
         .tcp_nodelay(true)
-        .connect_timeout(Duration::from_secs(5))
-        .http2_keep_alive_interval(Duration::from_secs(20))
-        .keep_alive_timeout(Duration::from_secs(10))
-        .connect_lazy())
+        .connect_timeout(CONNECT_LIMIT)
+        .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .keep_alive_timeout(KEEP_ALIVE_LIMIT);
+    match tls {
+        None => endpoint,
+        Some(keys) => endpoint
+            .tls_config(keys.config(address.certified_host()).timeout(CONNECT_LIMIT))
+            .expect("keys and server name were checked when they were read"),
+    }
 }

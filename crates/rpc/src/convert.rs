@@ -6,6 +6,7 @@ mod run;
 mod task;
 mod time;
 mod view;
+mod worker;
 
 pub use run::{lease_epoch, outcome_from_wire, outcome_to_wire, run_id, status_to_wire};
 pub use task::{
@@ -16,6 +17,7 @@ pub use view::{
     delta_from_wire, delta_to_wire, instance_from_wire, instance_to_wire, view_from_wire,
     view_to_wire,
 };
+pub use worker::{capabilities_from_wire, capabilities_to_wire, worker_from_wire, worker_to_wire};
 
 /// A message cannot become a domain value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,18 +1,29 @@
 //! What every gRPC client and server of cts shares: conversions between the domain of `cts-core` and
-//! the messages of `cts-proto`, the in-memory transport of the embedded mode, and servers with health
-//! checking and reflection.
+//! the messages of `cts-proto`, the transports (in memory for the embedded mode, TCP, TLS), finding
+//! and balancing over the replicas of a service, and servers with health checking and reflection.
 //!
-//! It knows no service: who answers a call is not its business. Start with [`Endpoints`] for a server
-//! and [`memory_transport`] or [`connect`] for a client.
+//! It knows no service: who answers a call is not its business, nor which tasks run what it returns:
+//! loops come as futures that the caller drives. Start with [`Endpoints`] for a server, and with
+//! [`Peers`] or [`memory_transport`] for a client.
 
+mod address;
 mod chunk;
 mod client;
 pub mod convert;
+mod health;
 mod memory;
+mod peers;
 mod server;
+mod tls;
+mod transport_rule;
 
+pub use address::{Address, AddressProblem, InvalidAddress};
 pub use chunk::{CHUNK_BYTES, chunks};
-pub use client::{InvalidAddress, connect};
+pub use client::{connect, connect_tls};
 pub use convert::ConversionError;
+pub use health::HealthSwitch;
 pub use memory::{MemoryListener, memory_transport};
+pub use peers::{Peer, Peers, PeersDriver, PeersError, ProbeTimes};
 pub use server::Endpoints;
+pub use tls::{ClientTls, ClientTlsFiles, IdentityFiles, ServerTls, TlsError, TlsFiles};
+pub use transport_rule::{PlainTextRefused, TransportRule};

@@ -2,23 +2,33 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::io;
+use std::time::Duration;
 
-use futures::{StreamExt as _, stream};
+use futures::{Stream, StreamExt as _, stream};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tonic::body::Body;
 use tonic::server::NamedService;
 use tonic::service::{Routes, RoutesBuilder};
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
+use tonic::transport::server::{Connected, TcpIncoming};
+use tonic_health::server::HealthReporter;
 use tower::Service;
 
+use crate::health::{HealthSwitch, set_all};
 use crate::memory::MemoryListener;
+use crate::tls::{ServerTls, tls_connections};
+
+/// Pause before a silent connection is asked for a sign of life, and time to give it.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// The services behind one listener. Cheap to clone: one set can be served in memory and over TCP.
 #[derive(Debug, Clone, Default)]
 pub struct Endpoints {
     routes: RoutesBuilder,
     names: Vec<&'static str>,
+    health: HealthSwitch,
 }
 
 impl Endpoints {
@@ -50,6 +60,13 @@ impl Endpoints {
         &self.names
     }
 
+    /// Lets `switch` decide what health checks are answered. Without it the answer is `SERVING`.
+    #[must_use]
+    pub fn with_health(mut self, switch: HealthSwitch) -> Self {
+        self.health = switch;
+        self
+    }
+
     /// Serves one in-memory listener until `shutdown` is over; calls in progress are finished.
     pub async fn serve_memory(
         self,
@@ -58,36 +75,61 @@ impl Endpoints {
     ) -> Result<(), tonic::transport::Error> {
         // That the last client is gone is no reason to end: `shutdown` alone is.
         let incoming = listener.into_stream().chain(stream::pending());
-        Server::builder()
-            .add_routes(self.into_routes().await)
-            .serve_with_incoming_shutdown(incoming, shutdown)
-            .await
+        self.serve(Server::builder(), incoming, shutdown).await
     }
 
-    /// Serves one bound socket until `shutdown` is over; calls in progress are finished.
+    /// Serves one bound socket in plain text until `shutdown` is over; calls in progress are finished.
+    /// A client that has stopped or is cut off loses its connection within 20 s.
     pub async fn serve_tcp(
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-        Server::builder()
-            .add_routes(self.into_routes().await)
-            .serve_with_incoming_shutdown(incoming, shutdown)
-            .await
+        self.serve(network_server(), incoming, shutdown).await
     }
 
-    async fn into_routes(mut self) -> Routes {
-        let (health, health_server) = tonic_health::server::health_reporter();
+    /// As [`Endpoints::serve_tcp`], with TLS only. Each connection uses the certificate that `tls`
+    /// holds when it comes in and keeps it.
+    pub async fn serve_tls(
+        self,
+        listener: TcpListener,
+        tls: ServerTls,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), tonic::transport::Error> {
+        let incoming = tls_connections(listener, tls);
+        self.serve(network_server(), incoming, shutdown).await
+    }
+
+    async fn serve<IO>(
+        self,
+        mut server: Server,
+        incoming: impl Stream<Item = io::Result<IO>>,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), tonic::transport::Error>
+    where
+        IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+    {
+        let (health, names) = (self.health.clone(), self.names.clone());
+        let (routes, reporter) = self.into_routes().await;
+        let serving = server
+            .add_routes(routes)
+            .serve_with_incoming_shutdown(incoming, shutdown);
+        tokio::select! {
+            ended = serving => ended,
+            never = health.report(&reporter, &names) => match never {},
+        }
+    }
+
+    async fn into_routes(mut self) -> (Routes, HealthReporter) {
+        let (reporter, health_server) = tonic_health::server::health_reporter();
+        set_all(&reporter, &self.names, self.health.is_serving()).await;
         let mut reflection = tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(cts_proto::FILE_DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
             .with_service_name(tonic_health::pb::health_server::SERVICE_NAME)
             .with_service_name(tonic_reflection::pb::v1::server_reflection_server::SERVICE_NAME);
         for name in &self.names {
-            health
-                .set_service_status(*name, tonic_health::ServingStatus::Serving)
-                .await;
             reflection = reflection.with_service_name(*name);
         }
         let reflection = reflection
@@ -96,6 +138,13 @@ impl Endpoints {
         self.routes
             .add_service(health_server)
             .add_service(reflection);
-        self.routes.routes().prepare()
+        (self.routes.routes().prepare(), reporter)
     }
+}
+
+/// Clients over a network can vanish without a word.
+fn network_server() -> Server {
+    Server::builder()
+        .http2_keepalive_interval(Some(KEEP_ALIVE))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE))
 }

@@ -3,7 +3,6 @@
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 /// The signals that end a process gracefully.
 #[derive(Debug)]
@@ -24,16 +23,13 @@ impl StopSignals {
         })
     }
 
-    /// Cancels `shutdown` with the first signal and returns. Later ones are ignored, because they stay
-    /// taken over (spec/cli.md 7).
-    pub async fn cancel_on_first(mut self, shutdown: CancellationToken) {
+    /// The name of the next signal. Cancel safe.
+    pub async fn next(&mut self) -> &'static str {
         let [(first, a), (second, b), (third, c)] = &mut self.signals;
-        let name = tokio::select! {
-            _ = a.recv() => *first,
-            _ = b.recv() => *second,
-            _ = c.recv() => *third,
-        };
-        tracing::info!(target: "cli", signal = name, "signal received to initiate graceful shutdown");
-        shutdown.cancel();
+        tokio::select! {
+            _ = a.recv() => first,
+            _ = b.recv() => second,
+            _ = c.recv() => third,
+        }
     }
 }

@@ -5,11 +5,13 @@ use std::time::Duration;
 use cts_core::runs::{AfterAttempt, AttemptContext, AttemptOutcome, RunStatus, after_attempt};
 use cts_core::{Digest, Event, EventConfig, TaskName};
 use cts_store::{Completed, Completion, LeaseError, StoreError};
+use sqlx::sqlite::SqliteQueryResult;
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::enqueue::insert_run;
-use crate::lease::{next_due_of, stored_epoch};
+use crate::lease::stored_epoch;
 use crate::logs;
+use crate::queue::next_due_of;
 use crate::row::{Cell, encoded, failed_to, micros, span_micros};
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -33,10 +35,7 @@ pub(crate) async fn complete(
     now: i64,
 ) -> Result<Completed, LeaseError> {
     let Some(mut attempt) = attempt(connection, completion).await? else {
-        return Err(LeaseError::Lost {
-            run: completion.run,
-            epoch: completion.epoch,
-        });
+        return Err(lost(completion));
     };
     logs::append(connection, completion.run, &completion.log).await?;
     if let AttemptOutcome::Failed(error) = &completion.outcome {
@@ -196,22 +195,23 @@ async fn close(
     attempt: &Attempt,
     status: RunStatus,
     now: i64,
-) -> Result<(), StoreError> {
-    sqlx::query(
+) -> Result<(), LeaseError> {
+    let closed = sqlx::query(
         "-- complete: close the run
         UPDATE runs
         SET status = ?1, errors = ?2, finished_at = ?3, updated_at = ?3,
             holder = NULL, expires_at = NULL
-        WHERE id = ?4",
+        WHERE id = ?4 AND epoch = ?5 AND status = 'running'",
     )
     .bind(status.as_str())
     .bind(encoded(ENCODE, &attempt.errors)?)
     .bind(now)
     .bind(completion.run.to_string())
+    .bind(stored_epoch(completion.epoch))
     .execute(connection)
     .await
     .map_err(failed_to("close a run"))?;
-    Ok(())
+    one_changed(&closed, completion)
 }
 
 async fn put_back(
@@ -221,23 +221,41 @@ async fn put_back(
     attempts: u32,
     wait: Duration,
     now: i64,
-) -> Result<(), StoreError> {
-    sqlx::query(
+) -> Result<(), LeaseError> {
+    let put_back = sqlx::query(
         "-- complete: back to the queue
         UPDATE runs
         SET status = 'queued', attempts = ?1, errors = ?2, due_at = ?3, updated_at = ?4,
             holder = NULL, expires_at = NULL
-        WHERE id = ?5",
+        WHERE id = ?5 AND epoch = ?6 AND status = 'running'",
     )
     .bind(attempts)
     .bind(encoded(ENCODE, &attempt.errors)?)
     .bind(now.saturating_add(span_micros(wait)))
     .bind(now)
     .bind(completion.run.to_string())
+    .bind(stored_epoch(completion.epoch))
     .execute(connection)
     .await
     .map_err(failed_to("put a run back"))?;
-    Ok(())
+    one_changed(&put_back, completion)
+}
+
+/// The lease was read in the same transaction, so it is still there; if it were not, the whole completion
+/// would have to fail.
+fn one_changed(result: &SqliteQueryResult, completion: &Completion) -> Result<(), LeaseError> {
+    if result.rows_affected() == 1 {
+        Ok(())
+    } else {
+        Err(lost(completion))
+    }
+}
+
+fn lost(completion: &Completion) -> LeaseError {
+    LeaseError::Lost {
+        run: completion.run,
+        epoch: completion.epoch,
+    }
 }
 
 async fn store_event(connection: &mut SqliteConnection, event: &Event) -> Result<(), StoreError> {

@@ -10,7 +10,7 @@ use sqlx::SqlitePool;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
-static MIGRATIONS: Migrator = sqlx::migrate!();
+pub(crate) static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// Connections for reading; API requests do not wait for writes.
 const READERS: u32 = 2;

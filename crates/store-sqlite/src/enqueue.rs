@@ -2,7 +2,7 @@
 
 use cts_core::runs::{EnqueueDecision, TaskRuns, decide_enqueue};
 use cts_core::{Digest, RunId};
-use cts_store::{EnqueueRequest, Enqueued, StoreError};
+use cts_store::{EnqueueRequest, Enqueued, StoreError, Unchanged};
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::row::{Cell, InputEncoding, failed_to};
@@ -41,7 +41,12 @@ pub(crate) async fn enqueue(
     let decision = if situation.repeated {
         EnqueueDecision::Keep
     } else {
-        decide_enqueue(situation.runs, input, situation.skip_unchanged)
+        let skip_unchanged = match request.unchanged {
+            Unchanged::AsTaskSays => situation.skip_unchanged,
+            Unchanged::Skip => true,
+            Unchanged::Run => false,
+        };
+        decide_enqueue(situation.runs, input, skip_unchanged)
     };
     let mut queued = situation.queued;
     let mut cancelled = None;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use cts_core::runs::RunStatus;
-use cts_core::{LeaseEpoch, RunId, TaskName, WorkerId};
-use cts_store::{Lease, LeaseError, Requeued, StoreError};
+use cts_core::{Capabilities, LeaseEpoch, RunId};
+use cts_store::{Claim, Lease, LeaseError, Requeued, StoreError};
+use serde_json::{Value, json};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor, SqlitePool};
 
@@ -13,12 +14,11 @@ use crate::row::{Cell, failed_to, span_micros};
 /// One statement, on the way of every change; the trigger `runs_unsettle` belongs to it.
 pub(crate) async fn acquire(
     pool: &SqlitePool,
-    worker: &WorkerId,
-    time_to_live: Duration,
+    claim: &Claim,
     now: i64,
 ) -> Result<Option<Lease>, StoreError> {
     let rows = sqlx::query(
-        "-- acquire; indexes runs_due, runs_one_running
+        "-- acquire; indexes runs_due, runs_one_running; engines are pairs of driver and version
         UPDATE runs
         SET status = 'running',
             holder = ?1,
@@ -33,13 +33,22 @@ pub(crate) async fn acquire(
             WHERE r.status = 'queued' AND r.due_at <= ?3 AND t.enabled = 1
               AND NOT EXISTS (
                 SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
+              AND NOT EXISTS (
+                SELECT 1 FROM workers w WHERE w.id = ?1 AND (w.draining OR w.told_to_drain))
+              AND t.requires_bundle <= ?4
+              AND EXISTS (
+                SELECT 1 FROM json_each(?5) e
+                WHERE e.value ->> 0 = t.requires_driver
+                  AND (t.requires_version IS NULL OR e.value ->> 1 = t.requires_version))
             ORDER BY r.due_at, r.id
             LIMIT 1)
         RETURNING id, task_name, epoch, input_hash, attempts",
     )
-    .bind(worker.as_str())
-    .bind(now.saturating_add(span_micros(time_to_live)))
+    .bind(claim.worker.as_str())
+    .bind(now.saturating_add(span_micros(claim.time_to_live)))
     .bind(now)
+    .bind(claim.capabilities.bundles)
+    .bind(engines(&claim.capabilities))
     // All of it, and not only the first row: the statement commits when it is through.
     .fetch_all(pool)
     .await
@@ -52,6 +61,12 @@ pub(crate) async fn acquire(
         give_back_unreadable(pool, row).await?;
     }
     leased.map(Some)
+}
+
+fn engines(capabilities: &Capabilities) -> String {
+    let engines = capabilities.engines.iter();
+    let pairs = engines.map(|engine| json!([engine.driver, engine.version]));
+    Value::Array(pairs.collect()).to_string()
 }
 
 /// A row that cannot be read was leased to a worker that will never know: undone, so that what failed
@@ -103,7 +118,7 @@ pub(crate) async fn renew(
 ) -> Result<(), LeaseError> {
     let renewed = sqlx::query(
         "-- renew
-        UPDATE runs SET expires_at = ?1, updated_at = ?2
+        UPDATE runs SET expires_at = max(expires_at, ?1), updated_at = ?2
         WHERE id = ?3 AND epoch = ?4 AND status = 'running' AND expires_at > ?2",
     )
     .bind(now.saturating_add(span_micros(time_to_live)))
@@ -169,45 +184,4 @@ fn requeued(row: &SqliteRow) -> Result<Requeued, StoreError> {
         task: cell("task_name").parse(&task)?,
         status,
     })
-}
-
-pub(crate) async fn next_due(
-    executor: impl SqliteExecutor<'_>,
-    now: i64,
-) -> Result<Option<Duration>, StoreError> {
-    let due: Option<i64> = sqlx::query_scalar(
-        "-- next_due; index runs_due
-        SELECT r.due_at
-        FROM runs r JOIN tasks t ON t.name = r.task_name
-        WHERE r.status = 'queued' AND t.enabled = 1
-          AND NOT EXISTS (
-            SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
-        ORDER BY r.due_at
-        LIMIT 1",
-    )
-    .fetch_optional(executor)
-    .await
-    .map_err(failed_to("find the next due run"))?;
-    Ok(due.map(|due| until(due, now)))
-}
-
-/// Time until the queued run of one task is due.
-pub(crate) async fn next_due_of(
-    executor: impl SqliteExecutor<'_>,
-    task: &TaskName,
-    now: i64,
-) -> Result<Option<Duration>, StoreError> {
-    let due: Option<i64> = sqlx::query_scalar(
-        "-- next_due_of; index runs_one_queued
-        SELECT due_at FROM runs WHERE task_name = ? AND status = 'queued'",
-    )
-    .bind(task.as_str())
-    .fetch_optional(executor)
-    .await
-    .map_err(failed_to("find the next due run"))?;
-    Ok(due.map(|due| until(due, now)))
-}
-
-fn until(due: i64, now: i64) -> Duration {
-    Duration::from_micros(u64::try_from(due.saturating_sub(now)).unwrap_or_default())
 }

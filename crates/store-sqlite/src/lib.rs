@@ -7,15 +7,22 @@
 //!
 //! It knows SQLite and nothing else of the world. Start with [`SqliteStore::open`].
 
+mod bundles;
 mod complete;
 mod connection;
 mod enqueue;
+mod export;
+mod leadership;
 mod lease;
 mod logs;
 mod prune;
+mod queue;
 mod row;
+mod runs;
 mod states;
 mod store;
 mod tasks;
+mod workers;
 
+pub use export::{FileError, SqliteExport};
 pub use store::SqliteStore;

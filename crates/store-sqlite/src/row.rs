@@ -21,6 +21,11 @@ pub(crate) fn span_micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 2)
 }
 
+/// Time from one moment to another, both in microseconds since 1970; zero if the other is earlier.
+pub(crate) fn between(from: i64, to: i64) -> Duration {
+    Duration::from_micros(u64::try_from(to.saturating_sub(from)).unwrap_or_default())
+}
+
 /// Makes an error of the driver one of the store.
 pub(crate) fn failed_to(operation: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
     move |source| StoreError::Database {

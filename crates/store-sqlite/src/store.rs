@@ -5,16 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::{Clock, Digest, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId};
-use cts_store::{
-    Completed, Completion, EnqueueRequest, Enqueued, Lease, LeaseError, LogLine, LogPage, Requeued,
-    RunRecord, Store, StoreError, StoredTask, TaskState,
+use cts_core::{
+    Clock, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
+    WorkerRecord,
 };
-use sqlx::{Row as _, Sqlite, Transaction};
+use cts_store::{
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
+    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, QueueDepth, Requeued,
+    RunRecord, Store, StoreError, StoredTask, TaskState, WorkerState,
+};
+use sqlx::{Sqlite, Transaction};
 
 use crate::connection::{self, Pools};
-use crate::row::{Cell, failed_to, micros};
-use crate::{complete, enqueue, lease, logs, prune, states, tasks};
+use crate::row::{failed_to, micros};
+use crate::{
+    bundles, complete, enqueue, leadership, lease, logs, prune, queue, runs, states, tasks, workers,
+};
+
+/// Silence after which a member or a worker is forgotten, in microseconds.
+const SILENCE: i64 = 24 * 3600 * 1_000_000;
 
 /// A store in one SQLite file. Cheap to clone; clones share the file.
 ///
@@ -60,10 +69,40 @@ async fn commit(transaction: Transaction<'static, Sqlite>) -> Result<(), StoreEr
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn replace_config_tasks(&self, specs: &[TaskSpec]) -> Result<(), StoreError> {
+    async fn lead(
+        &self,
+        member: &Member,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Result<Leadership, StoreError> {
         let mut transaction = self.begin().await?;
-        tasks::replace_config_tasks(&mut transaction, specs, self.now()).await?;
+        let now = self.now();
+        let leadership = leadership::lead(&mut transaction, member, epoch, time_to_live, now);
+        let leadership = leadership.await?;
+        commit(transaction).await?;
+        Ok(leadership)
+    }
+
+    async fn resign(&self, member: &str, epoch: Option<LeaderEpoch>) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        leadership::resign(&mut transaction, member, epoch).await?;
         commit(transaction).await
+    }
+
+    async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
+        leadership::members(&self.pools.reader, within, self.now()).await
+    }
+
+    async fn replace_config_tasks(
+        &self,
+        leader: LeaderEpoch,
+        specs: &[TaskSpec],
+    ) -> Result<(), LeaderError> {
+        let mut transaction = self.begin().await?;
+        let now = self.now();
+        leadership::check(&mut transaction, leader, now).await?;
+        tasks::replace_config_tasks(&mut transaction, specs, now).await?;
+        Ok(commit(transaction).await?)
     }
 
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
@@ -82,9 +121,14 @@ impl Store for SqliteStore {
         states::one(&self.pools.reader, name).await
     }
 
-    async fn enqueue(&self, requests: Vec<EnqueueRequest>) -> Result<Vec<Enqueued>, StoreError> {
+    async fn enqueue(
+        &self,
+        leader: LeaderEpoch,
+        requests: Vec<EnqueueRequest>,
+    ) -> Result<Vec<Enqueued>, LeaderError> {
         let mut transaction = self.begin().await?;
         let now = self.now();
+        leadership::check(&mut transaction, leader, now).await?;
         let mut enqueued = Vec::with_capacity(requests.len());
         for request in &requests {
             enqueued.push(enqueue::enqueue(&mut transaction, request, now).await?);
@@ -93,12 +137,8 @@ impl Store for SqliteStore {
         Ok(enqueued)
     }
 
-    async fn acquire(
-        &self,
-        worker: &WorkerId,
-        time_to_live: Duration,
-    ) -> Result<Option<Lease>, StoreError> {
-        lease::acquire(&self.pools.writer, worker, time_to_live, self.now()).await
+    async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
+        lease::acquire(&self.pools.writer, claim, self.now()).await
     }
 
     async fn renew(
@@ -117,9 +157,13 @@ impl Store for SqliteStore {
         Ok(completed)
     }
 
-    async fn reap(&self) -> Result<Vec<Requeued>, StoreError> {
+    async fn reap(&self, leader: LeaderEpoch) -> Result<Vec<Requeued>, LeaderError> {
         let mut transaction = self.begin().await?;
         let now = self.now();
+        leadership::check(&mut transaction, leader, now).await?;
+        let since = now.saturating_sub(SILENCE);
+        leadership::forget_silent(&mut transaction, since).await?;
+        workers::forget_silent(&mut *transaction, since).await?;
         let requeued = lease::take_back(&mut transaction, now, now).await?;
         commit(transaction).await?;
         Ok(requeued)
@@ -128,78 +172,60 @@ impl Store for SqliteStore {
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
         let mut transaction = self.begin().await?;
         let requeued = lease::take_back(&mut transaction, i64::MAX, self.now()).await?;
+        leadership::release(&mut transaction).await?;
+        workers::forget_silent(&mut *transaction, i64::MAX).await?;
         commit(transaction).await?;
         Ok(requeued)
     }
 
     async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
-        lease::next_due(&self.pools.reader, self.now()).await
+        queue::next_due(&self.pools.reader, self.now()).await
+    }
+
+    async fn queue_depth(&self) -> Result<QueueDepth, StoreError> {
+        queue::depth(&self.pools.reader, self.now()).await
+    }
+
+    async fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {
+        workers::beat(&self.pools.writer, worker, self.now()).await
+    }
+
+    async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError> {
+        workers::drain(&self.pools.writer, worker).await
+    }
+
+    async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError> {
+        workers::forget(&self.pools.writer, worker).await
+    }
+
+    async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError> {
+        workers::all(&self.pools.reader, within, self.now()).await
+    }
+
+    async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError> {
+        bundles::keep(&self.pools.writer, hashes, self.now()).await
+    }
+
+    async fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        bundles::store(&self.pools.writer, hash, bytes, self.now()).await
+    }
+
+    async fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        bundles::one(&self.pools.reader, hash).await
     }
 
     async fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        let read = failed_to("read an input");
-        let hash = hash.to_string();
-        let row = sqlx::query("-- input\nSELECT encoding, content FROM inputs WHERE hash = ?")
-            .bind(&hash)
-            .fetch_optional(&self.pools.reader)
-            .await
-            .map_err(&read)?;
-        let Some(row) = row else { return Ok(None) };
-        let cell = |column| Cell {
-            table: "inputs",
-            column,
-            row: &hash,
-        };
-        let encoding: &str = row.try_get("encoding").map_err(&read)?;
-        let encoding = cell("encoding").input_encoding(encoding)?;
-        let content: Vec<u8> = row.try_get("content").map_err(&read)?;
-        encoding
-            .decode(content)
-            .map(Some)
-            .map_err(|error| cell("content").corrupt(error))
+        runs::input(&self.pools.reader, hash).await
     }
 
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError> {
-        let read = failed_to("read a run");
-        let key = id.to_string();
-        let row = sqlx::query(
-            "-- run
-            SELECT task_name, status, input_hash, attempts, created_at, due_at, started_at, finished_at
-            FROM runs WHERE id = ?",
-        )
-        .bind(&key)
-        .fetch_optional(&self.pools.reader)
-        .await
-        .map_err(&read)?;
-        let Some(row) = row else { return Ok(None) };
-        let cell = |column| Cell {
-            table: "runs",
-            column,
-            row: &key,
-        };
-        let text = |column: &str| row.try_get::<String, _>(column).map_err(&read);
-        let time = |column: &'static str| {
-            let micros: Option<i64> = row.try_get(column).map_err(&read)?;
-            micros.map(|micros| cell(column).time(micros)).transpose()
-        };
-        let created_at: i64 = row.try_get("created_at").map_err(&read)?;
-        let due_at: i64 = row.try_get("due_at").map_err(&read)?;
-        Ok(Some(RunRecord {
-            id,
-            task: cell("task_name").parse(&text("task_name")?)?,
-            status: cell("status").run_status(&text("status")?)?,
-            input: cell("input_hash").parse(&text("input_hash")?)?,
-            attempts: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
-            created_at: cell("created_at").time(created_at)?,
-            due_at: cell("due_at").time(due_at)?,
-            started_at: time("started_at")?,
-            finished_at: time("finished_at")?,
-        }))
+        runs::run(&self.pools.reader, id).await
     }
 
     async fn prune(&self, keep: u32) -> Result<u64, StoreError> {
         let mut transaction = self.begin().await?;
         let runs = prune::prune(&mut transaction, keep).await?;
+        bundles::prune(&mut transaction, self.now()).await?;
         commit(transaction).await?;
         Ok(runs)
     }
@@ -225,5 +251,13 @@ impl Store for SqliteStore {
         let acquired = self.pools.reader.acquire().await;
         let mut connection = acquired.map_err(failed_to("read a log"))?;
         logs::read(&mut connection, run, after, limit).await
+    }
+
+    async fn publish(&self, _hints: &[Hint]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn listen(&self) -> Result<Option<HintStream>, StoreError> {
+        Ok(None)
     }
 }

@@ -37,8 +37,9 @@ pub(crate) async fn replace_config_tasks(
         sqlx::query(
             "-- replace_config_tasks: new and changed ones
             INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed, spec,
-                               event_config, created_at, updated_at)
-            VALUES (?1, ?2, 'config', ?3, ?4, ?5, ?6, ?7, ?8, ?8)
+                               event_config, requires_driver, requires_version, requires_bundle,
+                               created_at, updated_at)
+            VALUES (?1, ?2, 'config', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)
             ON CONFLICT (name) DO UPDATE
             SET position = excluded.position,
                 origin = 'config',
@@ -47,6 +48,9 @@ pub(crate) async fn replace_config_tasks(
                 retry_failed = excluded.retry_failed,
                 spec = excluded.spec,
                 event_config = excluded.event_config,
+                requires_driver = excluded.requires_driver,
+                requires_version = excluded.requires_version,
+                requires_bundle = excluded.requires_bundle,
                 updated_at = excluded.updated_at",
         )
         .bind(task.name().as_str())
@@ -56,6 +60,9 @@ pub(crate) async fn replace_config_tasks(
         .bind(task.retry_failed)
         .bind(encoded("encode a task", task)?)
         .bind(encoded("encode a task", &event_config(task))?)
+        .bind(&task.requirement.driver)
+        .bind(&task.requirement.version)
+        .bind(task.requirement.bundle)
         .bind(now)
         .execute(&mut *connection)
         .await

@@ -13,11 +13,21 @@ use async_trait::async_trait;
 use crate::Store;
 
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod bundles;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod capabilities;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod complete;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod concurrency;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod enqueue;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod fences;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod hints;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod leadership;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod lease;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
@@ -26,16 +36,21 @@ mod model;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod prune;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod queue;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod recovery;
 mod scene;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod states;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod tasks;
+pub mod transfer;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod walk;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod workers;
 
-pub use scene::{Scene, input, spec, task, worker};
+pub use scene::{Scene, claim, input, member, spec, task, worker, worker_record};
 
 /// A database of one test.
 ///
@@ -78,6 +93,9 @@ macro_rules! store_suite {
                 an_input_being_applied_is_skipped,
                 going_back_to_the_applied_input_cancels_the_queued_run,
                 without_skip_unchanged_an_equal_input_runs_again,
+                a_request_to_skip_overrules_a_task_that_does_not,
+                a_request_to_run_overrules_a_task_that_skips,
+                no_request_to_run_overrules_anything_else,
                 a_newer_input_waits_behind_the_running_one,
                 unknown_and_disabled_tasks_get_no_decision,
                 a_batch_is_answered_in_its_order,
@@ -95,6 +113,7 @@ macro_rules! store_suite {
                 a_disabled_task_is_not_leased_until_it_is_enabled,
                 the_epoch_increases_with_every_grant,
                 renewing_extends_the_lease_from_now,
+                a_renewal_never_shortens_the_lease,
                 an_expired_lease_cannot_be_renewed,
                 an_expired_lease_can_be_completed_until_it_is_taken_back,
                 an_old_epoch_is_refused,
@@ -157,8 +176,95 @@ macro_rules! store_suite {
                 parallel_requests_for_one_task_queue_one_run,
                 of_parallel_completions_one_is_accepted,
                 parallel_lines_are_all_kept,
+                of_parallel_candidates_one_leads,
+                no_epoch_is_granted_twice,
+                a_deposed_leader_writes_nothing_after_the_takeover,
+                parallel_beats_are_one_worker,
+                parallel_stores_of_one_bundle_are_one,
                 a_dropped_request_has_happened_wholly_or_not_at_all,
                 a_dropped_completion_has_happened_wholly_or_not_at_all,
+            }
+            leadership {
+                the_first_to_ask_leads,
+                the_leader_keeps_its_epoch_while_it_renews,
+                another_is_told_who_leads_and_for_how_long,
+                an_expired_leadership_goes_to_the_next_who_asks,
+                a_leader_that_comes_back_after_its_expiry_gets_a_new_epoch,
+                a_new_life_takes_over_from_the_earlier_at_once,
+                an_epoch_that_does_not_exist_yet_renews_nothing,
+                resigning_frees_the_leadership_at_once,
+                a_leader_that_has_resigned_gets_a_new_epoch,
+                resigning_again_changes_nothing,
+                resigning_frees_only_what_the_replica_has,
+                members_are_listed_by_id_with_their_silence,
+                members_tell_what_they_are,
+                the_leader_is_marked_until_its_lease_expires,
+                a_member_that_resigns_is_forgotten,
+                reaping_forgets_members_that_were_silent_for_a_day,
+                releasing_everything_frees_the_leadership,
+                a_leadership_outlives_a_restart_of_the_store,
+                epochs_increase_over_restarts_of_the_store,
+            }
+            fences {
+                the_leader_is_obeyed,
+                nobody_is_obeyed_before_there_is_a_leader,
+                an_earlier_leader_is_not_obeyed,
+                an_earlier_life_of_the_leader_is_not_obeyed,
+                an_epoch_that_was_never_granted_is_not_obeyed,
+                an_expired_leader_is_not_obeyed_though_nobody_took_over,
+                a_leader_that_has_resigned_is_not_obeyed,
+                a_leader_from_before_everything_was_released_is_not_obeyed,
+                a_fence_holds_over_a_restart,
+            }
+            workers {
+                a_beat_makes_a_worker_known,
+                a_beat_updates_what_a_worker_says,
+                a_worker_learns_with_its_next_beat_that_it_is_to_drain,
+                a_worker_may_drain_by_its_own_word,
+                an_unknown_worker_cannot_be_drained,
+                a_forgotten_worker_has_no_past,
+                a_forgotten_worker_keeps_its_leases,
+                the_leases_of_each_worker_are_counted,
+                workers_are_listed_by_host_and_id_with_their_silence,
+                a_draining_worker_gets_no_run,
+                a_worker_that_goes_on_gets_runs_again,
+                reaping_forgets_workers_that_were_silent_for_a_day,
+                workers_outlive_a_restart,
+                releasing_everything_forgets_workers,
+            }
+            capabilities {
+                a_run_goes_to_a_worker_with_its_driver,
+                a_version_is_matched_exactly_and_with_its_driver,
+                a_bundle_goes_to_a_worker_that_fetches_bundles,
+                a_worker_that_lacks_one_thing_gets_nothing,
+                odd_names_are_only_names,
+                runs_are_leased_past_those_that_a_worker_cannot_have,
+                a_changed_requirement_counts_from_then_on,
+                a_requirement_outlives_a_restart,
+                a_run_that_no_worker_can_have_is_due_nevertheless,
+            }
+            queue {
+                an_empty_queue_has_no_depth,
+                runs_are_counted_by_what_they_wait_for,
+                the_age_is_that_of_the_longest_due,
+                a_run_that_is_not_due_is_queued_but_not_ready,
+                a_run_behind_a_running_one_is_queued_but_not_ready,
+                a_disabled_task_has_nothing_queued_but_may_be_running,
+            }
+            bundles {
+                bundles_come_back_byte_for_byte,
+                an_unknown_bundle_is_not_there,
+                a_bundle_is_stored_once,
+                keeping_tells_which_bundles_are_missing,
+                bundles_are_forgotten_after_a_week_out_of_use,
+                bundles_outlive_a_restart,
+            }
+            hints {
+                published_hints_are_heard,
+                everyone_who_listens_hears,
+                many_hints_at_once_are_heard,
+                a_hint_of_any_size_is_heard_or_leaves_a_gap,
+                hints_are_heard_after_a_restart,
             }
             walk {
                 random_walks_agree_with_the_model,
@@ -184,16 +290,23 @@ mod tests {
     fn every_behaviour_is_in_the_suite() {
         let suite = include_str!("conformance.rs");
         let topics = [
+            include_str!("conformance/bundles.rs"),
+            include_str!("conformance/capabilities.rs"),
             include_str!("conformance/complete.rs"),
             include_str!("conformance/concurrency.rs"),
             include_str!("conformance/enqueue.rs"),
+            include_str!("conformance/fences.rs"),
+            include_str!("conformance/hints.rs"),
+            include_str!("conformance/leadership.rs"),
             include_str!("conformance/lease.rs"),
             include_str!("conformance/logs.rs"),
             include_str!("conformance/prune.rs"),
+            include_str!("conformance/queue.rs"),
             include_str!("conformance/recovery.rs"),
             include_str!("conformance/states.rs"),
             include_str!("conformance/tasks.rs"),
             include_str!("conformance/walk.rs"),
+            include_str!("conformance/workers.rs"),
         ];
         let mut behaviours = 0;
         for line in topics.iter().flat_map(|topic| topic.lines()) {
@@ -203,6 +316,6 @@ mod tests {
                 behaviours += 1;
             }
         }
-        assert!(behaviours > 50);
+        assert!(behaviours > 150, "{behaviours}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use cts_core::{LeaseEpoch, RunId};
+use cts_core::{LeaderEpoch, LeaseEpoch, RunId};
 
 /// The store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +50,21 @@ pub enum LeaseError {
         run: RunId,
         /// The epoch that was named.
         epoch: LeaseEpoch,
+    },
+    /// The store itself failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A leader's word was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaderError {
+    /// Another replica has taken over, or the leadership was given up or has expired: nothing was
+    /// written.
+    #[error("leader epoch {epoch} is over")]
+    Deposed {
+        /// The epoch that was named.
+        epoch: LeaderEpoch,
     },
     /// The store itself failed.
     #[error(transparent)]

@@ -6,15 +6,19 @@
 //! under it unchanged.
 #![warn(missing_docs)]
 
+mod cluster;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
 mod model;
 mod store;
+pub mod transfer;
 
-pub use error::{LeaseError, StoreError};
+pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WorkerState};
+pub use cts_core::WorkerRecord;
+pub use error::{LeaderError, LeaseError, StoreError};
 pub use model::{
-    Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, LogStream, Requeued,
-    RunRecord, StoredTask, TaskState,
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, LogStream,
+    Requeued, RunRecord, StoredTask, TaskState, Unchanged,
 };
-pub use store::Store;
+pub use store::{HintStream, Store};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunStatus};
 use cts_core::{
-    Digest, Event, EventId, FrozenInput, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec,
-    TaskStatus,
+    Capabilities, Digest, Event, EventId, FrozenInput, LeaseEpoch, RunId, TaskName, TaskOrigin,
+    TaskSpec, TaskStatus, WorkerId,
 };
 
 /// A task as stored.
@@ -27,6 +27,31 @@ pub struct EnqueueRequest {
     pub input: FrozenInput,
     /// Id of the run, if there is to be a new one.
     pub run: RunId,
+    /// What an input means that is applied already.
+    pub unchanged: Unchanged,
+}
+
+/// Whether an input that is applied already needs a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unchanged {
+    /// The task's own `skip_unchanged` says.
+    #[default]
+    AsTaskSays,
+    /// It needs none: a new leader looks at what is the case, nothing has changed.
+    Skip,
+    /// It needs one: a pass over all tasks was asked for.
+    Run,
+}
+
+/// A worker that could work on a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The worker.
+    pub worker: WorkerId,
+    /// What it can do; only runs of tasks whose requirement this meets are leased to it.
+    pub capabilities: Capabilities,
+    /// Life of the lease.
+    pub time_to_live: Duration,
 }
 
 /// What became of a frozen input.

@@ -4,22 +4,61 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::{Digest, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId};
+use cts_core::{
+    Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+};
+use futures::stream::BoxStream;
 
-use crate::error::{LeaseError, StoreError};
+use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WorkerState};
+use crate::error::{LeaderError, LeaseError, StoreError};
 use crate::model::{
-    Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued, RunRecord,
-    StoredTask, TaskState,
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
+    RunRecord, StoredTask, TaskState,
 };
 
-/// Task, run and event state. Every method is one transaction: it has happened wholly when it
+/// Hints of other processes, for ever; a broken connection is mended inside and shows as
+/// [`Hint::Gap`].
+pub type HintStream = BoxStream<'static, Hint>;
+
+/// Task, run and event state.
+///
+/// Every method is one transaction: it has happened wholly when it
 /// returns, and not at all when it fails or its future is dropped before the commit. Times are the
-/// store's own.
+/// store's own: no clock of a caller decides when a lease is over.
+///
+/// Duties that only the leader has take a [`LeaderEpoch`]. It is checked inside the transaction, so
+/// that the word of a replica that does not know yet that it was deposed changes nothing (P4).
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
+    /// Makes `member` the leader if nobody leads, if the leader's lease has expired, or if it leads
+    /// already, which then extends its lease to `time_to_live` from now; and notes that it lives.
+    ///
+    /// `epoch` is the one that this life of the member led with last, `None` if it has not led yet. With
+    /// `None` it takes over from an earlier life under the same id at once, which must be dead. With
+    /// another epoch than the one in force it does not: then a later life leads, or this one whose
+    /// answer was lost, and it waits for the expiry like any other. Every grant but an extension has a
+    /// new epoch, also one to the replica that led before.
+    async fn lead(
+        &self,
+        member: &Member,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Result<Leadership, StoreError>;
+
+    /// Forgets the member, and frees the leadership if it has it with `epoch`; for a clean end. Safe to
+    /// repeat.
+    async fn resign(&self, member: &str, epoch: Option<LeaderEpoch>) -> Result<(), StoreError>;
+
+    /// Every replica heard of within the last `within`, just so long ago included, by id.
+    async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
+
     /// Makes the tasks of origin `config` be exactly these, in this order. Tasks that are no longer
     /// there go with their runs and events; tasks from the API of the same name are taken over.
-    async fn replace_config_tasks(&self, tasks: &[TaskSpec]) -> Result<(), StoreError>;
+    async fn replace_config_tasks(
+        &self,
+        leader: LeaderEpoch,
+        tasks: &[TaskSpec],
+    ) -> Result<(), LeaderError>;
 
     /// All tasks: those of the configuration in its order, then by creation.
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
@@ -33,20 +72,23 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The state of one task.
     async fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;
 
-    /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them.
+    /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them. The word
+    /// of a deposed leader is refused whatever it asks for, an empty batch included.
     /// Repeating a request changes nothing: one whose run exists already is answered with
     /// [`Keep`](cts_core::runs::EnqueueDecision::Keep), whatever has become of that run.
-    async fn enqueue(&self, requests: Vec<EnqueueRequest>) -> Result<Vec<Enqueued>, StoreError>;
-
-    /// Leases the run that has been due longest, of a task that is enabled and has none running. The
-    /// lease expires after `time_to_live` unless it is renewed.
-    async fn acquire(
+    async fn enqueue(
         &self,
-        worker: &WorkerId,
-        time_to_live: Duration,
-    ) -> Result<Option<Lease>, StoreError>;
+        leader: LeaderEpoch,
+        requests: Vec<EnqueueRequest>,
+    ) -> Result<Vec<Enqueued>, LeaderError>;
 
-    /// Extends a live lease to `time_to_live` from now.
+    /// Leases the run that has been due longest, of a task that is enabled, has none running and
+    /// requires nothing that the worker lacks. The lease expires after its life unless it is renewed.
+    /// A worker that is known to drain gets none; one that is not known gets what there is.
+    async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
+
+    /// Extends a live lease to `time_to_live` from now. It never gets shorter: the answer of an earlier call
+    /// may be on its way to a holder who counts on it.
     async fn renew(
         &self,
         run: RunId,
@@ -58,16 +100,45 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// not taken back is still live here: the work is done, and nobody else has begun it.
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
-    /// Takes back every lease that has expired.
-    async fn reap(&self) -> Result<Vec<Requeued>, StoreError>;
+    /// Takes back every lease that has expired, and forgets members and workers that have been silent for
+    /// a day.
+    async fn reap(&self, leader: LeaderEpoch) -> Result<Vec<Requeued>, LeaderError>;
 
-    /// Takes back every lease, for a caller that knows that no worker lives: the embedded mode at its
-    /// start.
+    /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
+    /// that knows that nobody else lives: the embedded mode at its start.
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
 
     /// Time until the next queued run is due, zero if one is; `None` if there is none that could be
-    /// acquired.
+    /// acquired by a worker that can do everything.
     async fn next_due(&self) -> Result<Option<Duration>, StoreError>;
+
+    /// How much work waits, whatever the workers can do.
+    async fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
+
+    /// Notes that a worker lives and what it says of itself; tells whether it is to drain, because it
+    /// says so itself or was told to by [`Store::drain_worker`].
+    async fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
+
+    /// Tells a worker to take no new run, for the rest of its life; it learns so with its next beat.
+    /// Returns whether it is known.
+    async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
+
+    /// Forgets a worker that has ended in order. Its leases stay; they expire. Safe to repeat.
+    async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;
+
+    /// Every worker heard of within the last `within`, just so long ago included, by host and id.
+    async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;
+
+    /// Notes that these module bundles are in use, and tells which of them are not stored: each once, in
+    /// the order asked.
+    async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError>;
+
+    /// Stores a module bundle under its hash, once: what is stored already stays as it is and counts as
+    /// in use.
+    async fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError>;
+
+    /// The bytes of a module bundle.
+    async fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// The bytes of a frozen input.
     async fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
@@ -78,6 +149,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Forgets, per task, ended runs with their logs and events beyond the newest `keep`, and inputs
     /// that no run refers to any more. Cancelled runs, which have no event, are counted apart, so that
     /// they push out no result. Returns how many runs went.
+    ///
+    /// Forgets module bundles as well that nobody has stored or kept for a week. Tasks are not looked at:
+    /// whoever prunes keeps the bundles of its tasks first.
     async fn prune(&self, keep: u32) -> Result<u64, StoreError>;
 
     /// Appends lines to the log of a run with a lease that is live in the sense of
@@ -96,4 +170,10 @@ pub trait Store: Send + Sync + fmt::Debug {
         after: u64,
         limit: u32,
     ) -> Result<Option<LogPage>, StoreError>;
+
+    /// Tells other processes. Where there can be none, as with a file of one process, nothing happens.
+    async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
+
+    /// What other processes tell from now on, and this one as well; `None` where there can be no other.
+    async fn listen(&self) -> Result<Option<HintStream>, StoreError>;
 }

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cts_core::TaskName;
-use tokio_util::sync::CancellationToken;
 
 use crate::command::ChildEnvironment;
 use crate::directory::TaskDirectory;
 use crate::output::OutputSink;
-use crate::process::StopPolicy;
+use crate::stop::StopOrder;
 
 /// What all commands of one attempt at a run have in common.
 #[derive(Clone)]
@@ -23,10 +22,8 @@ pub struct Attempt {
     pub environment: ChildEnvironment,
     /// Takes their output.
     pub output: Arc<dyn OutputSink>,
-    /// Stops the running command gently and keeps the next one from starting.
-    pub cancel: CancellationToken,
-    /// How long a stop may take.
-    pub stop: StopPolicy,
+    /// Stops the running command and keeps the next one from starting.
+    pub stop: StopOrder,
 }
 
 impl Attempt {

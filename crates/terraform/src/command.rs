@@ -14,6 +14,10 @@ use crate::directory::TaskDirectory;
 /// their cts can be recognised.
 pub const TASK_DIRECTORY_MARKER: &str = "CTS_TASK_DIR";
 
+/// Set in every Terraform process of a worker that has a guard to the id of this worker's life, so
+/// that the guard touches nothing of other workers.
+pub const WORKER_MARKER: &str = "CTS_WORKER";
+
 /// Inherited variables that change what a command does or how it talks; our commands bring their
 /// own settings, so these never reach a child.
 const NEVER_INHERITED: [&str; 8] = [
@@ -31,12 +35,13 @@ const NEVER_INHERITED: [&str; 8] = [
 const NEVER_INHERITED_PREFIXES: [&str; 3] = ["TF_CLI_ARGS_", "TF_LOG_", "TF_VAR_"];
 
 /// Variables that are always ours: a `task_env` cannot set them.
-const FORCED: [&str; 5] = [
+const FORCED: [&str; 6] = [
     "TF_IN_AUTOMATION",
     "TF_LOG",
     "TF_LOG_PATH",
     "TF_WORKSPACE",
     TASK_DIRECTORY_MARKER,
+    WORKER_MARKER,
 ];
 
 /// First version without the flags that plugins once needed.
@@ -127,12 +132,15 @@ pub struct EnvironmentSources<'a> {
     pub task_env: &'a [(String, String)],
     /// Whether Terraform writes its trace log to `terraform.log` in the task directory.
     pub persist_log: bool,
+    /// Id of this life of the worker, if it has a guard. Must not contain a NUL.
+    pub worker: Option<&'a str>,
 }
 
 impl fmt::Debug for EnvironmentSources<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EnvironmentSources")
             .field("persist_log", &self.persist_log)
+            .field("worker", &self.worker)
             .finish_non_exhaustive()
     }
 }
@@ -168,6 +176,9 @@ impl ChildEnvironment {
         }
 
         variables.insert(TASK_DIRECTORY_MARKER.into(), directory.path().into());
+        if let Some(worker) = sources.worker {
+            variables.insert(WORKER_MARKER.into(), worker.into());
+        }
         variables.insert("TF_IN_AUTOMATION".into(), "1".into());
         if sources.persist_log {
             variables.insert("TF_LOG".into(), "TRACE".into());

@@ -4,7 +4,8 @@
 //! input into the text of the files that Terraform reads (spec/runtime-terraform.md 4). The second
 //! half drives the executable: [`Executable`] is the checked binary, [`TaskDirectory`] the place
 //! where one task lives, [`Terraform`] runs the commands of one [`Attempt`] and stops them gently
-//! when told to, and [`stop_orphans`] ends what a killed predecessor left behind (section 5).
+//! when told to, and [`stop_orphans`] ends what a killed predecessor left behind (section 5). The
+//! [`guard`] is a process of its own that does it where the worker is dead or stands still.
 //!
 //! This crate must not know of leases, wire formats, databases, configuration files or Consul's API.
 //! Time limits and cancellation are values that the caller passes; so are environment and working
@@ -19,24 +20,29 @@ mod command;
 mod directory;
 mod error;
 mod executable;
+pub mod guard;
 mod orphan;
 mod output;
 mod prepare;
 mod process;
+mod processes;
 mod render;
+mod stop;
 mod terraform;
 mod validate;
 
 pub use attempt::Attempt;
-pub use command::{ChildEnvironment, EnvironmentSources, Step, TASK_DIRECTORY_MARKER, task_env};
+pub use command::{
+    ChildEnvironment, EnvironmentSources, Step, TASK_DIRECTORY_MARKER, WORKER_MARKER, task_env,
+};
 pub use directory::TaskDirectory;
 pub use error::{CommandError, CommandFailure, FileError};
 pub use executable::{Executable, FindError, SUPPORTED_RANGE, is_supported};
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
 pub use prepare::Preparation;
-pub use process::StopPolicy;
 pub use render::{
     GeneratedFile, RenderError, RenderSettings, RootModule, render_root_module, render_tfvars,
 };
+pub use stop::{StopOrder, StopPolicy};
 pub use terraform::{Plan, Terraform};

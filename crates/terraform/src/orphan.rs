@@ -1,6 +1,6 @@
 //! Terraform processes that have outlived the cts which started them (promise P1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -8,12 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use nix::unistd::{Pid, getpgrp};
+use nix::unistd::{Pid, getpid};
 use tokio::time::{Instant, sleep};
 
-use crate::command::TASK_DIRECTORY_MARKER;
+use crate::command::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 use crate::directory::TaskDirectory;
-use crate::process::{StopPolicy, signal_group};
+use crate::guard::GUARD_MARKER;
+use crate::process::signal_group;
+use crate::processes::{Environment, each_process, job_group, parent_of_living};
+use crate::stop::StopPolicy;
 
 /// Between two looks at whether a group is gone. The processes are not our children, so nothing
 /// tells us.
@@ -57,9 +60,10 @@ pub enum OrphanError {
 /// terminate, then kill), and returns when all are gone, with what was found.
 ///
 /// Orphans are recognised by their working directory and by [`TASK_DIRECTORY_MARKER`] in their
-/// environment. Processes that a provisioner started in a session of their own are left alone. Must
-/// not be called while a command of this process runs in the directory. Systems without `/proc` have
-/// no orphans to be found.
+/// environment, whatever worker they had. Where the guard of that worker is still at work, they are
+/// left to it for the length of the interrupt. Processes that a provisioner started in a session of
+/// their own are left alone. Must not be called while a command of this process runs in the
+/// directory. Systems without `/proc` have no orphans to be found.
 ///
 /// # Cancellation
 /// Dropping the future leaves signals sent and processes ending; calling again goes on.
@@ -67,16 +71,33 @@ pub async fn stop_orphans(
     directory: &TaskDirectory,
     stop: StopPolicy,
 ) -> Result<Vec<OrphanGroup>, OrphanError> {
-    let found = search(directory).await?;
+    let Found {
+        groups: found,
+        mut guarded,
+    } = search(directory).await?;
     if found.is_empty() {
         return Ok(found);
+    }
+    let mut left = found.clone();
+    // A second interrupt would make Terraform give up at once and leave its state lock.
+    let guards_have_until = Instant::now() + stop.interrupt_grace;
+    if guarded {
+        tracing::info!(directory = %directory.path().display(),
+            "waiting for the guard of a dead worker to stop its terraform");
+    }
+    while guarded && Instant::now() < guards_have_until {
+        sleep(POLL_INTERVAL).await;
+        let now = search(directory).await?;
+        if now.groups.is_empty() {
+            return Ok(found);
+        }
+        (left, guarded) = (now.groups, now.guarded);
     }
     let steps = [
         (Signal::SIGINT, stop.interrupt_grace),
         (Signal::SIGTERM, stop.terminate_grace),
         (Signal::SIGKILL, KILL_GRACE),
     ];
-    let mut left = found.clone();
     for (signal, grace) in steps {
         for orphan in &left {
             tracing::warn!(group = orphan.group, %signal, directory = %directory.path().display(),
@@ -85,7 +106,7 @@ pub async fn stop_orphans(
         }
         let deadline = Instant::now() + grace;
         loop {
-            left = search(directory).await?;
+            left = search(directory).await?.groups;
             if left.is_empty() {
                 return Ok(found);
             }
@@ -101,7 +122,14 @@ pub async fn stop_orphans(
     })
 }
 
-async fn search(directory: &TaskDirectory) -> Result<Vec<OrphanGroup>, OrphanError> {
+/// What a look at the processes of a directory has found.
+struct Found {
+    groups: Vec<OrphanGroup>,
+    /// Whether the guard of a dead worker is about to stop some of them.
+    guarded: bool,
+}
+
+async fn search(directory: &TaskDirectory) -> Result<Found, OrphanError> {
     let path = directory.path().to_owned();
     tokio::task::spawn_blocking(move || groups_working_in(&path))
         .await
@@ -109,69 +137,57 @@ async fn search(directory: &TaskDirectory) -> Result<Vec<OrphanGroup>, OrphanErr
         .map_err(OrphanError::List)
 }
 
-fn groups_working_in(directory: &Path) -> io::Result<Vec<OrphanGroup>> {
+fn groups_working_in(directory: &Path) -> io::Result<Found> {
     // The kernel tells working directories without symbolic links.
     let directory = fs::canonicalize(directory).unwrap_or_else(|_missing| directory.to_owned());
-    let processes = match fs::read_dir("/proc") {
-        Ok(processes) => processes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
     let mut groups = BTreeMap::<i32, Vec<i32>>::new();
-    for process in processes {
-        let process = process?;
-        let Some(id) = process
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<i32>().ok())
-        else {
-            continue;
-        };
-        // Whatever cannot be read has ended meanwhile, or belongs to another user and so is not ours.
-        let Ok(working_directory) = fs::read_link(process.path().join("cwd")) else {
-            continue;
-        };
-        if !is_same_directory(working_directory, &directory) || !has_marker(&process.path()) {
-            continue;
-        }
-        if let Some(group) = job_group(&process.path()) {
+    let mut workers = BTreeSet::new();
+    each_process(|id, process| {
+        if let Some((group, worker)) = orphan(process, &directory) {
             groups.entry(group).or_default().push(id);
+            workers.extend(worker);
         }
+        true
+    })?;
+    let mut guarded = false;
+    if !workers.is_empty() {
+        each_process(|_id, process| {
+            guarded = is_guard(process, &workers);
+            !guarded
+        })?;
     }
-    Ok(groups
+    let groups = groups
         .into_iter()
         .map(|(group, processes)| OrphanGroup { group, processes })
-        .collect())
+        .collect();
+    Ok(Found { groups, guarded })
+}
+
+/// Group of a process at work in `directory`, and the worker that it had, if that has a name.
+fn orphan(process: &Path, directory: &Path) -> Option<(i32, Option<Vec<u8>>)> {
+    let working_directory = fs::read_link(process.join("cwd")).ok()?;
+    if !is_same_directory(working_directory, directory) {
+        return None;
+    }
+    let environment = Environment::of(process)?;
+    environment.get(TASK_DIRECTORY_MARKER)?;
+    let worker = environment.get(WORKER_MARKER).map(<[u8]>::to_vec);
+    Some((job_group(process)?, worker))
+}
+
+/// Whether a process is at work as the guard of one of `workers` that is not this process: our own
+/// guard does nothing while we live.
+fn is_guard(process: &Path, workers: &BTreeSet<Vec<u8>>) -> bool {
+    let guards = Environment::of(process).is_some_and(|environment| {
+        environment
+            .get(GUARD_MARKER)
+            .is_some_and(|worker| workers.contains(worker))
+    });
+    guards && parent_of_living(process).is_some_and(|parent| parent != getpid().as_raw())
 }
 
 fn is_same_directory(working_directory: PathBuf, directory: &Path) -> bool {
     let bytes = working_directory.into_os_string().into_vec();
     let existing = bytes.strip_suffix(DELETED).unwrap_or(&bytes);
     bytes == directory.as_os_str().as_bytes() || existing == directory.as_os_str().as_bytes()
-}
-
-fn has_marker(process: &Path) -> bool {
-    let Ok(environment) = fs::read(process.join("environ")) else {
-        return false;
-    };
-    environment.split(|byte| *byte == 0).any(|variable| {
-        variable
-            .strip_prefix(TASK_DIRECTORY_MARKER.as_bytes())
-            .is_some_and(|rest| rest.starts_with(b"="))
-    })
-}
-
-/// The process group of a process that may be part of a Terraform command: not a group that leads a
-/// session, which only a daemon started by a provisioner does, and not our own.
-fn job_group(process: &Path) -> Option<i32> {
-    let stat = fs::read_to_string(process.join("stat")).ok()?;
-    // The name of the program stands in parentheses and may itself contain anything.
-    let (_name, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    let state = fields.next()?;
-    let _parent = fields.next()?;
-    let group = fields.next()?.parse::<i32>().ok()?;
-    let session = fields.next()?.parse::<i32>().ok()?;
-    let ended = matches!(state, "Z" | "X");
-    (!ended && group != session && group != getpgrp().as_raw()).then_some(group)
 }

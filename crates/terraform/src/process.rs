@@ -14,10 +14,10 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::output::{OutputSink, OutputStream, Pump};
+use crate::stop::{StopCourse, StopOrder, StopStep};
 
 /// How much of standard error is kept for an error text, in bytes.
 const STDERR_KEPT: usize = 256 * 1024;
@@ -31,27 +31,6 @@ const PIPE_ROOM: i32 = 1024 * 1024;
 /// How long pipes are read after the process has ended. Whoever still holds them open then is a
 /// grandchild that stayed behind, and what Terraform wrote has long been read.
 const PIPE_GRACE: Duration = Duration::from_secs(2);
-
-/// How long each step of a gentle stop may take.
-///
-/// Terraform answers the first interrupt by finishing what it has begun and releasing the state
-/// lock; a second signal makes it give up at once, a kill leaves the lock behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StopPolicy {
-    /// Between SIGINT and SIGTERM.
-    pub interrupt_grace: Duration,
-    /// Between SIGTERM and SIGKILL.
-    pub terminate_grace: Duration,
-}
-
-impl Default for StopPolicy {
-    fn default() -> Self {
-        Self {
-            interrupt_grace: Duration::from_secs(30),
-            terminate_grace: Duration::from_secs(5),
-        }
-    }
-}
 
 /// What becomes of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +46,7 @@ pub(crate) struct Job {
     pub(crate) command: Command,
     pub(crate) output: Arc<dyn OutputSink>,
     pub(crate) stdout: StdoutUse,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) stop: StopPolicy,
+    pub(crate) stop: StopOrder,
 }
 
 /// A process that has ended.
@@ -83,7 +61,7 @@ pub(crate) struct Ended {
     pub(crate) interrupted: bool,
 }
 
-/// Runs a process to its end, or stops it when the job is cancelled.
+/// Runs a process to its end, or stops it when it is ordered to.
 ///
 /// Dropping this future leaves the process running without supervision, so it belongs in a task of
 /// its own. There is deliberately no "kill on drop": a killed Terraform loses its state lock.
@@ -92,7 +70,6 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
         mut command,
         output,
         stdout: stdout_use,
-        cancel,
         stop,
     } = job;
     let (stdout, child_stdout) = lasting_pipe()?;
@@ -123,7 +100,7 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
 
     let (status, interrupted) = {
         let mut drain = std::pin::pin!(async { tokio::join!(stdout.run(), stderr.run()) });
-        let mut ending = std::pin::pin!(wait_or_stop(&mut child, group, &cancel, stop));
+        let mut ending = std::pin::pin!(wait_or_stop(&mut child, group, &stop));
         let mut drained = false;
         let ended = loop {
             tokio::select! {
@@ -184,33 +161,52 @@ fn report_unread((stdout, stderr): (io::Result<()>, io::Result<()>)) {
     }
 }
 
-/// Waits for the process; when cancelled, stops its group step by step. Gives its status and whether
-/// it was told to stop.
+/// Waits for the process; when ordered to, stops its group step by step. Gives its status and
+/// whether it was told to stop.
 async fn wait_or_stop(
     child: &mut Child,
     group: Pid,
-    cancel: &CancellationToken,
-    stop: StopPolicy,
+    order: &StopOrder,
 ) -> io::Result<(ExitStatus, bool)> {
     tokio::select! {
         biased;
         status = child.wait() => return Ok((status?, false)),
-        () = cancel.cancelled() => {}
+        () = order.cancelled() => {}
     }
-    let steps = [
-        (Signal::SIGINT, stop.interrupt_grace),
-        (Signal::SIGTERM, stop.terminate_grace),
-    ];
-    for (signal, grace) in steps {
-        tracing::info!(%group, %signal, "stopping terraform");
-        signal_group(group, signal);
-        if let Ok(status) = timeout(grace, child.wait()).await {
-            return Ok((status?, true));
+    let begun = Instant::now();
+    let mut course = StopCourse::new(order.policy());
+    let mut moment = order.moment();
+    let mut taken = None;
+    loop {
+        let now = begun.elapsed();
+        if let Some(gone_by) = *moment.borrow_and_update() {
+            course.hurry(now, gone_by.saturating_duration_since(begun));
+        }
+        let due = course.due(now);
+        if taken != Some(due) {
+            take_step(group, due);
+            taken = Some(due);
+        }
+        let Some(next) = course.next(now) else {
+            return Ok((child.wait().await?, true));
+        };
+        tokio::select! {
+            biased;
+            status = child.wait() => return Ok((status?, true)),
+            Ok(()) = moment.changed() => {}
+            () = sleep_until(begun + next) => {}
         }
     }
-    tracing::warn!(%group, "terraform did not stop and is killed; it may leave a state lock");
-    signal_group(group, Signal::SIGKILL);
-    Ok((child.wait().await?, true))
+}
+
+fn take_step(group: Pid, step: StopStep) {
+    let signal = step.signal();
+    if step == StopStep::Kill {
+        tracing::warn!(%group, "terraform did not stop and is killed; it may leave a state lock");
+    } else {
+        tracing::info!(%group, %signal, "stopping terraform");
+    }
+    signal_group(group, signal);
 }
 
 /// Signals every process of a group; a group that is gone needs no signal.

@@ -120,8 +120,8 @@ impl Terraform {
     /// initialisation is forgotten, so that the next [`Terraform::prepare`] does it again.
     ///
     /// # Cancellation
-    /// Cancelling the attempt's token interrupts Terraform gently and waits for its end. A command
-    /// that still succeeds after that is a success.
+    /// The attempt's [`StopOrder`](crate::StopOrder) interrupts Terraform and this waits for its end, which is killed
+    /// if need be. A command that still succeeds after the order is a success.
     pub async fn apply(&self, attempt: &Attempt) -> Result<(), CommandError> {
         // Another workspace would be another state: never rely on what is written there.
         Self::select_workspace(attempt)?;
@@ -179,14 +179,13 @@ impl Terraform {
             .current_dir(attempt.directory.path())
             .env_clear()
             .envs(attempt.environment.variables());
-        // A child token, so that dropping this future stops this command and nothing else.
-        let cancel = attempt.cancel.child_token();
+        // An order of its own, so that dropping this future stops this command and nothing else.
+        let (stop, cancel) = attempt.stop.for_one_command();
         let job = Job {
             command,
             output: Arc::clone(&attempt.output),
             stdout,
-            cancel: cancel.clone(),
-            stop: attempt.stop,
+            stop,
         };
         tracing::debug!(task = %attempt.task, %step, "running terraform");
         let stop_when_dropped = cancel.drop_guard();
@@ -211,12 +210,12 @@ async fn take_turn(
     step: Step,
 ) -> Result<OwnedMutexGuard<()>, CommandError> {
     let lock = Arc::clone(turn).lock_owned();
-    attempt
-        .cancel
-        .run_until_cancelled(lock)
-        .await
-        .filter(|_turn| !attempt.cancel.is_cancelled())
-        .ok_or_else(|| failed(attempt, step, CommandFailure::Cancelled))
+    let taken = tokio::select! {
+        biased;
+        () = attempt.stop.cancelled() => None,
+        taken = lock => Some(taken),
+    };
+    taken.ok_or_else(|| failed(attempt, step, CommandFailure::Cancelled))
 }
 
 /// A failure with its task and step.

@@ -16,7 +16,7 @@ use self::process::{Ports, Process};
 const PORT_TRIES: usize = 5;
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
 
-/// A Consul agent in development mode, server and client in one, on ports of its own. It keeps nothing
+/// A Consul agent, server and client in one, on ports of its own. Unless it is durable it keeps nothing
 /// on disk: after a restart it is empty and counts its index from the beginning.
 ///
 /// Dropping it kills the process, so none outlives its test.
@@ -25,7 +25,17 @@ pub struct ConsulAgent {
     client: Client,
     ports: Ports,
     directory: TempDir,
+    storage: Storage,
     process: Option<Process>,
+}
+
+/// What an agent knows after a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Storage {
+    /// Nothing: it is in development mode.
+    Memory,
+    /// Everything that it has confirmed.
+    Disk,
 }
 
 impl ConsulAgent {
@@ -39,6 +49,16 @@ impl ConsulAgent {
 
     /// The same with additional agent configuration, such as `{"limits": {…}}`.
     pub async fn start_with(configuration: Value) -> Self {
+        Self::start_on(Storage::Memory, configuration).await
+    }
+
+    /// Starts an agent that knows after a restart what it has confirmed before, killed or not: the only
+    /// server of its datacenter, with its data on disk.
+    pub async fn start_durable() -> Self {
+        Self::start_on(Storage::Disk, json!({})).await
+    }
+
+    async fn start_on(storage: Storage, configuration: Value) -> Self {
         let directory = tempfile::Builder::new()
             .prefix("cts-consul.")
             .tempdir()
@@ -52,12 +72,13 @@ impl ConsulAgent {
         let mut complaint = String::new();
         for _ in 0..PORT_TRIES {
             let ports = Ports::choose();
-            match Process::start(directory.path(), &ports, &client).await {
+            match Process::start(directory.path(), &ports, storage, &client).await {
                 Ok(process) => {
                     return Self {
                         client,
                         ports,
                         directory,
+                        storage,
                         process: Some(process),
                     };
                 }
@@ -92,10 +113,12 @@ impl ConsulAgent {
         }
     }
 
-    /// Starts it again on the same ports, without anything that it knew; kills it first if it runs.
+    /// Starts it again on the same ports, without anything that it knew unless it is durable; kills it
+    /// first if it runs.
     pub async fn restart(&mut self) {
         self.kill().await;
-        match Process::start(self.directory.path(), &self.ports, &self.client).await {
+        let directory = self.directory.path();
+        match Process::start(directory, &self.ports, self.storage, &self.client).await {
             Ok(process) => self.process = Some(process),
             Err(error) => panic!("Consul cannot be restarted on its ports: {error}"),
         }

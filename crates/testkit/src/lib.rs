@@ -1,8 +1,8 @@
-//! What tests of several crates share: a real Consul, a clock that stands still, polling with a
-//! deadline, free ports, and where the outside programs are.
+//! What tests of several crates share: a real Consul, a real Postgres, a clock that stands still,
+//! polling with a deadline, free ports, and where the outside programs are.
 //!
 //! A dev-dependency only. It panics where a test cannot go on, with what to do about it. Start with
-//! [`ConsulAgent`] and [`eventually`].
+//! [`ConsulAgent`], [`Postgres`] and [`eventually`].
 #![warn(missing_docs)]
 #![expect(
     clippy::panic,
@@ -13,10 +13,12 @@ mod clock;
 mod consul;
 mod eventually;
 mod ports;
+mod postgres;
 mod programs;
 
 pub use clock::ManualClock;
 pub use consul::ConsulAgent;
 pub use eventually::eventually;
 pub use ports::free_port;
-pub use programs::{consul_path, terraform_path};
+pub use postgres::{Postgres, PostgresSettings};
+pub use programs::{consul_path, postgres_path, terraform_path};

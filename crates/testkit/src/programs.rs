@@ -1,6 +1,6 @@
 //! Where the outside programs are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The Consul to test with: `CTS_TEST_CONSUL`, else `consul` on `PATH`.
 pub fn consul_path() -> PathBuf {
@@ -10,6 +10,42 @@ pub fn consul_path() -> PathBuf {
 /// The Terraform to test with: `CTS_TEST_TERRAFORM`, else `terraform` on `PATH`.
 pub fn terraform_path() -> PathBuf {
     find("CTS_TEST_TERRAFORM", "terraform")
+}
+
+/// A program of the Postgres to test with, such as `initdb`: in the directory `CTS_TEST_POSTGRES_BIN`,
+/// else on `PATH`, else in the newest of the directories that Debian installs.
+pub fn postgres_path(name: &str) -> PathBuf {
+    const VARIABLE: &str = "CTS_TEST_POSTGRES_BIN";
+    if let Some(given) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(given).join(name);
+        assert!(
+            path.is_file(),
+            "{VARIABLE} is set, but there is no {}",
+            path.display()
+        );
+        return path;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|directory| directory.join(name));
+    on_path
+        .chain(debian_versions().map(|directory| directory.join(name)))
+        .find(|candidate| candidate.is_file())
+        .unwrap_or_else(|| {
+            panic!("no {name} on PATH and {VARIABLE} is not set: install Postgres 13 or newer")
+        })
+}
+
+/// The directories of programs, newest version first.
+fn debian_versions() -> impl Iterator<Item = PathBuf> {
+    let root = Path::new("/usr/lib/postgresql");
+    let entries = root.read_dir().into_iter().flatten().flatten();
+    let mut versions: Vec<u32> = entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    versions.sort_unstable_by(|one, other| other.cmp(one));
+    versions
+        .into_iter()
+        .map(|version| root.join(version.to_string()).join("bin"))
 }
 
 fn find(variable: &str, name: &str) -> PathBuf {

@@ -4,13 +4,15 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use cts_config::ConfigError;
+use cts_config::{BackendRefusal, ConfigError};
 use cts_consul::{ConsulError, SettingsError};
-use cts_rpc::InvalidAddress;
+use cts_rpc::{InvalidAddress, PeersError, PlainTextRefused, TlsError};
 use cts_runtime::TaskFailure;
 use cts_scheduler::RunError;
 use cts_store::StoreError;
 use cts_terraform::FindError;
+
+use crate::migrate::PlaceError;
 
 /// A program cannot start, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +52,27 @@ pub enum Failure {
         /// Version of Terraform.
         version: String,
     },
+    /// This backend keeps its state on one machine.
+    #[error(transparent)]
+    LocalBackend(#[from] BackendRefusal),
+    /// The files of `services.tls` cannot be used.
+    #[error("services.tls cannot be used")]
+    Tls(#[from] TlsError),
+    /// A connection would be plain text where that is not allowed.
+    #[error(transparent)]
+    PlainText(#[from] PlainTextRefused),
+    /// The addresses of a service cannot be used.
+    #[error(transparent)]
+    Peers(#[from] PeersError),
+    /// The process that stops Terraform in our place does not start.
+    #[error("cannot start the guard of this worker")]
+    Guard(#[source] io::Error),
+    /// `cts migrate` was told of no store that it could use.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// A scheduler did not do what was asked.
+    #[error("{0}")]
+    Call(String),
     /// Another process works in the same directory.
     #[error("another cts is at work in {}", directory.display())]
     Locked {
@@ -80,7 +103,7 @@ pub enum Failure {
         #[source]
         source: io::Error,
     },
-    /// The address of a service is no address.
+    /// The address of a service cannot be read.
     #[error(transparent)]
     Address(#[from] InvalidAddress),
     /// The process cannot find out about itself.
@@ -99,6 +122,12 @@ impl Failure {
             Self::Configuration(_)
             | Self::ConsulSettings(_)
             | Self::Consul { .. }
+            | Self::LocalBackend(_)
+            | Self::Tls(_)
+            | Self::PlainText(_)
+            | Self::Peers(_)
+            | Self::Address(_)
+            | Self::Place(_)
             | Self::NoLeader { .. } => 15,
             Self::Terraform(_) | Self::Backend { .. } => 16,
             Self::Locked { .. }
@@ -106,7 +135,8 @@ impl Failure {
             | Self::Store(_)
             | Self::Scheduler(_)
             | Self::Listen { .. }
-            | Self::Address(_)
+            | Self::Guard(_)
+            | Self::Call(_)
             | Self::Surroundings(_)
             | Self::Part(_) => 11,
         }

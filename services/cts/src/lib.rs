@@ -6,14 +6,19 @@
 //! instances can live in one process.
 
 mod arguments;
+mod database;
 mod embedded;
 mod failure;
+mod links;
 mod lock;
+mod migrate;
+mod parts;
 mod program;
 mod settings;
 mod single;
 mod surroundings;
 mod terraform_console;
+mod workers;
 
 pub use embedded::{Embedded, Sockets};
 pub use failure::Failure;

@@ -1,4 +1,4 @@
-//! One process per working directory.
+//! One process per directory.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -9,8 +9,23 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::failure::Failure;
 
-/// Name of the file; no task can have it, for it has a dot.
-const FILE: &str = "cts.lock";
+/// What a directory is used for. No task can have the name of a lock file, for it has a dot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// The database is in it.
+    Database,
+    /// Task directories are in it.
+    Tasks,
+}
+
+impl Use {
+    const fn file(self) -> &'static str {
+        match self {
+            Self::Database => "cts.lock",
+            Self::Tasks => "worker.lock",
+        }
+    }
+}
 
 /// Held while a process works in a directory. The operating system lets go of it when the process
 /// ends, however that happens.
@@ -21,8 +36,8 @@ pub(crate) struct DirectoryLock {
 
 impl DirectoryLock {
     /// Makes the directory if it is missing and takes its lock.
-    pub(crate) fn take(directory: &Path) -> Result<Self, Failure> {
-        let path = directory.join(FILE);
+    pub(crate) fn take(directory: &Path, purpose: Use) -> Result<Self, Failure> {
+        let path = directory.join(purpose.file());
         let failed = |source| Failure::Path {
             path: path.clone(),
             source,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::Parser as _;
 use cts_config::{Config, ConfigError, LoadContext};
 use cts_core::Chain;
+use cts_terraform::guard::GuardSettings;
 use cts_runtime::{LogFormat, StopSignals, init_log};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -18,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 use crate::arguments::{ApiAddress, Arguments, Command, Configuration, with_two_dashes};
 use crate::embedded::{Embedded, Sockets};
 use crate::failure::{EXIT_SLOW_END, EXIT_USAGE, Failure};
-use crate::settings;
-use crate::single;
+use crate::links::{Links, listen};
+use crate::parts::GUARD_COMMAND;
 use crate::surroundings::Surroundings;
+use crate::{migrate, settings, single, workers};
 
 /// An end by a signal that takes longer has its own exit code.
 pub(crate) const GRACEFUL_END: Duration = Duration::from_secs(10);
@@ -43,6 +45,9 @@ pub enum Program {
 /// Runs this process as `program` and gives its exit code. Called once, from `main`.
 pub fn run_program(program: Program) -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    if arguments.get(1).is_some_and(|first| first == GUARD_COMMAND) {
+        return guard(arguments.get(2));
+    }
     let command = match program {
         Program::All => None,
         Program::Watcher => Some("watcher"),
@@ -69,6 +74,12 @@ pub fn run_program(program: Program) -> ExitCode {
         Ok(runtime) => runtime,
         Err(failure) => return fail(&failure),
     };
+    // Who drains, or does one thing and ends, takes the time that it takes.
+    let has_to_hurry = !matches!(
+        command,
+        Command::Worker { .. } | Command::Workers(_) | Command::Migrate(_)
+    );
+    let is_service = command.is_service();
     let shutdown = CancellationToken::new();
     let began_to_end = runtime.block_on(async {
         let mut end = None;
@@ -86,19 +97,45 @@ pub fn run_program(program: Program) -> ExitCode {
     });
     match began_to_end {
         (Err(failure), _) => fail(&failure),
-        (Ok(()), Some(took)) if took > GRACEFUL_END => {
+        (Ok(()), Some(took)) if has_to_hurry && took > GRACEFUL_END => {
             tracing::warn!(target: "cli", ?took, "graceful shutdown took long");
             ExitCode::from(EXIT_SLOW_END)
         }
         (Ok(()), _) => {
-            tracing::info!(target: "cli", "graceful shutdown complete");
+            if is_service {
+                tracing::info!(target: "cli", "graceful shutdown complete");
+            }
             ExitCode::SUCCESS
+        }
+    }
+}
+
+/// The guard process: no runtime, no log, no configuration.
+fn guard(worker: Option<&OsString>) -> ExitCode {
+    let Some(worker) = worker.and_then(|worker| worker.to_str()) else {
+        say("guard-terraform is started by workers");
+        return ExitCode::from(EXIT_USAGE);
+    };
+    let settings = GuardSettings::new(worker);
+    match cts_terraform::guard::serve(std::io::stdin(), std::io::stderr(), settings) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {}", Chain(&error)));
+            ExitCode::FAILURE
         }
     }
 }
 
 async fn run(command: Command, shutdown: CancellationToken) -> Result<(), Failure> {
     let surroundings = Surroundings::of_this_process().map_err(Failure::Surroundings)?;
+    let command = match command {
+        Command::Workers(command) => return workers::run(command, &surroundings).await,
+        Command::Migrate(command) => return migrate::run(command, &surroundings).await,
+        service => service,
+    };
+    if command.configuration().paths.is_empty() {
+        return Err(Failure::NoConfiguration);
+    }
     let config = load(command.configuration(), &surroundings)?;
     let level = settings::log_level(config.log_level);
     // A second log in one process is no reason not to work.
@@ -107,19 +144,24 @@ async fn run(command: Command, shutdown: CancellationToken) -> Result<(), Failur
         LogFormat::Text,
         Arc::clone(&surroundings.clock),
     ));
-    let signals = StopSignals::take_over().map_err(Failure::Surroundings)?;
+    let mut signals = StopSignals::take_over().map_err(Failure::Surroundings)?;
     tracing::info!(target: "cli", version = env!("CARGO_PKG_VERSION"), "starting cts");
     tracing::debug!(target: "cli", ?config, "configuration");
 
-    let stop = shutdown.clone();
-    let work = begin(command, &config, &surroundings, &stop);
-    tokio::pin!(work);
-    let mut listening = std::pin::pin!(signals.cancel_on_first(shutdown));
-    let mut heard = false;
+    let stop = CancellationToken::new();
+    let mut work = std::pin::pin!(begin(command, &config, &surroundings, &shutdown, &stop));
     loop {
         tokio::select! {
             result = &mut work => return result,
-            () = &mut listening, if !heard => heard = true,
+            signal = signals.next() => {
+                if shutdown.is_cancelled() {
+                    tracing::info!(target: "cli", signal, "second signal received");
+                    stop.cancel();
+                } else {
+                    tracing::info!(target: "cli", signal, "signal received to initiate graceful shutdown");
+                    shutdown.cancel();
+                }
+            }
         }
     }
 }
@@ -129,16 +171,18 @@ async fn begin(
     config: &Config,
     surroundings: &Surroundings,
     shutdown: &CancellationToken,
+    stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let end = shutdown.clone();
     match command {
         Command::Start {
             api, grpc_address, ..
         } => {
+            let links = Links::new(&config.services).await?;
             let sockets = Sockets {
                 api: listen_for_api(&api, config).await?,
                 grpc: match grpc_address {
-                    Some(address) => Some(listen(address).await?),
+                    Some(address) => Some(links.listen(address).await?),
                     None => None,
                 },
             };
@@ -147,44 +191,52 @@ async fn begin(
                 // Nothing has begun that would have to be finished.
                 () = shutdown.cancelled() => return Ok(()),
             };
-            tracing::info!(target: "ctrl", tasks = config.tasks.len(), "executing all tasks, then watching for changes");
             prepared.run(end).await
         }
         Command::Watcher { grpc_address, .. } => {
-            single::run_watcher(config, listen(grpc_address).await?, end).await
+            single::run_watcher(config, grpc_address, end).await
         }
         Command::Scheduler {
             grpc_address,
-            watcher,
+            watchers,
             ..
-        } => {
-            let grpc = listen(grpc_address).await?;
-            single::run_scheduler(config, surroundings, &watcher, grpc, end).await
-        }
+        } => single::run_scheduler(config, surroundings, &watchers, grpc_address, end).await,
         Command::Worker {
             grpc_address,
-            scheduler,
+            schedulers,
+            working_dir,
             ..
         } => {
-            let grpc = listen(grpc_address).await?;
-            single::run_worker(config, surroundings, &scheduler, grpc, end).await
+            single::run_worker(
+                config,
+                surroundings,
+                &schedulers.schedulers,
+                working_dir,
+                grpc_address,
+                end,
+                stop.clone(),
+            )
+            .await
         }
         Command::Gateway {
             api,
             grpc_address,
-            scheduler,
+            schedulers,
             ..
         } => {
             let api = listen_for_api(&api, config).await?;
-            single::run_gateway(&scheduler, api, listen(grpc_address).await?, end).await
+            single::run_gateway(config, &schedulers.schedulers, api, grpc_address, end).await
         }
+        // Answered before a service is begun.
+        Command::Workers(_) | Command::Migrate(_) => Ok(()),
     }
 }
 
-fn load(configuration: &Configuration, surroundings: &Surroundings) -> Result<Config, Failure> {
-    if configuration.paths.is_empty() {
-        return Err(Failure::NoConfiguration);
-    }
+/// The configuration at the given paths; warnings are said.
+pub(crate) fn load(
+    configuration: &Configuration,
+    surroundings: &Surroundings,
+) -> Result<Config, Failure> {
     let loaded = cts_config::load(
         &configuration.paths,
         &LoadContext {
@@ -216,12 +268,6 @@ async fn listen_for_api(api: &ApiAddress, config: &Config) -> Result<TcpListener
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| Failure::Listen { address, source })
-}
-
 /// Says why the process ends and gives its exit code.
 fn fail(failure: &Failure) -> ExitCode {
     match failure {
@@ -241,6 +287,6 @@ fn fail(failure: &Failure) -> ExitCode {
 }
 
 /// Writes for the person who started the program.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     drop(writeln!(std::io::stderr(), "{}", text.trim_end()));
 }

@@ -1,19 +1,34 @@
 //! From the configuration to the settings of each part.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use cts_config::{Config, ConsulConfig};
+use cts_config::{Config, ConsulConfig, GatewayMode, OnTakeover};
 use cts_consul::{ConsulSettings, TlsSettings};
-use cts_core::{Digest, ProviderBlock, TaskDefinition, WorkerId};
+use cts_core::{
+    Capabilities, DEFAULT_DRIVER, Digest, Engine, ProviderBlock, TaskDefinition, TaskSpec,
+    WorkerId, WorkerRecord,
+};
+use cts_gateway::{Health, Mode};
 use cts_runtime::LogLevel;
-use cts_scheduler::SettingsDigest;
+use cts_scheduler::{Modules, Options as SchedulerOptions, SettingsDigest, Sharing};
+use cts_store::{Member, Unchanged};
 use cts_terraform::{Executable, RenderSettings, SUPPORTED_RANGE, StopPolicy};
 use cts_worker::Options as WorkerOptions;
 use secrecy::ExposeSecret as _;
 use uuid::Uuid;
 
 use crate::surroundings::Surroundings;
+
+/// How the services live together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// One process that has everything for itself.
+    Embedded,
+    /// Several processes, on one machine or on many.
+    Cluster,
+}
 
 pub(crate) fn log_level(level: cts_config::LogLevel) -> LogLevel {
     match level {
@@ -57,24 +72,102 @@ pub(crate) fn consul(config: &ConsulConfig) -> ConsulSettings {
     }
 }
 
+pub(crate) fn scheduler(config: &Config, sharing: Sharing, shape: Shape) -> SchedulerOptions {
+    let member = Member {
+        id: config.id.clone(),
+        service_name: config.consul.service_registration.service_name.clone(),
+        address: config
+            .high_availability
+            .as_ref()
+            .and_then(|cluster| cluster.address.clone()),
+    };
+    let mut options = SchedulerOptions::alone(config.tasks.clone(), member);
+    options.lease = config.scheduler.lease_ttl;
+    options.sharing = sharing;
+    if let Some(cluster) = &config.high_availability {
+        options.leadership = cluster.session_ttl;
+        options.cluster_name = Some(cluster.cluster_name.clone());
+    }
+    if shape == Shape::Cluster {
+        let working_dirs = [
+            Some(&config.working_dir),
+            config.worker.working_dir.as_ref(),
+        ];
+        options.modules = Modules::Bundled {
+            excluded: working_dirs.into_iter().flatten().cloned().collect(),
+        };
+        options.first_pass = match config.on_takeover() {
+            OnTakeover::Changed => Unchanged::Skip,
+            OnTakeover::All => Unchanged::Run,
+        };
+        for task in &mut options.tasks {
+            require_version(task, config);
+        }
+    }
+    options
+}
+
+/// A configured version of Terraform is asked of the worker; in one process there is only one Terraform.
+fn require_version(task: &mut TaskSpec, config: &Config) {
+    task.requirement.version.clone_from(&config.driver.version);
+}
+
+/// The directory that the tasks' directories are in, where the command line says nothing.
+pub(crate) fn worker_directory(config: &Config) -> PathBuf {
+    let own = config.worker.working_dir.as_ref();
+    own.unwrap_or(&config.working_dir).clone()
+}
+
+pub(crate) fn gateway_mode(config: &Config) -> Mode {
+    match config.gateway.mode {
+        GatewayMode::Transparent => Mode::Transparent,
+        GatewayMode::StrictFollower => Mode::StrictFollower,
+    }
+}
+
+/// A gateway alone is of no use without a scheduler; in one process it is the process that is asked for.
+pub(crate) fn gateway_health(shape: Shape) -> Health {
+    match shape {
+        Shape::Embedded => Health::Process,
+        Shape::Cluster => Health::Scheduler,
+    }
+}
+
 pub(crate) fn worker(
     config: &Config,
     surroundings: &Surroundings,
     executable: &Executable,
+    working_dir: PathBuf,
+    shape: Shape,
 ) -> WorkerOptions {
     let backend_environment = config
         .terraform_environment()
         .into_iter()
         .map(|(name, value)| (name, value.expose_secret().to_owned()))
         .collect();
+    let slots = config.worker.slots.map_or_else(default_slots, NonZero::get);
+    let engine = Engine {
+        driver: DEFAULT_DRIVER.to_owned(),
+        version: executable.version().to_string(),
+    };
     WorkerOptions {
-        id: WorkerId::new(format!("{}-{}", surroundings.hostname, Uuid::new_v4())),
-        slots: config.worker.slots.map_or_else(default_slots, NonZero::get),
-        start_directory: surroundings.current_dir.clone(),
+        record: WorkerRecord {
+            id: WorkerId::new(format!("{}-{}", surroundings.hostname, Uuid::new_v4())),
+            host: surroundings.hostname.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            slots: u32::try_from(slots).unwrap_or(u32::MAX),
+            capabilities: Capabilities {
+                engines: vec![engine],
+                bundles: shape == Shape::Cluster,
+            },
+            draining: false,
+        },
+        working_dir,
         environment: surroundings.environment.clone(),
         backend_environment,
         persist_log: config.driver.persist_log,
         stop: StopPolicy::default(),
+        drain_timeout: config.worker.drain_timeout,
         render: RenderSettings {
             required_version: SUPPORTED_RANGE.to_owned(),
             terraform_version: executable.version().clone(),

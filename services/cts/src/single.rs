@@ -1,47 +1,37 @@
 //! One service alone, with gRPC over TCP.
-//!
-//! The scheduler keeps its state in SQLite here as well, so there can be one of it only.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use cts_config::Config;
-use cts_proto::log::v1::log_service_client::LogServiceClient;
-use cts_proto::run::v1::run_service_client::RunServiceClient;
-use cts_proto::task::v1::task_service_client::TaskServiceClient;
-use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
-use cts_rpc::{Endpoints, connect};
+use cts_rpc::{Address, Endpoints};
 use cts_runtime::Tasks;
-use cts_scheduler::{
-    Dependencies as SchedulerDependencies, Options as SchedulerOptions, RandomIdentities, Scheduler,
-};
-use cts_terraform::{OutputSink, Terraform};
 use cts_watcher::{Options as WatcherOptions, Watcher};
-use cts_worker::{Dependencies as WorkerDependencies, Worker};
+use cts_worker::Orders;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use crate::embedded::{consul_client, find_terraform, gateway, open_store};
+use crate::database::Database;
 use crate::failure::Failure;
-use crate::lock::DirectoryLock;
-use crate::settings;
+use crate::links::Links;
+use crate::parts::{self, WorkerParts, consul_client, find_terraform};
+use crate::settings::{self, Shape};
 use crate::surroundings::Surroundings;
-use crate::terraform_console::StandardError;
 
-/// Serves the watcher until `shutdown`.
+/// Serves a watcher until `shutdown`.
 pub(crate) async fn run_watcher(
     config: &Config,
-    grpc: TcpListener,
+    grpc: SocketAddr,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
+    let links = Links::new(&config.services).await?;
+    let grpc = links.listen(grpc).await?;
     let watcher = Watcher::new(&WatcherOptions::default(), consul_client(config).await?);
     let parts = Tasks::new(shutdown.clone());
+    links.follow_files(&parts, &shutdown);
     let endpoints = Endpoints::new().with(watcher.service());
-    parts.spawn(
-        "gRPC listener",
-        endpoints.serve_tcp(grpc, shutdown.clone().cancelled_owned()),
-    );
+    links.serve(endpoints, grpc, &parts, &shutdown);
     let watching = watcher.run(shutdown);
     parts.spawn("watcher", async {
         watching.await;
@@ -50,90 +40,126 @@ pub(crate) async fn run_watcher(
     Ok(parts.wait().await?)
 }
 
-/// Serves the scheduler until `shutdown`.
+/// Serves a scheduler until `shutdown`.
 pub(crate) async fn run_scheduler(
     config: &Config,
     surroundings: &Surroundings,
-    watcher: &str,
-    grpc: TcpListener,
+    watchers: &[Address],
+    grpc: SocketAddr,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let _lock = DirectoryLock::take(&config.working_dir)?;
-    let store = open_store(config, surroundings).await?;
-    let scheduler = Scheduler::prepare(
-        SchedulerOptions::new(config.tasks.clone()),
-        SchedulerDependencies {
-            store: Arc::new(store.clone()),
-            watcher: WatchServiceClient::new(connect(watcher)?),
-            clock: Arc::clone(&surroundings.clock),
-            identities: Arc::new(RandomIdentities),
-            settings_digest: settings::settings_digest(config),
-        },
-    )
-    .await?;
-    let parts = Tasks::new(shutdown.clone());
-    let endpoints = scheduler.endpoints(&shutdown);
-    parts.spawn(
-        "gRPC listener",
-        endpoints.serve_tcp(grpc, shutdown.clone().cancelled_owned()),
-    );
-    parts.spawn("scheduler", scheduler.run(shutdown));
-    let end = parts.wait().await;
-    store.close().await;
-    Ok(end?)
+    config.driver.require_shared_backend()?;
+    let links = Links::new(&config.services).await?;
+    let grpc = links.listen(grpc).await?;
+    let database = Database::open(config, surroundings).await?;
+    // The peers and the server must outlive the duties, which say goodbye over them.
+    let inner = CancellationToken::new();
+    let inside = Tasks::new(inner.clone());
+    let outside = Tasks::new(shutdown.clone());
+    links.follow_files(&inside, &inner);
+    let watchers = links.watchers(watchers, &inside, &inner)?;
+    let scheduler =
+        parts::scheduler(config, surroundings, &database, watchers, Shape::Cluster).await?;
+    links.serve(scheduler.endpoints(&shutdown), grpc, &outside, &shutdown);
+    outside.spawn("scheduler", scheduler.run(shutdown.clone()));
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = inner.cancelled() => shutdown.cancel(),
+    }
+    let outer_end = outside.wait().await;
+    inner.cancel();
+    let inner_end = inside.wait().await;
+    database.close().await;
+    inner_end?;
+    Ok(outer_end?)
 }
 
-/// Works for a scheduler until `shutdown`.
+/// Works for schedulers until `shutdown`, then finishes what it has; until `stop`, then interrupts it.
 pub(crate) async fn run_worker(
     config: &Config,
     surroundings: &Surroundings,
-    scheduler: &str,
-    grpc: TcpListener,
+    schedulers: &[Address],
+    working_dir: Option<PathBuf>,
+    grpc: SocketAddr,
     shutdown: CancellationToken,
+    stop: CancellationToken,
 ) -> Result<(), Failure> {
+    config.driver.require_shared_backend()?;
+    let links = Links::new(&config.services).await?;
+    let grpc = links.listen(grpc).await?;
     let executable = find_terraform(config, surroundings).await?;
-    let channel = connect(scheduler)?;
-    let processes = TaskTracker::new();
-    let options = settings::worker(config, surroundings, &executable);
-    let worker = Worker::new(
-        options,
-        WorkerDependencies {
-            runs: RunServiceClient::new(channel.clone()),
-            logs: LogServiceClient::new(channel),
-            terraform: Arc::new(Terraform::new(executable, processes.clone())),
-            console: config
-                .driver
-                .log
-                .then(|| Arc::new(StandardError) as Arc<dyn OutputSink>),
-        },
+    // Runs are finished and reported after the shutdown has begun.
+    let inner = CancellationToken::new();
+    let inside = Tasks::new(inner.clone());
+    links.follow_files(&inside, &inner);
+    let schedulers = links.schedulers(schedulers, &inside, &inner)?;
+    links.serve(Endpoints::new(), grpc, &inside, &inner);
+    let working_dir = working_dir.map_or_else(
+        || settings::worker_directory(config),
+        |path| surroundings.current_dir.join(path),
     );
-    let parts = Tasks::new(shutdown.clone());
-    let endpoints = Endpoints::new();
-    parts.spawn(
-        "gRPC listener",
-        endpoints.serve_tcp(grpc, shutdown.clone().cancelled_owned()),
-    );
-    parts.spawn("worker", worker.run(shutdown));
-    let end = parts.wait().await;
+    let WorkerParts {
+        worker,
+        processes,
+        guard,
+        _lock,
+    } = parts::worker(
+        config,
+        surroundings,
+        executable,
+        working_dir,
+        schedulers.channel(),
+        Shape::Cluster,
+    )?;
+    let orders = Orders {
+        drain: shutdown.clone(),
+        stop,
+    };
+    let outside = Tasks::new(shutdown.clone());
+    let working = worker.run(orders.clone());
+    outside.spawn("worker", working);
+    let guard_end = CancellationToken::new();
+    let guarding = guard.map(|guard| {
+        let kept = Tasks::new(guard_end.clone());
+        let keeping = guard.keep(guard_end.clone());
+        kept.spawn("guard", async {
+            keeping.await;
+            Ok::<_, Infallible>(())
+        });
+        kept
+    });
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = inner.cancelled() => orders.stop.cancel(),
+    }
+    let outer_end = outside.wait().await;
     processes.close();
     processes.wait().await;
-    Ok(end?)
+    guard_end.cancel();
+    if let Some(guarding) = guarding {
+        guarding.wait().await?;
+    }
+    inner.cancel();
+    let inner_end = inside.wait().await;
+    inner_end?;
+    Ok(outer_end?)
 }
 
-/// Serves the REST API in front of a scheduler until `shutdown`.
+/// Serves the REST API in front of schedulers until `shutdown`.
 pub(crate) async fn run_gateway(
-    scheduler: &str,
+    config: &Config,
+    schedulers: &[Address],
     api: TcpListener,
-    grpc: TcpListener,
+    grpc: SocketAddr,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let gateway = gateway(TaskServiceClient::new(connect(scheduler)?));
+    let links = Links::new(&config.services).await?;
+    let grpc = links.listen(grpc).await?;
     let parts = Tasks::new(shutdown.clone());
-    let endpoints = Endpoints::new();
-    parts.spawn(
-        "gRPC listener",
-        endpoints.serve_tcp(grpc, shutdown.clone().cancelled_owned()),
-    );
+    links.follow_files(&parts, &shutdown);
+    let schedulers = links.schedulers(schedulers, &parts, &shutdown)?;
+    links.serve(Endpoints::new(), grpc, &parts, &shutdown);
+    let gateway = parts::gateway(config, schedulers.channel(), Shape::Cluster);
     parts.spawn("gateway", gateway.serve(api, shutdown));
     Ok(parts.wait().await?)
 }

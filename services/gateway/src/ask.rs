@@ -1,31 +1,35 @@
-//! Calls of the task service.
+//! Calls of the scheduler. None of them changes anything, so each may be made twice.
 
+mod cluster;
+mod queue;
+mod tasks;
+
+use std::error::Error as _;
 use std::time::Duration;
 
-use cts_core::TaskStatus;
-use cts_proto::task::v1 as proto;
-use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::ConversionError;
-use cts_rpc::convert::task_status_to_wire;
 use tokio::time::timeout;
-use tonic::transport::Channel;
 use tonic::{Code, Status};
+
+pub(crate) use cluster::ClusterQuestions;
+pub(crate) use queue::QueueQuestions;
+pub(crate) use tasks::TaskQuestions;
 
 /// Longest wait for a complete answer. Reads are answered from the store in milliseconds; what takes
 /// longer than this will not come.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// The task service gave no answer that can be passed on.
+/// The scheduler gave no answer that can be passed on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AskError {
     /// It knows no task of that name.
     #[error("there is no task of that name")]
     NoSuchTask,
     /// It did not answer, or with an error.
-    #[error("the call of the task service failed")]
+    #[error("the call of the scheduler failed")]
     Call(#[source] Box<Status>),
     /// Its answer breaks the contract.
-    #[error("the task service's answer cannot be understood")]
+    #[error("the scheduler's answer cannot be understood")]
     Answer(#[from] ConversionError),
 }
 
@@ -35,101 +39,59 @@ impl From<Status> for AskError {
     }
 }
 
-/// Asks the task service; cheap to clone.
-#[derive(Debug, Clone)]
-pub(crate) struct TaskQuestions {
-    client: TaskServiceClient<Channel>,
-}
-
-impl TaskQuestions {
-    pub(crate) fn new(client: TaskServiceClient<Channel>) -> Self {
-        Self { client }
+impl AskError {
+    /// Whether no scheduler could answer, as opposed to one that answered with an error.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        match self {
+            Self::Call(status) => is_lost(status) || status.code() == Code::DeadlineExceeded,
+            Self::NoSuchTask | Self::Answer(_) => false,
+        }
     }
 
-    /// All tasks, in the order of the API.
-    pub(crate) async fn tasks(&self) -> Result<Vec<proto::Task>, AskError> {
-        let mut client = self.client.clone();
-        limited(async move {
-            let request = proto::ListTasksRequest {};
-            let mut parts = client.list_tasks(request).await?.into_inner();
-            let mut tasks = Vec::new();
-            while let Some(part) = parts.message().await? {
-                tasks.extend(part.tasks);
+    /// The error and its causes in one line.
+    pub(crate) fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = self.source();
+        while let Some(cause) = source {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        text
+    }
+}
+
+/// Whether another replica may answer what this status was the answer to.
+///
+/// A status with a source was made on this side, from a failure of the transport. The code of such a
+/// status depends on what the connection was at when it broke, and need not be `UNAVAILABLE`.
+fn is_lost(status: &Status) -> bool {
+    status.code() == Code::Unavailable || status.source().is_some()
+}
+
+/// Makes a call, and once more if it is lost, all within `limit`.
+async fn ask<T, Calling>(limit: Duration, mut call: impl FnMut() -> Calling) -> Result<T, AskError>
+where
+    Calling: Future<Output = Result<T, Status>>,
+{
+    let attempts = async {
+        match call().await {
+            Err(status) if is_lost(&status) => {
+                tracing::debug!(
+                    error = status.to_string(),
+                    "a call of the scheduler was lost, making it again"
+                );
+                call().await
             }
-            Ok(tasks)
-        })
-        .await
-    }
-
-    /// One task.
-    pub(crate) async fn task(&self, name: String) -> Result<proto::Task, AskError> {
-        let mut client = self.client.clone();
-        let request = proto::GetTaskRequest { name };
-        let answer = one(limited(async move { client.get_task(request).await }).await)?;
-        answer
-            .into_inner()
-            .task
-            .ok_or(AskError::Answer(missing("GetTaskResponse.task")))
-    }
-
-    /// The states of all tasks, or of those of one status, by name.
-    pub(crate) async fn states(
-        &self,
-        status: Option<TaskStatus>,
-        include_events: bool,
-    ) -> Result<Vec<proto::TaskState>, AskError> {
-        let mut client = self.client.clone();
-        limited(async move {
-            let request = proto::ListTaskStatesRequest {
-                status: status
-                    .map_or(proto::TaskStatus::Unspecified, task_status_to_wire)
-                    .into(),
-                include_events,
-            };
-            let mut parts = client.list_task_states(request).await?.into_inner();
-            let mut states = Vec::new();
-            while let Some(part) = parts.message().await? {
-                states.extend(part.states);
-            }
-            Ok(states)
-        })
-        .await
-    }
-
-    /// The state of one task.
-    pub(crate) async fn state(
-        &self,
-        name: String,
-        include_events: bool,
-    ) -> Result<proto::TaskState, AskError> {
-        let mut client = self.client.clone();
-        let request = proto::GetTaskStateRequest {
-            name,
-            include_events,
-        };
-        let answer = one(limited(async move { client.get_task_state(request).await }).await)?;
-        answer
-            .into_inner()
-            .state
-            .ok_or(AskError::Answer(missing("GetTaskStateResponse.state")))
-    }
-}
-
-fn missing(field: &'static str) -> ConversionError {
-    ConversionError::Missing { field }
-}
-
-async fn limited<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, AskError> {
-    match timeout(CALL_LIMIT, call).await {
+            answer => answer,
+        }
+    };
+    match timeout(limit, attempts).await {
         Ok(answer) => Ok(answer?),
         Err(_elapsed) => Err(Status::deadline_exceeded("no complete answer in time").into()),
     }
 }
 
-/// A call that names a task may find none.
-fn one<T>(answer: Result<T, AskError>) -> Result<T, AskError> {
-    match answer {
-        Err(AskError::Call(status)) if status.code() == Code::NotFound => Err(AskError::NoSuchTask),
-        other => other,
-    }
+fn missing(field: &'static str) -> ConversionError {
+    ConversionError::Missing { field }
 }

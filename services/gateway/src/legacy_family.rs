@@ -55,7 +55,7 @@ pub(crate) async fn task_status(
 ) -> Result<Response, Problem> {
     let query = StatusQuery::parse(query)?;
     let state = questions
-        .state(name.to_owned(), query.include_events)
+        .state(name, query.include_events)
         .await
         .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
     let status = TaskStatusAnswer::new(&state, local_time.as_ref())

@@ -1,8 +1,9 @@
 //! The REST gateway: the API of Consul-Terraform-Sync, version `v1`, in front of the gRPC services.
 //!
 //! It follows spec/api.md to the byte where clients can tell, and decides nothing: what exists, what
-//! state it is in and what may change is asked of the task service with every request. It must not
-//! know a store, Consul or Terraform, and it keeps no state between two requests.
+//! state it is in and what may change is asked of the scheduler with every request. It must not know a
+//! store, Consul or Terraform, and it keeps no state between two requests but the scheduler's last word
+//! on its replicas, for a second.
 //!
 //! Start with [`Gateway`], [`Options`] and [`Deps`]; inside, with `routes` (which request is what)
 //! and `app` (who answers it).
@@ -14,7 +15,9 @@ mod bare;
 mod connection;
 mod duration_text;
 mod headers;
+mod health;
 mod json;
+mod leader;
 mod legacy_family;
 mod model;
 mod new_family;
@@ -27,4 +30,4 @@ mod server;
 mod time_text;
 mod timed_stream;
 
-pub use server::{Deps, Gateway, LocalTime, Options, RequestIds};
+pub use server::{Deps, Gateway, Health, LocalTime, Mode, Options, RequestIds};

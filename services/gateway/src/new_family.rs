@@ -1,17 +1,40 @@
-//! Endpoints of the new family: health, cluster status, tasks (spec/api.md 5, 8 and 10).
+//! Endpoints of the new family: cluster status, tasks (spec/api.md 8 and 10), and the queue, which is
+//! ours.
 
 use axum::response::Response;
 use http::StatusCode;
 
-use crate::ask::TaskQuestions;
+use crate::ask::{ClusterQuestions, QueueQuestions, TaskQuestions};
 use crate::json;
-use crate::model::{EmptyAnswer, TaskAnswer, TaskObject, TasksAnswer};
+use crate::model::{ClusterAnswer, QueueAnswer, TaskAnswer, TaskObject, TasksAnswer};
 use crate::problem::Problem;
 use crate::request_log::RequestId;
 
-/// Healthy as soon as the API listens, whatever the tasks do.
-pub(crate) fn health() -> Response {
-    json::answer(StatusCode::OK, &EmptyAnswer {})
+/// The scheduler replicas, whichever of them is asked.
+pub(crate) async fn cluster_status(
+    questions: &ClusterQuestions,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let cluster = questions
+        .cluster()
+        .await
+        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    if !cluster.high_availability {
+        return Err(Problem::no_cluster());
+    }
+    Ok(json::answer(
+        StatusCode::OK,
+        &ClusterAnswer::new(&cluster, id),
+    ))
+}
+
+/// How much work waits.
+pub(crate) async fn queue(questions: &QueueQuestions, id: RequestId) -> Result<Response, Problem> {
+    let queue = questions
+        .queue()
+        .await
+        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    Ok(json::answer(StatusCode::OK, &QueueAnswer::new(&queue, id)))
 }
 
 /// All tasks.
@@ -34,7 +57,7 @@ pub(crate) async fn task(
     id: RequestId,
 ) -> Result<Response, Problem> {
     let task = questions
-        .task(name.to_owned())
+        .task(name)
         .await
         .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
     let answer = TaskAnswer {

@@ -2,11 +2,8 @@
 //!
 //! Causes inside are logged here, once, and not sent.
 
-use std::error::Error;
-
 use axum::response::{IntoResponse as _, Response};
 use http::{Method, StatusCode, header};
-use tonic::Code;
 
 use crate::ask::AskError;
 use crate::json;
@@ -14,6 +11,8 @@ use crate::model::{ErrorAnswer, ErrorMessage};
 use crate::query::QueryError;
 use crate::request_log::RequestId;
 use crate::routes::Refusal;
+
+const NO_SCHEDULER: &str = "no scheduler is available";
 
 /// The two families of endpoints, by their error bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +54,12 @@ impl Problem {
         )
     }
 
-    /// What the task service did not answer about all tasks, or about the one of this name.
+    /// A replica that does not lead was asked for what only the leader does.
+    pub(crate) fn not_the_leader(message: String) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// What the scheduler did not answer about all tasks, or about the one of this name.
     pub(crate) fn unanswered(error: &AskError, name: Option<&str>, id: RequestId) -> Self {
         if let (AskError::NoSuchTask, Some(name)) = (error, name) {
             return Self::new(
@@ -64,17 +68,32 @@ impl Problem {
             );
         }
         // As a string, so that a quoted text comes from it whatever a service put into its message.
-        tracing::error!(request_id = %id, error = chain(error), "cannot answer a request");
+        tracing::error!(request_id = %id, error = error.chain(), "cannot answer a request");
+        Self::of_failed_call(error)
+    }
+
+    /// The same about an error that has been logged.
+    pub(crate) fn of_failed_call(error: &AskError) -> Self {
+        if error.is_unavailable() {
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, NO_SCHEDULER)
+        } else {
+            Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the request failed because of an internal error",
+            )
+        }
+    }
+
+    /// The scheduler's answer that would have shown its health is this error, which has been logged.
+    pub(crate) fn unhealthy(error: &AskError) -> Self {
+        let cause = if error.is_unavailable() {
+            NO_SCHEDULER
+        } else {
+            "the scheduler failed because of an internal error"
+        };
         Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            match error {
-                AskError::Call(status)
-                    if matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded) =>
-                {
-                    "the task service is not available"
-                }
-                _ => "the request failed because of an internal error",
-            },
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("CTS is not healthy: {cause}"),
         )
     }
 
@@ -104,9 +123,7 @@ pub(crate) fn refuse(refusal: &Refusal, method: &Method) -> Response {
     let legacy = |status, message: String| Problem::new(status, message).answer(Family::Legacy);
     match refusal {
         Refusal::UnknownMethod => empty_method_not_allowed(),
-        Refusal::HealthMethod => {
-            ([(header::ALLOW, "GET")], empty_method_not_allowed()).into_response()
-        }
+        Refusal::OnlyGet => ([(header::ALLOW, "GET")], empty_method_not_allowed()).into_response(),
         Refusal::UnknownPath => {
             let headers = [
                 (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
@@ -128,15 +145,4 @@ pub(crate) fn refuse(refusal: &Refusal, method: &Method) -> Response {
 
 fn empty_method_not_allowed() -> Response {
     StatusCode::METHOD_NOT_ALLOWED.into_response()
-}
-
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

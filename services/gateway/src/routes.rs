@@ -21,6 +21,8 @@ pub(crate) enum Route {
     TaskStatus(String),
     /// The members of a cluster.
     ClusterStatus,
+    /// How much work waits: an endpoint of ours.
+    Queue,
     /// All tasks.
     Tasks,
     /// The task of this name.
@@ -44,8 +46,8 @@ pub(crate) enum Refusal {
     UnknownMethod,
     /// Nothing is there.
     UnknownPath,
-    /// Health can only be asked for.
-    HealthMethod,
+    /// Health and the queue can only be asked for.
+    OnlyGet,
     /// The legacy family knows only this other method here.
     Method { supported: Method },
     /// The legacy family finds more than one segment in the name; the decoded path.
@@ -67,10 +69,15 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     if !is_known(method) {
         return Route::Refused(Refusal::UnknownMethod);
     }
-    if path == "/v1/health" {
+    let only_get = match path {
+        "/v1/health" => Some(Route::Health),
+        "/v1/queue" => Some(Route::Queue),
+        _ => None,
+    };
+    if let Some(route) = only_get {
         return match *method {
-            Method::GET => Route::Health,
-            _ => Route::Refused(Refusal::HealthMethod),
+            Method::GET => route,
+            _ => Route::Refused(Refusal::OnlyGet),
         };
     }
     if below(path, OVERALL_STATUS).is_some() {
@@ -84,6 +91,29 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     match below(path, TASKS) {
         Some(rest) => tasks(method, path, rest),
         None => Route::Refused(Refusal::UnknownPath),
+    }
+}
+
+/// Whether `route`, to which `path` led, is a task or status endpoint, which a follower of the
+/// reference does not serve (spec/ha.md 1.7). What these refuse belongs to them.
+pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
+    match route {
+        Route::OverallStatus
+        | Route::TaskStatuses
+        | Route::TaskStatus(_)
+        | Route::Tasks
+        | Route::Task(_)
+        | Route::CreateTask
+        | Route::DeleteTask
+        | Route::UpdateTask => true,
+        Route::Refused(
+            Refusal::Method { .. } | Refusal::UnsupportedPath(_) | Refusal::NoTaskName,
+        ) => path != CLUSTER_STATUS,
+        Route::Health
+        | Route::ClusterStatus
+        | Route::Queue
+        | Route::Preflight
+        | Route::Refused(Refusal::UnknownMethod | Refusal::UnknownPath | Refusal::OnlyGet) => false,
     }
 }
 
@@ -178,6 +208,7 @@ mod tests {
             ("GET", "/v1/status/tasks", Route::TaskStatuses),
             ("GET", "/v1/status/tasks/lb", Route::TaskStatus(name())),
             ("GET", "/v1/status/cluster", Route::ClusterStatus),
+            ("GET", "/v1/queue", Route::Queue),
             ("GET", "/v1/tasks", Route::Tasks),
             ("GET", "/v1/tasks/lb", Route::Task(name())),
             ("POST", "/v1/tasks", Route::CreateTask),
@@ -203,6 +234,8 @@ mod tests {
             "/v1/foo/tasks",
             "/v1/health/",
             "/v1/health/x",
+            "/v1/queue/",
+            "/v1/queuex",
             "/V1/tasks",
             "/v1/Tasks",
             "//v1/tasks",
@@ -311,8 +344,9 @@ mod tests {
             assert_eq!(resolved("PATCH", path), Route::Refused(Refusal::NoTaskName));
         }
         for method in ["HEAD", "POST", "PATCH", "TRACE"] {
-            let expected = Route::Refused(Refusal::HealthMethod);
+            let expected = Route::Refused(Refusal::OnlyGet);
             assert_eq!(resolved(method, "/v1/health"), expected, "{method}");
+            assert_eq!(resolved(method, "/v1/queue"), expected, "{method}");
         }
         for path in ["/v1/health", "/v1/tasks", "/nowhere"] {
             for method in ["BREW", "PROPFIND", "get"] {

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use axum::Router;
 use chrono::{DateTime, FixedOffset, Utc};
+use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use nix::errno::Errno;
 use tokio::net::{TcpListener, TcpStream};
@@ -39,19 +41,54 @@ pub struct Options {
     pub request_id: RequestIds,
     /// Local time of the events' times.
     pub local_time: LocalTime,
+    /// What is answered when the replica that is asked does not lead.
+    pub mode: Mode,
+    /// Whose health is told.
+    pub health: Health,
+}
+
+/// What task and status endpoints answer when the replica that is asked does not lead
+/// (spec/ha.md 2.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// The same as with the leader.
+    #[default]
+    Transparent,
+    /// That the leader should be asked, as a follower of the reference does (spec/ha.md 1.7). Of use
+    /// where one gateway belongs to one replica. Without high availability the same as
+    /// [`Mode::Transparent`].
+    StrictFollower,
+}
+
+/// Whose health `GET /v1/health` tells (spec/api.md 5, spec/ha.md 2.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Health {
+    /// This process's: 200 as soon as the API listens. For a scheduler in the same process.
+    #[default]
+    Process,
+    /// The scheduler's: 200 while one answers that can reach its database, otherwise 503. Who asks
+    /// within a second shares an answer; the scheduler gets 2 seconds for it.
+    Scheduler,
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("mode", &self.mode)
+            .field("health", &self.health)
+            .finish_non_exhaustive()
     }
 }
 
-/// The services behind the gateway.
+/// The services behind the gateway, each of them served by every scheduler replica.
 #[derive(Debug, Clone)]
 pub struct Deps {
     /// Tells about tasks.
     pub tasks: TaskServiceClient<Channel>,
+    /// Tells about the replicas.
+    pub cluster: ClusterServiceClient<Channel>,
+    /// Tells how much work waits.
+    pub runs: RunServiceClient<Channel>,
 }
 
 /// The REST API, not serving yet.
@@ -64,7 +101,7 @@ impl Gateway {
     /// Puts the API together. Nothing is called before the first request.
     pub fn new(options: Options, deps: Deps) -> Self {
         Self {
-            app: app::router(options, deps.tasks),
+            app: app::router(options, deps),
         }
     }
 

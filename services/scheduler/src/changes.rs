@@ -1,15 +1,23 @@
-//! Who must know that runs changed: workers that wait for one, and callers that follow them.
+//! Who must know that something changed: workers that wait for a run, callers that follow runs, the
+//! campaign for the leadership, and the replicas beside this one.
+//!
+//! Everything here is a hint and never the truth: whoever is woken looks into the store. Between replicas
+//! hints travel through the store, in batches, and may be lost; a poll stands behind each of them.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::RunStatus;
-use cts_core::{Clock, RunId, TaskName};
-use tokio::sync::futures::Notified;
-use tokio::sync::{Notify, broadcast};
+use cts_core::{Capabilities, Clock, RunId, TaskName};
+use cts_store::Hint;
+use tokio::sync::{Notify, broadcast, mpsc};
 
 /// Changes that a slow follower may fall behind before it is cut off.
 const BACKLOG: usize = 4096;
+
+/// Hints that wait to be published. Beyond, the others have to rely on their polls.
+const OUTGOING: usize = 8192;
 
 /// A run has a new status.
 #[derive(Debug, Clone)]
@@ -20,45 +28,138 @@ pub(crate) struct RunChange {
     pub(crate) at: DateTime<Utc>,
 }
 
-/// Hints, never the truth: whoever is woken looks into the store.
+/// See the module.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    queue: Notify,
+    /// Workers of equal capabilities wait together: what one of them cannot do, none of them can.
+    waiting: Mutex<HashMap<Capabilities, Arc<Notify>>>,
+    /// The next due time may be another.
+    pub(crate) schedule: Notify,
+    /// The leadership may be free.
+    pub(crate) leadership: Notify,
+    /// A worker was told to drain.
+    pub(crate) workers: Notify,
     followers: broadcast::Sender<RunChange>,
+    outgoing: Option<mpsc::Sender<Hint>>,
     clock: Arc<dyn Clock>,
 }
 
 impl Changes {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+    /// For a replica that has the store for itself.
+    pub(crate) fn alone(clock: Arc<dyn Clock>) -> Self {
         Self {
-            queue: Notify::new(),
+            waiting: Mutex::default(),
+            schedule: Notify::new(),
+            leadership: Notify::new(),
+            workers: Notify::new(),
             followers: broadcast::Sender::new(BACKLOG),
+            outgoing: None,
             clock,
         }
     }
 
+    /// For one of several replicas; what is to be published comes out of the receiver.
+    pub(crate) fn shared(clock: Arc<dyn Clock>) -> (Self, mpsc::Receiver<Hint>) {
+        let (outgoing, receiver) = mpsc::channel(OUTGOING);
+        let changes = Self {
+            outgoing: Some(outgoing),
+            ..Self::alone(clock)
+        };
+        (changes, receiver)
+    }
+
+    /// Where workers with these capabilities wait.
+    pub(crate) fn class(&self, capabilities: &Capabilities) -> Arc<Notify> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody has waited in such a class since it was handed out last.
+        waiting.retain(|known, class| known == capabilities || Arc::strong_count(class) > 1);
+        Arc::clone(waiting.entry(capabilities.clone()).or_default())
+    }
+
     /// The queue has one more run, or one with another due time.
     pub(crate) fn queue_changed(&self) {
-        self.queue.notify_one();
+        self.wake_one_of_each_class();
+        self.schedule.notify_one();
+        self.publish(Hint::Queue);
     }
 
-    /// Is over when the queue has changed after the call.
-    pub(crate) fn queue_change(&self) -> Notified<'_> {
-        self.queue.notified()
+    /// Wakes one waiting worker of each class: one of them may find a run.
+    pub(crate) fn wake_one_of_each_class(&self) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        for class in waiting.values() {
+            class.notify_one();
+        }
     }
 
+    /// A run has a new status.
     pub(crate) fn tell(&self, run: RunId, task: &TaskName, status: RunStatus) {
-        let change = RunChange {
-            run,
-            task: task.clone(),
-            status,
-            at: self.clock.now(),
-        };
-        // Nobody listening is no mistake.
-        drop(self.followers.send(change));
+        let (task, at) = (task.clone(), self.clock.now());
+        if self.outgoing.is_some() {
+            // It comes back with those of the other replicas, so that each is told once.
+            self.publish(Hint::Run {
+                run,
+                task,
+                status,
+                at,
+            });
+        } else {
+            self.broadcast(RunChange {
+                run,
+                task,
+                status,
+                at,
+            });
+        }
+    }
+
+    /// A worker was told to drain, or says so.
+    pub(crate) fn workers_changed(&self) {
+        self.workers.notify_waiters();
+        self.publish(Hint::Workers);
+    }
+
+    /// Another process, or this one, has published a hint.
+    pub(crate) fn heard(&self, hint: Hint) {
+        match hint {
+            Hint::Queue => {
+                self.wake_one_of_each_class();
+                self.schedule.notify_one();
+            }
+            Hint::Run {
+                run,
+                task,
+                status,
+                at,
+            } => self.broadcast(RunChange {
+                run,
+                task,
+                status,
+                at,
+            }),
+            Hint::Workers => self.workers.notify_waiters(),
+            Hint::Leadership => self.leadership.notify_one(),
+            Hint::Gap => {
+                self.wake_one_of_each_class();
+                self.schedule.notify_one();
+                self.workers.notify_waiters();
+                self.leadership.notify_one();
+            }
+        }
     }
 
     pub(crate) fn follow(&self) -> broadcast::Receiver<RunChange> {
         self.followers.subscribe()
+    }
+
+    fn broadcast(&self, change: RunChange) {
+        // Nobody listening is no mistake.
+        drop(self.followers.send(change));
+    }
+
+    fn publish(&self, hint: Hint) {
+        if let Some(outgoing) = &self.outgoing {
+            // Full only while the database is away; the polls do without.
+            drop(outgoing.try_send(hint));
+        }
     }
 }

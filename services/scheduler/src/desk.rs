@@ -4,8 +4,8 @@
 //! * a task is triggered only while each of its views has a snapshot (P6);
 //! * a snapshot that equals the one at hand triggers nothing, so a watcher that restarts or sends
 //!   everything again costs no run;
-//! * a trigger counts until the input has been frozen and stored: who takes a due task and fails to
-//!   store its input gives it back with [`Desk::postpone`].
+//! * a trigger counts until the input has been frozen: who takes a due task and fails to freeze its
+//!   input gives it back with [`Desk::postpone`]. Who fails to store it begins with a new desk.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -28,8 +28,10 @@ struct Entry {
     definition: Arc<TaskDefinition>,
     views: Vec<ViewId>,
     schedule: TaskSchedule,
-    /// Not to be frozen before; set when storing failed.
+    /// Not to be frozen before; set when freezing failed.
     postponed_until: Duration,
+    /// No input of it has been frozen yet.
+    first: bool,
 }
 
 #[derive(Debug)]
@@ -44,6 +46,8 @@ struct View {
 pub(crate) struct DueTask {
     pub(crate) definition: Arc<TaskDefinition>,
     pub(crate) services: Vec<Arc<ServiceInstance>>,
+    /// The first since the desk was set up.
+    pub(crate) first: bool,
 }
 
 impl Desk {
@@ -76,6 +80,7 @@ impl Desk {
                 views: views.iter().map(ServiceView::id).collect(),
                 schedule: TaskSchedule::new(task.buffer_period),
                 postponed_until: Duration::ZERO,
+                first: true,
             },
         );
     }
@@ -151,6 +156,7 @@ impl Desk {
             Some(DueTask {
                 definition: Arc::clone(&entry.definition),
                 services: instances.collect(),
+                first: std::mem::replace(&mut entry.first, false),
             })
         });
         due.collect()

@@ -1,32 +1,33 @@
-//! The loop that turns changes into queued runs: one subscription, one desk, one writer.
+//! The loop that turns changes into queued runs: one desk, one writer.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBuilder};
 use cts_core::runs::{EnqueueDecision, RunStatus};
-use cts_core::{Chain, RunInput, TaskName};
-use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
-use cts_store::{EnqueueRequest, Enqueued, Store};
+use cts_core::{Chain, LeaderEpoch, RunInput, TaskName};
+use cts_rpc::Peers;
+use cts_store::{EnqueueRequest, Enqueued, LeaderError, Store, Unchanged};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tonic::transport::Channel;
 
+use crate::campaign::TenureEnd;
 use crate::changes::Changes;
 use crate::desk::{Desk, DueTask};
-use crate::follow::{FollowError, Subscription};
+use crate::following::Following;
 use crate::identities::Identities;
 use crate::recent_inputs::RecentInputs;
 use crate::scheduler::SettingsDigest;
 
-/// Wait before an input that could not be stored is tried again.
+/// Wait before what could not be stored is tried again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Duty {
     pub(crate) desk: Desk,
+    pub(crate) epoch: LeaderEpoch,
+    /// What the first input of each task means that is applied already.
+    pub(crate) first_pass: Unchanged,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) watcher: WatchServiceClient<Channel>,
+    pub(crate) watchers: Peers,
     pub(crate) identities: Arc<dyn Identities>,
     pub(crate) settings_digest: SettingsDigest,
     pub(crate) changes: Arc<Changes>,
@@ -35,71 +36,42 @@ pub(crate) struct Duty {
 }
 
 impl Duty {
-    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
-        let stopped = shutdown.clone();
-        tokio::select! {
-            () = stopped.cancelled() => {}
-            () = self.follow_for_ever() => {}
-        }
-    }
-
-    async fn follow_for_ever(&mut self) {
-        if self.desk.views().is_empty() {
+    /// Works until the epoch is over, or until a write to the store has failed.
+    pub(crate) async fn run(mut self) -> TenureEnd {
+        let views = self.desk.views();
+        if views.is_empty() {
             tracing::info!(target: "ctrl", "no enabled tasks are configured");
             return std::future::pending().await;
         }
-        loop {
-            let mut waits = ExponentialBuilder::default()
-                .with_min_delay(Duration::from_millis(50))
-                .with_max_delay(Duration::from_secs(5))
-                .with_jitter()
-                .without_max_times()
-                .build();
-            let mut subscription = loop {
-                match Subscription::open(self.watcher.clone(), self.desk.views()).await {
-                    Ok(subscription) => break subscription,
-                    Err(error) => {
-                        let wait = waits.next().unwrap_or(Duration::from_secs(5));
-                        tracing::warn!(error = %Chain(&error), retry_after = ?wait, "cannot follow the watcher");
-                        tokio::time::sleep(wait).await;
-                    }
-                }
-            };
-            let error = self.follow(&mut subscription).await;
-            tracing::warn!(error = %Chain(&error), "following the watcher afresh");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    async fn follow(&mut self, subscription: &mut Subscription) -> FollowError {
+        let mut following = Following::new(&self.watchers, views);
         loop {
             let due = self.desk.next_due();
             tokio::select! {
-                delta = subscription.next() => match delta {
-                    Ok((id, delta)) => {
-                        if let Err(error) = self.desk.observe(&id, delta, self.started.elapsed()) {
-                            tracing::debug!(view.id = %id, error = %error, "a delta does not fit");
-                            return FollowError::Ended;
-                        }
+                (view, delta) = following.next() => {
+                    if let Err(error) = self.desk.observe(&view, delta, self.started.elapsed()) {
+                        tracing::debug!(view.id = %view, error = %error, "a delta does not fit");
+                        following.again(&view);
                     }
-                    Err(error) => return error,
-                },
+                }
                 () = sleep_until(self.started, due) => {}
             }
-            self.freeze_due().await;
+            if let Err(end) = self.freeze_due().await {
+                return end;
+            }
         }
     }
 
     /// Freezes and queues what is due.
-    async fn freeze_due(&mut self) {
+    async fn freeze_due(&mut self) -> Result<(), TenureEnd> {
         let due = self.desk.take_due(self.started.elapsed());
         if due.is_empty() {
-            return;
+            return Ok(());
         }
         let mut requests = Vec::with_capacity(due.len());
         for DueTask {
             definition,
             services,
+            first,
         } in due
         {
             let settings_digest = self.settings_digest.of(&definition);
@@ -115,6 +87,11 @@ impl Duty {
                         task: definition.name.clone(),
                         input: frozen,
                         run: self.identities.run_id(),
+                        unchanged: if first {
+                            self.first_pass
+                        } else {
+                            Unchanged::AsTaskSays
+                        },
                     });
                 }
                 Err(error) => {
@@ -123,21 +100,18 @@ impl Duty {
                 }
             }
         }
-        let tasks: Vec<TaskName> = requests
-            .iter()
-            .map(|request| request.task.clone())
-            .collect();
-        match self.store.enqueue(requests).await {
+        match self.store.enqueue(self.epoch, requests).await {
             Ok(enqueued) => {
                 for enqueued in &enqueued {
                     self.report(enqueued);
                 }
+                Ok(())
             }
-            Err(error) => {
+            Err(LeaderError::Deposed { .. }) => Err(TenureEnd::Deposed),
+            Err(LeaderError::Store(error)) => {
                 tracing::error!(error = %Chain(&error), "cannot queue runs, trying again");
-                for task in &tasks {
-                    self.postpone(task);
-                }
+                tokio::time::sleep(STORE_RETRY).await;
+                Err(TenureEnd::Doubtful)
             }
         }
     }

@@ -2,20 +2,32 @@
 //! task, run and event state.
 //!
 //! It talks to watchers through their gRPC client and to a [`cts_store::Store`]; it never asks Consul
-//! and never runs Terraform. Start with [`Scheduler`]; the rules themselves are in `cts-core`, their
-//! bookkeeping is in `desk`.
+//! and never runs Terraform. Any replica answers any request; what needs a single owner is in `tenure`,
+//! which the replica serves that `campaign` has made the leader. Start with [`Scheduler`]; the rules
+//! themselves are in `cts-core`, their bookkeeping is in `desk`.
 
+mod bundle_service;
+mod campaign;
 mod changes;
+mod cluster_service;
+mod compatibility;
 mod desk;
 mod duty;
 mod follow;
+mod following;
+mod hints;
 mod identities;
 mod log_service;
+mod modules;
+mod queue_watch;
 mod recent_inputs;
 mod run_service;
 mod scheduler;
 mod status;
 mod task_service;
+mod tenure;
+mod worker_service;
 
 pub use identities::{Identities, RandomIdentities};
-pub use scheduler::{Dependencies, Options, RunError, Scheduler, SettingsDigest};
+pub use modules::Modules;
+pub use scheduler::{Dependencies, Options, RunError, Scheduler, SettingsDigest, Sharing};

@@ -4,17 +4,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::WorkerId;
 use cts_core::runs::{AttemptOutcome, RunStatus};
+use cts_core::{Chain, WorkerId};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_rpc::{CHUNK_BYTES, convert};
-use cts_store::{Completed, Completion, Lease, Store};
+use cts_store::{Claim, Completed, Completion, Lease, Store, StoreError};
 use futures::Stream;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 use crate::changes::Changes;
@@ -22,12 +24,13 @@ use crate::identities::Identities;
 use crate::log_service::{lines_from_wire, storable};
 use crate::recent_inputs::RecentInputs;
 use crate::status::{lease_failure, store_failure};
+use crate::worker_service::{LOST_AFTER, is_lost};
 
 /// Longest time that a worker may wait in one call.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RunEndpoint {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) identities: Arc<dyn Identities>,
@@ -35,6 +38,8 @@ pub(crate) struct RunEndpoint {
     pub(crate) recent_inputs: Arc<RecentInputs>,
     pub(crate) lease: Duration,
     pub(crate) shutdown: CancellationToken,
+    /// Grants on their way, which must not end with the call that asked for them.
+    pub(crate) grants: TaskTracker,
 }
 
 type Parts<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -48,14 +53,26 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::AcquireRunRequest>,
     ) -> Result<Response<proto::AcquireRunResponse>, Status> {
+        let received = Instant::now();
         let request = request.into_inner();
         if request.worker_id.is_empty() {
             return Err(Status::invalid_argument("a worker must name itself"));
         }
-        let worker = WorkerId::new(request.worker_id);
+        let claim = Claim {
+            worker: WorkerId::new(request.worker_id),
+            capabilities: convert::capabilities_from_wire(request.capabilities),
+            time_to_live: self.lease,
+        };
         let wait = convert::duration_from_wire(request.wait.as_ref()).min(LONGEST_WAIT);
-        let lease = self.acquire(&worker, Instant::now() + wait).await?;
-        let lease = lease.map(|lease| proto::Lease {
+        let (grant, granted) = oneshot::channel();
+        self.grants
+            .spawn(self.clone().grant(claim, received + wait, grant));
+        // The sender goes without a word only when this process ends.
+        let granted = granted
+            .await
+            .unwrap_or(Ok(None))
+            .map_err(|error| store_failure(&error))?;
+        let lease = granted.map(|Granted { lease, at }| proto::Lease {
             run_id: lease.run.to_string(),
             task_name: lease.task.into(),
             epoch: lease.epoch.get(),
@@ -63,6 +80,7 @@ impl RunService for RunEndpoint {
             input_hash: lease.input.to_string(),
             attempt: lease.attempt,
             time_to_live: Some(convert::duration_to_wire(self.lease)),
+            waited: Some(convert::duration_to_wire(at.duration_since(received))),
         });
         Ok(Response::new(proto::AcquireRunResponse { lease }))
     }
@@ -136,6 +154,28 @@ impl RunService for RunEndpoint {
         Ok(Response::new(proto::CompleteRunResponse { status }))
     }
 
+    async fn get_queue(
+        &self,
+        _request: Request<proto::GetQueueRequest>,
+    ) -> Result<Response<proto::GetQueueResponse>, Status> {
+        let depth = self.store.queue_depth().await;
+        let depth = depth.map_err(|error| store_failure(&error))?;
+        let workers = self.store.workers(LOST_AFTER).await;
+        let workers = workers.map_err(|error| store_failure(&error))?;
+        let slots = workers
+            .iter()
+            .filter(|worker| !is_lost(worker) && !worker.worker.draining)
+            .map(|worker| u64::from(worker.worker.slots))
+            .sum();
+        Ok(Response::new(proto::GetQueueResponse {
+            queued: depth.queued,
+            ready: depth.ready,
+            running: depth.running,
+            oldest_ready: depth.oldest_ready.map(convert::duration_to_wire),
+            slots,
+        }))
+    }
+
     async fn follow_runs(
         &self,
         request: Request<proto::FollowRunsRequest>,
@@ -161,35 +201,91 @@ impl RunService for RunEndpoint {
     }
 }
 
+/// A lease and a moment that was not after its grant.
+#[derive(Debug)]
+struct Granted {
+    lease: Lease,
+    at: Instant,
+}
+
+type Grant = oneshot::Sender<Result<Option<Granted>, StoreError>>;
+
 impl RunEndpoint {
-    /// Looks, and waits for a hint or a due time, until there is a run or the time is up.
-    async fn acquire(&self, worker: &WorkerId, deadline: Instant) -> Result<Option<Lease>, Status> {
-        loop {
-            // Registered before the look, so that a run queued in between is not missed.
-            let queue_change = self.changes.queue_change();
-            tokio::pin!(queue_change);
-            queue_change.as_mut().enable();
-            let lease = self.store.acquire(worker, self.lease).await;
-            if let Some(lease) = lease.map_err(|error| store_failure(&error))? {
+    /// Acquires for a caller. If that one has gone in the meantime, its run goes back to the queue.
+    async fn grant(self, claim: Claim, deadline: Instant, mut caller: Grant) {
+        let result = tokio::select! {
+            result = self.acquire(&claim, deadline) => result,
+            () = caller.closed() => {
+                // A statement under way was dropped; if it happened all the same, the lease expires.
+                return;
+            }
+        };
+        if let Err(Ok(Some(unwanted))) = caller.send(result) {
+            self.give_back(&unwanted.lease).await;
+        }
+    }
+
+    async fn give_back(&self, lease: &Lease) {
+        let completion = Completion {
+            run: lease.run,
+            epoch: lease.epoch,
+            outcome: AttemptOutcome::Interrupted,
+            event: self.identities.event_id(),
+            retry_run: self.identities.run_id(),
+            jitter: self.identities.jitter(),
+            log: Vec::new(),
+        };
+        match self.store.complete(completion).await {
+            Ok(completed) => {
                 self.changes
-                    .tell(lease.run, &lease.task, RunStatus::Running);
-                return Ok(Some(lease));
+                    .tell(lease.run, &completed.task, completed.status);
+                self.changes.queue_changed();
             }
-            let due = self
-                .store
-                .next_due()
-                .await
-                .map_err(|error| store_failure(&error))?;
-            let wake = due.map_or(deadline, |due| deadline.min(Instant::now() + due));
-            tokio::select! {
-                () = &mut queue_change => {}
-                () = tokio::time::sleep_until(wake) => {}
-                () = self.shutdown.cancelled() => return Ok(None),
-            }
-            if Instant::now() >= deadline {
-                return Ok(None);
+            Err(error) => {
+                tracing::debug!(run.id = %lease.run, error = %Chain(&error), "an unwanted lease has to expire");
             }
         }
+    }
+
+    /// Looks, and waits for a hint, until there is a run, the time is up or the worker drains.
+    async fn acquire(
+        &self,
+        claim: &Claim,
+        deadline: Instant,
+    ) -> Result<Option<Granted>, StoreError> {
+        let class = self.changes.class(&claim.capabilities);
+        loop {
+            // Registered before the look, so that a change in between is not missed.
+            let mut woken = std::pin::pin!(class.notified());
+            let mut drained = std::pin::pin!(self.changes.workers.notified());
+            woken.as_mut().enable();
+            drained.as_mut().enable();
+            let at = Instant::now();
+            if let Some(lease) = self.store.acquire(claim).await? {
+                // One hint may stand for several runs.
+                class.notify_one();
+                self.changes
+                    .tell(lease.run, &lease.task, RunStatus::Running);
+                return Ok(Some(Granted { lease, at }));
+            }
+            tokio::select! {
+                () = &mut woken => {}
+                () = &mut drained => {
+                    if self.drains(&claim.worker).await? {
+                        return Ok(None);
+                    }
+                }
+                () = tokio::time::sleep_until(deadline) => return Ok(None),
+                () = self.shutdown.cancelled() => return Ok(None),
+            }
+        }
+    }
+
+    async fn drains(&self, worker: &WorkerId) -> Result<bool, StoreError> {
+        let workers = self.store.workers(LOST_AFTER).await?;
+        Ok(workers
+            .iter()
+            .any(|known| known.worker.id == *worker && known.worker.draining))
     }
 }
 

@@ -5,46 +5,77 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Chain, Clock, Digest, TaskDefinition, TaskSpec};
+use cts_core::{Clock, Digest, TaskDefinition, TaskSpec};
+use cts_proto::bundle::v1::bundle_service_server::BundleServiceServer;
+use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
-use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
-use cts_rpc::Endpoints;
-use cts_store::{Store, StoreError};
-use tokio::time::{Instant, MissedTickBehavior};
+use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
+use cts_rpc::{Endpoints, HealthSwitch, Peers};
+use cts_store::{Hint, LeaderError, Leadership, Member, Store, StoreError, Unchanged};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::Channel;
+use tokio_util::task::TaskTracker;
 
+use crate::bundle_service::BundleEndpoint;
+use crate::campaign::Campaign;
 use crate::changes::Changes;
-use crate::desk::Desk;
-use crate::duty::Duty;
+use crate::cluster_service::ClusterEndpoint;
 use crate::identities::Identities;
 use crate::log_service::LogEndpoint;
-use crate::recent_inputs::RecentInputs;
+use crate::modules::Modules;
 use crate::run_service::RunEndpoint;
 use crate::task_service::TaskEndpoint;
+use crate::tenure::Tenure;
+use crate::worker_service::WorkerEndpoint;
+use crate::{compatibility, hints, queue_watch};
 
 /// Settings of the scheduler.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Tasks of the configuration, in its order.
     pub tasks: Vec<TaskSpec>,
-    /// Life of a lease that is not renewed.
+    /// Life of a run's lease that is not renewed.
     pub lease: Duration,
-    /// No other process uses the store, so that every lease found at the start is dead.
-    pub sole_user: bool,
+    /// Whether other processes use the store.
+    pub sharing: Sharing,
+    /// What this replica tells of itself.
+    pub member: Member,
+    /// Life of the leadership that is not renewed.
+    pub leadership: Duration,
+    /// Name of the cluster, where high availability is configured.
+    pub cluster_name: Option<String>,
+    /// What the first input of each task means, after a start or a takeover, that is applied already.
+    pub first_pass: Unchanged,
+    /// How local modules reach workers.
+    pub modules: Modules,
     /// Ended runs kept of each task.
     pub runs_kept: u32,
 }
 
+/// Who uses the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// This process only, so that every lease found at the start is dead.
+    Alone,
+    /// Other replicas too.
+    Shared,
+}
+
 impl Options {
-    /// The usual settings for these tasks.
-    pub fn new(tasks: Vec<TaskSpec>) -> Self {
+    /// The usual settings for these tasks in a process that has its store and modules for itself.
+    pub fn alone(tasks: Vec<TaskSpec>, member: Member) -> Self {
         Self {
             tasks,
             lease: Duration::from_secs(30),
-            sole_user: false,
+            sharing: Sharing::Alone,
+            member,
+            leadership: Duration::from_secs(15),
+            cluster_name: None,
+            first_pass: Unchanged::AsTaskSays,
+            modules: Modules::InPlace,
             runs_kept: 500,
         }
     }
@@ -77,8 +108,8 @@ impl fmt::Debug for SettingsDigest {
 pub struct Dependencies {
     /// Task, run and event state.
     pub store: Arc<dyn Store>,
-    /// The watcher.
-    pub watcher: WatchServiceClient<Channel>,
+    /// The watchers.
+    pub watchers: Peers,
     /// Wall-clock time for what is shown.
     pub clock: Arc<dyn Clock>,
     /// Ids and jitter.
@@ -87,7 +118,7 @@ pub struct Dependencies {
     pub settings_digest: SettingsDigest,
 }
 
-/// The scheduler cannot go on.
+/// The scheduler cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The state at the start could not be read or written.
@@ -99,18 +130,36 @@ pub enum RunError {
 #[derive(Debug)]
 pub struct Scheduler {
     options: Options,
-    dependencies: Dependencies,
-    changes: Arc<Changes>,
-    recent_inputs: Arc<RecentInputs>,
-    desk: Desk,
+    tenure: Tenure,
+    store: Arc<dyn Store>,
+    identities: Arc<dyn Identities>,
+    outgoing: Option<mpsc::Receiver<Hint>>,
+    grants: TaskTracker,
+    health: HealthSwitch,
+    started: Instant,
+    first: Option<(Instant, Leadership)>,
 }
 
 impl Scheduler {
-    /// Brings the stored tasks in line with the configuration and takes back leases of the dead. After
-    /// this the endpoints may be served.
+    /// Takes back leases of the dead, if this process has the store for itself, campaigns for the leadership
+    /// once, and, if it has it, brings the stored tasks in line with the configuration. After this
+    /// the endpoints may be served.
     pub async fn prepare(options: Options, dependencies: Dependencies) -> Result<Self, RunError> {
-        let store = &dependencies.store;
-        if options.sole_user {
+        let Dependencies {
+            store,
+            watchers,
+            clock,
+            identities,
+            settings_digest,
+        } = dependencies;
+        let (changes, outgoing) = match options.sharing {
+            Sharing::Alone => (Changes::alone(clock), None),
+            Sharing::Shared => {
+                let (changes, outgoing) = Changes::shared(clock);
+                (changes, Some(outgoing))
+            }
+        };
+        if options.sharing == Sharing::Alone {
             for requeued in store.release_all().await.map_err(RunError::Prepare)? {
                 tracing::info!(
                     target: "ctrl",
@@ -120,112 +169,124 @@ impl Scheduler {
                 );
             }
         }
-        store
-            .replace_config_tasks(&options.tasks)
+        let tenure = Tenure {
+            store: Arc::clone(&store),
+            watchers,
+            identities: Arc::clone(&identities),
+            settings_digest,
+            changes: Arc::new(changes),
+            recent_inputs: Arc::default(),
+            modules: options.modules.clone(),
+            tasks: options.tasks.clone().into(),
+            first_pass: options.first_pass,
+            lease: options.lease,
+            runs_kept: options.runs_kept,
+        };
+        let started = Instant::now();
+        let leadership = store
+            .lead(&options.member, None, options.leadership)
             .await
             .map_err(RunError::Prepare)?;
-        let tasks = store.tasks().await.map_err(RunError::Prepare)?;
-        let desk = Desk::new(tasks.iter().map(|task| &task.spec));
-        let changes = Arc::new(Changes::new(Arc::clone(&dependencies.clock)));
+        if leadership.mine {
+            match tenure.take_over_tasks(leadership.epoch).await {
+                // Whoever has taken over meanwhile does it.
+                Ok(_) | Err(LeaderError::Deposed { .. }) => {}
+                Err(LeaderError::Store(error)) => return Err(RunError::Prepare(error)),
+            }
+        }
         Ok(Self {
             options,
-            dependencies,
-            changes,
-            recent_inputs: Arc::default(),
-            desk,
+            tenure,
+            store,
+            identities,
+            outgoing,
+            grants: TaskTracker::new(),
+            health: HealthSwitch::new(),
+            started,
+            first: Some((started, leadership)),
         })
     }
 
     /// The gRPC services of the scheduler. Waiting calls end when `shutdown` is cancelled.
     pub fn endpoints(&self, shutdown: &CancellationToken) -> Endpoints {
-        let store = &self.dependencies.store;
+        let store = &self.store;
+        let changes = &self.tenure.changes;
         Endpoints::new()
-            .with(TaskServiceServer::new(TaskEndpoint {
+            .with_health(self.health.clone())
+            .with(BundleServiceServer::new(BundleEndpoint {
                 store: Arc::clone(store),
             }))
-            .with(RunServiceServer::new(RunEndpoint {
+            .with(ClusterServiceServer::new(ClusterEndpoint {
                 store: Arc::clone(store),
-                identities: Arc::clone(&self.dependencies.identities),
-                changes: Arc::clone(&self.changes),
-                recent_inputs: Arc::clone(&self.recent_inputs),
-                lease: self.options.lease,
-                shutdown: shutdown.clone(),
+                cluster_name: self.options.cluster_name.clone(),
+                member_id: self.options.member.id.clone(),
+                time_to_live: self.options.leadership,
             }))
             .with(LogServiceServer::new(LogEndpoint {
                 store: Arc::clone(store),
                 shutdown: shutdown.clone(),
             }))
+            .with(RunServiceServer::new(RunEndpoint {
+                store: Arc::clone(store),
+                identities: Arc::clone(&self.identities),
+                changes: Arc::clone(changes),
+                recent_inputs: Arc::clone(&self.tenure.recent_inputs),
+                lease: self.options.lease,
+                shutdown: shutdown.clone(),
+                grants: self.grants.clone(),
+            }))
+            .with(TaskServiceServer::new(TaskEndpoint {
+                store: Arc::clone(store),
+            }))
+            .with(WorkerServiceServer::new(WorkerEndpoint {
+                store: Arc::clone(store),
+                changes: Arc::clone(changes),
+            }))
     }
 
     /// Does the scheduler's duties until `shutdown` is cancelled.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Infallible> {
-        let store = Arc::clone(&self.dependencies.store);
-        let reaping = reap(
-            Arc::clone(&store),
-            Arc::clone(&self.changes),
-            self.options.lease / 6,
-            shutdown.clone(),
-        );
-        let pruning = prune(store, self.options.runs_kept, shutdown.clone());
-        let duty = Duty {
-            desk: self.desk,
-            store: self.dependencies.store,
-            watcher: self.dependencies.watcher,
-            identities: self.dependencies.identities,
-            settings_digest: self.dependencies.settings_digest,
-            changes: self.changes,
-            recent_inputs: self.recent_inputs,
-            started: Instant::now(),
+        let Self {
+            options,
+            tenure,
+            store,
+            outgoing,
+            grants,
+            health,
+            started,
+            first,
+            ..
+        } = self;
+        let changes = Arc::clone(&tenure.changes);
+        let campaign = Campaign {
+            store: Arc::clone(&store),
+            changes: Arc::clone(&changes),
+            member: options.member,
+            time_to_live: options.leadership,
+            started,
+            health,
         };
-        tokio::join!(duty.run(shutdown), reaping, pruning);
+        let begin = move |epoch| -> crate::campaign::Duties { Box::pin(tenure.clone().serve(epoch)) };
+        let beside = async {
+            tokio::join!(
+                queue_watch::watch(Arc::clone(&store), Arc::clone(&changes)),
+                hints::listen(Arc::clone(&store), Arc::clone(&changes)),
+                async {
+                    if let Some(outgoing) = outgoing {
+                        hints::publish(Arc::clone(&store), outgoing).await;
+                    }
+                },
+                async {
+                    if options.sharing == Sharing::Shared {
+                        compatibility::check(Arc::clone(&store)).await;
+                    }
+                },
+            )
+        };
+        let campaigning = campaign.run(first, begin, shutdown.clone());
+        tokio::join!(campaigning, shutdown.run_until_cancelled(beside));
+        grants.close();
+        grants.wait().await;
         Ok(())
-    }
-}
-
-/// Takes back leases whose holders have fallen silent.
-async fn reap(
-    store: Arc<dyn Store>,
-    changes: Arc<Changes>,
-    every: Duration,
-    shutdown: CancellationToken,
-) {
-    let mut ticks = tokio::time::interval(every.max(Duration::from_millis(10)));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            _ = ticks.tick() => {}
-        }
-        match store.reap().await {
-            Ok(requeued) => {
-                for run in requeued {
-                    tracing::warn!(task_name = %run.task, run.id = %run.run, "a lease expired");
-                    changes.tell(run.run, &run.task, run.status);
-                    changes.queue_changed();
-                }
-            }
-            Err(error) => {
-                tracing::error!(error = %Chain(&error), "cannot take back expired leases");
-            }
-        }
-    }
-}
-
-/// Forgets old runs, so that the database does not grow for ever.
-async fn prune(store: Arc<dyn Store>, keep: u32, shutdown: CancellationToken) {
-    let mut ticks = tokio::time::interval(Duration::from_hours(1));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first tick is immediate; the start has better things to do.
-    ticks.tick().await;
-    loop {
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            _ = ticks.tick() => {}
-        }
-        match store.prune(keep).await {
-            Ok(0) => {}
-            Ok(runs) => tracing::info!(runs, "old runs forgotten"),
-            Err(error) => tracing::error!(error = %Chain(&error), "cannot forget old runs"),
-        }
     }
 }

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
 use cts_core::runs::AttemptOutcome;
-use cts_core::{Chain, RunInput};
-use cts_proto::run::v1::Lease;
+use cts_core::{Chain, RunInput, TaskDefinition};
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
-    OutputSink, RenderError, TaskDirectory, render_root_module, render_tfvars, stop_orphans,
-    task_env,
+    OutputSink, RenderError, StopOrder, TaskDirectory, render_root_module, render_tfvars,
+    stop_orphans, task_env,
 };
-use tokio_util::sync::CancellationToken;
+use tonic::Status;
 
+use crate::leased_run::LeasedRun;
 use crate::scheduler_calls::InputError;
 use crate::worker::Shared;
 
@@ -20,27 +21,34 @@ use crate::worker::Shared;
 pub(crate) enum AttemptError {
     #[error(transparent)]
     Input(#[from] InputError),
+    #[error("the module cannot be had")]
+    Bundle(#[from] EnsureError<Status>),
+    #[error("the module cannot be used")]
+    ModulePath(#[from] InvalidModulePath),
     #[error("the root module cannot be rendered")]
     Render(#[from] RenderError),
     #[error("the task directory cannot be written")]
     File(#[from] FileError),
     #[error("an earlier Terraform is still at work in the task directory")]
     Orphan(#[from] OrphanError),
+    #[error("stopped before Terraform was started")]
+    Stopped,
     #[error(transparent)]
     Terraform(#[from] CommandError),
 }
 
-/// Fetches, renders, prepares and applies. Cancelling `cancel` interrupts Terraform gently.
+/// Fetches, renders, prepares and applies. Giving `order` stops Terraform gently.
 pub(crate) async fn attempt(
     shared: &Shared,
-    lease: &Lease,
+    run: &LeasedRun,
     output: Arc<dyn OutputSink>,
-    cancel: CancellationToken,
+    order: StopOrder,
 ) -> AttemptOutcome {
-    match try_attempt(shared, lease, output, cancel.clone()).await {
+    match try_attempt(shared, run, output, order.clone()).await {
         // A command that succeeds in spite of the interrupt has applied everything.
         Ok(()) => AttemptOutcome::Applied,
-        Err(AttemptError::Terraform(error)) if cancel.is_cancelled() && error.is_interrupted() => {
+        Err(AttemptError::Stopped) => AttemptOutcome::Interrupted,
+        Err(AttemptError::Terraform(error)) if order.is_cancelled() && error.is_interrupted() => {
             AttemptOutcome::Interrupted
         }
         Err(error) => AttemptOutcome::Failed(Chain(&error).to_string()),
@@ -49,37 +57,67 @@ pub(crate) async fn attempt(
 
 async fn try_attempt(
     shared: &Shared,
-    lease: &Lease,
+    run: &LeasedRun,
     output: Arc<dyn OutputSink>,
-    cancel: CancellationToken,
+    order: StopOrder,
 ) -> Result<(), AttemptError> {
     let options = &shared.options;
-    let input: RunInput = shared.scheduler.input(lease).await?;
+    let mut input: RunInput = shared.scheduler.input(&run.lease).await?;
+    // Kept until the end, so that nobody forgets the bundle in the meantime.
+    let _bundle = place_module(shared, &mut input.definition).await?;
     let definition = &input.definition;
-    let directory = TaskDirectory::new(&definition.working_dir, &options.start_directory);
+    let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
+    let turn = order_or(&order, shared.turn(&directory)).await?;
     adopt(shared, &directory).await?;
 
     let root = render_root_module(definition, &options.render)?;
     directory.write_root(&root)?;
     directory.write_tfvars(&render_tfvars(&input))?;
 
+    let worker = shared.guard.is_some().then(|| options.record.id.as_str());
     let sources = EnvironmentSources {
         inherited: &options.environment,
         backend: &options.backend_environment,
         task_env: &task_env(definition, &options.render.providers),
         persist_log: options.persist_log,
+        worker,
     };
     let attempt = Attempt {
         task: definition.name.clone(),
         environment: ChildEnvironment::new(sources, &definition.name, &directory),
         directory,
         output,
-        cancel,
-        stop: options.stop,
+        stop: order,
     };
+    run.enter(&attempt.directory, turn);
     shared.terraform.prepare(&attempt, &root).await?;
     shared.terraform.apply(&attempt).await?;
     Ok(())
+}
+
+/// Waits for something unless the order to stop comes first.
+async fn order_or<T>(
+    order: &StopOrder,
+    wait: impl Future<Output = T>,
+) -> Result<T, AttemptError> {
+    tokio::select! {
+        it = wait => Ok(it),
+        () = order.cancelled() => Err(AttemptError::Stopped),
+    }
+}
+
+/// Makes the module's source a directory of this machine, where it comes as a bundle.
+async fn place_module(
+    shared: &Shared,
+    definition: &mut TaskDefinition,
+) -> Result<Option<UnpackedBundle>, AttemptError> {
+    let (Some(bundles), Some(reference)) = (&shared.bundles, &definition.bundle) else {
+        return Ok(None);
+    };
+    let fetch = || shared.scheduler.bundle(reference.hash);
+    let bundle = bundles.ensure(reference.hash, fetch).await?;
+    definition.module_source = bundle.module_source(&reference.module)?;
+    Ok(Some(bundle))
 }
 
 /// Before a directory is used for the first time: a worker that was killed may have left a Terraform

@@ -6,9 +6,10 @@
 //! no Consul. Start with [`Worker`].
 
 mod attempt;
-mod lease;
+mod beats;
+mod leased_run;
 mod log;
 mod scheduler_calls;
 mod worker;
 
-pub use worker::{Dependencies, Options, Worker};
+pub use worker::{Dependencies, Options, Orders, Worker};

@@ -4,24 +4,42 @@ use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable as _};
 use cts_core::runs::AttemptOutcome;
-use cts_core::{RunInput, WorkerId};
+use cts_core::{Capabilities, Digest, RunInput, WorkerId, WorkerRecord};
+use cts_proto::bundle::v1::GetBundleRequest;
+use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{AppendLogRequest, LogLine};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
+use cts_proto::worker::v1::{BeatRequest, BeatResponse};
 use cts_rpc::convert;
+use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 /// How long one call for a run waits at the scheduler.
 const WAIT: Duration = Duration::from_secs(30);
 
+/// Longest time for anything that a scheduler answers from its database. Calls wait while no scheduler
+/// is healthy, and this is where they end.
+const CALL: Duration = Duration::from_secs(5);
+
+/// Longest time for a beat.
+const BEAT: Duration = Duration::from_secs(2);
+
+/// Longest time for the parts of an input or a bundle.
+const TRANSFER: Duration = Duration::from_mins(2);
+
 /// The scheduler as this worker sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct Scheduler {
     pub(crate) worker: WorkerId,
+    pub(crate) capabilities: Capabilities,
     pub(crate) runs: RunServiceClient<Channel>,
     pub(crate) logs: LogServiceClient<Channel>,
+    pub(crate) bundles: BundleServiceClient<Channel>,
+    pub(crate) workers: WorkerServiceClient<Channel>,
 }
 
 /// The input of a run could not be had.
@@ -39,14 +57,46 @@ impl Scheduler {
         let request = proto::AcquireRunRequest {
             worker_id: self.worker.to_string(),
             wait: Some(convert::duration_to_wire(WAIT)),
+            capabilities: Some(convert::capabilities_to_wire(&self.capabilities)),
         };
-        Ok(self
-            .runs
-            .clone()
-            .acquire_run(request)
-            .await?
-            .into_inner()
-            .lease)
+        let mut runs = self.runs.clone();
+        let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;
+        Ok(answer.into_inner().lease)
+    }
+
+    /// Says that this worker lives, or leaves.
+    pub(crate) async fn beat(
+        &self,
+        worker: WorkerRecord,
+        leaving: bool,
+    ) -> Result<BeatResponse, Status> {
+        let request = BeatRequest {
+            worker: Some(convert::worker_to_wire(worker)),
+            leaving,
+        };
+        let mut workers = self.workers.clone();
+        Ok(within(BEAT, workers.beat(request)).await?.into_inner())
+    }
+
+    /// The archive of a module bundle.
+    pub(crate) async fn bundle(&self, hash: Digest) -> Result<Vec<u8>, Status> {
+        let request = GetBundleRequest {
+            hash: hash.to_string(),
+        };
+        within(TRANSFER, async {
+            let mut parts = self
+                .bundles
+                .clone()
+                .get_bundle(request)
+                .await?
+                .into_inner();
+            let mut bytes = Vec::new();
+            while let Some(part) = parts.message().await? {
+                bytes.extend(part.chunk);
+            }
+            Ok(bytes)
+        })
+        .await
     }
 
     /// The frozen input of a leased run: what the lease carries, or what the scheduler sends.
@@ -57,11 +107,15 @@ impl Scheduler {
         let request = proto::GetRunInputRequest {
             input_hash: lease.input_hash.clone(),
         };
-        let mut parts = self.runs.clone().get_run_input(request).await?.into_inner();
-        let mut bytes = Vec::new();
-        while let Some(part) = parts.message().await? {
-            bytes.extend(part.chunk);
-        }
+        let bytes = within(TRANSFER, async {
+            let mut parts = self.runs.clone().get_run_input(request).await?.into_inner();
+            let mut bytes = Vec::new();
+            while let Some(part) = parts.message().await? {
+                bytes.extend(part.chunk);
+            }
+            Ok(bytes)
+        })
+        .await?;
         Ok(RunInput::thaw(&bytes)?)
     }
 
@@ -90,7 +144,10 @@ impl Scheduler {
             outcome: Some(convert::outcome_to_wire(outcome)),
             log,
         };
-        let call = || async { self.runs.clone().complete_run(request.clone()).await };
+        let call = || async {
+            let mut runs = self.runs.clone();
+            within(CALL, runs.complete_run(request.clone())).await
+        };
         let backoff = ExponentialBuilder::default()
             .with_min_delay(Duration::from_millis(50))
             .with_max_delay(Duration::from_secs(2))
@@ -116,10 +173,22 @@ impl Scheduler {
             epoch: lease.epoch,
             lines,
         };
-        self.logs
-            .clone()
-            .append_log(tokio_stream::once(batch))
-            .await
-            .map(drop)
+        let mut logs = self.logs.clone();
+        let appended = logs.append_log(tokio_stream::once(batch));
+        within(CALL, appended).await.map(drop)
+    }
+}
+
+/// Ends a call that takes too long, as when no scheduler is there.
+async fn within<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<T, Status>>,
+) -> Result<T, Status> {
+    match timeout(limit, call).await {
+        Ok(answer) => answer,
+        Err(_elapsed) => Err(Status::unavailable(format!(
+            "no scheduler has answered within {} s",
+            limit.as_secs()
+        ))),
     }
 }

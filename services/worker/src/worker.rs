@@ -1,35 +1,46 @@
 //! The worker as a whole: slots, each working on one run at a time.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use cts_core::{Chain, WorkerId};
+use cts_bundle::BundleCache;
+use cts_core::{Chain, WorkerRecord};
+use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
+use cts_terraform::guard::Guard;
 use cts_terraform::{OutputSink, RenderSettings, StopPolicy, TaskDirectory, Terraform};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use crate::lease::LeasedRun;
+use crate::beats::beat;
+use crate::leased_run::LeasedRun;
 use crate::scheduler_calls::Scheduler;
+
+/// How long a call for a run may still take after the worker has begun to drain: the scheduler ends it as
+/// soon as it knows.
+const LAST_CALL: Duration = Duration::from_secs(3);
+
+/// Between two looks for the guard while there is none.
+const GUARD_LOOK: Duration = Duration::from_millis(50);
 
 /// Settings of a worker.
 #[derive(Clone)]
 pub struct Options {
-    /// Names this life of this worker.
-    pub id: WorkerId,
-    /// Runs at a time, at least one.
-    pub slots: usize,
-    /// Directory that relative task directories are relative to.
-    pub start_directory: PathBuf,
+    /// What it tells of itself; it has as many slots as are named there, at least one.
+    pub record: WorkerRecord,
+    /// Directory that relative task directories are relative to. No other worker may use it.
+    pub working_dir: PathBuf,
     /// Environment that Terraform inherits.
     pub environment: BTreeMap<OsString, OsString>,
     /// Environment that the state backend needs on top; may hold a token.
@@ -38,6 +49,8 @@ pub struct Options {
     pub persist_log: bool,
     /// How Terraform is stopped.
     pub stop: StopPolicy,
+    /// How long runs may go on after the order to drain; then they are interrupted.
+    pub drain_timeout: Duration,
     /// What generated root modules say about driver, backend and providers.
     pub render: RenderSettings,
 }
@@ -45,8 +58,8 @@ pub struct Options {
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
-            .field("id", &self.id)
-            .field("slots", &self.slots)
+            .field("record", &self.record)
+            .field("working_dir", &self.working_dir)
             .field("render", &self.render)
             .finish_non_exhaustive()
     }
@@ -55,12 +68,14 @@ impl fmt::Debug for Options {
 /// What a worker needs from outside.
 #[derive(Clone)]
 pub struct Dependencies {
-    /// The scheduler's leases.
-    pub runs: RunServiceClient<Channel>,
-    /// The scheduler's logs.
-    pub logs: LogServiceClient<Channel>,
+    /// A channel to the schedulers.
+    pub scheduler: Channel,
     /// Terraform.
     pub terraform: Arc<Terraform>,
+    /// Where module bundles are unpacked; without it modules are used in place.
+    pub bundles: Option<Arc<BundleCache>>,
+    /// Stops Terraform where this process cannot; without it nobody else gets its runs.
+    pub guard: Option<Guard>,
     /// Where Terraform's output is shown live besides, if anywhere.
     pub console: Option<Arc<dyn OutputSink>>,
 }
@@ -73,11 +88,20 @@ impl fmt::Debug for Dependencies {
     }
 }
 
+/// How a worker is told to end.
+#[derive(Debug, Clone)]
+pub struct Orders {
+    /// Take no new run, finish those at work, and end. The worker gives this order itself when the scheduler
+    /// wants it.
+    pub drain: CancellationToken,
+    /// Interrupt the runs at work gently, and end.
+    pub stop: CancellationToken,
+}
+
 /// See the crate.
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,
-    slots: usize,
 }
 
 /// What all slots share.
@@ -86,9 +110,34 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) scheduler: Scheduler,
     pub(crate) terraform: Arc<Terraform>,
+    pub(crate) bundles: Option<Arc<BundleCache>>,
+    pub(crate) guard: Option<Guard>,
     pub(crate) console: Console,
     /// Directories in which no earlier process can be at work any more.
     pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
+    /// One attempt at a time in each directory: one whose lease was lost may still be ending when the
+    /// same worker gets the task again, and must not take the guard away from its successor.
+    turns: std::sync::Mutex<HashMap<TaskDirectory, Arc<Mutex<()>>>>,
+    /// What leases are counted from.
+    pub(crate) started: Instant,
+}
+
+impl Shared {
+    /// Waits until no other attempt of this worker is in `directory`.
+    pub(crate) async fn turn(&self, directory: &TaskDirectory) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(turns.entry(directory.clone()).or_default())
+        };
+        turn.lock_owned().await
+    }
+
+    /// Waits until there is a guard, if one is wanted: without it no run is to be taken.
+    async fn guarded(&self) {
+        while self.guard.as_ref().is_some_and(|guard| !guard.is_standing()) {
+            tokio::time::sleep(GUARD_LOOK).await;
+        }
+    }
 }
 
 /// The console, if there is one.
@@ -105,71 +154,118 @@ impl Worker {
     /// A worker that has not begun.
     pub fn new(options: Options, dependencies: Dependencies) -> Self {
         let Dependencies {
-            runs,
-            logs,
+            scheduler,
             terraform,
+            bundles,
+            guard,
             console,
         } = dependencies;
-        let slots = options.slots.max(1);
         let scheduler = Scheduler {
-            worker: options.id.clone(),
-            runs,
-            logs,
+            worker: options.record.id.clone(),
+            capabilities: options.record.capabilities.clone(),
+            runs: RunServiceClient::new(scheduler.clone()),
+            logs: LogServiceClient::new(scheduler.clone()),
+            bundles: BundleServiceClient::new(scheduler.clone()),
+            workers: WorkerServiceClient::new(scheduler),
         };
         let shared = Shared {
             options,
             scheduler,
             terraform,
+            bundles,
+            guard,
             console: Console(console),
             adopted: Mutex::default(),
+            turns: std::sync::Mutex::default(),
+            started: Instant::now(),
         };
         Self {
             shared: Arc::new(shared),
-            slots,
         }
     }
 
-    /// Works until `stop` is cancelled: runs in progress are then interrupted gently and reported, and
-    /// this returns when the last has ended.
-    pub async fn run(self, stop: CancellationToken) -> Result<(), Infallible> {
+    /// Works until it is ordered to end, and returns when the last run has ended and is reported.
+    pub async fn run(self, orders: Orders) -> Result<(), Infallible> {
+        let ended = CancellationToken::new();
+        let beats = beat(&self.shared, &orders, &ended);
+        let work = async {
+            self.work(&orders).await;
+            ended.cancel();
+        };
+        tokio::join!(beats, work);
+        Ok(())
+    }
+
+    async fn work(&self, orders: &Orders) {
         let mut slots = JoinSet::new();
-        for _ in 0..self.slots {
-            slots.spawn(work(Arc::clone(&self.shared), stop.clone()));
+        for _ in 0..self.shared.options.record.slots.max(1) {
+            slots.spawn(slot(Arc::clone(&self.shared), orders.clone()));
         }
-        while let Some(ended) = slots.join_next().await {
-            if let Err(error) = ended
-                && error.is_panic()
-            {
-                // The supervisor of this worker must learn of it.
-                std::panic::resume_unwind(error.into_panic());
+        let mut overdue = std::pin::pin!(async {
+            orders.drain.cancelled().await;
+            tokio::time::sleep(self.shared.options.drain_timeout).await;
+        });
+        let mut waited = false;
+        loop {
+            tokio::select! {
+                ended = slots.join_next() => match ended {
+                    None => return,
+                    Some(Err(error)) if error.is_panic() => {
+                        // The supervisor of this worker must learn of it.
+                        std::panic::resume_unwind(error.into_panic());
+                    }
+                    Some(_) => {}
+                },
+                () = &mut overdue, if !waited => {
+                    waited = true;
+                    tracing::warn!("runs took longer than the drain timeout and are interrupted");
+                    orders.stop.cancel();
+                }
             }
         }
-        Ok(())
     }
 }
 
 /// One slot.
-async fn work(shared: Arc<Shared>, stop: CancellationToken) {
+async fn slot(shared: Arc<Shared>, orders: Orders) {
     let mut waits = calm();
     loop {
+        tokio::select! {
+            () = shared.guarded() => {}
+            () = orders.drain.cancelled() => return,
+        }
+        let asked = Instant::now();
+        let mut call = std::pin::pin!(shared.scheduler.acquire());
         let leased = tokio::select! {
-            () = stop.cancelled() => return,
-            leased = shared.scheduler.acquire() => leased,
+            biased;
+            leased = &mut call => leased,
+            () = orders.drain.cancelled() => {
+                // A run that was granted a moment ago is not to be lost.
+                match tokio::time::timeout(LAST_CALL, call).await {
+                    Ok(leased) => leased,
+                    Err(_elapsed) => return,
+                }
+            }
         };
         match leased {
             Ok(None) => waits = calm(),
             Ok(Some(lease)) => {
                 waits = calm();
-                LeasedRun::new(Arc::clone(&shared), lease).work(&stop).await;
+                LeasedRun::new(Arc::clone(&shared), lease, asked)
+                    .work(&orders.stop)
+                    .await;
             }
             Err(error) => {
                 let wait = waits.next().unwrap_or(LONGEST_WAIT);
                 tracing::warn!(error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
                 tokio::select! {
-                    () = stop.cancelled() => return,
+                    () = orders.drain.cancelled() => {}
                     () = tokio::time::sleep(wait) => {}
                 }
             }
+        }
+        if orders.drain.is_cancelled() {
+            return;
         }
     }
 }

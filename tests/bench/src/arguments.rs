@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
-/// Measures cts with a real Consul and a real Terraform, all of which it starts and ends itself.
+/// Measures cts with a real Consul, Postgres and Terraform, all of which it starts and ends itself.
 ///
 /// Consul is `CTS_TEST_CONSUL` or `consul` on the PATH, Terraform is `CTS_TEST_TERRAFORM` or `terraform` on
-/// the PATH; scripts/setup gets them. Figures mean little while the machine does something else.
+/// the PATH; scripts/setup gets them. Postgres is that of the tests, with `fsync`. Figures mean little
+/// while the machine does something else.
 #[derive(Debug, Parser)]
 #[command(name = "cts-bench", disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -44,18 +45,9 @@ pub(crate) enum Scenario {
     /// apply` with the same arguments, environment and variables in a copy of the task's directory, in a
     /// workspace of its own. `apply_ratio` is applied / by hand, both medians. Between all of these is
     /// a pause of 150 to 250 ms (the same sequence every time), so that neither Consul's rate limits
-    /// nor the 100 ms that cts leaves between two requests are measured.
-    ChangeToApply {
-        /// Number of changes.
-        #[arg(long, default_value_t = 200, value_parser = positive())]
-        changes: u32,
-        /// Instances of the service.
-        #[arg(long, default_value_t = 10, value_parser = positive())]
-        instances: u32,
-        /// Repetitions of the whole, from new; each figure is the median.
-        #[arg(long, default_value_t = 1, value_parser = positive())]
-        rounds: u32,
-    },
+    /// nor the 100 ms that cts leaves between two requests are measured. With `--cluster` the change
+    /// goes through watcher, scheduler, worker and gateway as processes of their own, over Postgres.
+    ChangeToApply(ChangeToApplyArguments),
     /// One change that makes many tasks run.
     ///
     /// All tasks watch one service, no buffer. `seconds` is from the write to the last applied run,
@@ -88,6 +80,88 @@ pub(crate) enum Scenario {
         #[arg(long, default_value = "shared")]
         modules: Modules,
     },
+    /// Runs that do nothing, through one scheduler over Postgres.
+    ///
+    /// The watcher and the workers are played by this program: it tells the scheduler over gRPC that a
+    /// service has changed, on which all tasks are, and leases their runs and reports them as applied
+    /// at once. A worker has at most 4 slots and a connection of its own. `completed_per_second`: the
+    /// queue is filled, then the workers begin; all runs divided by the time until the last report
+    /// is answered; the median of the rounds. `pickup`: one run at a time while all workers wait, from
+    /// just before the change is told until the worker has the lease, so that it includes freezing and
+    /// queueing the run; each pause before it is 20 to 50 ms. `fill_seconds` is from the change to the
+    /// full queue. The processor time per run is that of scheduler, Postgres and this program while the
+    /// queue is emptied. Figures for other than the largest number of slots have it in their name.
+    Queue(QueueArguments),
+    /// Workers and leading schedulers that are lost.
+    ///
+    /// Two schedulers, a watcher and a worker over Postgres, one task, a Terraform that does nothing or
+    /// waits. `worker_recovery`: from SIGKILL for a worker whose Terraform applies until another one,
+    /// which waits, has leased the run, as the scheduler tells. The kills fall at different moments
+    /// between two renewals of the lease, so less than the life of a lease is possible.
+    /// `takeover_crash` and `takeover_clean`: from SIGKILL or SIGTERM for the leader until the other
+    /// scheduler tells that a change is queued which was written to Consul just after the signal; `_led`:
+    /// until it says that it leads. `_beyond_ttl` is without the configured life of lease or leadership.
+    /// Medians of the rounds, and the worst of them.
+    Failover(FailoverArguments),
+    /// Many tasks after their first pass, while nothing changes.
+    ///
+    /// Embedded first, then as four processes over Postgres, the worker's guard included. Terraform is
+    /// a script that does nothing with success. After the first pass and 10 s of rest, processor time
+    /// is taken over some time, and memory at its end: `rss` is the resident memory of each process,
+    /// added up; for `pss` shared pages count once. `cpu_share` is the larger one of the two shapes.
+    Idle {
+        /// Number of tasks.
+        #[arg(long, default_value_t = 1000, value_parser = positive())]
+        tasks: u32,
+        /// Seconds over which processor time is taken.
+        #[arg(long, default_value_t = 30, value_parser = positive())]
+        seconds: u32,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChangeToApplyArguments {
+    /// Number of changes.
+    #[arg(long, default_value_t = 200, value_parser = positive())]
+    pub(crate) changes: u32,
+    /// Instances of the service.
+    #[arg(long, default_value_t = 10, value_parser = positive())]
+    pub(crate) instances: u32,
+    /// Repetitions of the whole, from new; each figure is the median.
+    #[arg(long, default_value_t = 1, value_parser = positive())]
+    pub(crate) rounds: u32,
+    /// Four processes and Postgres instead of one process.
+    #[arg(long)]
+    pub(crate) cluster: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QueueArguments {
+    /// Slots of all workers together; several numbers are measured one after another.
+    #[arg(long, value_delimiter = ',', default_value = "1,4,16", value_parser = positive())]
+    pub(crate) slots: Vec<u32>,
+    /// Number of tasks, each of which gets one run in each round.
+    #[arg(long, default_value_t = 2000, value_parser = positive())]
+    pub(crate) tasks: u32,
+    /// Times that the queue is filled and emptied.
+    #[arg(long, default_value_t = 5, value_parser = positive())]
+    pub(crate) rounds: u32,
+    /// Runs that come one at a time.
+    #[arg(long, default_value_t = 300, value_parser = positive())]
+    pub(crate) pickups: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FailoverArguments {
+    /// Life of a run's lease, in seconds.
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=600))]
+    pub(crate) lease_ttl: u32,
+    /// Life of the leadership, in seconds.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub(crate) session_ttl: u32,
+    /// Losses of each kind.
+    #[arg(long, default_value_t = 5, value_parser = positive())]
+    pub(crate) rounds: u32,
 }
 
 /// Where the tasks' modules are.
@@ -102,9 +176,12 @@ pub(crate) enum Modules {
 impl Scenario {
     pub(crate) const fn name(&self) -> &'static str {
         match self {
-            Self::ChangeToApply { .. } => "change-to-apply",
+            Self::ChangeToApply(_) => "change-to-apply",
             Self::FanOut { .. } => "fan-out",
             Self::StartUp { .. } => "start-up",
+            Self::Queue(_) => "queue",
+            Self::Failover(_) => "failover",
+            Self::Idle { .. } => "idle",
         }
     }
 
@@ -141,7 +218,17 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 3);
+        assert_eq!(Scenario::names().len(), 6);
+    }
+
+    #[test]
+    fn slots_come_as_a_list() {
+        let words = ["cts-bench", "queue", "--slots", "2,8"];
+        let arguments = Arguments::try_parse_from(words).unwrap();
+        let Scenario::Queue(options) = arguments.scenario else {
+            panic!("another scenario");
+        };
+        assert_eq!(options.slots, [2, 8]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Measures cts against the table in section 8 of the architecture, with a real Consul, a real
-//! Terraform and the release executable of cts as a process of its own.
+//! Postgres, a real Terraform and the release executable of cts as processes of their own.
 //!
 //! It starts everything itself and ends everything it has started, by process id, also after errors
 //! and Ctrl-C. It knows cts from outside only: its command line, its files, its gRPC services. Each
@@ -8,9 +8,13 @@
 mod arguments;
 mod by_hand;
 mod clock;
+mod cluster;
 mod consul_query;
-mod cts;
 mod files;
+mod hands;
+mod members;
+mod played_watcher;
+mod process;
 mod report;
 mod runs;
 mod sample;
@@ -18,6 +22,8 @@ mod scenario;
 mod shim;
 mod site;
 mod stage;
+mod surroundings;
+mod usage;
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -32,7 +38,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::arguments::{Arguments, Scenario};
 use self::report::{Metric, say};
-use self::stage::{Stage, Surroundings};
+use self::stage::Stage;
+use self::surroundings::Surroundings;
 
 /// As shells report an end by Ctrl-C.
 const EXIT_INTERRUPTED: u8 = 130;
@@ -76,7 +83,7 @@ fn run(arguments: &Arguments, stop: &CancellationToken) -> Result<Vec<Metric>> {
         .build()
         .context("no runtime")?;
     runtime.block_on(async {
-        let signals = StopSignals::take_over().context("cannot listen to signals")?;
+        let mut signals = StopSignals::take_over().context("cannot listen to signals")?;
         let mut stage = Stage::new(Surroundings::of_this_process()?, &arguments.general)?;
         let result = {
             let work = AssertUnwindSafe(scenario::run(&arguments.scenario, &mut stage));
@@ -84,11 +91,14 @@ fn run(arguments: &Arguments, stop: &CancellationToken) -> Result<Vec<Metric>> {
                 result = work.catch_unwind() => {
                     result.unwrap_or_else(|panic| Err(anyhow!("{}", panic_text(&*panic))))
                 }
-                () = signals.cancel_on_first(stop.clone()) => Err(anyhow!("interrupted")),
+                _signal = signals.next() => {
+                    stop.cancel();
+                    Err(anyhow!("interrupted"))
+                }
             }
         };
         if result.is_err() && !stop.is_cancelled() {
-            stage.show_log();
+            stage.show_logs();
         }
         stage.end().await;
         result

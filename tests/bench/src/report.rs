@@ -1,5 +1,6 @@
 //! What comes out: a table for people, or one JSON object per line; and progress on standard error.
 
+use std::borrow::Cow;
 use std::io::Write as _;
 
 use serde_json::json;
@@ -9,13 +10,14 @@ use crate::sample::Sample;
 /// One figure.
 #[derive(Debug, Clone)]
 pub(crate) struct Metric {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) value: f64,
     pub(crate) unit: &'static str,
 }
 
 impl Metric {
-    pub(crate) const fn new(name: &'static str, value: f64, unit: &'static str) -> Self {
+    pub(crate) fn new(name: impl Into<Cow<'static, str>>, value: f64, unit: &'static str) -> Self {
+        let name = name.into();
         Self { name, value, unit }
     }
 }
@@ -31,7 +33,7 @@ pub(crate) fn median_of_rounds(rounds: &[Vec<Metric>]) -> Vec<Metric> {
             .filter_map(|round| round.get(index))
             .map(|metric| metric.value)
             .collect();
-        Metric::new(metric.name, over_rounds.median(), metric.unit)
+        Metric::new(metric.name.clone(), over_rounds.median(), metric.unit)
     };
     first.iter().enumerate().map(median).collect()
 }

@@ -29,7 +29,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Begins to follow as soon as the server answers.
+    /// Begins to follow as soon as the server at `HOST:PORT` answers.
     pub(crate) async fn follow(grpc_address: &str) -> Result<Self> {
         let channel = cts_rpc::connect(grpc_address)?;
         let deadline = Instant::now() + READY_DEADLINE;
@@ -88,6 +88,43 @@ impl Runs {
                 return Ok(at);
             }
         }
+    }
+
+    /// Waits until a run is queued from now on.
+    pub(crate) async fn queued(&mut self) -> Result<Moment> {
+        let queued = |change: &FollowRunsResponse| change.status() == RunStatus::Queued;
+        Ok(self.first(queued).await?.1)
+    }
+
+    /// Waits until this run, or any if there is none to name, is leased; gives its id.
+    pub(crate) async fn leased(&mut self, run: Option<&str>) -> Result<(String, Moment)> {
+        let leased = |change: &FollowRunsResponse| {
+            change.status() == RunStatus::Running && run.is_none_or(|run| run == change.run_id)
+        };
+        let (change, at) = self.first(leased).await?;
+        Ok((change.run_id, at))
+    }
+
+    /// Waits until a run succeeds.
+    pub(crate) async fn succeeded(&mut self) -> Result<()> {
+        let succeeded = |change: &FollowRunsResponse| change.status() == RunStatus::Succeeded;
+        self.first(succeeded).await.map(drop)
+    }
+
+    async fn first(
+        &mut self,
+        wanted: impl Fn(&FollowRunsResponse) -> bool,
+    ) -> Result<(FollowRunsResponse, Moment)> {
+        loop {
+            let change = self.next().await?;
+            if wanted(&change) {
+                return Ok((change, Moment::now()));
+            }
+        }
+    }
+
+    pub(crate) fn channel(&self) -> Channel {
+        self.channel.clone()
     }
 
     async fn successful(&self) -> Result<HashSet<String>> {

@@ -19,6 +19,11 @@ impl Sample {
         self.percentile(50)
     }
 
+    /// The newest; not a number without any.
+    pub(crate) fn last(&self) -> f64 {
+        self.0.last().copied().unwrap_or(f64::NAN)
+    }
+
     /// The smallest measurement that `percent` of all do not exceed; not a number without any.
     pub(crate) fn percentile(&self, percent: usize) -> f64 {
         let mut sorted = self.0.clone();

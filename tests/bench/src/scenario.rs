@@ -1,33 +1,47 @@
 //! The scenarios.
 
 mod change_to_apply;
+mod failover;
 mod fan_out;
+mod idle;
+mod queue;
 mod start_up;
 
 use anyhow::Result;
 
 use crate::arguments::Scenario;
 use crate::report::Metric;
-use crate::stage::Stage;
+use crate::stage::{Needs, Stage};
 
-/// Runs a scenario; cts and Consul may still run when it returns.
+/// Runs a scenario; cts, Consul and Postgres may still run when it returns.
 pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Metric>> {
-    stage.set_up().await?;
-    match *scenario {
-        Scenario::ChangeToApply {
-            changes,
-            instances,
-            rounds,
-        } => change_to_apply::run(stage, changes, instances, rounds).await,
+    stage.set_up(needs(scenario)).await?;
+    match scenario {
+        Scenario::ChangeToApply(options) => change_to_apply::run(stage, options).await,
         Scenario::FanOut {
             tasks,
             rounds,
             modules,
-        } => fan_out::run(stage, tasks, rounds, modules).await,
+        } => fan_out::run(stage, *tasks, *rounds, *modules).await,
         Scenario::StartUp {
             tasks,
             rounds,
             modules,
-        } => start_up::run(stage, tasks, rounds, modules).await,
+        } => start_up::run(stage, *tasks, *rounds, *modules).await,
+        Scenario::Queue(options) => queue::run(stage, options).await,
+        Scenario::Failover(options) => failover::run(stage, options).await,
+        Scenario::Idle { tasks, seconds } => idle::run(stage, *tasks, *seconds).await,
+    }
+}
+
+const fn needs(scenario: &Scenario) -> Needs {
+    let (postgres, pretended_terraform) = match scenario {
+        Scenario::ChangeToApply(options) => (options.cluster, false),
+        Scenario::FanOut { .. } | Scenario::StartUp { .. } => (false, false),
+        Scenario::Queue(_) | Scenario::Failover(_) | Scenario::Idle { .. } => (true, true),
+    };
+    Needs {
+        postgres,
+        pretended_terraform,
     }
 }

@@ -2,8 +2,9 @@
 //! one. This is where it is installed and its notes are read.
 
 use std::ffi::{CStr, CString};
+use std::fs::Permissions;
 use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,6 +23,10 @@ const LATENESS_PAUSE: Duration = Duration::from_millis(25);
 const NAME: &str = "terraform";
 const REAL: &str = "real";
 const STARTS: &str = "starts";
+const HOLD: &str = "hold";
+
+/// Version of the one that does nothing.
+const PRETENDED: &str = "1.11.4";
 
 /// One start of Terraform.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,16 +54,36 @@ pub(crate) struct TerraformShim {
 }
 
 impl TerraformShim {
-    /// Sets the directory up: `shim` is the program that notes, `terraform` the real one.
-    pub(crate) fn install(directory: PathBuf, shim: &Path, terraform: &Path) -> Result<Self> {
+    /// Sets the directory up: `shim` is the program that notes, `terraform` the real one. Without one,
+    /// a script takes its place that does nothing with success, see [`TerraformShim::hold_applies`].
+    pub(crate) fn install(
+        directory: PathBuf,
+        shim: &Path,
+        terraform: Option<&Path>,
+    ) -> Result<Self> {
         let set_up = || {
             std::fs::create_dir_all(&directory)?;
             std::fs::write(directory.join(STARTS), "")?;
             symlink(shim, directory.join(NAME))?;
-            symlink(terraform, directory.join(REAL))
+            let real = directory.join(REAL);
+            let Some(terraform) = terraform else {
+                std::fs::write(&real, pretender(&directory.join(HOLD)))?;
+                return std::fs::set_permissions(&real, Permissions::from_mode(0o755));
+            };
+            symlink(terraform, real)
         };
         set_up().with_context(|| format!("cannot set up {}", directory.display()))?;
         Ok(Self { directory })
+    }
+
+    /// Without the real Terraform: lets every `apply` from now on wait until
+    /// [`TerraformShim::let_applies_go`].
+    pub(crate) fn hold_applies(&self) -> Result<()> {
+        std::fs::write(self.directory.join(HOLD), "").context("cannot hold applies")
+    }
+
+    pub(crate) fn let_applies_go(&self) -> Result<()> {
+        std::fs::remove_file(self.directory.join(HOLD)).context("cannot let applies go")
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -74,7 +99,7 @@ impl TerraformShim {
     pub(crate) fn lateness(&self) -> Result<Sample> {
         let directory = self.directory.join("lateness");
         let shim = std::fs::read_link(self.executable()).context("the shim is gone")?;
-        let shim = Self::install(directory, &shim, Path::new("/bin/true"))?;
+        let shim = Self::install(directory, &shim, Some(Path::new("/bin/true")))?;
         let executable = CString::new(shim.executable().into_os_string().into_vec())?;
         let nothing = PosixSpawnFileActions::init()?;
         let usual = PosixSpawnAttr::init()?;
@@ -112,6 +137,20 @@ impl TerraformShim {
         starts.retain(|start| start.at >= moment && start.step == "apply");
         Ok(starts)
     }
+}
+
+fn pretender(hold: &Path) -> String {
+    format!(
+        r#"#!/bin/sh
+case "$1" in
+version) echo '{{"terraform_version":"{PRETENDED}"}}' ;;
+validate) echo '{{"valid":true,"diagnostics":[]}}' ;;
+init) mkdir -p .terraform ;;
+apply) while [ -e '{}' ]; do sleep 0.05; done ;;
+esac
+"#,
+        hold.display()
+    )
 }
 
 #[cfg(test)]

@@ -1,16 +1,26 @@
 //! A directory in which cts is started: configuration, modules, and room for copies.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
 use crate::arguments::Modules;
+use crate::cluster::Cluster;
 
 /// The service that all tasks watch.
 pub(crate) const SERVICE: &str = "web";
 
-const CONFIGURATION: &str = "cts.hcl";
+pub(crate) const CONFIGURATION: &str = "cts.hcl";
+
+/// Where the task directories are, below the site.
+pub(crate) const TASK_DIRECTORIES: &str = "sync-tasks";
+
+/// Where a worker of the cluster shape unpacks modules, below that.
+const BUNDLES: &str = ".bundles";
+
+const BY_HAND: &str = "by-hand";
 
 /// One built-in resource for each instance, so that nothing is downloaded.
 const MODULE: &str = r#"variable "services" {
@@ -33,14 +43,17 @@ resource "terraform_data" "instance" {
 pub(crate) struct Site {
     directory: PathBuf,
     tasks: Vec<String>,
+    cluster: Option<Cluster>,
 }
 
 /// What the configuration says besides the tasks.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Settings<'a> {
     pub(crate) consul: &'a str,
     pub(crate) api_port: u16,
     pub(crate) terraform: &'a Path,
+    /// Absent for the embedded shape.
+    pub(crate) cluster: Option<Cluster>,
 }
 
 impl Site {
@@ -52,29 +65,56 @@ impl Site {
     ) -> Result<Self> {
         let tasks: Vec<String> = (1..=tasks).map(|task| format!("task-{task:04}")).collect();
         let write = || {
-            let mut text = head(settings);
+            let mut text = head(&settings);
             for task in &tasks {
                 let module = match modules {
                     Modules::Shared => "shared",
                     Modules::Distinct => task.as_str(),
                 };
                 write_module(&directory.join("modules").join(module))?;
-                write_task(&mut text, task, module);
+                write_task(&mut text, task, module, SERVICE);
             }
             // Beside the directories of cts, so that relative paths out of them stay right.
-            fs::create_dir_all(directory.join("by-hand"))?;
+            let by_hand = directory.join(BY_HAND);
+            fs::create_dir_all(&by_hand)?;
+            if settings.cluster.is_some() {
+                let bundles = Path::new("..").join(TASK_DIRECTORIES).join(BUNDLES);
+                symlink(bundles, by_hand.join(BUNDLES))?;
+            }
             fs::write(directory.join(CONFIGURATION), text)
         };
         write().with_context(|| format!("cannot set up {}", directory.display()))?;
-        Ok(Self { directory, tasks })
+        Ok(Self {
+            directory,
+            tasks,
+            cluster: settings.cluster,
+        })
+    }
+
+    /// Adds a task on a service of its own; before cts starts.
+    pub(crate) fn add_task(&self, name: &str, service: &str) -> Result<()> {
+        let add = || {
+            let path = self.directory.join(CONFIGURATION);
+            let mut text = fs::read_to_string(&path)?;
+            write_module(&self.directory.join("modules").join(name))?;
+            write_task(&mut text, name, name, service);
+            fs::write(path, text)
+        };
+        add().context("cannot add a task")
+    }
+
+    /// If it is for the cluster shape.
+    pub(crate) fn cluster(&self) -> Result<&Cluster> {
+        let cluster = self.cluster.as_ref();
+        cluster.context("this directory is for the embedded shape")
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.directory
     }
 
-    pub(crate) fn configuration(&self) -> PathBuf {
-        self.directory.join(CONFIGURATION)
+    pub(crate) const fn is_cluster(&self) -> bool {
+        self.cluster.is_some()
     }
 
     pub(crate) fn tasks(&self) -> &[String] {
@@ -83,21 +123,23 @@ impl Site {
 
     /// Where cts works on a task.
     pub(crate) fn task_directory(&self, task: &str) -> PathBuf {
-        self.directory.join("sync-tasks").join(task)
+        self.directory.join(TASK_DIRECTORIES).join(task)
     }
 
     /// Where the same is done by hand.
     pub(crate) fn by_hand_directory(&self, task: &str) -> PathBuf {
-        self.directory.join("by-hand").join(task)
+        self.directory.join(BY_HAND).join(task)
     }
 }
 
-fn head(settings: Settings<'_>) -> String {
+fn head(settings: &Settings<'_>) -> String {
     let Settings {
         consul,
         api_port,
         terraform,
+        cluster,
     } = settings;
+    let cluster = cluster.as_ref().map(Cluster::blocks).unwrap_or_default();
     format!(
         r#"log_level = "INFO"
 port      = {api_port}
@@ -113,12 +155,12 @@ consul {{
 driver "terraform" {{
   path = "{}"
 }}
-"#,
+{cluster}"#,
         terraform.display()
     )
 }
 
-fn write_task(text: &mut String, task: &str, module: &str) {
+fn write_task(text: &mut String, task: &str, module: &str, service: &str) {
     let block = format!(
         r#"
 task {{
@@ -126,7 +168,7 @@ task {{
   module = "./modules/{module}"
 
   condition "services" {{
-    names = ["{SERVICE}"]
+    names = ["{service}"]
   }}
 }}
 "#

@@ -1,12 +1,10 @@
 //! Everything that runs during a scenario, and its end.
 
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use cts_testkit::{ConsulAgent, free_port, terraform_path};
+use cts_testkit::{ConsulAgent, Postgres, free_port, terraform_path};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -15,55 +13,32 @@ use tempfile::TempDir;
 use crate::arguments::{General, Modules};
 use crate::by_hand::Terraform;
 use crate::clock::Moment;
-use crate::cts::{self, Cts, Usage};
+use crate::cluster::{Cluster, ClusterSettings};
+use crate::process::{Launch, Process};
 use crate::report::say;
 use crate::runs::Runs;
 use crate::shim::TerraformShim;
-use crate::site::{SERVICE, Settings, Site};
+use crate::site::{CONFIGURATION, SERVICE, Settings, Site};
+use crate::surroundings::Surroundings;
+use crate::usage::{Usage, twins_below};
 
-/// Lines of cts's log that are shown after a failure.
-const LOG_LINES_SHOWN: usize = 30;
-
-/// Variables that would make Terraform or cts do something else here than elsewhere.
-const UNWANTED_PREFIXES: [&str; 4] = ["CONSUL_", "CTS_", "TF_", "VAULT_"];
-
-/// What this process finds around itself.
-#[derive(Debug)]
-pub(crate) struct Surroundings {
-    executable: PathBuf,
-    environment: BTreeMap<OsString, OsString>,
+/// What a scenario needs besides cts and Consul.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Needs {
+    /// The cluster shape.
+    pub(crate) postgres: bool,
+    /// A Terraform that does nothing in place of the real one.
+    pub(crate) pretended_terraform: bool,
 }
 
-impl Surroundings {
-    pub(crate) fn of_this_process() -> Result<Self> {
-        Ok(Self {
-            executable: std::env::current_exe().context("this executable cannot be found")?,
-            environment: std::env::vars_os().collect(),
-        })
-    }
-
-    /// For cts, and through it for Terraform.
-    fn clean_environment(&self) -> BTreeMap<OsString, OsString> {
-        let wanted = |name: &OsString| {
-            let name = name.to_string_lossy();
-            !UNWANTED_PREFIXES
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
-        };
-        let inherited = self.environment.iter().filter(|(name, _)| wanted(name));
-        let mut environment: BTreeMap<OsString, OsString> = inherited
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        for (name, value) in [
-            // It would ask the vendor's server for news and wait for the answer.
-            ("CHECKPOINT_DISABLE", "1"),
-            ("NO_PROXY", "127.0.0.1,localhost"),
-            ("no_proxy", "127.0.0.1,localhost"),
-        ] {
-            environment.insert(name.into(), value.into());
-        }
-        environment
-    }
+/// What a site is like.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) tasks: u32,
+    pub(crate) modules: Modules,
+    /// Absent for the embedded shape.
+    pub(crate) cluster: Option<ClusterSettings>,
 }
 
 #[derive(Debug)]
@@ -81,7 +56,9 @@ pub(crate) struct Stage {
     work: TempDir,
     tools: Option<Tools>,
     consul: Option<ConsulAgent>,
-    running: Option<(Cts, PathBuf)>,
+    postgres: Option<Postgres>,
+    /// In the order of their start.
+    running: Vec<Process>,
 }
 
 impl Stage {
@@ -98,34 +75,33 @@ impl Stage {
             work,
             tools: None,
             consul: None,
-            running: None,
+            postgres: None,
+            running: Vec::new(),
         })
     }
 
-    /// Gets the executables and starts Consul.
-    pub(crate) async fn set_up(&mut self) -> Result<()> {
+    /// Gets the executables and starts Consul and, if need be, Postgres.
+    pub(crate) async fn set_up(&mut self, needs: Needs) -> Result<()> {
         say("making sure that the release executables are up to date");
         let cts = match &self.given_cts {
             Some(path) => {
                 fs::canonicalize(path).with_context(|| format!("there is no {}", path.display()))?
             }
-            None => self.build("cts", "cts").await?,
+            None => self.surroundings.build("cts", "cts").await?,
         };
-        let shim = self.build("cts-bench", "cts-bench-terraform").await?;
+        let shim = self.surroundings.build("cts-bench", "cts-bench-terraform");
+        let shim = shim.await?;
         let directory = self.work.path().join("terraform");
-        let shim = TerraformShim::install(directory, &shim, &terraform_path())?;
+        let real = (!needs.pretended_terraform).then(terraform_path);
+        let shim = TerraformShim::install(directory, &shim, real.as_deref())?;
         self.tools = Some(Tools { cts, shim });
         say("starting Consul");
         self.consul = Some(ConsulAgent::start().await);
+        if needs.postgres {
+            say("starting Postgres");
+            self.postgres = Some(Postgres::start().await);
+        }
         Ok(())
-    }
-
-    async fn build(&self, package: &str, binary: &str) -> Result<PathBuf> {
-        let cargo = self.surroundings.environment.get(OsStr::new("CARGO"));
-        let cargo = cargo.map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
-        let target = self.surroundings.executable.ancestors().nth(2);
-        let target = target.context("this executable is in no target directory")?;
-        cts::build(&cargo, target, package, binary).await
     }
 
     fn tools(&self) -> Result<&Tools> {
@@ -148,42 +124,105 @@ impl Stage {
         self.consul.as_ref().context("Consul was not started")
     }
 
-    /// A new directory for cts.
-    pub(crate) fn new_site(&self, name: &str, tasks: u32, modules: Modules) -> Result<Site> {
+    /// A new directory for cts, and a new database where it needs one.
+    pub(crate) async fn new_site(&self, plan: Plan<'_>) -> Result<Site> {
+        let cluster = match plan.cluster {
+            None => None,
+            Some(settings) => {
+                let postgres = self.postgres.as_ref().context("Postgres was not started")?;
+                Some(Cluster::new(settings, postgres.create_database().await))
+            }
+        };
         let settings = Settings {
             consul: &self.consul()?.address(),
             api_port: free_port(),
             terraform: self.shim()?.directory(),
+            cluster,
         };
-        Site::create(self.work.path().join(name), settings, tasks, modules)
+        let directory = self.work.path().join(plan.name);
+        Site::create(directory, settings, plan.tasks, plan.modules)
     }
 
-    /// Starts cts; gives the moment just before, and its runs as soon as it tells about them.
+    /// Starts cts in the shape of the site, one of each service where there are several; gives the
+    /// moment just before, and its runs as soon as it tells about them.
     pub(crate) async fn start_cts(&mut self, site: &Site) -> Result<(Moment, Runs)> {
-        let executable = &self.tools()?.cts;
-        let address = format!("127.0.0.1:{}", free_port());
-        let environment = self.surroundings.clean_environment();
-        let before = Moment::now();
-        let cts = Cts::start(executable, site, &environment, &address)?;
-        self.running = Some((cts, cts::log_file(site)));
-        let runs = Runs::follow(&format!("http://{address}")).await?;
-        Ok((before, runs))
-    }
-
-    pub(crate) async fn stop_cts(&mut self) -> Result<()> {
-        let Some((cts, log)) = self.running.take() else {
-            return Ok(());
-        };
-        let stopped = cts.stop().await;
-        if stopped.is_err() {
-            show_log(&log);
+        if site.is_cluster() {
+            self.migrate(site).await?;
         }
-        stopped
+        let before = Moment::now();
+        let address = if site.is_cluster() {
+            let cluster = site.cluster()?;
+            self.launch(site, &cluster.watcher())?;
+            self.launch(site, &cluster.scheduler(site, 0)?)?;
+            self.launch(site, &Cluster::worker())?;
+            self.launch(site, &Cluster::gateway())?;
+            cluster.scheduler_address(0).to_owned()
+        } else {
+            let address = format!("127.0.0.1:{}", free_port());
+            let api = ["-bind-address", "127.0.0.1", "-grpc-address", &address];
+            let words = [&["start", "-config-file", CONFIGURATION], &api[..]].concat();
+            self.launch(site, &Launch::new("cts", &words))?;
+            address
+        };
+        Ok((before, Runs::follow(&address).await?))
     }
 
+    /// Makes the tables.
+    pub(crate) async fn migrate(&mut self, site: &Site) -> Result<()> {
+        self.start_process(site, &Cluster::migrate())?
+            .ended()
+            .await
+            .context("the database cannot be set up")
+    }
+
+    /// Starts one process.
+    pub(crate) fn launch(&mut self, site: &Site, launch: &Launch) -> Result<()> {
+        let process = self.start_process(site, launch)?;
+        self.running.push(process);
+        Ok(())
+    }
+
+    fn start_process(&self, site: &Site, launch: &Launch) -> Result<Process> {
+        let environment = self.surroundings.clean_environment();
+        Process::start(&self.tools()?.cts, launch, site.path(), &environment)
+    }
+
+    /// The running process of this name, which is no longer this stage's to end.
+    pub(crate) fn take(&mut self, name: &str) -> Result<Process> {
+        let index = self.running.iter().position(|known| known.name() == name);
+        let index = index.with_context(|| format!("{name} does not run"))?;
+        Ok(self.running.remove(index))
+    }
+
+    /// Ends all processes of cts, the last one first; fails if one does not end well.
+    pub(crate) async fn stop_cts(&mut self) -> Result<()> {
+        let mut result = Ok(());
+        while let Some(process) = self.running.pop() {
+            let stopped = process.stop().await;
+            result = result.and(stopped);
+        }
+        result
+    }
+
+    /// Of all processes of cts together.
     pub(crate) fn usage(&self) -> Result<Usage> {
-        let (cts, _log) = self.running.as_ref().context("cts does not run")?;
-        cts.usage()
+        self.running.iter().map(Process::usage).sum()
+    }
+
+    /// Of each process of cts, with its name.
+    pub(crate) fn usages(&self) -> Result<Vec<(&str, Usage)>> {
+        let usage = |process: &'_ Process| Ok((process.name(), process.usage()?));
+        self.running.iter().map(usage).collect()
+    }
+
+    /// Of the server and its backends that live.
+    pub(crate) fn postgres_usage(&self) -> Result<Usage> {
+        let postgres = self.postgres.as_ref().context("Postgres was not started")?;
+        let pid = Pid::from_raw(postgres.pid().try_into().context("strange process id")?);
+        std::iter::once(pid)
+            .chain(twins_below(pid))
+            .map(Usage::of)
+            .sum()
     }
 
     /// Terraform with the environment that cts gives it (spec/runtime-terraform.md 5.3), through the
@@ -222,19 +261,22 @@ impl Stage {
         Ok(before)
     }
 
-    /// The end of the log of a running cts, on standard error.
-    pub(crate) fn show_log(&self) {
-        if let Some((_cts, log)) = &self.running {
-            show_log(log);
+    /// The ends of the logs of what runs, on standard error.
+    pub(crate) fn show_logs(&self) {
+        for process in &self.running {
+            process.show_log();
         }
     }
 
-    /// Ends everything: cts first, which still needs Consul to stop cleanly.
+    /// Ends everything: cts first, which still needs Consul and Postgres to stop cleanly.
     pub(crate) async fn end(mut self) {
         if let Err(error) = self.stop_cts().await {
             say(&format!("cts did not stop well: {error:#}"));
         }
         self.kill_leftovers();
+        if let Some(mut postgres) = self.postgres.take() {
+            postgres.stop().await;
+        }
         if let Some(mut consul) = self.consul.take() {
             consul.stop().await;
         }
@@ -259,17 +301,6 @@ impl Stage {
             }
         }
     }
-}
-
-fn show_log(log: &Path) {
-    let text = fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text.lines().collect();
-    let shown = &lines[lines.len().saturating_sub(LOG_LINES_SHOWN)..];
-    say(&format!(
-        "the last lines of the log of cts:\n{}",
-        shown.join("\n")
-    ));
 }
 
 fn is_below(path: &Path, directory: &Path) -> bool {

@@ -1,49 +1,81 @@
-//! A running `cts start`.
+//! A running system, in either shape.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use cts_testkit::{eventually, free_port};
+use tonic::transport::Channel;
 
 use crate::DEADLINE;
 use crate::api::Api;
+use crate::cluster::{Cluster, Plan, Service};
 use crate::process::{Exit, Process};
+use crate::shape::Shape;
 use crate::site::Site;
 
 /// Another process may take a port between choice and use.
 const PORT_TRIES: usize = 5;
 
-/// An instance that answers. Ended when dropped.
+/// The order in which the processes of a cluster are ended, so that each can still say goodbye.
+const ENDING: [Service; 4] = [
+    Service::Worker,
+    Service::Gateway,
+    Service::Scheduler,
+    Service::Watcher,
+];
+
+/// A system that answers: `cts start`, or one of each service over Postgres. Ended when dropped.
 #[derive(Debug)]
 pub struct Instance {
     /// Its REST API.
     pub api: Api,
-    process: Process,
+    grpc: Channel,
+    processes: Processes,
+}
+
+#[derive(Debug)]
+enum Processes {
+    Embedded(Process),
+    Cluster(Cluster),
 }
 
 impl Instance {
-    /// Starts `cts start` with the site's configuration and waits until it is healthy.
+    /// Starts the system with the site's configuration in the shape of this test run and waits until it
+    /// is healthy.
     pub async fn start(site: &Site) -> Self {
-        Self::start_with(site, &[]).await
+        match Shape::of_this_run() {
+            Shape::Embedded => Self::start_embedded(site).await,
+            Shape::Cluster => {
+                let cluster = Cluster::start(site, Plan::default()).await;
+                let api = cluster.api(0);
+                eventually(DEADLINE, async || healthy(&api).await).await;
+                Self {
+                    api,
+                    grpc: cluster.channel(Service::Scheduler, 0),
+                    processes: Processes::Cluster(cluster),
+                }
+            }
+        }
     }
 
-    /// The same with further arguments.
-    pub async fn start_with(site: &Site, arguments: &[&str]) -> Self {
+    /// Starts `cts start`, whatever the shape of this test run.
+    pub async fn start_embedded(site: &Site) -> Self {
         for _ in 0..PORT_TRIES {
-            let port = free_port();
-            let mut process = site.run_cts(port, arguments);
+            let (port, grpc) = (free_port(), free_port());
+            let grpc_address = format!("127.0.0.1:{grpc}");
+            let mut process = site.run_cts(port, &["-grpc-address", &grpc_address]);
             let api = Api::new(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
             let began = eventually(DEADLINE, async || {
                 if !process.is_running() {
                     return Ok(false);
                 }
-                match api.ask("/v1/health").await {
-                    Ok((200, _)) => Ok(true),
-                    Ok((status, body)) => Err(format!("health: {status} {body}")),
-                    Err(error) => Err(error.to_string()),
-                }
+                healthy(&api).await.map(|()| true)
             });
             if began.await {
-                return Self { api, process };
+                return Self {
+                    api,
+                    grpc: cts_rpc::connect(&format!("http://{grpc_address}")).unwrap(),
+                    processes: Processes::Embedded(process),
+                };
             }
             let output = process.output();
             assert!(
@@ -54,14 +86,43 @@ impl Instance {
         panic!("{PORT_TRIES} ports were taken one after the other");
     }
 
-    /// What it has printed so far, instances before it at the same site included.
-    pub fn output(&self) -> String {
-        self.process.output()
+    /// A channel to its scheduler.
+    pub fn grpc(&self) -> Channel {
+        self.grpc.clone()
     }
 
-    /// Ends it by SIGTERM.
+    /// What it has printed so far, instances before it at the same site included.
+    pub fn output(&self) -> String {
+        match &self.processes {
+            Processes::Embedded(process) => process.output(),
+            Processes::Cluster(cluster) => cluster.all_output(),
+        }
+    }
+
+    /// Ends it by SIGTERM; runs at work are interrupted gently.
     pub async fn terminate(self) -> Exit {
-        self.process.terminate().await
+        let mut cluster = match self.processes {
+            Processes::Embedded(process) => return process.terminate().await,
+            Processes::Cluster(cluster) => cluster,
+        };
+        let mut all = Exit {
+            code: Some(0),
+            took: std::time::Duration::ZERO,
+            output: String::new(),
+        };
+        for service in ENDING {
+            let exit = match service {
+                // The first order is to finish what it has.
+                Service::Worker => cluster.stop_at_once(service, 0).await,
+                _ => cluster.stop(service, 0).await,
+            };
+            if exit.code != Some(0) {
+                all.code = exit.code;
+            }
+            all.took += exit.took;
+        }
+        all.output = cluster.all_output();
+        all
     }
 
     /// Ends it by SIGTERM and expects an orderly end.
@@ -70,8 +131,24 @@ impl Instance {
         assert_eq!(exit.code, Some(0), "{}", exit.output);
     }
 
-    /// Ends it by SIGKILL; its Terraform runs on.
+    /// Ends all its processes by SIGKILL, those first that would notice. Its Terraform runs on; in a cluster a
+    /// guard is there to stop it.
     pub async fn kill(self) {
-        self.process.kill().await;
+        match self.processes {
+            Processes::Embedded(process) => process.kill().await,
+            Processes::Cluster(mut cluster) => {
+                for service in ENDING {
+                    cluster.kill(service, 0).await;
+                }
+            }
+        }
+    }
+}
+
+async fn healthy(api: &Api) -> Result<(), String> {
+    match api.ask("/v1/health").await {
+        Ok((200, _)) => Ok(()),
+        Ok((status, body)) => Err(format!("health: {status} {body}")),
+        Err(error) => Err(error.to_string()),
     }
 }

@@ -1,16 +1,19 @@
-//! Terraform processes that outlive their cts: in groups of their own, so that only their environment
-//! tells whose they are.
+//! Processes that outlive the cts that started them, Terraform and guards: in groups of their own, so that
+//! only their environment tells whose they are.
 
-use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// What cts puts into the environment of every Terraform, followed by its task directory.
-const MARKER: &[u8] = b"CTS_TASK_DIR=";
+use crate::environment::{processes, variable_of};
+
+/// What cts puts into the environment of every Terraform: its task directory.
+pub(crate) const TASK_MARKER: &str = "CTS_TASK_DIR";
+
+/// What tests put into the environment of everything they start: the site's directory.
+pub(crate) const SITE_MARKER: &str = "CTS_TEST_SITE";
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Looks at a process between SIGTERM and SIGKILL, and after that.
@@ -18,36 +21,30 @@ const POLLS: usize = 100;
 
 /// Living processes that were started, directly or not, by a cts for a task directory below `directory`.
 pub(crate) fn processes_below(directory: &Path) -> Vec<Pid> {
-    let mut marked = MARKER.to_vec();
-    marked.extend(directory.as_os_str().as_bytes());
-    marked.push(b'/');
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
+    let is_below = |process: &Pid| {
+        variable_of(*process, TASK_MARKER).is_some_and(|path| Path::new(&path).starts_with(directory))
     };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|id| {
-            // A process that has ended, a zombie too, has no environment.
-            fs::read(format!("/proc/{id}/environ")).is_ok_and(|environment| {
-                environment
-                    .split(|byte| *byte == 0)
-                    .any(|variable| variable.starts_with(&marked))
-            })
-        })
-        .map(Pid::from_raw)
-        .collect()
+    processes().into_iter().filter(is_below).collect()
 }
 
-/// Ends them all: SIGTERM, then SIGKILL. Blocks for a few seconds at most.
-pub(crate) fn end_processes_below(directory: &Path) {
+/// Living processes that were started, directly or not, by the test whose site is `directory`.
+fn processes_of_site(directory: &Path) -> Vec<Pid> {
+    let is_of_site = |process: &Pid| {
+        variable_of(*process, SITE_MARKER).is_some_and(|path| Path::new(&path) == directory)
+    };
+    processes().into_iter().filter(is_of_site).collect()
+}
+
+/// Ends everything of the site: SIGTERM, then SIGKILL. Blocks for a few seconds at most.
+pub(crate) fn end_processes_of_site(directory: &Path) {
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
-        for process in processes_below(directory) {
+        for process in processes_of_site(directory) {
             // Whatever is gone already needs no signal.
+            let _gone = kill(process, Signal::SIGCONT);
             let _gone = kill(process, signal);
         }
         for _ in 0..POLLS {
-            if processes_below(directory).is_empty() {
+            if processes_of_site(directory).is_empty() {
                 return;
             }
             std::thread::sleep(POLL_INTERVAL);

@@ -1,7 +1,9 @@
 //! The steps that whole-system tests share: a directory of their own ([`Site`]) with configuration and
-//! modules, `cts` processes in it ([`Instance`], [`Process`]), and questions to the API ([`Api`]).
+//! modules, `cts` processes in it ([`Instance`], [`Cluster`], [`Process`]), and questions to the API
+//! ([`Api`]).
 //!
-//! The tests are in `tests/it`. They run the built executables with a real Consul and a real Terraform,
+//! The tests are in `tests/it`, whose shape `CTS_TEST_SHAPE` chooses ([`Shape`]), and in `tests/cluster`,
+//! which are about clusters only. They run the built executables with a real Consul and a real Terraform,
 //! listen on loopback only and leave no process behind, also when they fail. Nothing here knows what is
 //! tested.
 #![warn(missing_docs)]
@@ -12,19 +14,28 @@
 )]
 
 mod api;
+mod cluster;
+mod environment;
+mod health;
 mod instance;
+mod launcher;
 mod leftovers;
 mod modules;
 mod process;
 mod programs;
+mod shape;
 mod site;
 mod state;
 
 pub use api::Api;
+pub use cluster::{Cluster, Plan, Service};
+pub use health::serving;
 pub use instance::Instance;
+pub use launcher::Launcher;
 pub use modules::{RECORDER, STEP_SCRIPT, STEPS, task};
 pub use process::{Exit, Process};
 pub use programs::executable;
+pub use shape::Shape;
 pub use site::{Backend, LOCAL_BACKEND, Site};
 pub use state::{ids_of, recorded_services};
 

@@ -15,6 +15,12 @@ use crate::DEADLINE;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Looks at a process that was told to end, before it is killed: ten seconds.
 const POLLS: usize = 500;
+const POLLS_PER_ORDER: usize = 10;
+
+/// Between two orders to end.
+const INSISTENCE: Duration = Duration::from_millis(200);
+/// Lines of its output that are shown of each process when a test fails.
+const LINES_SHOWN: usize = 80;
 
 /// How a process ended.
 #[derive(Debug, Clone)]
@@ -70,6 +76,16 @@ impl Process {
         self.child.try_wait().unwrap().is_none()
     }
 
+    /// Process id.
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw()
+    }
+
+    /// Sends a signal, if it still runs.
+    pub fn signal(&self, signal: Signal) {
+        let _gone = kill(self.pid, signal);
+    }
+
     /// Waits for an end that comes by itself.
     pub async fn wait(mut self) -> Exit {
         let started = self.started;
@@ -81,6 +97,23 @@ impl Process {
         let told = Instant::now();
         kill(self.pid, Signal::SIGTERM).unwrap();
         self.ended_since(told).await
+    }
+
+    /// Sends SIGTERM again and again until the end: the first orders a worker to finish what it has, the
+    /// next ones to interrupt it.
+    pub async fn terminate_insistently(mut self) -> Exit {
+        let told = Instant::now();
+        let pid = self.pid;
+        let insisting = async {
+            loop {
+                let _gone = kill(pid, Signal::SIGTERM);
+                tokio::time::sleep(INSISTENCE).await;
+            }
+        };
+        tokio::select! {
+            exit = self.ended_since(told) => exit,
+            () = insisting => unreachable!("it never gives up"),
+        }
     }
 
     /// Sends SIGKILL and waits for the end.
@@ -106,27 +139,31 @@ impl Process {
     }
 }
 
+/// Shows the last lines of a log to whoever looks at a failed test.
+pub(crate) fn show(name: &str, output: &str) {
+    let lines: Vec<&str> = output.lines().collect();
+    let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
+    let text = format!("the last lines of {name}:\n{}\n", last.join("\n"));
+    drop(std::io::Write::write_all(
+        &mut std::io::stderr(),
+        text.as_bytes(),
+    ));
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            show(&self.output.display().to_string(), &self.output());
+        }
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
-        if std::thread::panicking() {
-            let output = self.output();
-            let lines: Vec<&str> = output.lines().collect();
-            let last = &lines[lines.len().saturating_sub(60)..];
-            drop(std::io::Write::write_all(
-                &mut std::io::stderr(),
-                format!(
-                    "the last lines of {}:\n{}\n",
-                    self.output.display(),
-                    last.join("\n")
-                )
-                .as_bytes(),
-            ));
-        }
-        let _gone = kill(self.pid, Signal::SIGTERM);
-        for _ in 0..POLLS {
+        self.signal(Signal::SIGCONT);
+        for poll in 0..POLLS {
+            // More than once: a worker finishes its runs after the first.
+            if poll % POLLS_PER_ORDER == 0 {
+                self.signal(Signal::SIGTERM);
+            }
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }

@@ -1,12 +1,17 @@
 //! Where the executables under test are.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The executable `name` of the same build as the running test: `target/<profile>/<name>`.
 pub fn executable(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    // Tests are in `target/<profile>/deps`.
-    let directory = test.parent().and_then(Path::parent).unwrap();
+    let running = std::env::current_exe().unwrap();
+    let directory = running.parent().unwrap();
+    // Tests are in `target/<profile>/deps`, other executables in `target/<profile>`.
+    let directory = if directory.ends_with("deps") {
+        directory.parent().unwrap()
+    } else {
+        directory
+    };
     let path = directory.join(name);
     assert!(
         path.is_file(),

@@ -3,17 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cts_testkit::{eventually, terraform_path};
+use cts_testkit::{Postgres, eventually, terraform_path};
 use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::process::Command;
+use tokio::sync::OnceCell;
 
 use crate::DEADLINE;
-use crate::leftovers::{end_processes_below, processes_below};
+use crate::launcher::Launcher;
+use crate::leftovers::{SITE_MARKER, end_processes_of_site, processes_below};
 use crate::modules::{STEP_SCRIPT, STEPS};
 use crate::process::Process;
-use crate::programs::executable;
+use crate::shape::Shape;
 use crate::state::{ids_of, recorded_services};
 
 /// The content of a driver block that makes [`Backend::Local`].
@@ -24,8 +25,10 @@ pub const LOCAL_BACKEND: &str = "backend \"local\" {}";
 pub enum Backend {
     /// What is the default: Consul's key/value store.
     Consul,
-    /// The task's directory, where [`Site::recorded`] can read it.
+    /// The task's directory, where [`Site::recorded`] can read it. For one worker.
     Local,
+    /// A directory of the site, where [`Site::recorded`] can read it. For any number of workers.
+    Shared,
 }
 
 /// A directory with configuration (`cts.hcl`), modules (`modules/…`) and working directory (`work`).
@@ -36,6 +39,7 @@ pub enum Backend {
 pub struct Site {
     path: PathBuf,
     environment: Vec<(String, String)>,
+    database: OnceCell<String>,
     _directory: TempDir,
 }
 
@@ -49,6 +53,7 @@ impl Site {
         Self {
             path,
             environment: Vec::new(),
+            database: OnceCell::new(),
             _directory: directory,
         }
     }
@@ -78,20 +83,61 @@ impl Site {
     /// Writes `cts.hcl`: no buffering, Consul's address, the backend and `more`, usually tasks.
     pub fn configure(&self, consul: &str, backend: Backend, more: &str) {
         let driver = match backend {
-            Backend::Consul => "",
-            Backend::Local => LOCAL_BACKEND,
+            Backend::Consul => String::new(),
+            Backend::Local => LOCAL_BACKEND.to_owned(),
+            Backend::Shared => self.shared_backend(),
         };
-        self.configure_driver(consul, driver, more);
+        self.configure_driver(consul, &driver, more);
     }
 
-    /// The same with `driver` as the further content of the driver block.
+    /// The content of a driver block that makes [`Backend::Shared`].
+    pub fn shared_backend(&self) -> String {
+        format!(
+            "shared_local_backend = true\n  backend \"local\" {{ workspace_dir = \"{}\" }}",
+            self.path.join("state").display()
+        )
+    }
+
+    /// The same with `driver` as the further content of the driver block. [`LOCAL_BACKEND`] at its beginning
+    /// is allowed explicitly where the shape demands it.
     pub fn configure_driver(&self, consul: &str, driver: &str, more: &str) {
+        let clustered = Shape::of_this_run() == Shape::Cluster;
+        let allowed = if clustered && driver.starts_with(LOCAL_BACKEND) {
+            "shared_local_backend = true"
+        } else {
+            ""
+        };
         let text = format!(
             "log_level = \"DEBUG\"\nworking_dir = \"work\"\nbuffer_period {{ enabled = false }}\n\
              consul {{ address = \"{consul}\" }}\n\
-             driver \"terraform\" {{\n  log = true\n  {driver}\n}}\n{more}"
+             driver \"terraform\" {{\n  log = true\n  {allowed}\n  {driver}\n}}\n{more}"
         );
         self.write("cts.hcl", &text);
+    }
+
+    /// Address of the site's own database in the shared Postgres, with the current schema; `database.hcl`
+    /// names it.
+    pub async fn database(&self) -> &str {
+        let make = async || {
+            let url = Postgres::shared().await.create_database().await;
+            self.write_database(&url);
+            self.migrate().await;
+            url
+        };
+        self.database.get_or_init(make).await
+    }
+
+    /// Writes `database.hcl`.
+    pub fn write_database(&self, url: &str) {
+        let text = format!("database {{\n  url = \"{url}\"\n  max_connections = 8\n}}\n");
+        self.write("database.hcl", &text);
+    }
+
+    /// Brings the schema of the database in `database.hcl` up to date.
+    pub async fn migrate(&self) {
+        let arguments = ["migrate", "-config-file", "database.hcl"];
+        let exit = self.run("cts", &arguments, "migrate.log").wait().await;
+        assert_eq!(exit.code, Some(0), "{}", exit.output);
     }
 
     /// Writes the module [`STEPS`] for one task; its name is that of the task.
@@ -136,9 +182,18 @@ impl Site {
 
     /// The services that arrived in a task's module, by its state in the local backend.
     pub fn recorded(&self, task: &str) -> Result<Value, String> {
-        let path = format!("{task}/terraform.tfstate.d/{task}/terraform.tfstate");
-        let state = fs::read(self.work().join(path)).map_err(|error| error.to_string())?;
+        let state = fs::read(self.state_path(task)).map_err(|error| error.to_string())?;
         recorded_services(&state)
+    }
+
+    /// State of a task in backend [`Backend::Local`] or [`Backend::Shared`].
+    pub fn state_path(&self, task: &str) -> PathBuf {
+        let shared = self.path.join("state");
+        if shared.exists() {
+            return shared.join(task).join("terraform.tfstate");
+        }
+        let path = format!("{task}/terraform.tfstate.d/{task}/terraform.tfstate");
+        self.work().join(path)
     }
 
     /// Waits until exactly the instances with these ids have arrived, and returns them.
@@ -201,13 +256,12 @@ impl Site {
 
     /// Starts an executable in the site's directory; output goes to the file `log`.
     pub fn run(&self, name: &str, arguments: &[&str], log: &str) -> Process {
-        let mut command = Command::new(executable(name));
-        command
-            .args(arguments)
-            .current_dir(&self.path)
-            .env_clear()
-            .envs(self.surrounding_environment());
-        Process::start(command, &self.path.join(log))
+        self.launcher().run(name, arguments, log)
+    }
+
+    /// What starts processes like those of this site.
+    pub fn launcher(&self) -> Launcher {
+        Launcher::new(&self.path, self.surrounding_environment())
     }
 
     /// Environment of the processes: nothing of the caller's Terraform and Consul leaks in.
@@ -223,6 +277,7 @@ impl Site {
             ("HOME".to_owned(), text(self.path.clone())),
             ("TMPDIR".to_owned(), text(self.path.join("tmp"))),
             ("CHECKPOINT_DISABLE".to_owned(), "1".to_owned()),
+            (SITE_MARKER.to_owned(), text(self.path.clone())),
         ];
         all.extend(self.environment.iter().cloned());
         all
@@ -237,6 +292,6 @@ impl Default for Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        end_processes_below(&self.path);
+        end_processes_of_site(&self.path);
     }
 }

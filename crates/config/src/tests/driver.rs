@@ -4,7 +4,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use super::{Sandbox, assert_problem, config};
-use crate::Config;
+use crate::{BackendRefusal, Config};
 
 fn backend(config: &Config) -> Value {
     Value::Object(config.driver.backend.arguments.clone())
@@ -112,14 +112,7 @@ fn required_providers_are_free_form() {
 
 #[test]
 fn what_has_no_effect_yet_is_refused() {
-    for block in [
-        "syslog",
-        "tls",
-        "vault",
-        "service",
-        "high_availability",
-        "license",
-    ] {
+    for block in ["syslog", "tls", "vault", "service", "license"] {
         let text = format!("port = 1\n{block} {{ x = 1 }}");
         assert_problem(&text, 2, &format!("`{block}` is not supported yet"));
     }
@@ -133,4 +126,56 @@ fn what_has_no_effect_yet_is_refused() {
         1,
         "`terraform-cloud` is not supported yet",
     );
+}
+
+#[test]
+fn a_local_backend_is_for_one_machine_unless_it_is_said_to_be_shared() {
+    let driver = |text: &str| config(&format!("driver \"terraform\" {{ {text} }}")).driver;
+    for shared in [
+        "",
+        "backend \"s3\" { bucket = \"b\" }",
+        "shared_local_backend = true backend \"local\" { workspace_dir = \"/mnt/state\" }",
+    ] {
+        assert_eq!(driver(shared).require_shared_backend(), Ok(()), "{shared}");
+    }
+    for local in [
+        "backend \"local\" { path = \"x\" }",
+        "shared_local_backend = false backend \"local\" { }",
+    ] {
+        let refusal = driver(local).require_shared_backend().unwrap_err();
+        assert_eq!(refusal, BackendRefusal::Local, "{local}");
+        let text = refusal.to_string();
+        for part in [
+            "its state lives on one machine",
+            "another worker would start from nothing",
+            "\"consul\", \"s3\" or \"pg\"",
+            "shared_local_backend = true in driver \"terraform\"",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}
+
+#[test]
+fn sharing_that_cannot_be_meant_so_is_warned_of() {
+    let warnings = |text: &str| {
+        Sandbox::new().warnings(&format!(
+            "driver \"terraform\" {{ shared_local_backend = true {text} }}"
+        ))
+    };
+    let local =
+        |directory: &str| format!("backend \"local\" {{ workspace_dir = \"{directory}\" }}");
+    assert!(warnings(&local("/mnt/state")).is_empty());
+    for (text, part) in [
+        (local("state"), "without an absolute `workspace_dir`"),
+        (
+            "backend \"local\" { }".into(),
+            "without an absolute `workspace_dir`",
+        ),
+        (String::new(), "no effect with backend `consul`"),
+    ] {
+        let found = warnings(&text);
+        assert_eq!(found.len(), 1, "{text}");
+        assert!(found[0].contains(part), "{found:?}");
+    }
 }

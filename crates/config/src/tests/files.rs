@@ -184,6 +184,23 @@ fn repeated_scalars_are_replaced_and_lists_joined() {
 }
 
 #[test]
+fn a_list_of_a_later_file_replaces_that_of_an_earlier_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "1.hcl",
+        "services {\n schedulers = [\"a:1\"]\n watchers = [\"w:1\"]\n plaintext = true\n}",
+    );
+    sandbox.write(
+        "2.hcl",
+        "services {\n schedulers = [\"b:1\"]\n schedulers = [\"c:1\"]\n plaintext = false\n}",
+    );
+    let services = sandbox.load(&["1.hcl", "2.hcl"]).unwrap().config.services;
+    assert_eq!(services.schedulers, ["b:1", "c:1"]);
+    assert_eq!(services.watchers, ["w:1"]);
+    assert!(!services.plaintext);
+}
+
+#[test]
 fn a_file_of_other_bytes_than_text_is_a_problem_of_that_file() {
     let sandbox = Sandbox::new();
     sandbox.write("a.hcl", b"port = 1\nid = \"\xff\"\n");

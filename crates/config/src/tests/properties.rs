@@ -11,6 +11,14 @@ fn piece() -> impl Strategy<Value = String> {
         "task ",
         "consul ",
         "driver ",
+        "database ",
+        "services ",
+        "schedulers ",
+        "high_availability ",
+        "cluster ",
+        "storage ",
+        "session_ttl ",
+        "url ",
         "\"terraform\" ",
         "backend ",
         "condition ",
@@ -80,6 +88,18 @@ proptest! {
     ) {
         let (before, after) = (before.concat(), after.concat());
         let text = format!("{before}\nconsul {{ auth {{ password = \"hunter2\" {after} }} }}");
+        if let Some(report) = load(text.as_bytes()) {
+            prop_assert!(!report.contains("hunter2"), "{report}");
+        }
+    }
+
+    #[test]
+    fn the_url_of_a_database_never_appears_in_a_report(
+        before in prop::collection::vec(piece(), 0..12),
+        after in prop::collection::vec(piece(), 0..12),
+    ) {
+        let (before, after) = (before.concat(), after.concat());
+        let text = format!("{before}\ndatabase {{ url = \"postgres://u:hunter2@h/d\" {after} }}");
         if let Some(report) = load(text.as_bytes()) {
             prop_assert!(!report.contains("hunter2"), "{report}");
         }

@@ -134,6 +134,74 @@ fn a_secret_of_a_wrong_type() {
 }
 
 #[test]
+fn a_database_of_another_kind() {
+    insta::assert_snapshot!(report("database {\n  url = \"sqlite:hunter2.db\"\n  max_connection = 3\n}"), @r#"
+      x `database.url` must begin with postgres:// or postgresql:// and name a server
+       ,-[a.hcl:2:9]
+     2 |   url = "*****************"
+       :         ^^^^^^^^^^^^^^^^^^^
+       `----
+      help: SQLite is what is used without a database of this kind, in a file in the working directory
+
+      x unknown key `max_connection` in `database`
+       ,-[a.hcl:3:3]
+     3 |   max_connection = *
+       :   ^^^^^^^^^^^^^^
+       `----
+      help: did you mean `max_connections`?
+
+    2 problems in the configuration
+    "#);
+}
+
+#[test]
+fn a_misspelt_database_with_its_password_on_the_line() {
+    insta::assert_snapshot!(report("databse { url = \"postgres://cts:hunter2@db/cts\" }"), @r#"
+      x unknown key `databse`
+       ,-[a.hcl:1:1]
+     1 | databse { url = "*****************************" }
+       : ^^^^^^^
+       `----
+      help: did you mean `database`?
+
+    1 problem in the configuration
+    "#);
+}
+
+#[test]
+fn an_address_without_a_port() {
+    insta::assert_snapshot!(report("services {\n  watchers = [\"10.0.0.1:8561\", \"10.0.0.2\"]\n}"), @r#"
+      x "10.0.0.2" in `services.watchers` needs a port between 1 and 65535, as in "10.0.0.1:8560"
+       ,-[a.hcl:2:32]
+     2 |   watchers = ["10.0.0.1:8561", "10.0.0.2"]
+       :                                ^^^^^^^^^^
+       `----
+
+    1 problem in the configuration
+    "#);
+}
+
+#[test]
+fn a_second_storage() {
+    insta::assert_snapshot!(report("high_availability {\n  cluster {\n    name = \"edge\"\n    storage \"consul\" { }\n    storage \"postgers\" { }\n    storage \"postgres\" { }\n  }\n}"), @r#"
+      x unknown storage `postgers`, it must be `consul` or `postgres`
+       ,-[a.hcl:5:13]
+     5 |     storage "postgers" { }
+       :             ^^^^^^^^^^
+       `----
+      help: did you mean `postgres`?
+
+      x only one storage can be configured, and this is the second: `postgres` beside `consul`
+       ,-[a.hcl:6:13]
+     6 |     storage "postgres" { }
+       :             ^^^^^^^^^^
+       `----
+
+    2 problems in the configuration
+    "#);
+}
+
+#[test]
 fn something_without_effect_yet() {
     insta::assert_snapshot!(report("é = 1\nvault { address = \"x\" }"), @r#"
       x unknown key `é`

@@ -1,17 +1,12 @@
-//! `task`, its condition, variables and module (spec/config.md 12, 13).
+//! `task`, its condition and variables (spec/config.md 12, 13).
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::time::Duration;
 
-use cts_core::{BufferSetting, Condition, ServicesCondition, TaskSpec};
+use cts_core::{BufferSetting, Condition, ServicesCondition};
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, config, problems, task_with};
-
-fn task(sandbox: &Sandbox, extra: &str) -> TaskSpec {
-    sandbox.config(&task_with(extra)).tasks.remove(0)
-}
+use super::{Sandbox, assert_problem, config, problems, task, task_with};
 
 #[test]
 fn a_full_task_is_read() {
@@ -71,11 +66,36 @@ fn what_a_task_leaves_open_has_defaults() {
     assert!(task.enabled && task.skip_unchanged && task.retry_failed);
     assert_eq!(task.buffer_setting, None);
     assert_eq!(task.buffer_period, cts_core::BufferPeriod::BUILT_IN);
-    assert_eq!(
-        task.definition.working_dir,
-        sandbox.path().join("sync-tasks/t")
-    );
+    assert_eq!(task.definition.working_dir, Path::new("t"));
     assert!(task.definition.variables.is_empty());
+}
+
+#[test]
+fn the_directory_of_a_task_depends_on_no_global_one() {
+    let sandbox = Sandbox::new();
+    let directory = |top: &str, extra: &str| {
+        let text = format!("{top}\n{}", task_with(extra));
+        let task = sandbox.config(&text).tasks.remove(0);
+        task.definition.working_dir
+    };
+    for top in ["", "working_dir = \"/w\"", "worker { working_dir = \"w\" }"] {
+        assert_eq!(directory(top, ""), Path::new("t"), "{top}");
+        assert_eq!(
+            directory(top, "working_dir = \"\""),
+            Path::new("t"),
+            "{top}"
+        );
+        assert_eq!(
+            directory(top, "working_dir = \"./own/../d\""),
+            sandbox.path().join("d"),
+            "{top}"
+        );
+        assert_eq!(
+            directory(top, "working_dir = \"/d\""),
+            Path::new("/d"),
+            "{top}"
+        );
+    }
 }
 
 #[test]
@@ -288,92 +308,6 @@ fn a_variable_file_that_is_not_there_is_a_problem_of_its_mention() {
         5,
         "variable `a` is no HCL expression",
     );
-}
-
-#[test]
-fn local_modules_are_made_absolute() {
-    let sandbox = Sandbox::new();
-    let definition = task(&sandbox, "module = \"./x/../m\"").definition;
-    assert_eq!(definition.module, "./x/../m");
-    assert_eq!(
-        definition.module_source,
-        sandbox.path().join("m").to_str().unwrap()
-    );
-    let absolute = sandbox.path().join("m");
-    let extra = format!("module = \"{}\"", absolute.display());
-    let other = task(&sandbox, &extra).definition;
-    assert_eq!(other.module_source, definition.module_source);
-    assert_eq!(other.module_digest, definition.module_digest);
-}
-
-#[test]
-fn local_modules_must_be_there() {
-    let sandbox = Sandbox::new();
-    sandbox.write("e/readme", "");
-    for (module, message) in [
-        ("./none", "module directory /cwd/none does not exist"),
-        ("./e", "module directory /cwd/e has no .tf or .tf.json file"),
-        ("./e/readme", "module /cwd/e/readme is no directory"),
-    ] {
-        let report = sandbox.refused(&task_with(&format!("module = \"{module}\"")));
-        assert!(
-            sandbox.rendered(&report).contains(message),
-            "{}",
-            report.render()
-        );
-        assert_eq!(report.problems()[0].line(), Some(5));
-    }
-}
-
-#[test]
-fn the_digest_follows_the_files_of_a_module() {
-    let sandbox = Sandbox::new();
-    let digest = || task(&sandbox, "").definition.module_digest.unwrap();
-    let empty = digest();
-    assert_eq!(digest(), empty);
-    sandbox.write("m/.terraform/x", "1");
-    sandbox.write("m/.git/x", "1");
-    assert_eq!(digest(), empty);
-    sandbox.write("m/sub/x.tf", "1");
-    let one = digest();
-    assert_ne!(one, empty);
-    sandbox.write("m/sub/x.tf", "2");
-    assert_ne!(digest(), one);
-    sandbox.write("m/sub/x.tf", "1");
-    assert_eq!(digest(), one);
-    fs::rename(
-        sandbox.path().join("m/sub/x.tf"),
-        sandbox.path().join("m/sub/y.tf"),
-    )
-    .unwrap();
-    assert_ne!(digest(), one);
-}
-
-#[test]
-fn links_are_followed_but_not_in_circles() {
-    let sandbox = Sandbox::new();
-    sandbox.write("shared/s.tf", "1");
-    symlink(
-        sandbox.path().join("shared"),
-        sandbox.path().join("m/shared"),
-    )
-    .unwrap();
-    symlink(sandbox.path().join("m"), sandbox.path().join("shared/back")).unwrap();
-    symlink("nowhere", sandbox.path().join("m/dangling")).unwrap();
-    let digest = || task(&sandbox, "").definition.module_digest.unwrap();
-    let before = digest();
-    sandbox.write("shared/s.tf", "2");
-    assert_ne!(digest(), before);
-}
-
-#[test]
-fn task_directories_are_no_part_of_a_module() {
-    let sandbox = Sandbox::new();
-    let text = format!("working_dir = \"m/work\"\n{}", task_with(""));
-    let digest = || sandbox.config(&text).tasks[0].definition.module_digest;
-    let before = digest();
-    sandbox.write("m/work/t/main.tf", "x");
-    assert_eq!(digest(), before);
 }
 
 #[test]

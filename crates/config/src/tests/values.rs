@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use super::{Sandbox, assert_problem, config};
-use crate::LogLevel;
+use crate::{GatewayMode, LogLevel, OnTakeover, SchedulerConfig, ServicesConfig, WorkerConfig};
 
 #[test]
 fn an_almost_empty_file_gives_the_defaults() {
@@ -36,7 +36,13 @@ fn an_almost_empty_file_gives_the_defaults() {
         Value::Object(config.driver.backend.arguments.clone()),
         json!({ "address": "localhost:8500", "path": "consul-terraform-sync/terraform", "gzip": true })
     );
-    assert!(config.tasks.is_empty());
+    assert!(config.tasks.is_empty() && config.providers.is_empty());
+    assert!(config.database.is_none() && config.high_availability.is_none());
+    assert_eq!(config.services, ServicesConfig::default());
+    assert_eq!(config.scheduler, SchedulerConfig::default());
+    assert_eq!(config.worker, WorkerConfig::default());
+    assert_eq!(config.gateway.mode, GatewayMode::Transparent);
+    assert_eq!(config.on_takeover(), OnTakeover::Changed);
 }
 
 #[test]
@@ -274,7 +280,7 @@ fn the_address_of_the_check_is_a_url() {
 
 #[test]
 fn the_worker_block_says_how_many_runs_go_on_at_a_time() {
-    assert_eq!(config("").worker.slots, None);
+    assert_eq!(config("worker { }").worker, WorkerConfig::default());
     let three = config("worker { slots = 3 }").worker.slots;
     assert_eq!(three.map(std::num::NonZero::get), Some(3));
     for wrong in ["0", "-1", "1025", "\"many\""] {

@@ -1,8 +1,10 @@
 //! Rows that hold what this program never writes.
 
 use cts_core::{Digest, TaskStatus};
-use cts_store::conformance::{Scene, input, task, worker};
-use cts_store::{EnqueueRequest, LeaseError, LogLine, LogStream, StoreError};
+use cts_store::conformance::{Scene, claim, input, member, task, worker_record};
+use cts_store::{
+    EnqueueRequest, LeaderError, LeaseError, LogLine, LogStream, StoreError, Unchanged,
+};
 
 use crate::fixture::SqliteFixture;
 
@@ -46,6 +48,13 @@ fn store_error(error: LeaseError) -> StoreError {
     match error {
         LeaseError::Store(error) => error,
         LeaseError::Lost { .. } => panic!("{error:?}"),
+    }
+}
+
+fn leader_store_error(error: LeaderError) -> StoreError {
+    match error {
+        LeaderError::Store(error) => error,
+        LeaderError::Deposed { .. } => panic!("{error:?}"),
     }
 }
 
@@ -153,8 +162,7 @@ async fn of_a_queued_run() {
         let run = scene.queue("a", "2").await;
         let tamper = format!("UPDATE runs SET {change} WHERE status = 'queued'");
         scene.fixture().tamper(&tamper).await;
-        let time_to_live = std::time::Duration::from_secs(30);
-        let lease = scene.store().acquire(&worker(), time_to_live).await;
+        let lease = scene.store().acquire(&claim()).await;
         assert_corrupt(lease, ("runs", column), &run.to_string());
         let query = "SELECT count(*) FROM runs WHERE status = 'queued'";
         assert_eq!(
@@ -225,9 +233,10 @@ async fn of_what_is_known_when_an_input_is_frozen() {
             task: task("a"),
             input: input("4"),
             run: scene.run_id(),
+            unchanged: Unchanged::AsTaskSays,
         };
-        let enqueued = scene.store().enqueue(vec![request]).await;
-        assert_corrupt(enqueued, (table, column), "a");
+        let enqueued = scene.store().enqueue(scene.leader(), vec![request]).await;
+        assert_corrupt(enqueued.map_err(leader_store_error), (table, column), "a");
     }
 }
 
@@ -253,4 +262,36 @@ async fn of_an_input() {
     let hash = Digest::of(b"1");
     let read = scene.store().input(hash).await;
     assert_corrupt(read, ("inputs", "content"), &hash.to_string());
+}
+
+#[tokio::test]
+async fn of_the_leadership() {
+    let scene = scene().await;
+    scene
+        .fixture()
+        .tamper("UPDATE leadership SET epoch = -7")
+        .await;
+    let time_to_live = std::time::Duration::from_secs(15);
+    let lead = scene.store().lead(&member("a"), None, time_to_live).await;
+    assert_corrupt(lead, ("leadership", "epoch"), "1");
+    let members = "SELECT count(*) FROM members WHERE id = 'a'";
+    assert_eq!(scene.fixture().number(members).await, 0);
+}
+
+#[tokio::test]
+async fn of_a_worker() {
+    let changes = [
+        ("capabilities = '{}'", "capabilities"),
+        ("slots = -1", "slots"),
+        ("created_at = 9223372036854775807", "created_at"),
+    ];
+    for (change, column) in changes {
+        let scene = scene().await;
+        let store = scene.store();
+        store.beat_worker(&worker_record("w")).await.unwrap();
+        let tamper = format!("UPDATE workers SET {change}");
+        scene.fixture().tamper(&tamper).await;
+        let workers = store.workers(std::time::Duration::from_secs(1)).await;
+        assert_corrupt(workers, ("workers", column), "w");
+    }
 }

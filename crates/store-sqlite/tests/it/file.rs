@@ -112,7 +112,7 @@ async fn a_closed_store_fails_instead_of_hanging() {
     let store = fixture.store();
     let read = store.tasks().await.unwrap_err();
     assert!(matches!(read, StoreError::Database { .. }), "{read:?}");
-    let write = store.reap().await.unwrap_err();
+    let write = store.release_all().await.unwrap_err();
     assert!(matches!(write, StoreError::Database { .. }), "{write:?}");
 }
 

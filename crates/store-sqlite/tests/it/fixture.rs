@@ -77,7 +77,7 @@ pub(crate) fn file_in(directory: &Path) -> PathBuf {
 }
 
 /// A connection without foreign keys and `CHECK`s.
-async fn raw(path: &Path) -> SqliteConnection {
+pub(crate) async fn raw(path: &Path) -> SqliteConnection {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(false)

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
 
 mod corruption;
+mod export;
 mod file;
 mod fixture;
 mod sharing;
 mod suite;
+mod upgrade;

@@ -3,7 +3,7 @@
 use cts_core::TaskOrigin;
 use cts_core::runs::RunStatus;
 use cts_store::Store as _;
-use cts_store::conformance::{Scene, input, spec, task};
+use cts_store::conformance::{Scene, claim, input, spec, task};
 use cts_store_sqlite::SqliteStore;
 
 use crate::fixture::SqliteFixture;
@@ -19,14 +19,7 @@ async fn a_second_open_loses_nothing() {
         .unwrap();
     let queued = scene.queue("b", "2").await;
     assert!(second.run(settled).await.unwrap().is_some());
-    let lease = second
-        .acquire(
-            &cts_store::conformance::worker(),
-            std::time::Duration::from_secs(30),
-        )
-        .await
-        .unwrap()
-        .unwrap();
+    let lease = second.acquire(&claim()).await.unwrap().unwrap();
     assert_eq!(lease.run, queued);
     assert_eq!(scene.acquire().await, None);
     second.close().await;
@@ -92,4 +85,11 @@ async fn configured_tasks_leave_those_of_the_api_alone_but_take_over_their_names
     let tasks = scene.store().tasks().await.unwrap();
     assert_eq!(tasks.len(), 1);
     assert_eq!(tasks[0].spec.name(), &task("x"));
+}
+
+/// A file has one process, which needs no hints of others.
+#[tokio::test]
+async fn nobody_listens() {
+    let scene = Scene::<SqliteFixture>::new(&[]).await;
+    assert!(scene.store().listen().await.unwrap().is_none());
 }

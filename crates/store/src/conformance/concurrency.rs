@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunStatus};
-use cts_core::{RunId, TaskName, WorkerId};
-use futures::future::join_all;
+use cts_core::{Digest, LeaderEpoch, RunId, TaskName, WorkerId};
+use futures::future::{join, join_all};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, input, line};
-use crate::LeaseError;
+use super::scene::{LEASE, Scene, claim, input, line, worker_record};
+use crate::{Claim, LeaderError, LeaseError};
 
 const WORKERS: usize = 8;
 const TASKS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
@@ -27,13 +27,10 @@ struct Ledger {
     completed: AtomicUsize,
 }
 
-async fn work<F: Fixture>(scene: &Scene<F>, ledger: &Ledger, name: WorkerId) {
+async fn work<F: Fixture>(scene: &Scene<F>, ledger: &Ledger, claim: Claim) {
     let store = scene.store();
     while ledger.completed.load(Ordering::Relaxed) < TASKS.len() * ROUNDS {
-        let lease = store
-            .acquire(&name, LEASE)
-            .await
-            .expect("runs can be leased");
+        let lease = store.acquire(&claim).await.expect("runs can be leased");
         let Some(lease) = lease else { continue };
         ledger
             .leased
@@ -69,8 +66,11 @@ pub async fn parallel_workers_lease_every_run_once_and_no_task_twice<F: Fixture>
     scene.request_all(requests.into()).await;
     let ledger = Ledger::default();
     let workers = (0..WORKERS).map(|number| {
-        let name = WorkerId::new(format!("worker-{number}"));
-        work(&scene, &ledger, name)
+        let claim = Claim {
+            worker: WorkerId::new(format!("worker-{number}")),
+            ..claim()
+        };
+        work(&scene, &ledger, claim)
     });
     join_all(workers).await;
     let leased = ledger.leased.into_inner().expect("no worker panics");
@@ -135,6 +135,95 @@ pub async fn parallel_lines_are_all_kept<F: Fixture>() {
     assert_eq!(kept, texts);
 }
 
+pub async fn of_parallel_candidates_one_leads<F: Fixture>() {
+    let scene = Scene::<F>::unled().await;
+    let ids: Vec<_> = (0..WORKERS)
+        .map(|number| format!("replica-{number}"))
+        .collect();
+    for round in 1..=3 {
+        let answers = join_all(ids.iter().map(|id| scene.lead_as(id, None, LEASE))).await;
+        let leaders: BTreeSet<_> = answers.iter().map(|answer| answer.leader.clone()).collect();
+        assert_eq!(leaders.len(), 1, "{answers:?}");
+        let mine = answers.iter().filter(|answer| answer.mine).count();
+        assert_eq!(mine, 1, "{answers:?}");
+        for answer in answers {
+            assert_eq!(answer.epoch, LeaderEpoch::new(round));
+        }
+        scene.advance(LEASE);
+    }
+}
+
+/// Every epoch is granted once, whatever the replicas do at the same time.
+pub async fn no_epoch_is_granted_twice<F: Fixture>() {
+    let scene = Scene::<F>::unled().await;
+    let store = scene.store();
+    let lives = (0..WORKERS).map(async |_| {
+        let mut granted = Vec::new();
+        for _ in 0..ROUNDS {
+            let leadership = scene.lead_as("a", None, LEASE).await;
+            assert!(leadership.mine, "{leadership:?}");
+            granted.push(leadership.epoch);
+            let resigned = store.resign("a", Some(leadership.epoch)).await;
+            resigned.expect("a replica can resign");
+        }
+        granted
+    });
+    let granted: Vec<_> = join_all(lives).await.concat();
+    let distinct: BTreeSet<_> = granted.iter().collect();
+    assert_eq!(distinct.len(), WORKERS * ROUNDS);
+}
+
+/// A leader that is deposed meanwhile has written before or not at all.
+pub async fn a_deposed_leader_writes_nothing_after_the_takeover<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let store = scene.store();
+    for round in 0..10 {
+        let old = scene.leader();
+        let request = scene.request("a", &round.to_string());
+        let run = request.run;
+        let write = store.enqueue(old, vec![request]);
+        let takeover = async {
+            scene.lead().await;
+            scene.find_run(run).await.is_some()
+        };
+        let (written, seen) = join(write, takeover).await;
+        match written {
+            Ok(_) => assert!(seen, "written after the takeover"),
+            Err(error) => {
+                assert!(matches!(error, LeaderError::Deposed { .. }), "{error:?}");
+                assert!(!seen);
+                assert_eq!(scene.find_run(run).await, None);
+            }
+        }
+        if seen {
+            let lease = scene.lease().await;
+            scene.applied(&lease).await;
+        }
+    }
+}
+
+pub async fn parallel_beats_are_one_worker<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    let store = scene.store();
+    let worker = worker_record("w");
+    for beat in join_all((0..WORKERS).map(|_| store.beat_worker(&worker))).await {
+        assert!(!beat.expect("a worker can be noted"));
+    }
+    let workers = store.workers(LEASE).await.expect("workers can be listed");
+    assert_eq!(workers.len(), 1);
+}
+
+pub async fn parallel_stores_of_one_bundle_are_one<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    let store = scene.store();
+    let hash = Digest::of(b"bundle");
+    for stored in join_all((0..WORKERS).map(|_| store.store_bundle(hash, b"bundle"))).await {
+        stored.expect("bundles can be stored");
+    }
+    let bundle = store.bundle(hash).await.expect("bundles can be read");
+    assert_eq!(bundle, Some(b"bundle".to_vec()));
+}
+
 /// Polls a future so many times and then drops it.
 async fn poll_times<T>(future: impl Future<Output = T>, mut polls: usize) -> Option<T> {
     let mut future = pin!(future);
@@ -158,7 +247,7 @@ pub async fn a_dropped_request_has_happened_wholly_or_not_at_all<F: Fixture>() {
         let text = polls.to_string();
         let requests = vec![scene.request("a", &text), scene.request("b", &text)];
         let runs = [requests[0].run, requests[1].run];
-        let answer = poll_times(scene.store().enqueue(requests), polls).await;
+        let answer = poll_times(scene.store().enqueue(scene.leader(), requests), polls).await;
         finished = answer.is_some();
         let [first, second] = [scene.find_run(runs[0]).await, scene.find_run(runs[1]).await];
         assert_eq!(first.is_some(), second.is_some(), "after {polls} polls");

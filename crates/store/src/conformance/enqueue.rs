@@ -7,8 +7,8 @@ use cts_core::runs::RunStatus;
 use cts_core::{Digest, FrozenInput};
 
 use super::Fixture;
-use super::scene::{Scene, input, seconds, spec, task};
-use crate::{EnqueueRequest, Enqueued};
+use super::scene::{Scene, input, noise, seconds, spec, task};
+use crate::{EnqueueRequest, Enqueued, Unchanged};
 
 const SKIP: Option<cts_core::runs::EnqueueDecision> = Some(Skip {
     cancel_queued: false,
@@ -112,6 +112,75 @@ pub async fn without_skip_unchanged_an_equal_input_runs_again<F: Fixture>() {
     assert_eq!(scene.enqueue("a", "1").await.decision, Some(Keep));
     scene.applied(&lease).await;
     assert_eq!(scene.lease().await.run, queued);
+}
+
+async fn enqueue_as<F: Fixture>(scene: &Scene<F>, text: &str, unchanged: Unchanged) -> Enqueued {
+    let request = EnqueueRequest {
+        unchanged,
+        ..scene.request("a", text)
+    };
+    scene.request_all(vec![request]).await.remove(0)
+}
+
+/// A new leader looks at what is the case.
+pub async fn a_request_to_skip_overrules_a_task_that_does_not<F: Fixture>() {
+    let mut eager = spec("a");
+    eager.skip_unchanged = false;
+    let scene = Scene::<F>::configured(&[eager]).await;
+    let first = enqueue_as(&scene, "1", Unchanged::Skip).await;
+    assert_eq!(first.decision, Some(Enqueue));
+    let lease = scene.lease().await;
+    let skipped = enqueue_as(&scene, "1", Unchanged::Skip).await;
+    assert_eq!(skipped.decision, SKIP);
+    scene.applied(&lease).await;
+    let skipped = enqueue_as(&scene, "1", Unchanged::Skip).await;
+    assert_eq!((skipped.decision, skipped.queued), (SKIP, None));
+    let newer = enqueue_as(&scene, "2", Unchanged::Skip).await;
+    assert_eq!(newer.decision, Some(Enqueue));
+    let back = enqueue_as(&scene, "1", Unchanged::Skip).await;
+    assert_eq!((back.queued, back.cancelled), (None, newer.queued));
+    let asked = enqueue_as(&scene, "1", Unchanged::AsTaskSays).await;
+    assert_eq!(asked.decision, Some(Enqueue));
+}
+
+/// A pass over all tasks was asked for.
+pub async fn a_request_to_run_overrules_a_task_that_skips<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    scene.settle("a", "1").await;
+    let queued = enqueue_as(&scene, "1", Unchanged::Run).await;
+    assert_eq!(queued.decision, Some(Enqueue));
+    let kept = enqueue_as(&scene, "1", Unchanged::Run).await;
+    assert_eq!((kept.decision, kept.queued), (Some(Keep), queued.queued));
+    let replaced = enqueue_as(&scene, "2", Unchanged::Run).await;
+    assert_eq!(replaced.decision, Some(Replace));
+    let lease = scene.lease().await;
+    assert_eq!(
+        (Some(lease.run), lease.input),
+        (queued.queued, input("2").hash)
+    );
+    let behind = enqueue_as(&scene, "2", Unchanged::Run).await;
+    assert_eq!(behind.decision, Some(Enqueue));
+    scene.applied(&lease).await;
+    assert_eq!(Some(scene.lease().await.run), behind.queued);
+}
+
+/// Also in a disabled task, and also when the request is repeated.
+pub async fn no_request_to_run_overrules_anything_else<F: Fixture>() {
+    let mut off = spec("a");
+    off.enabled = false;
+    let scene = Scene::<F>::configured(&[off]).await;
+    let answer = enqueue_as(&scene, "1", Unchanged::Run).await;
+    assert_eq!((answer.decision, answer.queued), (None, None));
+    scene.configure(&[spec("a")]).await;
+    let request = EnqueueRequest {
+        unchanged: Unchanged::Run,
+        ..scene.request("a", "1")
+    };
+    scene.request_all(vec![request.clone()]).await;
+    let lease = scene.lease().await;
+    scene.applied(&lease).await;
+    let again = scene.request_all(vec![request]).await.remove(0);
+    assert_eq!((again.decision, again.queued), (Some(Keep), None));
 }
 
 pub async fn a_newer_input_waits_behind_the_running_one<F: Fixture>() {
@@ -220,13 +289,6 @@ pub async fn a_replacement_is_due_at_once_with_all_its_attempts<F: Fixture>() {
 pub async fn inputs_come_back_byte_for_byte<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let every_byte: Vec<u8> = (0..=u8::MAX).rev().cycle().take(70_000).collect();
-    let mut state = 1_u32;
-    let huge: Vec<u8> = (0..5 << 20)
-        .map(|_| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            state.to_be_bytes()[0]
-        })
-        .collect();
     let hostile = [
         b"".to_vec(),
         b"\0".to_vec(),
@@ -234,7 +296,7 @@ pub async fn inputs_come_back_byte_for_byte<F: Fixture>() {
         vec![0xff, 0xfe, 0xc0, 0x80, 0x00],
         every_byte,
         b"a".repeat(5 << 20),
-        huge,
+        noise(5 << 20),
     ];
     for bytes in hostile {
         let input = FrozenInput {
@@ -243,9 +305,8 @@ pub async fn inputs_come_back_byte_for_byte<F: Fixture>() {
         };
         let (hash, bytes) = (input.hash, input.bytes.clone());
         let request = EnqueueRequest {
-            task: task("a"),
             input,
-            run: scene.run_id(),
+            ..scene.request("a", "")
         };
         scene.request_all(vec![request]).await;
         let stored = scene.store().input(hash).await.expect("inputs can be read");

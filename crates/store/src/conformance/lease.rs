@@ -6,10 +6,8 @@ use cts_core::runs::{AttemptOutcome, RunStatus};
 use cts_core::{LeaseEpoch, RunId};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, input, line, seconds, spec, task};
+use super::scene::{LEASE, MICROSECOND, Scene, input, line, seconds, spec, task};
 use crate::{EnqueueRequest, Lease, LeaseError, Requeued};
-
-const MICROSECOND: Duration = Duration::from_micros(1);
 
 /// Every word of a worker is refused, and changes nothing.
 async fn assert_refused<F: Fixture>(scene: &Scene<F>, run: RunId, epoch: LeaseEpoch) {
@@ -52,10 +50,8 @@ pub async fn there_is_nothing_to_lease_in_an_empty_store<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     assert_eq!(scene.acquire().await, None);
     assert_eq!(scene.next_due().await, None);
-    let store = scene.store();
-    assert_eq!(store.reap().await.expect("leases can be taken back"), []);
-    let released = store.release_all().await;
-    assert_eq!(released.expect("leases can be taken back"), []);
+    assert_eq!(scene.reap().await, []);
+    assert_eq!(scene.release_all().await, []);
 }
 
 pub async fn a_lease_tells_what_to_do<F: Fixture>() {
@@ -79,9 +75,8 @@ pub async fn a_lease_tells_what_to_do<F: Fixture>() {
 pub async fn the_longest_due_run_comes_first_and_then_the_lowest_id<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b", "c", "d"]).await;
     let request = |name: &str, run: RunId| EnqueueRequest {
-        task: task(name),
-        input: input("1"),
         run,
+        ..scene.request(name, "1")
     };
     let ids = [
         scene.run_id(),
@@ -152,16 +147,11 @@ pub async fn the_epoch_increases_with_every_grant<F: Fixture>() {
             0 => drop(scene.failed(&lease, "no").await),
             1 => drop(scene.interrupted(&lease).await),
             2 => {
-                let released = scene.store().release_all().await;
-                released.expect("leases can be taken back");
+                scene.release_all().await;
             }
             _ => {
                 scene.advance(LEASE);
-                scene
-                    .store()
-                    .reap()
-                    .await
-                    .expect("leases can be taken back");
+                scene.reap().await;
             }
         }
         scene.advance(seconds(2));
@@ -180,12 +170,26 @@ pub async fn renewing_extends_the_lease_from_now<F: Fixture>() {
     let renewed = store.renew(lease.run, lease.epoch, seconds(15)).await;
     renewed.expect("a live lease can be renewed");
     scene.advance(seconds(15).checked_sub(MICROSECOND).expect("it is shorter"));
-    assert_eq!(store.reap().await.expect("leases can be taken back"), []);
+    assert_eq!(scene.reap().await, []);
     let renewed = store.renew(lease.run, lease.epoch, seconds(5)).await;
     renewed.expect("a live lease can be renewed");
     scene.advance(seconds(5));
-    let reaped = store.reap().await.expect("leases can be taken back");
+    let reaped = scene.reap().await;
     assert_eq!(reaped.len(), 1);
+}
+
+pub async fn a_renewal_never_shortens_the_lease<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let store = scene.store();
+    let lease = scene.leased("a", "1").await;
+    let renewed = store.renew(lease.run, lease.epoch, seconds(60)).await;
+    renewed.expect("a live lease can be renewed");
+    let renewed = store.renew(lease.run, lease.epoch, seconds(5)).await;
+    renewed.expect("a live lease can be renewed");
+    scene.advance(seconds(59));
+    assert_eq!(scene.reap().await, []);
+    scene.advance(seconds(1));
+    assert_eq!(scene.reap().await.len(), 1);
 }
 
 pub async fn an_expired_lease_cannot_be_renewed<F: Fixture>() {
@@ -205,11 +209,7 @@ pub async fn an_expired_lease_can_be_completed_until_it_is_taken_back<F: Fixture
 
     let lease = scene.leased("a", "2").await;
     scene.advance(LEASE);
-    scene
-        .store()
-        .reap()
-        .await
-        .expect("leases can be taken back");
+    scene.reap().await;
     assert_refused(&scene, lease.run, lease.epoch).await;
 }
 
@@ -217,11 +217,7 @@ pub async fn an_old_epoch_is_refused<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let old = scene.leased("a", "1").await;
     scene.advance(LEASE);
-    scene
-        .store()
-        .reap()
-        .await
-        .expect("leases can be taken back");
+    scene.reap().await;
     let new = scene.lease().await;
     assert_eq!(new.run, old.run);
     assert_refused(&scene, old.run, old.epoch).await;
@@ -269,21 +265,20 @@ pub async fn a_completed_run_is_refused<F: Fixture>() {
 
 pub async fn reaping_takes_back_expired_leases_only<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
-    let store = scene.store();
     let first = scene.leased("a", "1").await;
     scene.advance(seconds(10));
     let second = scene.leased("b", "1").await;
     scene.advance(seconds(20).checked_sub(MICROSECOND).expect("it is shorter"));
-    assert_eq!(store.reap().await.expect("leases can be taken back"), []);
+    assert_eq!(scene.reap().await, []);
     scene.advance(MICROSECOND);
     let expected = Requeued {
         run: first.run,
         task: task("a"),
         status: RunStatus::Queued,
     };
-    let reaped = store.reap().await.expect("leases can be taken back");
+    let reaped = scene.reap().await;
     assert_eq!(reaped, [expected]);
-    assert_eq!(store.reap().await.expect("leases can be taken back"), []);
+    assert_eq!(scene.reap().await, []);
     assert_eq!(scene.run(second.run).await.status, RunStatus::Running);
 }
 
@@ -296,11 +291,7 @@ pub async fn a_reaped_attempt_does_not_count<F: Fixture>() {
         let lease = scene.lease().await;
         assert_eq!(lease.attempt, 2);
         scene.advance(LEASE);
-        scene
-            .store()
-            .reap()
-            .await
-            .expect("leases can be taken back");
+        scene.reap().await;
         let record = scene.run(lease.run).await;
         assert_eq!((record.status, record.attempts), (RunStatus::Queued, 1));
         assert_eq!(scene.next_due().await, Some(Duration::ZERO));
@@ -318,8 +309,7 @@ pub async fn reaping_cancels_a_run_when_a_newer_one_waits<F: Fixture>() {
         task: task("a"),
         status: RunStatus::Cancelled,
     };
-    let reaped = scene.store().reap().await;
-    assert_eq!(reaped.expect("leases can be taken back"), [expected]);
+    assert_eq!(scene.reap().await, [expected]);
     let record = scene.run(lease.run).await;
     assert_eq!(record.status, RunStatus::Cancelled);
     assert_eq!(record.finished_at, Some(record.created_at + LEASE));
@@ -335,11 +325,7 @@ pub async fn releasing_takes_back_every_lease<F: Fixture>() {
     let waiting = scene.queue("b", "2").await;
     scene.advance(seconds(1));
     let queued = scene.queue("c", "1").await;
-    let mut released = scene
-        .store()
-        .release_all()
-        .await
-        .expect("leases can be taken back");
+    let mut released = scene.release_all().await;
     released.sort_by(|one, other| one.task.cmp(&other.task));
     let expected = [
         (&requeued, RunStatus::Queued),

@@ -1,5 +1,7 @@
 //! A store in memory, as simple as can be, to compare others with.
 
+mod cluster;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -9,7 +11,8 @@ use cts_core::runs::{
 };
 use cts_core::{Digest, EventId, LeaseEpoch, RunId, TaskName, TaskSpec};
 
-use crate::{Completion, EnqueueRequest, Enqueued, Lease, Requeued};
+use self::cluster::{ModelLeader, ModelWorker};
+use crate::{Claim, Completion, EnqueueRequest, Enqueued, Lease, QueueDepth, Requeued, Unchanged};
 
 #[derive(Debug, Clone)]
 pub(super) struct ModelTask {
@@ -37,6 +40,8 @@ pub(super) struct ModelRun {
     pub(super) attempts: u32,
     pub(super) errors: Vec<String>,
     pub(super) epoch: u64,
+    /// Of the last lease, live or not.
+    holder: String,
     pub(super) expires: Duration,
     pub(super) due: Duration,
     pub(super) created: Duration,
@@ -49,6 +54,10 @@ pub(super) struct Model {
     pub(super) tasks: BTreeMap<TaskName, ModelTask>,
     pub(super) runs: BTreeMap<RunId, ModelRun>,
     pub(super) inputs: BTreeSet<Digest>,
+    leader: ModelLeader,
+    /// When each replica was heard of last.
+    members: BTreeMap<String, Duration>,
+    workers: BTreeMap<String, ModelWorker>,
 }
 
 /// What follows a completion, as far as it is compared.
@@ -116,7 +125,12 @@ impl Model {
         let decision = if self.runs.contains_key(&request.run) {
             EnqueueDecision::Keep
         } else {
-            decide_enqueue(runs, hash, task.spec.skip_unchanged)
+            let skip_unchanged = match request.unchanged {
+                Unchanged::AsTaskSays => task.spec.skip_unchanged,
+                Unchanged::Skip => true,
+                Unchanged::Run => false,
+            };
+            decide_enqueue(runs, hash, skip_unchanged)
         };
         answer.decision = Some(decision);
         answer.queued = queued;
@@ -156,6 +170,7 @@ impl Model {
             attempts: 0,
             errors: Vec::new(),
             epoch: 0,
+            holder: String::new(),
             expires: Duration::ZERO,
             due: self.now + wait,
             created: self.now,
@@ -164,27 +179,52 @@ impl Model {
         self.runs.insert(id, run);
     }
 
-    /// Due times and ids of what can be leased or will be, the next first.
-    fn waiting(&self) -> Option<(Duration, RunId)> {
+    /// Due times and ids of what can be leased or will be.
+    fn waiting(&self) -> impl Iterator<Item = (Duration, RunId)> {
         let free = self.runs.iter().filter(|(_, run)| {
             run.status == RunStatus::Queued
                 && self.tasks[&run.task].spec.enabled
                 && self.only(&run.task, RunStatus::Running).is_none()
         });
-        free.map(|(id, run)| (run.due, *id)).min()
+        free.map(|(id, run)| (run.due, *id))
     }
 
     pub(super) fn next_due(&self) -> Option<Duration> {
-        self.waiting().map(|(due, _)| due.saturating_sub(self.now))
+        let first = self.waiting().min();
+        first.map(|(due, _)| due.saturating_sub(self.now))
     }
 
-    pub(super) fn acquire(&mut self, time_to_live: Duration) -> Option<Lease> {
-        let (_, id) = self.waiting().filter(|(due, _)| *due <= self.now)?;
+    pub(super) fn queue_depth(&self) -> QueueDepth {
+        let count = |status: RunStatus, enabled: bool| {
+            let runs = self.runs.values().filter(|run| run.status == status);
+            runs.filter(|run| !enabled || self.tasks[&run.task].spec.enabled)
+                .count() as u64
+        };
+        let ready = || self.waiting().filter(|(due, _)| *due <= self.now);
+        QueueDepth {
+            queued: count(RunStatus::Queued, true),
+            ready: ready().count() as u64,
+            running: count(RunStatus::Running, false),
+            oldest_ready: ready().map(|(due, _)| self.now.saturating_sub(due)).max(),
+        }
+    }
+
+    pub(super) fn acquire(&mut self, claim: &Claim) -> Option<Lease> {
+        if self.drains(&claim.worker) {
+            return None;
+        }
+        let fits = |id: &RunId| {
+            let spec = &self.tasks[&self.runs[id].task].spec;
+            claim.capabilities.can_run(&spec.requirement).is_ok()
+        };
+        let due = self.waiting().filter(|(due, _)| *due <= self.now);
+        let (_, id) = due.filter(|(_, id)| fits(id)).min()?;
         let run = self.runs.get_mut(&id)?;
         run.status = RunStatus::Running;
         run.epoch += 1;
         run.attempts += 1;
-        run.expires = self.now + time_to_live;
+        run.expires = self.now + claim.time_to_live;
+        claim.worker.as_str().clone_into(&mut run.holder);
         self.tasks.get_mut(&run.task)?.settled = None;
         Some(Lease {
             run: id,

@@ -1,92 +1,32 @@
 //! How behaviours are told: short verbs over a store with some tasks.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
+mod vocabulary;
+
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, EnqueueDecision};
-use cts_core::{
-    BufferPeriod, Condition, Digest, EventId, FrozenInput, ProviderId, RunId, ServicesCondition,
-    TaskDefinition, TaskName, TaskSpec, WorkerId,
-};
+use cts_core::{EventId, LeaderEpoch, RunId, TaskSpec};
 use uuid::Uuid;
 
+pub(super) use self::vocabulary::{LEASE, MICROSECOND, capabilities, line, noise, seconds};
+pub use self::vocabulary::{claim, input, member, spec, task, worker, worker_record};
 use super::Fixture;
 use crate::{
-    Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogStream, RunRecord, Store,
-    TaskState,
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, Leadership, Lease, QueueDepth,
+    Requeued, RunRecord, Store, TaskState, Unchanged,
 };
 
-/// Time to live of the leases of a scene.
-pub(super) const LEASE: Duration = Duration::from_secs(30);
+/// Time to live of the leadership of a scene: longer than any behaviour takes.
+const LEADERSHIP: Duration = Duration::from_hours(10 * 365 * 24);
 
-/// A store in a test, and a source of ids.
+/// A store in a test with one replica that leads it, and a source of ids.
 #[derive(Debug)]
 pub struct Scene<F> {
     fixture: F,
     ids: AtomicU64,
-}
-
-/// A task name.
-pub fn task(name: &str) -> TaskName {
-    TaskName::new(name).expect("the suite uses valid names")
-}
-
-/// An enabled task with the defaults.
-pub fn spec(name: &str) -> TaskSpec {
-    TaskSpec {
-        definition: TaskDefinition {
-            name: task(name),
-            description: format!("the task {name}"),
-            module: "./module".to_owned(),
-            module_source: "/modules/module".to_owned(),
-            module_digest: None,
-            version: String::new(),
-            providers: vec![ProviderId::from("local"), ProviderId::from("f5.west")],
-            condition: Condition::Services(ServicesCondition {
-                names: vec!["web".to_owned()],
-                datacenter: String::new(),
-                namespace: String::new(),
-                filter: String::new(),
-                cts_user_defined_meta: BTreeMap::new(),
-                use_as_module_input: true,
-            }),
-            variables: BTreeMap::new(),
-            working_dir: PathBuf::from("sync-tasks").join(name),
-        },
-        enabled: true,
-        buffer_setting: None,
-        buffer_period: BufferPeriod::BUILT_IN,
-        skip_unchanged: true,
-        retry_failed: true,
-    }
-}
-
-/// An input of this text. The store does not look into inputs, so any text is one.
-pub fn input(text: &str) -> FrozenInput {
-    FrozenInput {
-        hash: Digest::of(text.as_bytes()),
-        bytes: text.as_bytes().to_vec(),
-    }
-}
-
-/// The worker of a scene.
-pub fn worker() -> WorkerId {
-    WorkerId::new("worker-1")
-}
-
-/// A line of standard output.
-pub(super) fn line(text: impl Into<String>) -> LogLine {
-    LogLine {
-        stream: LogStream::Stdout,
-        text: text.into(),
-    }
-}
-
-pub(super) fn seconds(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
+    leader: Mutex<Option<LeaderEpoch>>,
 }
 
 impl<F: Fixture> Scene<F> {
@@ -98,12 +38,43 @@ impl<F: Fixture> Scene<F> {
 
     /// A fresh store with these tasks.
     pub async fn configured(specs: &[TaskSpec]) -> Self {
-        let scene = Self {
-            fixture: F::new().await,
-            ids: AtomicU64::new(1),
-        };
+        let scene = Self::unled().await;
+        scene.lead().await;
         scene.configure(specs).await;
         scene
+    }
+
+    /// A fresh store that nobody leads yet.
+    pub async fn unled() -> Self {
+        Self {
+            fixture: F::new().await,
+            ids: AtomicU64::new(1),
+            leader: Mutex::new(None),
+        }
+    }
+
+    /// Makes the scene's own replica lead, for longer than any behaviour takes.
+    pub async fn lead(&self) {
+        let leadership = self.lead_as("leader", None, LEADERSHIP).await;
+        assert!(leadership.mine, "{leadership:?}");
+        *self.leader.lock().expect("no holder panics") = Some(leadership.epoch);
+    }
+
+    /// Tells that a replica lives and would lead.
+    pub(super) async fn lead_as(
+        &self,
+        id: &str,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Leadership {
+        let leadership = self.store().lead(&member(id), epoch, time_to_live).await;
+        leadership.expect("leadership can be asked for")
+    }
+
+    /// The epoch with which the scene's own replica leads.
+    pub fn leader(&self) -> LeaderEpoch {
+        let leader = *self.leader.lock().expect("no holder panics");
+        leader.expect("the scene leads")
     }
 
     /// The fixture.
@@ -141,7 +112,10 @@ impl<F: Fixture> Scene<F> {
 
     /// Makes these the tasks of the configuration.
     pub async fn configure(&self, specs: &[TaskSpec]) {
-        let replaced = self.store().replace_config_tasks(specs).await;
+        let replaced = self
+            .store()
+            .replace_config_tasks(self.leader(), specs)
+            .await;
         replaced.expect("tasks can be replaced");
     }
 
@@ -150,11 +124,12 @@ impl<F: Fixture> Scene<F> {
             task: task(name),
             input: input(text),
             run: self.run_id(),
+            unchanged: Unchanged::AsTaskSays,
         }
     }
 
     pub(super) async fn request_all(&self, requests: Vec<EnqueueRequest>) -> Vec<Enqueued> {
-        let enqueued = self.store().enqueue(requests).await;
+        let enqueued = self.store().enqueue(self.leader(), requests).await;
         enqueued.expect("inputs can be enqueued")
     }
 
@@ -173,7 +148,11 @@ impl<F: Fixture> Scene<F> {
 
     /// Leases a run if there is one.
     pub async fn acquire(&self) -> Option<Lease> {
-        let lease = self.store().acquire(&worker(), LEASE).await;
+        self.acquire_as(&claim()).await
+    }
+
+    pub(super) async fn acquire_as(&self, claim: &Claim) -> Option<Lease> {
+        let lease = self.store().acquire(claim).await;
         lease.expect("runs can be leased")
     }
 
@@ -188,6 +167,19 @@ impl<F: Fixture> Scene<F> {
         let lease = self.lease().await;
         assert_eq!(lease.run, run);
         lease
+    }
+
+    /// Takes back the leases that have expired.
+    pub async fn reap(&self) -> Vec<Requeued> {
+        let reaped = self.store().reap(self.leader()).await;
+        reaped.expect("leases can be taken back")
+    }
+
+    /// Takes back every lease; the scene leads anew afterwards.
+    pub async fn release_all(&self) -> Vec<Requeued> {
+        let released = self.store().release_all().await;
+        self.lead().await;
+        released.expect("leases can be taken back")
     }
 
     /// Says that an attempt ended so, without jitter and log lines.
@@ -261,6 +253,11 @@ impl<F: Fixture> Scene<F> {
         let state = self.store().task_state(&task(name)).await;
         let state = state.expect("states can be read");
         state.expect("the task is there")
+    }
+
+    pub(super) async fn queue_depth(&self) -> QueueDepth {
+        let depth = self.store().queue_depth().await;
+        depth.expect("the depth of the queue can be read")
     }
 
     pub(super) async fn next_due(&self) -> Option<Duration> {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use cts_core::runs::EnqueueDecision;
 use cts_core::{
-    BufferPeriod, BufferSetting, Condition, Digest, ServicesCondition, TaskOrigin, TaskSpec,
-    TaskStatus,
+    BufferPeriod, BufferSetting, BundleReference, Condition, Digest, Requirement,
+    ServicesCondition, TaskOrigin, TaskSpec, TaskStatus,
 };
 use serde_json::json;
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, spec, task, worker};
+use super::scene::{LEASE, Scene, spec, task};
 use crate::{LeaseError, StoredTask};
 
 async fn specs<F: Fixture>(scene: &Scene<F>) -> Vec<TaskSpec> {
@@ -29,6 +29,10 @@ fn unusual(name: &str) -> TaskSpec {
     spec.definition.module = "org/module/provider".into();
     spec.definition.module_source = "org/module/provider".into();
     spec.definition.module_digest = Some(Digest::of(b"module"));
+    spec.definition.bundle = Some(BundleReference {
+        hash: Digest::of(b"bundle"),
+        module: "modules/module".into(),
+    });
     spec.definition.version = ">= 1.0, < 2".into();
     spec.definition.variables = [
         ("list".to_owned(), json!([1, -2.5, null, true, {"a": "b"}])),
@@ -57,6 +61,11 @@ fn unusual(name: &str) -> TaskSpec {
     };
     spec.skip_unchanged = false;
     spec.retry_failed = false;
+    spec.requirement = Requirement {
+        driver: "tofu".into(),
+        version: Some("1.8.0".into()),
+        bundle: true,
+    };
     spec
 }
 
@@ -119,11 +128,7 @@ pub async fn a_removed_task_takes_its_runs_and_events_along<F: Fixture>() {
     assert_eq!(scene.next_due().await, None);
     let late = scene.store().renew(running.run, running.epoch, LEASE).await;
     assert!(matches!(late, Err(LeaseError::Lost { .. })), "{late:?}");
-    let reaped = scene
-        .store()
-        .release_all()
-        .await
-        .expect("leases can be taken back");
+    let reaped = scene.release_all().await;
     assert_eq!(reaped, []);
 }
 
@@ -209,6 +214,5 @@ pub async fn unknown_names_have_nothing<F: Fixture>() {
     assert_eq!(run.expect("a run can be read"), None);
     let input = store.input(Digest::of(b"nothing")).await;
     assert_eq!(input.expect("an input can be read"), None);
-    let lease = store.acquire(&worker(), LEASE).await;
-    assert_eq!(lease.expect("runs can be leased"), None);
+    assert_eq!(scene.acquire().await, None);
 }

@@ -1,43 +1,26 @@
 //! Random sequences of operations, compared with the model step by step.
 
+mod cluster;
+mod compare;
+mod dice;
+
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{AttemptOutcome, RunStatus};
-use cts_core::{Event, RunId, TaskName, TaskStatus};
+use cts_core::{LeaderEpoch, Requirement, TaskSpec};
 
+use self::compare::model_event;
+use self::dice::Dice;
 use super::Fixture;
-use super::model::{Model, ModelCompleted, ModelEvent};
+use super::model::{Model, ModelCompleted};
 use super::scene::{LEASE, Scene, input, line, spec};
-use crate::{EnqueueRequest, Lease, LeaseError, Requeued};
+use crate::{EnqueueRequest, LeaderError, Lease, LeaseError, Requeued, StoreError, Unchanged};
 
 const WALKS: u64 = 12;
 const STEPS: u32 = 400;
 const TASKS: [&str; 3] = ["a", "b", "c"];
 const INPUTS: [&str; 3] = ["1", "2", "3"];
-
-/// Xorshift: the same seed walks the same way everywhere.
-#[derive(Debug)]
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-
-    fn one_of<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
-        let bound = u64::try_from(choices.len()).unwrap_or(u64::MAX);
-        let choice = self.below(bound.max(1));
-        choices.get(usize::try_from(choice).unwrap_or(usize::MAX))
-    }
-
-    fn one_in(&mut self, bound: u64) -> bool {
-        self.below(bound) == 0
-    }
-}
 
 #[derive(Debug)]
 struct Walk<F> {
@@ -46,6 +29,10 @@ struct Walk<F> {
     dice: Dice,
     /// Every lease that was ever granted, the newest last.
     leases: Vec<Lease>,
+    /// What each replica got from its last word about leadership.
+    known: [Option<LeaderEpoch>; 2],
+    /// The epoch of the last grant of leadership, and the one before.
+    epochs: [LeaderEpoch; 2],
     requests: Vec<EnqueueRequest>,
     /// The store's time at the beginning.
     start: Option<DateTime<Utc>>,
@@ -56,15 +43,18 @@ struct Walk<F> {
 pub async fn random_walks_agree_with_the_model<F: Fixture>() {
     for seed in 1..=WALKS {
         let mut walk = Walk {
-            scene: Scene::<F>::new(&TASKS).await,
+            scene: Scene::<F>::unled().await,
             model: Model::default(),
-            dice: Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            dice: Dice::new(seed),
             leases: Vec::new(),
+            known: [None; 2],
+            epochs: [LeaderEpoch::new(0); 2],
             requests: Vec::new(),
             start: None,
             trace: vec![format!("seed {seed}")],
         };
-        walk.model.configure(&TASKS.map(spec));
+        walk.lead().await;
+        walk.configure(&TASKS.map(spec)).await;
         for _ in 0..STEPS {
             walk.step().await;
             walk.compare().await;
@@ -79,7 +69,11 @@ impl<F: Fixture> Walk<F> {
     }
 
     async fn step(&mut self) {
-        match self.dice.below(40) {
+        // Without a leader there would be little to see.
+        if !self.model.leads(self.epochs[0]) && !self.dice.one_in(4) {
+            return self.lead().await;
+        }
+        match self.dice.below(50) {
             0..10 => self.enqueue().await,
             10..20 => self.acquire().await,
             20..28 => self.complete().await,
@@ -88,8 +82,34 @@ impl<F: Fixture> Walk<F> {
             33..37 => self.advance(),
             37 => self.take_back().await,
             38 => self.prune().await,
-            _ => self.reconfigure().await,
+            39 => self.reconfigure().await,
+            40..43 => self.lead().await,
+            43 => self.resign().await,
+            44..47 => self.beat().await,
+            47 => self.drain().await,
+            48 => self.forget().await,
+            _ => self.reap().await,
         }
+    }
+
+    /// Checks whether a leader's word was accepted as expected, and returns the answer to it.
+    fn accepted<T>(
+        &self,
+        answer: Result<T, LeaderError>,
+        epoch: LeaderEpoch,
+        expected: bool,
+    ) -> Option<T> {
+        let answer = match answer {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                let deposed =
+                    matches!(error, LeaderError::Deposed { epoch: named } if named == epoch);
+                assert!(deposed, "{error:?}: {}", self.told());
+                None
+            }
+        };
+        assert_eq!(answer.is_some(), expected, "{}", self.told());
+        answer
     }
 
     async fn enqueue(&mut self) {
@@ -102,24 +122,33 @@ impl<F: Fixture> Walk<F> {
                     task: super::task(self.dice.one_of(&TASKS).unwrap_or(&"a")),
                     input: input(self.dice.one_of(&INPUTS).unwrap_or(&"1")),
                     run: self.scene.run_id(),
+                    unchanged: match self.dice.below(6) {
+                        0 => Unchanged::Skip,
+                        1 => Unchanged::Run,
+                        _ => Unchanged::AsTaskSays,
+                    },
                 },
             };
             requests.push(request);
         }
-        self.trace.push(format!("enqueue {requests:?}"));
+        let epoch = self.some_epoch();
+        self.trace.push(format!("enqueue {epoch} {requests:?}"));
         self.requests.clone_from(&requests);
-        let expected: Vec<_> = requests
-            .iter()
+        let leads = self.model.leads(epoch);
+        let accepted = requests.iter().filter(|_| leads);
+        let expected: Vec<_> = accepted
             .map(|request| self.model.enqueue(request))
             .collect();
-        let answer = self.scene.request_all(requests).await;
+        let answer = self.scene.store().enqueue(epoch, requests).await;
+        let answer = self.accepted(answer, epoch, leads).unwrap_or_default();
         assert_eq!(answer, expected, "{}", self.told());
     }
 
     async fn acquire(&mut self) {
-        self.trace.push("acquire".to_owned());
-        let expected = self.model.acquire(LEASE);
-        let lease = self.scene.acquire().await;
+        let claim = self.some_claim();
+        self.trace.push(format!("acquire {claim:?}"));
+        let expected = self.model.acquire(&claim);
+        let lease = self.scene.acquire_as(&claim).await;
         assert_eq!(lease, expected, "{}", self.told());
         let Some(lease) = lease else { return };
         let earlier = self
@@ -207,7 +236,14 @@ impl<F: Fixture> Walk<F> {
 
     fn advance(&mut self) {
         let by = [
-            1, 500_000, 1_000_000, 2_000_000, 16_000_000, 30_000_000, 90_000_000,
+            1,
+            500_000,
+            1_000_000,
+            2_000_000,
+            16_000_000,
+            30_000_000,
+            90_000_000,
+            24 * 3_600_000_000,
         ];
         let by = Duration::from_micros(*self.dice.one_of(&by).unwrap_or(&1));
         self.trace.push(format!("advance {by:?}"));
@@ -216,17 +252,25 @@ impl<F: Fixture> Walk<F> {
     }
 
     async fn take_back(&mut self) {
-        let all = self.dice.one_in(3);
-        self.trace.push(format!("take back, all: {all}"));
-        let until = if all { Duration::MAX } else { self.model.now };
-        let expected = self.model.take_back(until);
-        let store = self.scene.store();
-        let answer = if all {
-            store.release_all().await
-        } else {
-            store.reap().await
-        };
-        let mut answer: Vec<Requeued> = answer.expect("leases can be taken back");
+        self.trace.push("release all".to_owned());
+        let expected = self.model.release_all();
+        let answer = self.scene.store().release_all().await;
+        self.compare_requeued(answer, &expected);
+    }
+
+    async fn reap(&mut self) {
+        let epoch = self.some_epoch();
+        self.trace.push(format!("reap {epoch}"));
+        let leads = self.model.leads(epoch);
+        let answer = self.scene.store().reap(epoch).await;
+        if let Some(answer) = self.accepted(answer, epoch, leads) {
+            let expected = self.model.reap();
+            self.compare_requeued(Ok(answer), &expected);
+        }
+    }
+
+    fn compare_requeued(&self, answer: Result<Vec<Requeued>, StoreError>, expected: &[Requeued]) {
+        let mut answer = answer.expect("leases can be taken back");
         answer.sort_by_key(|requeued| requeued.run);
         assert_eq!(answer, expected, "{}", self.told());
     }
@@ -255,101 +299,28 @@ impl<F: Fixture> Walk<F> {
             spec.enabled = !self.dice.one_in(4);
             spec.skip_unchanged = !self.dice.one_in(3);
             spec.retry_failed = !self.dice.one_in(3);
+            if self.dice.one_in(3) {
+                spec.requirement = Requirement {
+                    driver: "tofu".to_owned(),
+                    version: self.dice.one_in(2).then(|| "1.8.0".to_owned()),
+                    bundle: self.dice.one_in(2),
+                };
+            }
         }
         if self.dice.one_in(4) {
             specs.remove(1);
         }
-        self.trace.push(format!("configure {specs:?}"));
-        self.model.configure(&specs);
-        self.scene.configure(&specs).await;
+        self.configure(&specs).await;
     }
 
-    /// What must hold after every step.
-    async fn compare(&mut self) {
-        let store = self.scene.store();
-        assert_eq!(
-            self.scene.next_due().await,
-            self.model.next_due(),
-            "{}",
-            self.told()
-        );
-        let states = store.task_states(None).await.expect("states can be read");
-        let names: Vec<_> = states.iter().map(|state| state.task.clone()).collect();
-        let expected: Vec<TaskName> = self.model.tasks.keys().cloned().collect();
-        assert_eq!(names, expected, "{}", self.told());
-        for state in states {
-            let task = &self.model.tasks[&state.task];
-            let events: Vec<_> = state.events.iter().map(model_event).collect();
-            let expected: Vec<_> = task.events.iter().rev().take(5).cloned().collect();
-            assert_eq!(events, expected, "{}", self.told());
-            assert_eq!(state.enabled, task.spec.enabled);
-            let status = TaskStatus::derive(expected.iter().map(|event| event.success));
-            assert_eq!(state.status, status, "{}", self.told());
+    async fn configure(&mut self, specs: &[TaskSpec]) {
+        let epoch = self.some_epoch();
+        self.trace.push(format!("configure {epoch} {specs:?}"));
+        let leads = self.model.leads(epoch);
+        if leads {
+            self.model.configure(specs);
         }
-        let live = |run: &RunStatus| matches!(run, RunStatus::Queued | RunStatus::Running);
-        let runs = self.model.runs.iter().filter(|(_, run)| live(&run.status));
-        let runs: Vec<_> = runs.map(|(id, _)| *id).collect();
-        for run in runs {
-            self.compare_run(run).await;
-        }
-    }
-
-    async fn compare_run(&mut self, id: RunId) {
-        let record = self.scene.run(id).await;
-        let run = &self.model.runs[&id];
-        let start = *self.start.get_or_insert(record.created_at - run.created);
-        let told = || self.trace.join("\n");
-        assert_eq!(
-            (&record.task, record.status),
-            (&run.task, run.status),
-            "{}",
-            told()
-        );
-        assert_eq!(
-            (record.input, record.attempts),
-            (run.input, run.attempts),
-            "{}",
-            told()
-        );
-        assert_eq!(record.created_at, start + run.created, "{}", told());
-        if run.status == RunStatus::Queued {
-            assert_eq!(record.due_at, start + run.due, "{}", told());
-        }
-    }
-
-    async fn compare_all(&mut self) {
-        let runs: Vec<_> = self.model.runs.keys().copied().collect();
-        for id in runs {
-            self.compare_run(id).await;
-            let page = self.scene.store().read_log(id, 0, 1000).await;
-            let page = page.expect("logs can be read").expect("the run is there");
-            let texts: Vec<_> = page.lines.into_iter().map(|line| line.text).collect();
-            assert_eq!(texts, self.model.runs[&id].log, "{}", self.told());
-        }
-        for request in &self.requests {
-            let known = self.model.runs.contains_key(&request.run);
-            let found = self.scene.find_run(request.run).await.is_some();
-            assert_eq!(found, known, "{}", self.told());
-        }
-        for text in INPUTS {
-            let hash = input(text).hash;
-            let stored = self
-                .scene
-                .store()
-                .input(hash)
-                .await
-                .expect("inputs can be read");
-            let expected = self.model.inputs.contains(&hash);
-            assert_eq!(stored.is_some(), expected, "{}", self.told());
-        }
-    }
-}
-
-fn model_event(event: &Event) -> ModelEvent {
-    ModelEvent {
-        id: event.id,
-        run: event.run_id,
-        success: event.success,
-        error: event.error.clone(),
+        let answer = self.scene.store().replace_config_tasks(epoch, specs).await;
+        self.accepted(answer, epoch, leads);
     }
 }

@@ -29,6 +29,7 @@ fn environment(
         backend: &list(backend),
         task_env: &list(task_env),
         persist_log,
+        worker: None,
     };
     ChildEnvironment::new(sources, &TaskName::new("edge").unwrap(), &directory())
 }
@@ -97,6 +98,22 @@ fn a_later_source_wins_but_not_over_what_is_forced() {
         environment.get("CTS_TASK_DIR"),
         Some(OsStr::new("/srv/cts/sync-tasks/edge"))
     );
+}
+
+#[test]
+fn the_marker_of_the_worker_is_never_somebody_elses() {
+    let others = [("CTS_WORKER", "other")];
+    let without = environment(&others, &[], &[("CTS_WORKER", "provider")], false);
+    assert_eq!(without.get("CTS_WORKER"), None);
+    let sources = EnvironmentSources {
+        inherited: &map(&others),
+        backend: &[],
+        task_env: &list(&[("CTS_WORKER", "provider")]),
+        persist_log: false,
+        worker: Some("mine"),
+    };
+    let with = ChildEnvironment::new(sources, &TaskName::new("edge").unwrap(), &directory());
+    assert_eq!(with.get("CTS_WORKER"), Some(OsStr::new("mine")));
 }
 
 #[test]

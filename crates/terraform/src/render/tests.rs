@@ -23,6 +23,7 @@ fn definition() -> TaskDefinition {
         module: "acme/edge-pool-nia/lbx".into(),
         module_source: "acme/edge-pool-nia/lbx".into(),
         module_digest: None,
+        bundle: None,
         version: "0.3.0".into(),
         providers: vec![ProviderId::from("lbx.north")],
         condition: Condition::Services(ServicesCondition {

@@ -119,7 +119,7 @@ async fn an_interrupted_apply_releases_the_lock() {
         wait_for(&mut lines, "(local-exec): started").await;
         let locks = keys(&agent).await;
         assert!(locks.iter().any(|key| key.ends_with("/.lock")), "{locks:?}");
-        attempt.cancel.cancel();
+        attempt.stop.cancel();
     };
     let (result, ()) = tokio::join!(sandbox.terraform.apply(&attempt), cancel_when_started);
     assert!(result.unwrap_err().is_interrupted());

@@ -12,13 +12,12 @@ use cts_core::{
 };
 use cts_terraform::{
     Attempt, ChildEnvironment, EnvironmentSources, Executable, LineChannel, OutputLine,
-    RenderSettings, RootModule, StopPolicy, TaskDirectory, Terraform, render_root_module,
-    render_tfvars,
+    RenderSettings, RootModule, StopOrder, StopPolicy, TaskDirectory, Terraform,
+    render_root_module, render_tfvars,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::mpsc::Receiver;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// A module that keeps what it got in its state.
@@ -101,6 +100,7 @@ pub(crate) struct Sandbox {
     pub(crate) definition: TaskDefinition,
     pub(crate) settings: RenderSettings,
     pub(crate) extra_environment: Vec<(String, String)>,
+    pub(crate) worker: Option<String>,
 }
 
 impl Sandbox {
@@ -132,6 +132,7 @@ impl Sandbox {
                 module: "./module".into(),
                 module_source: module_directory.to_str().unwrap().to_owned(),
                 module_digest: Some(Digest::of(module.as_bytes())),
+                bundle: None,
                 version: String::new(),
                 providers: Vec::new(),
                 condition: Condition::Services(ServicesCondition {
@@ -148,6 +149,7 @@ impl Sandbox {
             terraform: Terraform::new(executable, supervisors.clone()),
             supervisors,
             extra_environment: Vec::new(),
+            worker: None,
             root,
         }
     }
@@ -166,6 +168,7 @@ impl Sandbox {
             backend: &self.extra_environment,
             task_env: &[],
             persist_log: false,
+            worker: self.worker.as_deref(),
         };
         ChildEnvironment::new(sources, &self.definition.name, &self.directory())
     }
@@ -178,8 +181,7 @@ impl Sandbox {
             directory: self.directory(),
             environment: self.environment(),
             output: Arc::new(output),
-            cancel: CancellationToken::new(),
-            stop: StopPolicy::default(),
+            stop: StopOrder::new(StopPolicy::default()),
         };
         (attempt, lines)
     }

@@ -2,10 +2,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::UNIX_EPOCH;
 
-use cts_core::TaskName;
+use cts_core::{Digest, TaskName};
 use cts_terraform::{CommandFailure, Preparation, Step, Terraform};
 
-use crate::fixture::{KEEPS_SERVICES, Sandbox, instance};
+use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, kept_services};
 
 #[tokio::test]
 async fn a_directory_is_initialised_once() {
@@ -254,4 +254,43 @@ async fn files_are_private_and_touched_only_when_they_differ() {
     sandbox.write(Vec::new());
     assert!(!directory.join("variables.module.tf").exists());
     assert!(directory.join("variables.auto.tfvars").exists());
+}
+
+#[tokio::test]
+async fn a_module_in_place_may_call_what_is_beside_it() {
+    let mut sandbox = Sandbox::new("").await;
+    let shared = sandbox.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::write(shared.join("main.tf"), KEEPS_SERVICES).unwrap();
+    sandbox.edit_module(
+        r#"
+variable "services" {
+  type = any
+}
+
+module "shared" {
+  source   = "../shared"
+  services = var.services
+}
+"#,
+    );
+    // As the configuration gives it for a module whose calls leave its directory.
+    sandbox.definition.module_source = format!("{}//module", sandbox.path().display());
+    let root = sandbox.write(vec![instance("a", "x")]);
+    let (attempt, _lines) = sandbox.attempt();
+    let terraform = &sandbox.terraform;
+    terraform.prepare(&attempt, &root).await.unwrap();
+    terraform.apply(&attempt).await.unwrap();
+    assert_eq!(kept_services(&sandbox.state())["a.node.dc1"]["port"], 80);
+
+    // Terraform must have linked the directory that both are in, not copied it: an edited module
+    // works without another initialisation, and the task directories may be below it.
+    let edited = format!("{KEEPS_SERVICES}\noutput \"edited\" {{\n  value = true\n}}\n");
+    fs::write(shared.join("main.tf"), edited).unwrap();
+    sandbox.definition.module_digest = Some(Digest::of(b"edited"));
+    let root = sandbox.write(vec![instance("a", "y")]);
+    let prepared = sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    assert_eq!(prepared, Preparation::Validated);
+    sandbox.terraform.apply(&attempt).await.unwrap();
+    assert_eq!(kept_services(&sandbox.state())["a.node.dc1"]["name"], "y");
 }

@@ -1,12 +1,12 @@
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cts_terraform::{CommandFailure, StopPolicy, Terraform};
+use cts_terraform::{CommandFailure, StopOrder, StopPolicy, Terraform};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::fixture::{KEEPS_SERVICES, Sandbox, TAKES_LONG, clean_environment, wait_for};
+use crate::script::{Life, deaf_terraform};
 
 fn lock_file(sandbox: &Sandbox) -> PathBuf {
     sandbox
@@ -25,7 +25,7 @@ async fn a_cancelled_apply_ends_gently() {
     let cancel_when_started = async {
         wait_for(&mut lines, "(local-exec): started").await;
         assert!(lock_file(&sandbox).exists());
-        attempt.cancel.cancel();
+        attempt.stop.cancel();
     };
     let (result, ()) = tokio::join!(sandbox.terraform.apply(&attempt), cancel_when_started);
     let error = result.unwrap_err();
@@ -44,7 +44,7 @@ async fn a_cancelled_attempt_starts_nothing() {
     let sandbox = Sandbox::new(KEEPS_SERVICES).await;
     let root = sandbox.write(Vec::new());
     let (attempt, _lines) = sandbox.attempt();
-    attempt.cancel.cancel();
+    attempt.stop.cancel();
     let error = sandbox
         .terraform
         .prepare(&attempt, &root)
@@ -65,7 +65,7 @@ async fn a_dropped_apply_is_stopped_by_its_supervisor() {
         result = sandbox.terraform.apply(&attempt) => panic!("{result:?}"),
         () = wait_for(&mut lines, "(local-exec): started") => {}
     }
-    assert!(!attempt.cancel.is_cancelled());
+    assert!(!attempt.stop.is_cancelled());
     assert!(lock_file(&sandbox).exists());
     sandbox.supervisors.close();
     sandbox.supervisors.wait().await;
@@ -86,42 +86,86 @@ async fn the_next_command_waits_for_one_that_is_still_being_stopped() {
     sandbox.terraform.plan(&attempt).await.unwrap();
 }
 
-/// Stands in for a Terraform that does not listen; asked for its version, it answers.
-const DEAF: &str = r#"#!/bin/sh
-if [ "$1" = version ]; then echo '{"terraform_version": "1.11.4"}'; exit; fi
-trap 'echo interrupted' INT
-trap 'echo terminated' TERM
-echo started
-while :; do sleep 60 & wait; done
-"#;
-
-#[tokio::test]
-async fn a_process_that_does_not_listen_is_killed_with_its_group() {
+/// An apply of a Terraform that does not listen.
+async fn with_a_deaf_terraform<T>(
+    policy: StopPolicy,
+    stop: impl AsyncFnOnce(&StopOrder, &mut Life) -> T,
+) -> T {
     let sandbox = Sandbox::new(KEEPS_SERVICES).await;
     sandbox.write(Vec::new());
-    let file = sandbox.path().join("terraform");
-    fs::write(&file, DEAF).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let file = deaf_terraform(sandbox.path());
     let environment = clean_environment(sandbox.path());
     let executable = cts_terraform::Executable::at(file, &environment, sandbox.path())
         .await
         .unwrap();
     let terraform = Terraform::new(executable, TaskTracker::new());
-
-    let (mut attempt, mut lines) = sandbox.attempt();
-    fs::create_dir(sandbox.directory().path().join(".terraform")).unwrap();
-    attempt.stop = StopPolicy {
-        interrupt_grace: Duration::from_millis(300),
-        terminate_grace: Duration::from_millis(300),
-    };
+    let mut life = Life::watch(sandbox.directory().path());
+    let (mut attempt, _lines) = sandbox.attempt();
+    attempt.stop = StopOrder::new(policy);
+    let order = attempt.stop.clone();
     let watch = async {
-        wait_for(&mut lines, "started").await;
-        attempt.cancel.cancel();
-        wait_for(&mut lines, "interrupted").await;
-        wait_for(&mut lines, "terminated").await;
+        life.hear("started").await;
+        stop(&order, &mut life).await
     };
-    let (result, ()) = tokio::join!(terraform.apply(&attempt), watch);
+    let (result, stopped) = tokio::join!(terraform.apply(&attempt), watch);
     let error = result.unwrap_err();
     assert!(error.is_interrupted());
     assert!(error.to_string().contains("ended by signal 9"), "{error}");
+    stopped
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_listen_is_killed_with_its_group() {
+    let policy = StopPolicy {
+        interrupt_grace: Duration::from_millis(300),
+        terminate_grace: Duration::from_millis(300),
+    };
+    with_a_deaf_terraform(policy, async |order: &StopOrder, life: &mut Life| {
+        order.cancel();
+        life.hear("interrupted").await;
+        life.hear("terminated").await;
+        life.hear("gone").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_process_is_gone_by_the_moment_that_its_order_names() {
+    let policy = StopPolicy::default();
+    with_a_deaf_terraform(policy, async |order: &StopOrder, life: &mut Life| {
+        let now = Instant::now();
+        order.gone_by(now + Duration::from_secs(2));
+        let interrupted = life.hear("interrupted").await;
+        let terminated = life.hear("terminated").await;
+        assert!(terminated > interrupted + Duration::from_secs(1));
+        assert!(life.hear("gone").await < now + Duration::from_secs(2));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_moment_that_is_named_in_the_middle_of_a_stop_shortens_it() {
+    let policy = StopPolicy::default();
+    with_a_deaf_terraform(policy, async |order: &StopOrder, life: &mut Life| {
+        order.cancel();
+        life.hear("interrupted").await;
+        let now = Instant::now();
+        order.gone_by(now + Duration::from_secs(20));
+        order.gone_by(now + Duration::from_secs(1));
+        order.gone_by(now + Duration::from_secs(30));
+        life.hear("terminated").await;
+        assert!(life.hear("gone").await < now + Duration::from_secs(1));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_moment_in_the_past_is_a_kill_at_once() {
+    let policy = StopPolicy::default();
+    with_a_deaf_terraform(policy, async |order: &StopOrder, life: &mut Life| {
+        let now = Instant::now();
+        order.gone_by(now);
+        assert!(life.hear("gone").await < now + Duration::from_secs(1));
+    })
+    .await;
 }

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::ConsulAgent;
+use super::{ConsulAgent, Storage};
 use crate::ports::free_port;
 use crate::programs::consul_path;
 
@@ -23,6 +23,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const LOG: &str = "consul.log";
 const PORTS: &str = "ports.json";
 const CONFIGURATION: &str = "consul.json";
+const DATA: &str = "data";
 
 /// The ports of an agent, all on 127.0.0.1.
 #[derive(Debug)]
@@ -101,6 +102,7 @@ impl Process {
     pub(super) async fn start(
         directory: &Path,
         ports: &Ports,
+        storage: Storage,
         client: &Client,
     ) -> Result<Self, NotStarted> {
         let log_path = directory.join(LOG);
@@ -108,7 +110,7 @@ impl Process {
             reason,
             log: last_lines(&log_path),
         };
-        let mut process = spawn(directory, ports, &log_path)
+        let mut process = spawn(directory, ports, storage, &log_path)
             .await
             .map_err(|error| failed(format!("cannot be started: {error}")))?;
         let end = Instant::now() + READY_DEADLINE;
@@ -151,14 +153,29 @@ impl Process {
     }
 }
 
-async fn spawn(directory: &Path, ports: &Ports, log_path: &Path) -> std::io::Result<Process> {
+async fn spawn(
+    directory: &Path,
+    ports: &Ports,
+    storage: Storage,
+    log_path: &Path,
+) -> std::io::Result<Process> {
     let log = File::create(log_path)?;
     let program = consul_path();
     let has_grpc_tls = has_grpc_tls(&program).await;
-    write_json(directory, PORTS, &ports.configuration(has_grpc_tls));
+    let mut configuration = ports.configuration(has_grpc_tls);
+    if storage == Storage::Disk {
+        configuration["data_dir"] = json!(directory.join(DATA));
+        // As quick to find a leader as in development mode.
+        configuration["performance"] = json!({"raft_multiplier": 1});
+    }
+    write_json(directory, PORTS, &configuration);
     let mut command = Command::new(&program);
     command
-        .args(["agent", "-dev", "-bind=127.0.0.1", "-client=127.0.0.1"])
+        .args(["agent", "-bind=127.0.0.1", "-client=127.0.0.1"])
+        .args(match storage {
+            Storage::Memory => &["-dev"][..],
+            Storage::Disk => &["-server", "-bootstrap-expect=1", "-log-level=info"],
+        })
         .arg(format!("-node={}", ConsulAgent::NODE))
         // The later file wins, so a test can open what is closed here.
         .arg("-config-file")

@@ -1,5 +1,7 @@
 //! The real Consul can be started, handled and got rid of.
 
+mod postgres;
+
 use std::path::PathBuf;
 use std::time::Duration;
 

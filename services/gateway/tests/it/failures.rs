@@ -1,14 +1,18 @@
-//! What clients see when the task service fails: that it did, and nothing of its inside.
+//! What clients see when the scheduler fails: that it did, and nothing of its inside.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tonic::Status;
 
-use crate::stage::{REQUEST_ID, Stage};
+use crate::stage::{REQUEST_ID, Scene, Stage};
 use crate::tasks::{MemoryTasks, three_tasks};
+
+/// A call that is lost is not one that takes too long.
+const BEFORE_THE_LIMIT: Duration = Duration::from_secs(5);
 
 const PATHS: [&str; 5] = [
     "/v1/status",
@@ -18,7 +22,7 @@ const PATHS: [&str; 5] = [
     "/v1/tasks/dns",
 ];
 
-async fn check(stage: &Stage, message: &str) {
+async fn check(stage: &Stage, status: u16, message: &str) {
     for path in PATHS {
         let answer = stage.ask("GET", path).await;
         let id = if path.starts_with("/v1/tasks") {
@@ -26,7 +30,7 @@ async fn check(stage: &Stage, message: &str) {
         } else {
             String::new()
         };
-        assert_eq!(answer.status, 500, "{path}");
+        assert_eq!(answer.status, status, "{path}");
         assert_eq!(
             answer.body,
             format!("{{\"error\":{{\"message\":\"{message}\"}}{id}}}\n"),
@@ -35,26 +39,94 @@ async fn check(stage: &Stage, message: &str) {
         assert_eq!(answer.header("Content-Type"), Some("application/json"));
         assert!(answer.is_open_to_all_origins());
     }
-    assert_eq!(stage.ask("GET", "/v1/health").await.status, 200);
 }
 
 #[tokio::test]
-async fn a_task_service_that_is_gone() {
-    check(
-        &Stage::start_alone().await,
-        "the task service is not available",
-    )
-    .await;
+async fn a_scheduler_that_is_gone() {
+    let stage = Stage::start_alone().await;
+    check(&stage, 503, "no scheduler is available").await;
+    let answer = stage.ask("GET", "/v1/queue").await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(
+        answer.body,
+        format!(
+            "{{\"error\":{{\"message\":\"no scheduler is available\"}},\
+             \"request_id\":\"{REQUEST_ID}\"}}\n"
+        )
+    );
 }
 
 #[tokio::test]
-async fn a_task_service_that_fails() {
+async fn a_scheduler_that_cannot_answer_for_the_moment() {
+    for failure in [
+        Status::unavailable("the database is away"),
+        Status::deadline_exceeded("the database is slow"),
+    ] {
+        let tasks = MemoryTasks {
+            failure: Some(failure),
+            ..three_tasks()
+        };
+        let stage = Stage::start(tasks).await;
+        check(&stage, 503, "no scheduler is available").await;
+    }
+}
+
+#[tokio::test]
+async fn another_replica_is_asked_once() {
+    let tasks = three_tasks();
+    let stage = Stage::start(tasks.clone()).await;
+    let away = || Status::unavailable("the database is away");
+    for path in PATHS {
+        tasks.first.lock().unwrap().push_back(away());
+        assert_eq!(stage.ask("GET", path).await.status, 200, "{path}");
+        tasks.first.lock().unwrap().extend([away(), away()]);
+        assert_eq!(stage.ask("GET", path).await.status, 503, "{path}");
+        assert!(tasks.first.lock().unwrap().is_empty(), "{path}");
+    }
+    // An answer is an answer.
+    let broken = Status::internal("database at 10.0.0.7 said no");
+    tasks.first.lock().unwrap().push_back(broken);
+    assert_eq!(stage.ask("GET", "/v1/tasks").await.status, 500);
+}
+
+#[tokio::test]
+async fn a_scheduler_that_dies_while_it_is_asked() {
+    let tasks = MemoryTasks {
+        gate: Arc::new(Semaphore::new(0)),
+        ..three_tasks()
+    };
+    let arrivals = Arc::clone(&tasks.arrivals);
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap();
+    let scene = Scene {
+        tasks,
+        ..Scene::default()
+    };
+    let stage = Stage::set_with_scheduler_on(scene, runtime.handle()).await;
+    let die = async {
+        arrivals.acquire().await.unwrap().forget();
+        runtime.shutdown_background();
+    };
+    let both = async { tokio::join!(stage.ask("GET", "/v1/tasks/dns"), die) };
+    let (answer, ()) = timeout(BEFORE_THE_LIMIT, both).await.unwrap();
+    assert_eq!(answer.status, 503, "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_scheduler_that_fails() {
     let tasks = MemoryTasks {
         failure: Some(Status::internal("database at 10.0.0.7 said no")),
         ..three_tasks()
     };
     let stage = Stage::start(tasks).await;
-    check(&stage, "the request failed because of an internal error").await;
+    check(
+        &stage,
+        500,
+        "the request failed because of an internal error",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -89,7 +161,7 @@ async fn states_that_break_the_contract() {
 }
 
 #[tokio::test]
-async fn a_task_service_that_hangs() {
+async fn a_scheduler_that_hangs() {
     let tasks = MemoryTasks {
         gate: Arc::new(Semaphore::new(0)),
         ..three_tasks()
@@ -103,10 +175,10 @@ async fn a_task_service_that_hangs() {
         Instant::now()
     };
     let (answer, hung_since) = tokio::join!(stage.ask("GET", "/v1/status"), skip_time);
-    assert_eq!(answer.status, 500);
+    assert_eq!(answer.status, 503);
     assert_eq!(
         answer.body,
-        "{\"error\":{\"message\":\"the task service is not available\"}}\n"
+        "{\"error\":{\"message\":\"no scheduler is available\"}}\n"
     );
     assert!(hung_since.elapsed() >= Duration::from_secs(9));
 }

@@ -7,7 +7,7 @@ use std::sync::Once;
 use serde_json::Value;
 use tracing::Level;
 
-use crate::stage::{REQUEST_ID, Stage};
+use crate::stage::{FrozenTime, REQUEST_ID, Stage};
 use crate::tasks::three_tasks;
 
 thread_local! {
@@ -108,7 +108,7 @@ async fn a_failure_is_logged_once_with_its_causes() {
         assert_eq!(line["fields"]["request_id"], REQUEST_ID);
         let error = line["fields"]["error"].as_str().unwrap();
         assert!(
-            error.starts_with("the call of the task service failed: "),
+            error.starts_with("the call of the scheduler failed: "),
             "{error}"
         );
     }
@@ -119,5 +119,25 @@ async fn an_unknown_task_is_no_failure() {
     collect();
     let stage = Stage::start(three_tasks()).await;
     stage.ask("GET", "/v1/tasks/nope").await;
+    assert_eq!(lines_of("cts_gateway::problem"), Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_failure_that_many_share_is_logged_once() {
+    let _time = FrozenTime::start();
+    collect();
+    let stage = Stage::start_alone().await;
+    stage.ask("GET", "/v1/health").await;
+    stage.ask("GET", "/v1/health").await;
+    let logged = lines_of("cts_gateway::ask::cluster");
+    let [line] = &logged[..] else {
+        panic!("{logged:?}");
+    };
+    assert_eq!(line["level"], "ERROR");
+    let error = line["fields"]["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("the call of the scheduler failed: "),
+        "{error}"
+    );
     assert_eq!(lines_of("cts_gateway::problem"), Vec::<Value>::new());
 }

@@ -1,21 +1,29 @@
 //! The gateway, what is behind it, and a client that shows every byte.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use chrono::FixedOffset;
-use cts_gateway::{Deps, Gateway, Options};
+use cts_gateway::{Deps, Gateway, Health, Mode, Options};
+use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_rpc::{Endpoints, memory_transport};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::runtime::Handle;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 use uuid::Uuid;
 
+use crate::cluster::MemoryCluster;
 use crate::log;
+use crate::runs::MemoryRuns;
 use crate::tasks::MemoryTasks;
 
 /// The id of every request: all bits are free, so it need not look like a version 4.
@@ -27,31 +35,70 @@ pub(crate) struct Stage {
     pub(crate) shutdown: CancellationToken,
     /// The gateway's own end.
     pub(crate) gateway: JoinSet<std::io::Result<()>>,
-    _tasks: JoinSet<()>,
+    _services: JoinSet<()>,
+}
+
+/// A gateway and the scheduler behind it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scene {
+    pub(crate) tasks: MemoryTasks,
+    pub(crate) cluster: MemoryCluster,
+    pub(crate) runs: MemoryRuns,
+    pub(crate) mode: Mode,
+    pub(crate) health: Health,
 }
 
 impl Stage {
-    /// A gateway in front of `tasks`, one hour ahead of UTC.
+    /// A gateway in front of `tasks`, as it is beside its scheduler.
     pub(crate) async fn start(tasks: MemoryTasks) -> Self {
+        Self::set(Scene {
+            tasks,
+            ..Scene::default()
+        })
+        .await
+    }
+
+    /// A gateway, one hour ahead of UTC.
+    pub(crate) async fn set(scene: Scene) -> Self {
+        Self::set_with_scheduler_on(scene, &Handle::current()).await
+    }
+
+    /// The same with the scheduler on a runtime of its own, with whose end it dies.
+    pub(crate) async fn set_with_scheduler_on(scene: Scene, runtime: &Handle) -> Self {
         let (listener, channel) = memory_transport();
-        let endpoints = Endpoints::new().with(TaskServiceServer::new(tasks));
+        let endpoints = Endpoints::new()
+            .with(TaskServiceServer::new(scene.tasks))
+            .with(ClusterServiceServer::new(scene.cluster))
+            .with(RunServiceServer::new(scene.runs));
         let mut services = JoinSet::new();
-        services.spawn(async move {
+        let serving = async move {
             endpoints
                 .serve_memory(listener, std::future::pending())
                 .await
                 .unwrap();
-        });
-        Self::in_front_of(channel, services).await
+        };
+        services.spawn_on(serving, runtime);
+        Self::in_front_of(channel, services, scene.mode, scene.health).await
     }
 
-    /// A gateway whose task service is gone.
+    /// A gateway whose scheduler is elsewhere, and gone.
     pub(crate) async fn start_alone() -> Self {
         let (_gone, channel) = memory_transport();
-        Self::in_front_of(channel, JoinSet::new()).await
+        Self::in_front_of(
+            channel,
+            JoinSet::new(),
+            Mode::Transparent,
+            Health::Scheduler,
+        )
+        .await
     }
 
-    async fn in_front_of(channel: Channel, services: JoinSet<()>) -> Self {
+    async fn in_front_of(
+        channel: Channel,
+        services: JoinSet<()>,
+        mode: Mode,
+        health: Health,
+    ) -> Self {
         log::install();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -59,9 +106,13 @@ impl Stage {
         let options = Options {
             request_id: Arc::new(|| Uuid::parse_str(REQUEST_ID).unwrap()),
             local_time: Arc::new(|at| at.with_timezone(&FixedOffset::east_opt(3600).unwrap())),
+            mode,
+            health,
         };
         let deps = Deps {
-            tasks: TaskServiceClient::new(channel),
+            tasks: TaskServiceClient::new(channel.clone()),
+            cluster: ClusterServiceClient::new(channel.clone()),
+            runs: RunServiceClient::new(channel),
         };
         let mut gateway = JoinSet::new();
         gateway.spawn(Gateway::new(options, deps).serve(listener, shutdown.clone()));
@@ -69,7 +120,7 @@ impl Stage {
             address,
             shutdown,
             gateway,
-            _tasks: services,
+            _services: services,
         }
     }
 
@@ -88,6 +139,25 @@ impl Stage {
         let mut text = String::new();
         socket.read_to_string(&mut text).await.unwrap();
         Answer::parse(&text)
+    }
+}
+
+/// Time that passes only when told to, however long a test takes.
+pub(crate) struct FrozenTime {
+    /// A paused clock runs ahead when all wait, unless a blocking task is at work. This ends it.
+    _at_work: mpsc::Sender<()>,
+}
+
+impl FrozenTime {
+    pub(crate) fn start() -> Self {
+        let (at_work, end) = mpsc::channel();
+        drop(spawn_blocking(move || end.recv()));
+        tokio::time::pause();
+        Self { _at_work: at_work }
+    }
+
+    pub(crate) async fn advance(&self, by: Duration) {
+        tokio::time::advance(by).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! A task service over data in memory.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use cts_proto::task::v1::task_service_server::TaskService;
 use cts_proto::task::v1::{
@@ -19,6 +19,8 @@ pub(crate) struct MemoryTasks {
     pub(crate) states: Vec<TaskState>,
     /// Answered to every call instead.
     pub(crate) failure: Option<Status>,
+    /// Answered first, one to each call.
+    pub(crate) first: Arc<Mutex<VecDeque<Status>>>,
     /// Each call takes a permit before it answers.
     pub(crate) gate: Arc<Semaphore>,
     /// Gets a permit for each call that has come as far as the gate.
@@ -31,6 +33,7 @@ impl Default for MemoryTasks {
             tasks: Vec::new(),
             states: Vec::new(),
             failure: None,
+            first: Arc::default(),
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
             arrivals: Arc::new(Semaphore::new(0)),
         }
@@ -56,6 +59,9 @@ impl MemoryTasks {
     async fn enter(&self) -> Result<(), Status> {
         self.arrivals.add_permits(1);
         self.gate.acquire().await.unwrap().forget();
+        if let Some(failure) = self.first.lock().unwrap().pop_front() {
+            return Err(failure);
+        }
         self.failure.clone().map_or(Ok(()), Err)
     }
 }

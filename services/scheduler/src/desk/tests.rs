@@ -12,6 +12,7 @@ fn task(name: &str, services: &[&str], buffer_period: BufferPeriod) -> TaskSpec 
             module: "./m".into(),
             module_source: "/m".into(),
             module_digest: None,
+            bundle: None,
             version: String::new(),
             providers: Vec::new(),
             condition: Condition::Services(ServicesCondition {
@@ -30,6 +31,7 @@ fn task(name: &str, services: &[&str], buffer_period: BufferPeriod) -> TaskSpec 
         buffer_period,
         skip_unchanged: true,
         retry_failed: true,
+        requirement: cts_core::Requirement::default(),
     }
 }
 

@@ -154,6 +154,7 @@ async fn senseless_requests_are_refused() {
     let nameless = run::AcquireRunRequest {
         worker_id: String::new(),
         wait: None,
+        capabilities: None,
     };
     assert_eq!(
         runs.acquire_run(nameless).await.unwrap_err().code(),

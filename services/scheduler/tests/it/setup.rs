@@ -1,22 +1,25 @@
 //! A scheduler with everything around it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{
-    BufferPeriod, Condition, Digest, HealthStatus, RunInput, ServiceInstance, ServicesCondition,
-    SystemClock, TaskDefinition, TaskName, TaskSpec,
+    BufferPeriod, Capabilities, Condition, DEFAULT_DRIVER, Digest, Engine, HealthStatus,
+    Requirement, RunInput, ServiceInstance, ServicesCondition, SystemClock, TaskDefinition,
+    TaskName, TaskSpec,
 };
+use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
-use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
+use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
 use cts_scheduler::{Dependencies, Options, RandomIdentities, Scheduler, SettingsDigest};
+use cts_store::Member;
 use cts_store_sqlite::SqliteStore;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -28,31 +31,38 @@ pub(crate) struct Setup {
     pub(crate) runs: RunServiceClient<Channel>,
     pub(crate) tasks: TaskServiceClient<Channel>,
     pub(crate) logs: LogServiceClient<Channel>,
+    pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) watcher: PlayedWatcher,
     _parts: JoinSet<()>,
     _stop: DropGuard,
-    _directory: tempfile::TempDir,
+    _directory: Option<tempfile::TempDir>,
 }
 
 impl Setup {
     pub(crate) async fn new(tasks: Vec<TaskSpec>, lease: Duration) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("cts.db");
-        let store = SqliteStore::open(&path, Arc::new(SystemClock))
-            .await
-            .unwrap();
+        let store = store_in(directory.path()).await;
+        let options = Options {
+            lease,
+            ..Options::alone(tasks, member())
+        };
+        Self {
+            _directory: Some(directory),
+            ..Self::over(store, options).await
+        }
+    }
+
+    /// A scheduler over a store that outlives it.
+    pub(crate) async fn over(store: Arc<SqliteStore>, options: Options) -> Self {
         let watcher = PlayedWatcher::silent();
         let (watch_listener, watch_channel) = memory_transport();
         let (listener, channel) = memory_transport();
         let stop = CancellationToken::new();
         let scheduler = Scheduler::prepare(
-            Options {
-                lease,
-                ..Options::new(tasks)
-            },
+            options,
             Dependencies {
-                store: Arc::new(store),
-                watcher: WatchServiceClient::new(watch_channel),
+                store,
+                watchers: Peers::fixed(watch_channel),
                 clock: Arc::new(SystemClock),
                 identities: Arc::new(RandomIdentities),
                 settings_digest: SettingsDigest::new(|_task| Digest::of(b"settings")),
@@ -74,11 +84,12 @@ impl Setup {
         Self {
             runs: RunServiceClient::new(channel.clone()),
             tasks: TaskServiceClient::new(channel.clone()),
-            logs: LogServiceClient::new(channel),
+            logs: LogServiceClient::new(channel.clone()),
+            bundles: BundleServiceClient::new(channel),
             watcher,
             _parts: parts,
             _stop: stop.drop_guard(),
-            _directory: directory,
+            _directory: None,
         }
     }
 
@@ -87,6 +98,7 @@ impl Setup {
         let request = run::AcquireRunRequest {
             worker_id: "worker".into(),
             wait: Some(convert::duration_to_wire(wait)),
+            capabilities: Some(convert::capabilities_to_wire(&terraform())),
         };
         self.runs
             .clone()
@@ -151,6 +163,31 @@ impl Setup {
     }
 }
 
+/// A new store with its file in `directory`.
+pub(crate) async fn store_in(directory: &Path) -> Arc<SqliteStore> {
+    let path = directory.join("cts.db");
+    let store = SqliteStore::open(&path, Arc::new(SystemClock)).await;
+    Arc::new(store.unwrap())
+}
+
+pub(crate) fn member() -> Member {
+    Member {
+        id: "cts-test".into(),
+        service_name: "consul-terraform-sync".into(),
+        address: None,
+    }
+}
+
+fn terraform() -> Capabilities {
+    Capabilities {
+        engines: vec![Engine {
+            driver: DEFAULT_DRIVER.into(),
+            version: "1.11.4".into(),
+        }],
+        bundles: false,
+    }
+}
+
 pub(crate) fn task(name: &str) -> TaskSpec {
     TaskSpec {
         definition: TaskDefinition {
@@ -159,6 +196,7 @@ pub(crate) fn task(name: &str) -> TaskSpec {
             module: "./m".into(),
             module_source: "/m".into(),
             module_digest: None,
+            bundle: None,
             version: String::new(),
             providers: Vec::new(),
             condition: Condition::Services(ServicesCondition {
@@ -177,6 +215,7 @@ pub(crate) fn task(name: &str) -> TaskSpec {
         buffer_period: BufferPeriod::DISABLED,
         skip_unchanged: true,
         retry_failed: true,
+        requirement: Requirement::default(),
     }
 }
 

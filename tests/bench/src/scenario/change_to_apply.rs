@@ -1,4 +1,4 @@
-//! One change at a time: rows 1 and 3 of the table.
+//! One change at a time: rows 1, 2 and 3 of the table.
 
 use std::time::Duration;
 
@@ -6,32 +6,43 @@ use anyhow::{Context as _, Result, bail};
 use tokio::task;
 use tokio::time::sleep;
 
-use crate::arguments::Modules;
+use crate::arguments::{ChangeToApplyArguments, Modules};
 use crate::by_hand::ByHand;
 use crate::clock::Moment;
+use crate::cluster::ClusterSettings;
 use crate::consul_query::BareQuery;
 use crate::report::{Metric, median_of_rounds, say};
 use crate::runs::Runs;
 use crate::sample::Sample;
 use crate::site::{SERVICE, Site};
-use crate::stage::{Stage, Version};
+use crate::stage::{Plan, Stage, Version};
 
 /// Changes between two lines of progress.
 const PROGRESS_EVERY: u32 = 25;
 
 pub(super) async fn run(
     stage: &mut Stage,
-    changes: u32,
-    instances: u32,
-    rounds: u32,
+    options: &ChangeToApplyArguments,
 ) -> Result<Vec<Metric>> {
+    let ChangeToApplyArguments {
+        changes,
+        instances,
+        rounds,
+        cluster,
+    } = *options;
     let mut version = Version::FIRST;
     for instance in 0..instances {
         stage.register(instance, version).await?;
     }
     let mut results = Vec::new();
     for round in 1..=rounds {
-        let site = stage.new_site(&format!("round-{round}"), 1, Modules::Shared)?;
+        let plan = Plan {
+            name: &format!("round-{round}"),
+            tasks: 1,
+            modules: Modules::Shared,
+            cluster: cluster.then(ClusterSettings::default),
+        };
+        let site = stage.new_site(plan).await?;
         let (_, mut runs) = stage.start_cts(&site).await?;
         runs.first_pass(1).await?;
         let mut times = Times {
@@ -65,7 +76,12 @@ pub(super) async fn run(
         let mut metrics = times.metrics();
         let cpu = after.cpu.saturating_sub(before.cpu).as_secs_f64();
         metrics.push(Metric::new("cpu_seconds", cpu, "s"));
-        metrics.push(Metric::new("rss_embedded_peak", after.rss_peak, "MiB"));
+        let rss = if cluster {
+            "rss_total_peak"
+        } else {
+            "rss_embedded_peak"
+        };
+        metrics.push(Metric::new(rss, after.rss_peak, "MiB"));
         results.push(metrics);
         stage.stop_cts().await?;
         stage.forget_states().await?;

@@ -9,7 +9,7 @@ use crate::clock::Moment;
 use crate::report::{Metric, say};
 use crate::sample::Sample;
 use crate::site::Site;
-use crate::stage::{Stage, Version};
+use crate::stage::{Plan, Stage, Version};
 
 /// How many a patient person with two terminals applies at a time.
 const HANDS: usize = 2;
@@ -26,7 +26,13 @@ pub(super) async fn run(
     for instance in 0..INSTANCES {
         stage.register(instance, version).await?;
     }
-    let site = stage.new_site("fan-out", tasks, modules)?;
+    let plan = Plan {
+        name: "fan-out",
+        tasks,
+        modules,
+        cluster: None,
+    };
+    let site = stage.new_site(plan).await?;
     say("first pass");
     let (_, mut runs) = stage.start_cts(&site).await?;
     let count = site.tasks().len();

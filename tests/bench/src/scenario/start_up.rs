@@ -8,7 +8,7 @@ use crate::clock::Moment;
 use crate::report::{Metric, say};
 use crate::sample::Sample;
 use crate::site::Site;
-use crate::stage::{Stage, Version};
+use crate::stage::{Plan, Stage, Version};
 
 const INSTANCES: u32 = 10;
 
@@ -28,7 +28,13 @@ pub(super) async fn run(
     let mut rss = Sample::default();
     for round in 1..=rounds {
         say(&format!("round {round} of {rounds}: cts"));
-        let site = stage.new_site(&format!("round-{round}"), tasks, modules)?;
+        let plan = Plan {
+            name: &format!("round-{round}"),
+            tasks,
+            modules,
+            cluster: None,
+        };
+        let site = stage.new_site(plan).await?;
         let started_before = stage.shim()?.starts()?.len();
         let (started, mut runs) = stage.start_cts(&site).await?;
         let applied = runs.first_pass(site.tasks().len()).await?;

@@ -3,13 +3,9 @@
 use std::collections::BTreeSet;
 
 use cts_testkit::eventually;
-use cts_tests::DEADLINE;
+use cts_tests::{DEADLINE, serving};
 use tokio_stream::StreamExt as _;
-use tonic::Status;
 use tonic::transport::Channel;
-use tonic_health::pb::HealthCheckRequest;
-use tonic_health::pb::health_check_response::ServingStatus;
-use tonic_health::pb::health_client::HealthClient;
 use tonic_reflection::pb::v1::ServerReflectionRequest;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
@@ -21,6 +17,19 @@ const EVERYWHERE: [&str; 2] = [
     "grpc.reflection.v1.ServerReflection",
 ];
 
+/// Services of a scheduler.
+pub(crate) const OF_SCHEDULER: &[&str] = &[
+    "cts.bundle.v1.BundleService",
+    "cts.cluster.v1.ClusterService",
+    "cts.log.v1.LogService",
+    "cts.run.v1.RunService",
+    "cts.task.v1.TaskService",
+    "cts.worker.v1.WorkerService",
+];
+
+/// Services of a watcher.
+pub(crate) const OF_WATCHER: &[&str] = &["cts.watch.v1.WatchService"];
+
 /// A channel to a listener on 127.0.0.1.
 pub(crate) fn channel(port: u16) -> Channel {
     cts_rpc::connect(&format!("http://127.0.0.1:{port}")).unwrap()
@@ -28,17 +37,7 @@ pub(crate) fn channel(port: u16) -> Channel {
 
 /// Waits until the server says that it serves.
 pub(crate) async fn wait_until_serving(channel: &Channel) {
-    eventually(DEADLINE, async || {
-        let request = HealthCheckRequest {
-            service: String::new(),
-        };
-        let answer = HealthClient::new(channel.clone()).check(request).await?;
-        match answer.into_inner().status() {
-            ServingStatus::Serving => Ok(()),
-            other => Err(Status::unavailable(format!("{other:?}"))),
-        }
-    })
-    .await;
+    eventually(DEADLINE, async || serving(channel).await).await;
 }
 
 /// Panics unless reflection lists exactly these services and those that are served everywhere.

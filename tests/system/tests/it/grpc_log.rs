@@ -4,12 +4,12 @@ use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, RunStatus};
-use cts_testkit::{ConsulAgent, free_port};
-use cts_tests::{Backend, DEADLINE, Instance, Site, task};
+use cts_testkit::ConsulAgent;
+use cts_tests::{Backend, DEADLINE, Instance, Shape, Site, task};
 use tokio::time::timeout;
 use tonic::Streaming;
 
-use crate::grpc::{assert_lists, channel, wait_until_serving};
+use crate::grpc::{OF_SCHEDULER, OF_WATCHER, assert_lists, wait_until_serving};
 
 async fn next_status(changes: &mut Streaming<FollowRunsResponse>) -> (RunStatus, String) {
     let change = timeout(DEADLINE, changes.message()).await.unwrap();
@@ -30,17 +30,13 @@ async fn a_run_can_be_followed_while_it_runs_and_read_afterwards() {
     site.write_steps("pool");
     let pool = task("pool", "./modules/pool", &["web"], "");
     site.configure(&consul.address(), Backend::Local, &pool);
-    let port = free_port();
-    let address = format!("127.0.0.1:{port}");
-    let cts = Instance::start_with(&site, &["-grpc-address", &address]).await;
-    let channel = channel(port);
+    let cts = Instance::start(&site).await;
+    let channel = cts.grpc();
     wait_until_serving(&channel).await;
-    let all = [
-        "cts.log.v1.LogService",
-        "cts.run.v1.RunService",
-        "cts.task.v1.TaskService",
-        "cts.watch.v1.WatchService",
-    ];
+    let all = match Shape::of_this_run() {
+        Shape::Embedded => [OF_SCHEDULER, OF_WATCHER].concat(),
+        Shape::Cluster => OF_SCHEDULER.to_vec(),
+    };
     assert_lists(&channel, &all).await;
     cts.api.wait_for_events("pool", 1).await;
 

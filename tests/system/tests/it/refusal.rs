@@ -1,4 +1,5 @@
-//! What cannot be started says why, ends with the right code and leaves nothing behind.
+//! What cannot be started says why, ends with the right code and leaves nothing behind. About `cts start`
+//! itself, so embedded whatever the shape of the test run.
 
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -171,7 +172,7 @@ async fn a_port_in_use_is_named() {
 async fn a_second_process_in_the_same_directory_is_refused() {
     let consul = ConsulAgent::start().await;
     let site = startable(&consul.address());
-    let cts = Instance::start(&site).await;
+    let cts = Instance::start_embedded(&site).await;
     cts.api.wait_for_events("pool", 1).await;
 
     let exit = site.run_cts(free_port(), &[]).wait().await;

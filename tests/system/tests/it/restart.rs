@@ -14,9 +14,7 @@ async fn an_unchanged_task_is_not_run_again_but_an_edited_module_is() {
     let cts = Instance::start(&site).await;
     let first = cts.api.wait_for_events("pool", 1).await;
     cts.stop().await;
-    let state = site
-        .work()
-        .join("pool/terraform.tfstate.d/pool/terraform.tfstate");
+    let state = site.state_path("pool");
     let before = std::fs::read(&state).unwrap();
 
     let cts = Instance::start(&site).await;

@@ -1,11 +1,12 @@
-//! The four services as processes of their own, over TCP.
+//! The four services as processes of their own, over TCP, with the scheduler over SQLite: no cluster, but
+//! addresses on the command line, and none that depends on the order.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use cts_testkit::{ConsulAgent, free_port};
 use cts_tests::{Api, Backend, RECORDER, Site, task};
 
-use crate::grpc::{assert_lists, channel, wait_until_serving};
+use crate::grpc::{OF_SCHEDULER, OF_WATCHER, assert_lists, channel, wait_until_serving};
 
 #[tokio::test]
 async fn four_processes_serve_their_own_and_apply_a_change_together() {
@@ -13,7 +14,7 @@ async fn four_processes_serve_their_own_and_apply_a_change_together() {
     let site = Site::new();
     site.write("modules/pool/main.tf", RECORDER);
     let pool = task("pool", "./modules/pool", &["web"], "");
-    site.configure(&consul.address(), Backend::Local, &pool);
+    site.configure(&consul.address(), Backend::Shared, &pool);
     let rest = free_port();
     site.write("port.hcl", &format!("port = {rest}\n"));
     let ports = [(); 4].map(|()| free_port());
@@ -36,14 +37,9 @@ async fn four_processes_serve_their_own_and_apply_a_change_together() {
         run("cts-scheduler", scheduler, &["-watcher", &watcher_url]),
         run("cts-watcher", watcher, &[]),
     ];
-    let of_scheduler: &[&str] = &[
-        "cts.log.v1.LogService",
-        "cts.run.v1.RunService",
-        "cts.task.v1.TaskService",
-    ];
     let offers = [
-        (watcher, &["cts.watch.v1.WatchService"][..]),
-        (scheduler, of_scheduler),
+        (watcher, OF_WATCHER),
+        (scheduler, OF_SCHEDULER),
         (worker, &[]),
         (gateway, &[]),
     ];

@@ -28,11 +28,9 @@ pub(crate) async fn assert_no_lock(
             let state = format!("consul-terraform-sync/terraform-env:{task}");
             assert_eq!(keys, json!([state]));
         }
-        Backend::Local => {
-            let directory = site
-                .work()
-                .join(format!("{task}/terraform.tfstate.d/{task}"));
-            for entry in fs::read_dir(directory).unwrap() {
+        Backend::Local | Backend::Shared => {
+            let state = site.state_path(task);
+            for entry in fs::read_dir(state.parent().unwrap()).unwrap() {
                 let name = entry.unwrap().file_name().into_string().unwrap();
                 assert!(!name.ends_with(".lock.info"), "{name} is left");
             }

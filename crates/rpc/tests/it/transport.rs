@@ -1,7 +1,5 @@
 //! Servers over the in-memory transport and over TCP behave the same.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
-
 use std::collections::BTreeSet;
 
 use cts_rpc::{Endpoints, connect, memory_transport};

@@ -1,0 +1,55 @@
+//! Who is at work on which bundle, and who uses it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use cts_core::Digest;
+
+/// What this process knows of one bundle.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    /// It is on disk, and its content was seen to have the hash.
+    pub(super) verified: bool,
+    users: Weak<()>,
+}
+
+impl Slot {
+    /// Counts one more user, until the value is dropped.
+    pub(super) fn hold(&mut self) -> Arc<()> {
+        self.users.upgrade().unwrap_or_else(|| {
+            let first = Arc::new(());
+            self.users = Arc::downgrade(&first);
+            first
+        })
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.users.strong_count() > 0
+    }
+}
+
+/// A slot, locked while somebody changes what is on disk.
+pub(super) type SharedSlot = Arc<tokio::sync::Mutex<Slot>>;
+
+/// A slot that its holder may take along to where work blocks.
+pub(super) type LockedSlot = tokio::sync::OwnedMutexGuard<Slot>;
+
+/// The slots of all bundles that were asked for.
+#[derive(Debug, Default)]
+pub(super) struct Slots(Mutex<HashMap<Digest, SharedSlot>>);
+
+impl Slots {
+    pub(super) fn of(&self, hash: Digest) -> SharedSlot {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slots.entry(hash).or_default())
+    }
+
+    /// Forgets `slot` of a bundle that is gone, if nobody else has it: the map would grow for ever.
+    pub(super) fn drop_unused(&self, hash: Digest, slot: &SharedSlot) {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The map's and the caller's; nobody gets another one while the map is locked.
+        if Arc::strong_count(slot) == 2 {
+            slots.remove(&hash);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Which directories make up a bundle, and where its root is.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::limits::Limits;
+use crate::pack::PackFailure;
+use crate::references::local_sources;
+
+/// The directories of a bundle. All paths are absolute and free of `.` and `..`, which are resolved by
+/// the text alone, as Terraform does it inside a package.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Their common ancestor.
+    pub(crate) root: PathBuf,
+    /// The module's directory and every directory that module calls lead to.
+    pub(crate) directories: BTreeSet<PathBuf>,
+    /// The module's directory, relative to the root.
+    pub(crate) module: PathBuf,
+}
+
+impl Layout {
+    pub(crate) fn of(module_directory: &Path, limits: &Limits) -> Result<Self, PackFailure> {
+        if !module_directory.is_absolute() {
+            return Err(PackFailure::NotAbsolute);
+        }
+        let module = clean(module_directory);
+        let metadata = fs::metadata(&module).map_err(PackFailure::read(&module))?;
+        if !metadata.is_dir() {
+            return Err(PackFailure::NotADirectory);
+        }
+        let mut directories = BTreeSet::from([module.clone()]);
+        let mut unsearched = vec![module.clone()];
+        while let Some(directory) = unsearched.pop() {
+            let sources = local_sources(&directory, limits.max_bytes)
+                .map_err(PackFailure::read(&directory))?;
+            for source in sources {
+                let target = clean(&directory.join(source));
+                // One that is not there is Terraform's to complain about.
+                if target.is_dir() && directories.insert(target.clone()) {
+                    unsearched.push(target);
+                }
+            }
+            if directories.len() > limits.max_files {
+                return Err(PackFailure::too_many_files(limits));
+            }
+        }
+        let root = directories
+            .iter()
+            .fold(module.clone(), |root, directory| common(&root, directory));
+        let module = module.strip_prefix(&root).unwrap_or(&module).to_owned();
+        Ok(Self {
+            root,
+            directories,
+            module,
+        })
+    }
+
+    /// The directories that are below none of the others.
+    pub(crate) fn outermost(&self) -> impl Iterator<Item = &PathBuf> {
+        let inside = |path: &Path| {
+            let mut above = path.ancestors().skip(1);
+            above.any(|ancestor| self.directories.contains(ancestor))
+        };
+        self.directories.iter().filter(move |path| !inside(path))
+    }
+}
+
+/// Resolves `.` and `..` by the text alone.
+fn clean(path: &Path) -> PathBuf {
+    let mut cleaned = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                cleaned.pop();
+            }
+            other => cleaned.push(other),
+        }
+    }
+    cleaned
+}
+
+fn common(one: &Path, other: &Path) -> PathBuf {
+    let pairs = one.components().zip(other.components());
+    pairs
+        .take_while(|(left, right)| left == right)
+        .map(|(component, _same)| component)
+        .collect()
+}

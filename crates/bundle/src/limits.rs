@@ -1,0 +1,20 @@
+//! How large a bundle may be.
+
+/// Bounds of one bundle; both sides keep to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Content of all files together, in bytes, before compression.
+    pub max_bytes: u64,
+    /// Files and directories together.
+    pub max_files: usize,
+}
+
+impl Default for Limits {
+    /// 64 MiB in 10,000 files.
+    fn default() -> Self {
+        Self {
+            max_bytes: 64 * 1024 * 1024,
+            max_files: 10_000,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Directories that become visible complete or not at all.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use cts_core::Digest;
+use tempfile::TempDir;
+
+use crate::limits::Limits;
+use crate::unpack::{UnpackError, unpack_into};
+
+/// Mode of directories, the one of task directories.
+const DIRECTORY_MODE: u32 = 0o750;
+
+/// Names of directories that are being filled or removed start with this.
+pub(crate) const STAGING_PREFIX: &str = ".staging-";
+
+/// A bundle in a temporary directory; removed when dropped, if it was not published.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    directory: TempDir,
+    pub(crate) hash: Digest,
+}
+
+impl Staged {
+    pub(crate) fn unpack(
+        bytes: &[u8],
+        beside: &Path,
+        limits: &Limits,
+    ) -> Result<Self, UnpackError> {
+        let directory = staging_directory(beside).map_err(UnpackError::write(beside))?;
+        let target = directory.path().join("bundle");
+        create_directory(&target)?;
+        let hash = unpack_into(bytes, &target, limits)?;
+        Ok(Self { directory, hash })
+    }
+
+    pub(crate) fn publish(&self, into: &Path) -> Result<(), UnpackError> {
+        match fs::rename(self.directory.path().join("bundle"), into) {
+            // Somebody else was faster.
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            Err(error) => Err(UnpackError::write(into)(error)),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+/// An empty directory of nobody else's in `beside`, which is created if needed.
+pub(crate) fn staging_directory(beside: &Path) -> io::Result<TempDir> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(DIRECTORY_MODE)
+        .create(beside)?;
+    tempfile::Builder::new()
+        .prefix(STAGING_PREFIX)
+        .permissions(Permissions::from_mode(DIRECTORY_MODE))
+        .tempdir_in(beside)
+}
+
+/// Not recursive.
+pub(crate) fn create_directory(path: &Path) -> Result<(), UnpackError> {
+    DirBuilder::new()
+        .mode(DIRECTORY_MODE)
+        .create(path)
+        .map_err(UnpackError::write(path))
+}

@@ -1,0 +1,121 @@
+//! Settings that must lie between limits, or be one of a few words.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::block::Block;
+use crate::coerce;
+use crate::place::Located;
+use crate::suggestion::suggestion;
+
+/// Bare numbers are nanoseconds; what is shorter than this was hardly meant so.
+const SHORTEST_MEANT: Duration = Duration::from_millis(1);
+
+impl Block<'_> {
+    /// A duration; beyond its limits it is reported, with an example of how to write one.
+    pub(crate) fn duration_within(
+        &mut self,
+        name: &'static str,
+        limits: &RangeInclusive<Duration>,
+    ) -> Option<Located<Duration>> {
+        let written = self.take(name, coerce::duration)?;
+        let duration = Duration::from_nanos(written.value.unsigned_abs());
+        if written.value >= 0 && limits.contains(&duration) {
+            return Some(Located {
+                value: duration,
+                place: written.place,
+            });
+        }
+        let sign = if written.value < 0 { "-" } else { "" };
+        let message = format!(
+            "`{}` must be between {} and {}, not {sign}{duration:?}",
+            self.path_of(name),
+            in_units(*limits.start()),
+            in_units(*limits.end()),
+        );
+        let bare = !duration.is_zero() && duration < SHORTEST_MEANT;
+        let help =
+            bare.then(|| "a bare number is in nanoseconds; give a unit, as in \"30s\"".to_owned());
+        self.sink().error_with_help(&written.place, message, help);
+        None
+    }
+
+    /// A whole number; beyond its limits it is reported.
+    pub(crate) fn number_within<T>(
+        &mut self,
+        name: &'static str,
+        limits: &RangeInclusive<T>,
+    ) -> Option<T>
+    where
+        T: TryFrom<i64> + PartialOrd + Display,
+    {
+        let written = self.take(name, coerce::integer)?;
+        let number = T::try_from(written.value).ok();
+        let number = number.filter(|number| limits.contains(number));
+        if number.is_none() {
+            let message = format!(
+                "`{}` must be between {} and {}, not {}",
+                self.path_of(name),
+                limits.start(),
+                limits.end(),
+                written.value
+            );
+            self.sink().error(&written.place, message);
+        }
+        number
+    }
+
+    /// One of a few words.
+    pub(crate) fn choice<T: Copy>(
+        &mut self,
+        name: &'static str,
+        choices: &[(&'static str, T)],
+    ) -> Option<T> {
+        let written = self.take(name, coerce::text)?;
+        let chosen = choices.iter().find(|(word, _)| *word == written.value);
+        if chosen.is_none() {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+            let message = format!(
+                "`{}` must be {}, not {}",
+                self.path_of(name),
+                quoted.join(" or "),
+                coerce::quoted(&written.value)
+            );
+            let help = suggestion(&written.value, &words);
+            self.sink().error_with_help(&written.place, message, help);
+        }
+        chosen.map(|(_, value)| *value)
+    }
+}
+
+/// A limit as one would write it; all limits are whole seconds.
+fn in_units(limit: Duration) -> String {
+    let seconds = limit.as_secs();
+    match seconds {
+        0 => "0s".to_owned(),
+        _ if seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
+        _ if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        _ => format!("{seconds}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_shown_in_their_largest_unit() {
+        let cases = [
+            (0, "0s"),
+            (3, "3s"),
+            (90, "90s"),
+            (600, "10m"),
+            (86400, "24h"),
+        ];
+        for (seconds, expected) in cases {
+            assert_eq!(in_units(Duration::from_secs(seconds)), expected);
+        }
+    }
+}

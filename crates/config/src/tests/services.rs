@@ -1,0 +1,208 @@
+//! `services`, `scheduler`, `worker` and `gateway`.
+
+use std::time::Duration;
+
+use super::{Sandbox, assert_problem, config, problems};
+use crate::{GatewayMode, OnTakeover, ServicesTls};
+
+#[test]
+fn services_know_each_other() {
+    let sandbox = Sandbox::new();
+    let text = r#"services {
+      schedulers = ["10.0.0.1:8560", "https://scheduler.example.net:8560"]
+      watchers   = "[::1]:8561"
+      plaintext  = true
+      tls {
+        ca_cert = "ca.pem"  cert = "/etc/service.pem"  key = "k/../key.pem"
+        server_name = "cts.internal"  verify_incoming = false
+      }
+    }"#;
+    let services = sandbox.config(text).services;
+    assert_eq!(
+        services.schedulers,
+        ["10.0.0.1:8560", "https://scheduler.example.net:8560"]
+    );
+    assert_eq!(services.watchers, ["[::1]:8561"]);
+    assert!(services.plaintext);
+    assert_eq!(
+        services.tls,
+        Some(ServicesTls {
+            ca_cert: sandbox.path().join("ca.pem"),
+            cert: "/etc/service.pem".into(),
+            key: sandbox.path().join("key.pem"),
+            server_name: Some("cts.internal".into()),
+            verify_incoming: false,
+        })
+    );
+}
+
+#[test]
+fn clients_show_certificates_unless_told_otherwise() {
+    let text = "services { tls { ca_cert = \"a\" cert = \"b\" key = \"c\" server_name = \"\" } }";
+    let services = config(text).services;
+    let tls = services.tls.unwrap();
+    assert!(tls.verify_incoming && !services.plaintext);
+    assert_eq!(tls.server_name, None);
+}
+
+#[test]
+fn every_bad_address_is_found_where_it_stands() {
+    let text = "services {\n schedulers = [\"a:1\",\n\"b\",\n\"ftp://c:1\"]\n watchers = [\"d:1/x\",\n\"u:hunter2@e:1\"]\n}";
+    let found = problems(text);
+    let expected = [
+        (
+            3,
+            "\"b\" in `services.schedulers` needs a port between 1 and 65535, as in \"10.0.0.1:8560\"",
+        ),
+        (
+            4,
+            "\"ftp://c:1\" in `services.schedulers` has another scheme than http:// or https://",
+        ),
+        (
+            5,
+            "\"d:1/x\" in `services.watchers` must end after the port",
+        ),
+        (6, "a user name"),
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for ((line, message), (expected_line, part)) in found.iter().zip(expected) {
+        assert_eq!(*line, expected_line);
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn tls_needs_all_its_files() {
+    let found = problems("services {\n tls {\n key = \"\"\n server = \"x\"\n }\n}");
+    let messages: Vec<_> = found
+        .iter()
+        .map(|(line, text)| (*line, text.as_str()))
+        .collect();
+    assert_eq!(
+        messages,
+        [
+            (2, "`services.tls` needs a `ca_cert`"),
+            (2, "`services.tls` needs a `cert`"),
+            (2, "`services.tls` needs a `key`"),
+            (4, "unknown key `server` in `services.tls`"),
+        ]
+    );
+    assert_problem(
+        "services { tls { ca_cert = \"a\" cert = \"b\"\n key = [] } }",
+        2,
+        "`services.tls.key` must be text, not an empty list",
+    );
+    assert_problem("services {\n tls = true }", 2, "must be a block");
+}
+
+#[test]
+fn the_scheduler_has_a_lease_time_and_a_habit() {
+    let scheduler = config("scheduler { }").scheduler;
+    assert_eq!(scheduler.lease_ttl, Duration::from_secs(30));
+    assert_eq!(scheduler.on_takeover, None);
+    for (text, expected) in [("3s", 3), ("1m30s", 90), ("10m", 600)] {
+        let scheduler = config(&format!("scheduler {{ lease_ttl = \"{text}\" }}")).scheduler;
+        assert_eq!(scheduler.lease_ttl, Duration::from_secs(expected));
+    }
+    for (text, expected) in [("changed", OnTakeover::Changed), ("all", OnTakeover::All)] {
+        let config = config(&format!("scheduler {{ on_takeover = \"{text}\" }}"));
+        assert_eq!(config.scheduler.on_takeover, Some(expected));
+        assert_eq!(config.on_takeover(), expected);
+    }
+}
+
+#[test]
+fn limits_and_words_are_checked() {
+    let cases = [
+        (
+            "scheduler { lease_ttl = \"2.9s\" }",
+            "`scheduler.lease_ttl` must be between 3s and 10m, not 2.9s",
+        ),
+        (
+            "scheduler { lease_ttl = \"601s\" }",
+            "must be between 3s and 10m, not 601s",
+        ),
+        (
+            "scheduler { lease_ttl = \"-30s\" }",
+            "must be between 3s and 10m, not -30s",
+        ),
+        (
+            "scheduler { lease_ttl = 30 }",
+            "must be between 3s and 10m, not 30ns",
+        ),
+        ("scheduler { lease_ttl = \"30\" }", "must be a duration"),
+        (
+            "scheduler { on_takeover = \"none\" }",
+            "`scheduler.on_takeover` must be \"changed\" or \"all\", not \"none\"",
+        ),
+        (
+            "scheduler { session_ttl = \"15s\" }",
+            "unknown key `session_ttl` in `scheduler`",
+        ),
+        (
+            "worker { drain_timeout = \"25h\" }",
+            "`worker.drain_timeout` must be between 0s and 24h",
+        ),
+        ("worker { slot = 3 }", "unknown key `slot` in `worker`"),
+        (
+            "gateway { mode = \"strict\" }",
+            "must be \"transparent\" or \"strict-follower\", not \"strict\"",
+        ),
+        ("gateway { port = 1 }", "unknown key `port` in `gateway`"),
+    ];
+    for (text, message) in cases {
+        assert_problem(text, 1, message);
+    }
+}
+
+#[test]
+fn remedies_are_suggested() {
+    for (text, help) in [
+        (
+            "scheduler { lease_ttl = 30 }",
+            "a bare number is in nanoseconds; give a unit, as in \"30s\"",
+        ),
+        (
+            "gateway { mode = \"Transparent\" }",
+            "did you mean `transparent`?",
+        ),
+        ("worker { slot = 3 }", "did you mean `slots`?"),
+        ("shceduler { }", "did you mean `scheduler`?"),
+        ("high_availibility { }", "did you mean `high_availability`?"),
+    ] {
+        let report = Sandbox::new().refused(text);
+        assert_eq!(report.problems()[0].help(), Some(help), "{text}");
+    }
+}
+
+#[test]
+fn a_worker_has_a_directory_and_drains() {
+    let sandbox = Sandbox::new();
+    let worker = sandbox
+        .config("worker { working_dir = \"w/./1\" drain_timeout = \"0s\" }")
+        .worker;
+    assert_eq!(worker.working_dir, Some(sandbox.path().join("w/1")));
+    assert_eq!(worker.drain_timeout, Duration::ZERO);
+    let worker = sandbox
+        .config("worker { working_dir = \"\" slots = 1 }")
+        .worker;
+    assert_eq!(worker.working_dir, None);
+    assert_eq!(worker.drain_timeout, Duration::from_mins(10));
+}
+
+#[test]
+fn a_gateway_can_answer_as_followers_do() {
+    let mode = |text: &str| {
+        config(&format!("gateway {{ mode = \"{text}\" }}"))
+            .gateway
+            .mode
+    };
+    assert_eq!(mode("transparent"), GatewayMode::Transparent);
+    assert_eq!(mode("strict-follower"), GatewayMode::StrictFollower);
+}
+
+#[test]
+fn who_runs_no_tasks_of_its_own_needs_none() {
+    let config = config("services { schedulers = [\"a:1\"] }\nworker { slots = 2 }");
+    assert!(config.tasks.is_empty());
+}

@@ -1,0 +1,177 @@
+//! What a run asks of a worker, and what a worker can do (spec/ha.md 2.6).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The driver of a task that names none.
+pub const DEFAULT_DRIVER: &str = "terraform";
+
+/// What a run asks of the worker that leases it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Requirement {
+    /// Driver, by the label of its block.
+    pub driver: String,
+    /// Exact version of the engine, as it names itself; `None` for any.
+    pub version: Option<String>,
+    /// Whether the module comes as a bundle.
+    pub bundle: bool,
+}
+
+impl Default for Requirement {
+    fn default() -> Self {
+        Self {
+            driver: DEFAULT_DRIVER.to_owned(),
+            version: None,
+            bundle: false,
+        }
+    }
+}
+
+/// One program that a worker can run tasks with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Engine {
+    /// Driver that uses it.
+    pub driver: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// What a worker can do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// Programs at hand, in no order.
+    pub engines: Vec<Engine>,
+    /// Whether it fetches module bundles.
+    pub bundles: bool,
+}
+
+/// What a worker lacks for a run. Shown in words, for logs and for whoever asks why a task waits (P10).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Lacks {
+    /// No engine of the driver.
+    #[error("no engine for driver {driver:?}")]
+    Driver {
+        /// The driver.
+        driver: String,
+    },
+    /// Engines of the driver, but not in this version.
+    #[error("no version {version} for driver {driver:?}, only {}", Listed(at_hand))]
+    Version {
+        /// The driver.
+        driver: String,
+        /// The version asked for.
+        version: String,
+        /// The versions that are there, as the worker listed them.
+        at_hand: Vec<String>,
+    },
+    /// It cannot fetch module bundles.
+    #[error("no module bundles")]
+    Bundles,
+}
+
+impl Capabilities {
+    /// Whether a worker with these can work on a run that asks for `requirement`; if not, the first thing
+    /// that is missing.
+    pub fn can_run(&self, requirement: &Requirement) -> Result<(), Lacks> {
+        let versions: Vec<&str> = self
+            .engines
+            .iter()
+            .filter(|engine| engine.driver == requirement.driver)
+            .map(|engine| engine.version.as_str())
+            .collect();
+        if versions.is_empty() {
+            return Err(Lacks::Driver {
+                driver: requirement.driver.clone(),
+            });
+        }
+        if let Some(version) = &requirement.version
+            && !versions.contains(&version.as_str())
+        {
+            return Err(Lacks::Version {
+                driver: requirement.driver.clone(),
+                version: version.clone(),
+                at_hand: versions.into_iter().map(str::to_owned).collect(),
+            });
+        }
+        if requirement.bundle && !self.bundles {
+            return Err(Lacks::Bundles);
+        }
+        Ok(())
+    }
+}
+
+struct Listed<'a>(&'a [String]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(engines: &[(&str, &str)], bundles: bool) -> Capabilities {
+        let engines = engines
+            .iter()
+            .map(|&(driver, version)| Engine {
+                driver: driver.into(),
+                version: version.into(),
+            })
+            .collect();
+        Capabilities { engines, bundles }
+    }
+
+    fn lacks(worker: &Capabilities, requirement: &Requirement) -> Option<String> {
+        worker.can_run(requirement).err().map(|it| it.to_string())
+    }
+
+    #[test]
+    fn the_default_asks_for_terraform_of_any_version() {
+        let any = Requirement::default();
+        assert_eq!(lacks(&worker(&[("terraform", "1.9.8")], false), &any), None);
+        assert_eq!(
+            lacks(&worker(&[("terraform-cloud", "1")], true), &any),
+            Some(r#"no engine for driver "terraform""#.into())
+        );
+        assert_eq!(
+            lacks(&Capabilities::default(), &any),
+            Some(r#"no engine for driver "terraform""#.into())
+        );
+    }
+
+    #[test]
+    fn a_version_is_exact_and_of_the_same_driver() {
+        let pinned = Requirement {
+            version: Some("1.9.8".into()),
+            ..Requirement::default()
+        };
+        let both = [("terraform", "1.5.7"), ("terraform", "1.9.8")];
+        assert_eq!(lacks(&worker(&both, false), &pinned), None);
+        let elsewhere = [
+            ("terraform", "1.9.80"),
+            ("terraform", "1.5.7"),
+            ("other", "1.9.8"),
+        ];
+        assert_eq!(
+            lacks(&worker(&elsewhere, false), &pinned),
+            Some(r#"no version 1.9.8 for driver "terraform", only 1.9.80, 1.5.7"#.into())
+        );
+    }
+
+    #[test]
+    fn a_bundle_asks_for_a_worker_that_fetches_them() {
+        let bundled = Requirement {
+            bundle: true,
+            ..Requirement::default()
+        };
+        let engines = [("terraform", "1.9.8")];
+        assert_eq!(lacks(&worker(&engines, true), &bundled), None);
+        assert_eq!(
+            lacks(&worker(&engines, false), &bundled),
+            Some("no module bundles".into())
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! The rules of leases: of one run by one worker, and of the duties by one scheduler.
+//!
+//! A lease is a promise between a *keeper*, the database, and a *holder*. Both judge by their own clock
+//! and never by each other's, so the rules are two separate sets.
+//!
+//! * **The keeper** ([`RunLease`], [`LeaderRow`]) goes by database time. Every grant to somebody else
+//!   raises an epoch; every later word names the epoch and is refused when the row has moved on. A lease
+//!   never gets shorter, whatever is asked: an answer may be lost, and its holder still counts on the
+//!   longer promise.
+//! * **The holder** ([`Hold`]) goes by its monotonic clock and counts from the moment when it *asked*. The
+//!   keeper grants no earlier than that, so what the holder believes ends before what the keeper
+//!   promised, however long the answer took and whatever the wall clocks do.
+//!
+//! # Why these fractions
+//!
+//! * Renewal is due after a third, so that one lost request still leaves time for a second.
+//! * A worker gives up after half of the life. The other half belongs to Terraform: an interrupted apply
+//!   has that time to end gently and to write its state (P5). What is still there one [`Hold::margin`]
+//!   before the end is killed; the margin pays for the kill itself and for clocks that do not run
+//!   alike. So nothing writes when the keeper grants the run again (P1).
+//! * A leader's duties end after two thirds. They are single writes to the database, each fenced by the
+//!   epoch, so there is nothing to wind down, and a longer tenure bridges a longer outage. The rest keeps
+//!   a leader that cannot reach the database from trying what would be refused.
+//!
+//! # What the rules ask of their users
+//!
+//! * Who has given up has given up for good: a late renewal moves the deadlines of a [`Hold`], but
+//!   nothing that was stopped may be taken up again.
+//! * The holder of the leader row is one life of one process. A name that outlives a restart would make
+//!   the words of the dead process valid again.
+//! * A duty's write without an answer may still happen later. Before the leader writes something newer
+//!   it takes a new epoch ([`LeaderRow::raise`]), or the old write could undo the new one.
+//! * Somebody beside the worker must stop Terraform at the deadlines when the worker cannot, and must
+//!   go on looking after them: a worker that was stopped between its last look at the clock and the start
+//!   of Terraform starts it when it wakes.
+//!
+//! * Leases are taken back by a scheduler that watches how database time passes ([`KeeperClock`]), so that
+//!   a database clock that is set forward ends none of them early.
+//!
+//! What is *not* covered: a whole host that is frozen and thawed does not see its own deadlines in time. The
+//! state lock of the backend stands behind that.
+
+mod hold;
+mod keeper_clock;
+mod leader;
+mod run;
+
+pub use hold::Hold;
+pub use keeper_clock::KeeperClock;
+pub use leader::{HeldByAnother, LeaderRow, NotLeading};
+pub use run::{LostLease, RunLease, StillLeased};

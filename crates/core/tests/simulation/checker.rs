@@ -1,0 +1,151 @@
+//! What really happened, kept apart from all rules, and what must never happen.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use cts_core::{LeaderEpoch, LeaseEpoch};
+
+/// An input; equal numbers are equal inputs.
+pub(crate) type InputNumber = u8;
+/// A run.
+pub(crate) type RunNumber = u64;
+/// One life of one process.
+pub(crate) type Life = (usize, u32);
+
+/// A broken promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Breach {
+    /// Two Terraforms of one task may write at once.
+    TwoWriters,
+    /// A run was leased while the lease before was still good.
+    TwoLeases,
+    /// A word about a lease was accepted that is not the newest grant's.
+    StaleWord,
+    /// A duty's write was accepted after one of a later leadership, or of somebody else's.
+    StaleDuty,
+    /// The database says "applied" of what is not.
+    WronglySettled,
+    /// All is calm, and yet a task does not get its newest input.
+    Stuck,
+}
+
+/// A breach with what is known of it.
+#[derive(Debug)]
+pub(crate) struct Violation {
+    pub(crate) breach: Breach,
+    pub(crate) task: Option<usize>,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.breach)?;
+        match self.task {
+            Some(task) => write!(f, " (task {task})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What Terraform has really done for one task.
+#[derive(Debug, Default)]
+struct Reality {
+    /// Who may write.
+    writers: Vec<usize>,
+    /// What is applied, if nothing may have changed since.
+    applied: Option<InputNumber>,
+    /// What the database says is applied.
+    settled: Option<InputNumber>,
+    /// The newest grant, while nothing has ended it.
+    granted: Option<(RunNumber, LeaseEpoch)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Checker {
+    tasks: Vec<Reality>,
+    epochs: BTreeMap<RunNumber, LeaseEpoch>,
+    newest_duty: LeaderEpoch,
+    leaders: BTreeMap<LeaderEpoch, Life>,
+    pub(crate) violation: Option<Violation>,
+}
+
+impl Checker {
+    pub(crate) fn new(tasks: usize) -> Self {
+        Self {
+            tasks: (0..tasks).map(|_| Reality::default()).collect(),
+            epochs: BTreeMap::new(),
+            newest_duty: LeaderEpoch::default(),
+            leaders: BTreeMap::new(),
+            violation: None,
+        }
+    }
+
+    fn must(&mut self, holds: bool, breach: Breach, task: Option<usize>) {
+        if !holds && self.violation.is_none() {
+            self.violation = Some(Violation { breach, task });
+        }
+    }
+
+    /// A Terraform may write from now on.
+    pub(crate) fn writes(&mut self, task: usize, terraform: usize) {
+        let reality = &mut self.tasks[task];
+        reality.applied = None;
+        reality.writers.push(terraform);
+        let alone = reality.writers.len() == 1;
+        let unsettled = reality.settled.is_none();
+        self.must(alone, Breach::TwoWriters, Some(task));
+        self.must(unsettled, Breach::WronglySettled, Some(task));
+    }
+
+    /// A Terraform writes no more; it has applied this input, or not all of it.
+    pub(crate) fn ended(&mut self, task: usize, terraform: usize, applied: Option<InputNumber>) {
+        let reality = &mut self.tasks[task];
+        if reality.writers.contains(&terraform) {
+            reality.writers.retain(|writer| *writer != terraform);
+            reality.applied = applied;
+        }
+    }
+
+    pub(crate) fn granted(&mut self, task: usize, run: RunNumber, epoch: LeaseEpoch) {
+        let free = self.tasks[task].granted.replace((run, epoch)).is_none();
+        self.must(free, Breach::TwoLeases, Some(task));
+        self.tasks[task].settled = None;
+        let before = self.epochs.insert(run, epoch).unwrap_or_default();
+        self.must(before < epoch, Breach::StaleWord, Some(task));
+    }
+
+    /// The database has accepted a worker's word.
+    pub(crate) fn word(&mut self, task: usize, run: RunNumber, epoch: LeaseEpoch) {
+        let newest = self.tasks[task].granted == Some((run, epoch));
+        self.must(newest, Breach::StaleWord, Some(task));
+    }
+
+    /// The lease is over; `settled` is what the database takes for applied because of that.
+    pub(crate) fn lease_over(&mut self, task: usize, settled: Option<InputNumber>) {
+        let reality = &mut self.tasks[task];
+        reality.granted = None;
+        reality.settled = settled;
+        let right = settled.is_none() || (reality.applied == settled && reality.writers.is_empty());
+        self.must(right, Breach::WronglySettled, Some(task));
+    }
+
+    /// The database has accepted a duty's write.
+    pub(crate) fn duty(&mut self, epoch: LeaderEpoch, by: Life) {
+        let leader = *self.leaders.entry(epoch).or_insert(by);
+        let in_order = epoch >= self.newest_duty;
+        self.newest_duty = self.newest_duty.max(epoch);
+        self.must(leader == by && in_order, Breach::StaleDuty, None);
+    }
+
+    /// Whether the newest input of a task is applied, known to be, and nothing is going on.
+    pub(crate) fn has_come_to_rest(&self, task: usize, newest: InputNumber) -> bool {
+        let reality = &self.tasks[task];
+        reality.applied == Some(newest)
+            && reality.settled == Some(newest)
+            && reality.granted.is_none()
+            && reality.writers.is_empty()
+    }
+
+    pub(crate) fn stuck(&mut self, task: usize) {
+        self.must(false, Breach::Stuck, Some(task));
+    }
+}

@@ -1,0 +1,314 @@
+//! The database: one statement after another, by the pure rules and its own clock.
+
+mod statement;
+
+use std::time::Duration;
+
+use cts_core::lease::{LeaderRow, RunLease};
+use cts_core::runs::{
+    AfterAttempt, AttemptContext, AttemptOutcome, EnqueueDecision, TaskRuns, after_attempt,
+    decide_enqueue,
+};
+use cts_core::{Digest, LeaderEpoch};
+
+pub(crate) use self::statement::{Answer, Ask, Word};
+use crate::checker::{Checker, InputNumber, Life, RunNumber};
+use crate::rules::Rules;
+
+#[derive(Debug)]
+struct Run {
+    number: RunNumber,
+    input: InputNumber,
+    attempts: u32,
+    due_at: Duration,
+    lease: RunLease,
+}
+
+impl Run {
+    fn new(number: RunNumber, input: InputNumber, due_at: Duration) -> Self {
+        Self {
+            number,
+            input,
+            attempts: 0,
+            due_at,
+            lease: RunLease::default(),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Task {
+    queued: Option<Run>,
+    running: Option<Run>,
+    settled: Option<InputNumber>,
+    /// Every run there ever was.
+    runs: Vec<RunNumber>,
+}
+
+/// What all processes share.
+#[derive(Debug)]
+pub(crate) struct Database {
+    rules: Rules,
+    leader: LeaderRow,
+    tasks: Vec<Task>,
+    digests: Vec<Digest>,
+    retry_runs: RunNumber,
+    pub(crate) counted: Counted,
+}
+
+/// That something happens at all.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) grants: u64,
+    pub(crate) reaped: u64,
+    pub(crate) lost_words: u64,
+    pub(crate) refused_duties: u64,
+    pub(crate) takeovers: u64,
+    pub(crate) settled: u64,
+}
+
+impl Database {
+    pub(crate) fn new(rules: Rules, tasks: usize, digests: &[Digest]) -> Self {
+        Self {
+            rules,
+            leader: LeaderRow::default(),
+            tasks: (0..tasks).map(|_| Task::default()).collect(),
+            digests: digests.to_vec(),
+            retry_runs: 1 << 32,
+            counted: Counted::default(),
+        }
+    }
+
+    pub(crate) fn is_idle(&self, task: usize) -> bool {
+        self.tasks[task].queued.is_none() && self.tasks[task].running.is_none()
+    }
+
+    /// Executes one statement at `now`, database time.
+    pub(crate) fn execute(
+        &mut self,
+        ask: Ask,
+        by: Life,
+        (now, life): (Duration, Duration),
+        checker: &mut Checker,
+    ) -> Answer {
+        match ask {
+            Ask::Lead(who) => {
+                let before = self.leader.epoch;
+                let led = self.leader.acquire(&who, now, life);
+                self.counted.takeovers += u64::from(self.leader.epoch != before);
+                led.map_or(Answer::Refused, Answer::Leads)
+            }
+            Ask::Raise(epoch) => {
+                let raised = self.leader.raise(epoch, now);
+                raised.map_or(Answer::Refused, Answer::Leads)
+            }
+            Ask::Resign(epoch) => {
+                let resigned = self.leader.resign(epoch);
+                resigned.map_or(Answer::Refused, |()| Answer::Done)
+            }
+            Ask::Enqueue {
+                epoch,
+                task,
+                input,
+                run,
+            } => {
+                if !self.admits(epoch, now) {
+                    return Answer::Refused;
+                }
+                checker.duty(epoch, by);
+                self.enqueue(task, input, run, now);
+                Answer::Done
+            }
+            Ask::Reap(epoch, until) => {
+                if !self.admits(epoch, now) {
+                    return Answer::Refused;
+                }
+                checker.duty(epoch, by);
+                self.reap(until.min(now), now, checker);
+                Answer::Done
+            }
+            Ask::Grant => Answer::Granted(self.grant(now, life, checker)),
+            Ask::Renew(word) => self.renew(word, now, life, checker),
+            Ask::Complete(word, outcome) => self.complete(word, &outcome, now, checker),
+        }
+    }
+
+    fn admits(&mut self, epoch: LeaderEpoch, now: Duration) -> bool {
+        let admits = self.rules == Rules::LeaderEpochUnchecked || self.leader.admits(epoch, now);
+        self.counted.refused_duties += u64::from(!admits);
+        admits
+    }
+
+    fn enqueue(&mut self, task: usize, input: InputNumber, run: RunNumber, now: Duration) {
+        let digest = |input: InputNumber| self.digests[usize::from(input)];
+        let task = &mut self.tasks[task];
+        if task.runs.contains(&run) {
+            return;
+        }
+        let runs = TaskRuns {
+            queued: task.queued.as_ref().map(|run| digest(run.input)),
+            running: task.running.as_ref().map(|run| digest(run.input)),
+            settled: task.settled.map(digest),
+        };
+        match decide_enqueue(runs, digest(input), true) {
+            EnqueueDecision::Enqueue => {
+                task.runs.push(run);
+                task.queued = Some(Run::new(run, input, now));
+            }
+            EnqueueDecision::Replace => {
+                if let Some(queued) = &mut task.queued {
+                    queued.input = input;
+                    queued.attempts = 0;
+                    queued.due_at = now;
+                }
+            }
+            EnqueueDecision::Skip {
+                cancel_queued: true,
+            } => task.queued = None,
+            EnqueueDecision::Keep | EnqueueDecision::Skip { .. } => {}
+        }
+    }
+
+    fn reap(&mut self, until: Duration, now: Duration, checker: &mut Checker) {
+        let until = match self.rules {
+            Rules::ReapsEarly => now + Duration::from_secs(2),
+            _ => until,
+        };
+        for (number, task) in self.tasks.iter_mut().enumerate() {
+            if let Some(running) = &mut task.running
+                && running.lease.reap(until)
+            {
+                self.counted.reaped += 1;
+                checker.lease_over(number, None);
+                task.put_back(now, 1);
+            }
+        }
+    }
+
+    fn grant(
+        &mut self,
+        now: Duration,
+        life: Duration,
+        checker: &mut Checker,
+    ) -> Option<(Word, InputNumber)> {
+        let due = |task: &Task| match (&task.queued, &task.running) {
+            (Some(queued), None) if queued.due_at <= now => Some(queued.due_at),
+            _ => None,
+        };
+        let (_, number) = (self.tasks.iter().enumerate())
+            .filter_map(|(number, task)| due(task).map(|due| (due, number)))
+            .min()?;
+        let task = &mut self.tasks[number];
+        let mut run = task.queued.take()?;
+        let epoch = (run.lease.grant(now, life)).expect("a queued run is not leased");
+        run.attempts += 1;
+        let granted = Word {
+            task: number,
+            run: run.number,
+            epoch,
+        };
+        let input = run.input;
+        task.running = Some(run);
+        task.settled = None;
+        checker.granted(number, granted.run, epoch);
+        self.counted.grants += 1;
+        Some((granted, input))
+    }
+
+    fn renew(
+        &mut self,
+        word: Word,
+        now: Duration,
+        life: Duration,
+        checker: &mut Checker,
+    ) -> Answer {
+        let Some(run) = self.tasks[word.task].leased(word) else {
+            self.counted.lost_words += 1;
+            return Answer::Lost(word);
+        };
+        let epoch = match self.rules {
+            Rules::RunEpochUnchecked => run.lease.epoch,
+            _ => word.epoch,
+        };
+        if run.lease.renew(epoch, now, life).is_err() {
+            self.counted.lost_words += 1;
+            return Answer::Lost(word);
+        }
+        if self.rules == Rules::RenewalMayShorten {
+            run.lease.expires_at = Some(now + life);
+        }
+        checker.word(word.task, word.run, word.epoch);
+        Answer::Renewed(word)
+    }
+
+    fn complete(
+        &mut self,
+        word: Word,
+        outcome: &AttemptOutcome,
+        now: Duration,
+        checker: &mut Checker,
+    ) -> Answer {
+        let task = &mut self.tasks[word.task];
+        let Some(run) = task.leased(word) else {
+            self.counted.lost_words += 1;
+            return Answer::Lost(word);
+        };
+        let epoch = match self.rules {
+            Rules::RunEpochUnchecked => run.lease.epoch,
+            _ => word.epoch,
+        };
+        if run.lease.complete(epoch).is_err() {
+            self.counted.lost_words += 1;
+            return Answer::Lost(word);
+        }
+        checker.word(word.task, word.run, word.epoch);
+        let (attempts, input) = (run.attempts, run.input);
+        let context = AttemptContext {
+            attempts,
+            newer_waits: task.queued.is_some(),
+            // Always the first failure, so that the longest wait stays a minute.
+            earlier_failures: 0,
+            retry_failed: true,
+            jitter: 0.0,
+        };
+        let after = after_attempt(outcome, context);
+        let settled = (after == AfterAttempt::Settle).then_some(input);
+        checker.lease_over(word.task, settled);
+        match after {
+            AfterAttempt::Settle => {
+                self.counted.settled += 1;
+                task.running = None;
+                task.settled = settled;
+            }
+            AfterAttempt::Retry(wait) => task.put_back(now + wait, 0),
+            AfterAttempt::Requeue => task.put_back(now, 1),
+            AfterAttempt::Cancel => task.running = None,
+            AfterAttempt::GiveUp { retry_after } => {
+                task.running = None;
+                if let Some(wait) = retry_after {
+                    self.retry_runs += 1;
+                    task.runs.push(self.retry_runs);
+                    task.queued = Some(Run::new(self.retry_runs, input, now + wait));
+                }
+            }
+        }
+        Answer::Completed(word)
+    }
+}
+
+impl Task {
+    fn leased(&mut self, word: Word) -> Option<&mut Run> {
+        self.running.as_mut().filter(|run| run.number == word.run)
+    }
+
+    /// The running run goes back to the queue, or ends because a newer one waits there.
+    fn put_back(&mut self, due_at: Duration, uncounted: u32) {
+        if let Some(mut run) = self.running.take()
+            && self.queued.is_none()
+        {
+            run.attempts -= uncounted;
+            run.due_at = due_at;
+            self.queued = Some(run);
+        }
+    }
+}

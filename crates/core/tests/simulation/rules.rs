@@ -1,0 +1,162 @@
+//! What can be broken on purpose, and what differs from seed to seed.
+
+use std::time::Duration;
+
+use cts_core::lease::Hold;
+
+use crate::engine::{Instant, MILLISECOND, Random, SECOND, micros};
+
+/// The rules as they are meant, or one of them broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rules {
+    Kept,
+    /// Workers hold on to the end of the lease, and then stop Terraform.
+    GivesUpAtTheEnd,
+    /// Workers count from the answer instead of from the request.
+    CountsFromTheAnswer,
+    /// Workers and guards read the wall clock.
+    ReadsTheWallClock,
+    /// Nobody stops Terraform in the place of a worker.
+    NoGuard,
+    /// The guard does not look for a Terraform that starts behind its deadline.
+    GuardLooksOnce,
+    /// The database takes any worker's word, whatever its epoch.
+    RunEpochUnchecked,
+    /// The database takes any scheduler's duty, whatever its epoch.
+    LeaderEpochUnchecked,
+    /// A renewal sets the end of the lease also when that shortens it.
+    RenewalMayShorten,
+    /// A write without an answer is followed by the next in the same epoch.
+    NoRaiseInDoubt,
+    /// A scheduler leads under a name that survives its restart.
+    NameSurvivesRestart,
+    /// The database takes leases back before they have expired.
+    ReapsEarly,
+    /// Leases are taken back as soon as the database's clock says so.
+    BelievesTheDatabaseClock,
+}
+
+impl Rules {
+    pub(crate) const BROKEN: [Self; 12] = [
+        Self::GivesUpAtTheEnd,
+        Self::CountsFromTheAnswer,
+        Self::ReadsTheWallClock,
+        Self::NoGuard,
+        Self::GuardLooksOnce,
+        Self::RunEpochUnchecked,
+        Self::LeaderEpochUnchecked,
+        Self::RenewalMayShorten,
+        Self::NoRaiseInDoubt,
+        Self::NameSurvivesRestart,
+        Self::ReapsEarly,
+        Self::BelievesTheDatabaseClock,
+    ];
+}
+
+/// When a worker and its guard do what: a [`Hold`], or what a broken one says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadlines {
+    hold: Hold,
+    /// Added to the deadlines by a broken rule.
+    late: Duration,
+}
+
+impl Deadlines {
+    pub(crate) fn new(rules: Rules, asked: Duration, life: Duration) -> Self {
+        let late = match rules {
+            Rules::GivesUpAtTheEnd => life.saturating_sub(life / 2),
+            _ => Duration::ZERO,
+        };
+        Self {
+            hold: Hold::run(asked, life),
+            late,
+        }
+    }
+
+    pub(crate) fn renewed(self, asked: Duration, life: Duration) -> Self {
+        Self {
+            hold: self.hold.renewed(asked, life),
+            ..self
+        }
+    }
+
+    pub(crate) fn renew_at(&self) -> Duration {
+        self.hold.renew_at()
+    }
+
+    pub(crate) fn give_up_at(&self) -> Duration {
+        self.hold.give_up_at() + self.late
+    }
+
+    pub(crate) fn gone_by(&self) -> Duration {
+        self.hold.gone_by() + self.late
+    }
+}
+
+/// The surroundings of one seed.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) schedulers: usize,
+    pub(crate) workers: usize,
+    pub(crate) slots: usize,
+    pub(crate) tasks: usize,
+    /// Life of a run's lease by scheduler: a change of configuration reaches them one after another.
+    pub(crate) lives: Vec<Duration>,
+    pub(crate) session: Duration,
+    /// Share of lost messages.
+    pub(crate) loss: u64,
+    /// Share of messages that arrive twice.
+    pub(crate) twice: u64,
+    /// Share of messages that take long.
+    pub(crate) slow: u64,
+    /// How long slow ones take.
+    pub(crate) slowest: Instant,
+    /// Mean time between two faults.
+    pub(crate) fault_every: Instant,
+    /// Mean time between two changes of an input.
+    pub(crate) change_every: Instant,
+    /// Longest work of Terraform.
+    pub(crate) longest_work: Instant,
+    /// Share of attempts that fail.
+    pub(crate) failing: u64,
+    /// When faults and changes end.
+    pub(crate) calm_from: Instant,
+}
+
+impl Plan {
+    pub(crate) fn new(random: &mut Random) -> Self {
+        let life = random.between(3_000, 6_000);
+        let other = life * random.between(1, 5);
+        let schedulers = random.below(3) + 1;
+        let workers = random.below(3) + 1;
+        let lives = (0..schedulers)
+            .map(|_| if random.chance(50) { life } else { other })
+            .map(Duration::from_millis)
+            .collect();
+        Self {
+            schedulers,
+            workers,
+            slots: random.below(2) + 1,
+            tasks: random.below(3) + 1,
+            lives,
+            session: Duration::from_millis(random.between(2_000, 6_000)),
+            loss: random.between(0, 12),
+            twice: random.between(0, 10),
+            slow: random.between(0, 15),
+            slowest: random.between(200 * MILLISECOND, 8 * SECOND),
+            fault_every: random.between(SECOND, 5 * SECOND),
+            change_every: random.between(300 * MILLISECOND, 5 * SECOND),
+            longest_work: random.between(300 * MILLISECOND, 16 * SECOND),
+            failing: random.between(0, 30),
+            calm_from: random.between(30 * SECOND, 60 * SECOND),
+        }
+    }
+
+    pub(crate) fn longest_life(&self) -> Instant {
+        self.lives.iter().copied().max().map_or(0, micros)
+    }
+
+    pub(crate) fn shortest_life(&self) -> Instant {
+        self.lives.iter().copied().min().map_or(0, micros)
+    }
+}

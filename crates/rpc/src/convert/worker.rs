@@ -1,0 +1,61 @@
+//! Workers and what they can do.
+
+use cts_core::{Capabilities, Engine, WorkerId, WorkerRecord};
+use cts_proto::worker::v1 as proto;
+
+use super::ConversionError;
+
+/// To the wire.
+pub fn worker_to_wire(worker: WorkerRecord) -> proto::Worker {
+    proto::Worker {
+        id: worker.id.to_string(),
+        host: worker.host,
+        version: worker.version,
+        slots: worker.slots,
+        capabilities: Some(capabilities_to_wire(&worker.capabilities)),
+        draining: worker.draining,
+    }
+}
+
+/// From the wire. A worker must name itself.
+pub fn worker_from_wire(worker: Option<proto::Worker>) -> Result<WorkerRecord, ConversionError> {
+    let worker = worker.ok_or(ConversionError::Missing {
+        field: "BeatRequest.worker",
+    })?;
+    if worker.id.is_empty() {
+        return Err(ConversionError::Missing { field: "Worker.id" });
+    }
+    Ok(WorkerRecord {
+        id: WorkerId::new(worker.id),
+        host: worker.host,
+        version: worker.version,
+        slots: worker.slots,
+        capabilities: capabilities_from_wire(worker.capabilities),
+        draining: worker.draining,
+    })
+}
+
+/// To the wire.
+pub fn capabilities_to_wire(capabilities: &Capabilities) -> proto::Capabilities {
+    let engine = |engine: &Engine| proto::Engine {
+        driver: engine.driver.clone(),
+        version: engine.version.clone(),
+    };
+    proto::Capabilities {
+        engines: capabilities.engines.iter().map(engine).collect(),
+        bundles: capabilities.bundles,
+    }
+}
+
+/// From the wire; who says nothing can do nothing.
+pub fn capabilities_from_wire(capabilities: Option<proto::Capabilities>) -> Capabilities {
+    let capabilities = capabilities.unwrap_or_default();
+    let engine = |engine: proto::Engine| Engine {
+        driver: engine.driver,
+        version: engine.version,
+    };
+    Capabilities {
+        engines: capabilities.engines.into_iter().map(engine).collect(),
+        bundles: capabilities.bundles,
+    }
+}

@@ -1,0 +1,66 @@
+//! What a server says of its health.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+/// Changes at run time what a server says of its health (`grpc.health.v1`), for the server as a whole
+/// and each of its services: clients that balance leave out a server that does not serve.
+///
+/// Cloning gives another handle on the same switch. The start is to serve.
+#[derive(Debug, Clone)]
+pub struct HealthSwitch(Arc<watch::Sender<bool>>);
+
+impl HealthSwitch {
+    /// A switch that says `SERVING`.
+    pub fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(true)))
+    }
+
+    /// Says `SERVING` or `NOT_SERVING` from now on. Open connections and calls are not touched.
+    pub fn set_serving(&self, serving: bool) {
+        self.0.send_if_modified(|current| {
+            let modified = *current != serving;
+            *current = serving;
+            modified
+        });
+    }
+
+    /// What is being said.
+    pub fn is_serving(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Keeps `reporter` at what the switch says, for as long as it is polled.
+    pub(crate) async fn report(&self, reporter: &HealthReporter, names: &[&str]) -> Infallible {
+        let mut changes = self.0.subscribe();
+        loop {
+            let serving = *changes.borrow_and_update();
+            set_all(reporter, names, serving).await;
+            if changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+impl Default for HealthSwitch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Sets the server as a whole and the services with these names.
+pub(crate) async fn set_all(reporter: &HealthReporter, names: &[&str], serving: bool) {
+    let status = if serving {
+        ServingStatus::Serving
+    } else {
+        ServingStatus::NotServing
+    };
+    for name in names.iter().chain([&""]) {
+        reporter.set_service_status(name, status).await;
+    }
+}

@@ -1,0 +1,195 @@
+//! The replicas of a service: where they are, which of them are healthy, and calls spread over those.
+
+mod balance;
+mod connector;
+mod driver;
+mod probe;
+mod resolve;
+mod roster;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tonic::transport::Channel;
+
+use crate::address::Address;
+use crate::peers::balance::Feed;
+pub use crate::peers::driver::PeersDriver;
+use crate::tls::ClientTls;
+
+/// The replicas of one service. Cloning gives another handle on the same set.
+///
+/// A replica is healthy if its last health check (`grpc.health.v1`, the server as a whole) said
+/// `SERVING` in time. Whatever is known comes from the [`PeersDriver`]: while nobody runs it, nobody
+/// is healthy.
+#[derive(Debug, Clone)]
+pub struct Peers {
+    healthy: watch::Receiver<Arc<[Peer]>>,
+    balanced: Channel,
+    /// Keeps the list of a fixed peer from ending.
+    _fixed: Option<Arc<watch::Sender<Arc<[Peer]>>>>,
+}
+
+/// How often is asked and how long is waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbeTimes {
+    /// Pause between checks of a healthy peer. A lost connection is looked into at once.
+    pub every: Duration,
+    /// Time for an answer.
+    pub limit: Duration,
+    /// Pause after the first failed check; it doubles with each further one. Up to half is random.
+    pub retry_min: Duration,
+    /// The longest pause between failing checks.
+    pub retry_max: Duration,
+    /// Pause between look-ups of DNS names; shorter while no peer is healthy.
+    pub resolve_every: Duration,
+}
+
+impl Default for ProbeTimes {
+    fn default() -> Self {
+        Self {
+            every: Duration::from_secs(2),
+            limit: Duration::from_secs(2),
+            retry_min: Duration::from_millis(200),
+            retry_max: Duration::from_secs(2),
+            resolve_every: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The peers of a service cannot be followed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PeersError {
+    /// There is nothing to follow.
+    #[error("no address of a {service} is configured")]
+    NoAddress {
+        /// The service.
+        service: &'static str,
+    },
+    /// An address was written with `https`.
+    #[error("the address https://{address} demands TLS, which is not configured (services.tls)")]
+    TlsMissing {
+        /// The address.
+        address: String,
+    },
+}
+
+impl Peers {
+    /// Follows the peers of `service` (its name in the log) at `addresses`, with TLS if `tls` is given.
+    ///
+    /// Nothing happens until the driver is run. Must be called inside a tokio runtime. Whether plain
+    /// text is allowed at all is to be checked before, with
+    /// [`TransportRule`](crate::TransportRule).
+    pub fn new(
+        service: &'static str,
+        addresses: Vec<Address>,
+        tls: Option<&ClientTls>,
+    ) -> Result<(Self, PeersDriver), PeersError> {
+        if addresses.is_empty() {
+            return Err(PeersError::NoAddress { service });
+        }
+        if tls.is_none()
+            && let Some(address) = addresses.iter().find(|address| address.demands_tls())
+        {
+            return Err(PeersError::TlsMissing {
+                address: address.to_string(),
+            });
+        }
+        let (balanced, feed) = Feed::new();
+        let (published, healthy) = watch::channel(Arc::default());
+        let driver = PeersDriver::new(
+            service,
+            addresses,
+            tls.map(ClientTls::subscribe),
+            published,
+            feed,
+        );
+        let peers = Self {
+            healthy,
+            balanced,
+            _fixed: None,
+        };
+        Ok((peers, driver))
+    }
+
+    /// One peer that is always healthy, such as a service in the same process.
+    pub fn fixed(channel: Channel) -> Self {
+        let peer = Peer::new("fixed".into(), None, channel.clone());
+        let (published, healthy) = watch::channel(Arc::from([peer]));
+        Self {
+            healthy,
+            balanced: channel,
+            _fixed: Some(Arc::new(published)),
+        }
+    }
+
+    /// The peers that are healthy now, in the order of their addresses.
+    ///
+    /// A message comes with every change of the set and when channels were renewed for new TLS keys.
+    /// Waiting for a change fails when the driver is gone, or the last handle of a fixed peer: keep a
+    /// handle for as long as changes are waited for.
+    pub fn healthy(&self) -> watch::Receiver<Arc<[Peer]>> {
+        self.healthy.clone()
+    }
+
+    /// A channel that spreads calls over the healthy peers.
+    ///
+    /// A call waits while there is no healthy peer, so it needs a time limit. A call to a peer that has
+    /// just died fails as `UNAVAILABLE`; it is not known then whether it has taken effect, so repeating
+    /// it is the caller's decision. Calls in progress on a peer that is no longer healthy go on.
+    pub fn channel(&self) -> Channel {
+        self.balanced.clone()
+    }
+}
+
+/// One replica of a service. Cloning gives another handle on the same peer.
+#[derive(Clone)]
+pub struct Peer(Arc<PeerState>);
+
+struct PeerState {
+    id: String,
+    address: Option<SocketAddr>,
+    channel: RwLock<Channel>,
+}
+
+impl Peer {
+    fn new(id: String, address: Option<SocketAddr>, channel: Channel) -> Self {
+        Self(Arc::new(PeerState {
+            id,
+            address,
+            channel: RwLock::new(channel),
+        }))
+    }
+
+    /// What tells it from the others of its service: its socket as text. A replica that has moved is
+    /// another peer.
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Its socket; the peer of [`Peers::fixed`] has none.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.0.address
+    }
+
+    /// A channel to this peer alone, healthy or not. Take it anew for each stream: it is another one
+    /// after the TLS keys have changed.
+    pub fn channel(&self) -> Channel {
+        let channel = self.0.channel.read();
+        channel.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn renew(&self, channel: Channel) {
+        let current = self.0.channel.write();
+        *current.unwrap_or_else(PoisonError::into_inner) = channel;
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Peer").field(&self.0.id).finish()
+    }
+}

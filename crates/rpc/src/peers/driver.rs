@@ -1,0 +1,233 @@
+//! The loop that keeps a set of peers up to date.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
+use tokio::sync::{Notify, watch};
+
+use crate::address::Address;
+use crate::peers::balance::{Feed, Member};
+use crate::peers::probe::{Probe, Probed};
+use crate::peers::resolve::{Answers, Known, resolve_after};
+use crate::peers::roster::Entry;
+use crate::peers::{Peer, ProbeTimes};
+use crate::tls::ClientKeys;
+
+/// Looks up names and checks healths for a [`Peers`](crate::Peers).
+#[must_use = "nobody is healthy unless the driver runs"]
+pub struct PeersDriver {
+    service: &'static str,
+    times: ProbeTimes,
+    addresses: Arc<[Address]>,
+    keys: Option<watch::Receiver<Arc<ClientKeys>>>,
+    published: watch::Sender<Arc<[Peer]>>,
+    feed: Feed,
+    entries: BTreeMap<SocketAddr, Entry>,
+    probes: FuturesUnordered<BoxFuture<'static, Probed>>,
+    known: Known,
+    resolve_now: Arc<Notify>,
+    generation: u64,
+}
+
+enum Turn {
+    Over,
+    Resolved(Answers),
+    Probed(Probed),
+    NewKeys,
+    Fed,
+}
+
+impl PeersDriver {
+    pub(super) fn new(
+        service: &'static str,
+        addresses: Vec<Address>,
+        keys: Option<watch::Receiver<Arc<ClientKeys>>>,
+        published: watch::Sender<Arc<[Peer]>>,
+        feed: Feed,
+    ) -> Self {
+        let addresses: Arc<[Address]> = addresses.into();
+        Self {
+            service,
+            times: ProbeTimes::default(),
+            known: Known::new(service, Arc::clone(&addresses)),
+            addresses,
+            keys,
+            published,
+            feed,
+            entries: BTreeMap::new(),
+            probes: FuturesUnordered::new(),
+            resolve_now: Arc::new(Notify::new()),
+            generation: 0,
+        }
+    }
+
+    /// Other times than the default ones.
+    pub fn with_times(mut self, times: ProbeTimes) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// Keeps the peers up to date until `shutdown` is over. Every step has a time limit, so no peer
+    /// and no name server can hold it up. When it ends or is dropped, the peers stay as they were.
+    pub async fn run(mut self, shutdown: impl Future<Output = ()>) {
+        let mut shutdown = pin!(shutdown);
+        let mut resolving = pin!(self.resolve_after(Duration::ZERO));
+        loop {
+            let turn = tokio::select! {
+                () = &mut shutdown => Turn::Over,
+                answers = &mut resolving => Turn::Resolved(answers),
+                Some(probed) = self.probes.next() => Turn::Probed(probed),
+                () = changed(self.keys.as_mut()) => Turn::NewKeys,
+                () = self.feed.flush(), if self.feed.is_behind() => Turn::Fed,
+            };
+            match turn {
+                Turn::Over => return,
+                Turn::Resolved(answers) => {
+                    self.known.learn(answers);
+                    self.follow_addresses();
+                    resolving.set(self.resolve_after(self.resolve_pause()));
+                }
+                Turn::Probed(probed) => self.learn(probed),
+                Turn::NewKeys => self.renew_all(),
+                Turn::Fed => {}
+            }
+        }
+    }
+
+    fn resolve_after(&self, pause: Duration) -> impl Future<Output = Answers> + use<> {
+        resolve_after(
+            pause,
+            Arc::clone(&self.resolve_now),
+            Arc::clone(&self.addresses),
+        )
+    }
+
+    fn resolve_pause(&self) -> Duration {
+        let normal = self.times.resolve_every;
+        if self.entries.values().any(Entry::is_healthy) {
+            normal
+        } else {
+            normal / 4
+        }
+    }
+
+    fn follow_addresses(&mut self) {
+        let mut sockets = BTreeMap::new();
+        for (socket, address) in self.known.sockets() {
+            sockets.entry(socket).or_insert(address);
+        }
+        let service = self.service;
+        let gone: Vec<_> = self
+            .entries
+            .extract_if(.., |socket, _| !sockets.contains_key(socket))
+            .collect();
+        for (socket, entry) in &gone {
+            tracing::info!(service, peer = %socket, "the peer is no longer among the addresses of its name");
+            if entry.is_healthy() {
+                self.feed.remove(*socket);
+            }
+        }
+        // Not marked as seen: the other peers have yet to be renewed for them.
+        let keys = self.keys.as_ref().map(|keys| keys.borrow().clone());
+        for (socket, address) in sockets {
+            if self.entries.contains_key(&socket) {
+                continue;
+            }
+            self.generation += 1;
+            let entry = Entry::new(socket, address, keys.as_deref(), self.generation);
+            self.probes
+                .push(Box::pin(entry.first_probe(&self.times).run()));
+            self.entries.insert(socket, entry);
+        }
+        if gone.iter().any(|(_, entry)| entry.is_healthy()) {
+            self.publish();
+        }
+    }
+
+    fn learn(&mut self, probed: Probed) {
+        let Some(entry) = self
+            .entries
+            .get_mut(&probed.socket)
+            .filter(|entry| entry.generation == probed.generation)
+        else {
+            return;
+        };
+        let was_healthy = entry.is_healthy();
+        let next = entry.learn(self.service, probed.verdict, &self.times);
+        let is_healthy = entry.is_healthy();
+        if is_healthy {
+            let member = Member {
+                generation: entry.generation,
+                endpoint: entry.endpoint.clone(),
+            };
+            self.feed.insert(probed.socket, member);
+        } else {
+            self.feed.remove(probed.socket);
+        }
+        self.ask(next);
+        if was_healthy != is_healthy {
+            self.publish();
+        }
+    }
+
+    fn renew_all(&mut self) {
+        let keys = self
+            .keys
+            .as_mut()
+            .map(|keys| keys.borrow_and_update().clone());
+        for entry in self.entries.values_mut() {
+            self.generation += 1;
+            entry.renew(keys.as_deref(), self.generation);
+            self.probes
+                .push(Box::pin(entry.first_probe(&self.times).run()));
+        }
+        self.publish();
+    }
+
+    fn ask(&self, probe: Probe) {
+        self.probes.push(Box::pin(probe.run()));
+    }
+
+    /// Tells the new set; the balancing channel first, so that who sees it and calls finds it so.
+    fn publish(&mut self) {
+        // What does not find room at once is caught up with in the loop.
+        let _caught_up = self.feed.flush().now_or_never();
+        let healthy: Arc<[Peer]> = self
+            .entries
+            .values()
+            .filter(|entry| entry.is_healthy())
+            .map(|entry| entry.peer.clone())
+            .collect();
+        if healthy.is_empty() {
+            self.resolve_now.notify_one();
+        }
+        self.published.send_replace(healthy);
+    }
+}
+
+async fn changed(keys: Option<&mut watch::Receiver<Arc<ClientKeys>>>) {
+    let changed = match keys {
+        Some(keys) => keys.changed().await.is_ok(),
+        None => false,
+    };
+    if !changed {
+        std::future::pending::<()>().await;
+    }
+}
+
+impl fmt::Debug for PeersDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PeersDriver")
+            .field("service", &self.service)
+            .field("addresses", &self.addresses)
+            .finish_non_exhaustive()
+    }
+}

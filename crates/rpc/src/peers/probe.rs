@@ -1,0 +1,98 @@
+//! One question for one peer's health.
+
+use std::error::Error as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::Chain;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+use tonic::Status;
+use tonic::transport::Channel;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+
+/// Shortest pause between two checks: a peer that answers and hangs up must not be asked in a circle.
+const SHORTEST: Duration = Duration::from_millis(50);
+
+/// When and whom to ask.
+pub(super) struct Probe {
+    pub(super) socket: SocketAddr,
+    /// Tells whether the answer is still of interest when it comes.
+    pub(super) generation: u64,
+    pub(super) channel: Channel,
+    pub(super) wait: Wait,
+    pub(super) limit: Duration,
+}
+
+/// What is waited for before asking.
+pub(super) enum Wait {
+    Nothing,
+    Pause(Duration),
+    /// The pause, or the end of a connection.
+    PauseOrLoss(Duration, Arc<Notify>),
+}
+
+/// What came of it.
+pub(super) struct Probed {
+    pub(super) socket: SocketAddr,
+    pub(super) generation: u64,
+    pub(super) verdict: Result<(), Unhealthy>,
+}
+
+/// Why a peer is not healthy.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unhealthy {
+    #[error("it answers that it does not serve")]
+    NotServing,
+    #[error("it did not answer within {0:?}")]
+    Silent(Duration),
+    /// With the causes in full; a status shows them twice, once in the form for programmers.
+    #[error("it cannot be asked: {0}")]
+    Failed(String),
+}
+
+impl Probe {
+    pub(super) async fn run(self) -> Probed {
+        match self.wait {
+            Wait::Nothing => {}
+            Wait::Pause(pause) => sleep(pause).await,
+            Wait::PauseOrLoss(pause, lost) => {
+                sleep(SHORTEST.min(pause)).await;
+                tokio::select! {
+                    () = sleep(pause.saturating_sub(SHORTEST)) => {}
+                    () = lost.notified() => {}
+                }
+            }
+        }
+        let verdict = match timeout(self.limit, ask(self.channel)).await {
+            Ok(verdict) => verdict,
+            Err(_elapsed) => Err(Unhealthy::Silent(self.limit)),
+        };
+        Probed {
+            socket: self.socket,
+            generation: self.generation,
+            verdict,
+        }
+    }
+}
+
+async fn ask(channel: Channel) -> Result<(), Unhealthy> {
+    let request = HealthCheckRequest {
+        service: String::new(),
+    };
+    match HealthClient::new(channel).check(request).await {
+        Ok(answer) if answer.get_ref().status() == ServingStatus::Serving => Ok(()),
+        Ok(_) => Err(Unhealthy::NotServing),
+        Err(status) => Err(Unhealthy::Failed(causes(&status))),
+    }
+}
+
+fn causes(status: &Status) -> String {
+    status.source().map_or_else(
+        || format!("{:?}: {}", status.code(), status.message()),
+        |source| Chain(source).to_string(),
+    )
+}

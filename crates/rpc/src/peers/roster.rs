@@ -1,0 +1,144 @@
+//! What is known of each peer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use cts_core::Chain;
+use tokio::sync::Notify;
+use tonic::transport::Endpoint;
+
+use crate::address::Address;
+use crate::client::peer_endpoint;
+use crate::peers::connector::watched_channel;
+use crate::peers::probe::{Probe, Unhealthy, Wait};
+use crate::peers::{Peer, ProbeTimes};
+use crate::tls::ClientKeys;
+
+/// A peer and what is thought of it.
+pub(super) struct Entry {
+    pub(super) peer: Peer,
+    pub(super) endpoint: Endpoint,
+    /// Changes with the connections: an answer to an earlier one says nothing.
+    pub(super) generation: u64,
+    address: Address,
+    socket: SocketAddr,
+    lost: Arc<Notify>,
+    standing: Standing,
+}
+
+enum Standing {
+    Unknown,
+    Healthy,
+    /// With the pauses that are still to come.
+    Unhealthy(ExponentialBackoff),
+}
+
+impl Entry {
+    pub(super) fn new(
+        socket: SocketAddr,
+        address: &Address,
+        keys: Option<&ClientKeys>,
+        generation: u64,
+    ) -> Self {
+        let endpoint = peer_endpoint(address, socket, keys);
+        let lost = Arc::new(Notify::new());
+        let channel = watched_channel(&endpoint, socket, Arc::clone(&lost));
+        Self {
+            peer: Peer::new(socket.to_string(), Some(socket), channel),
+            endpoint,
+            generation,
+            address: address.clone(),
+            socket,
+            lost,
+            standing: Standing::Unknown,
+        }
+    }
+
+    /// Begins anew with other keys. What is thought of the peer stays until it has answered.
+    pub(super) fn renew(&mut self, keys: Option<&ClientKeys>, generation: u64) {
+        self.endpoint = peer_endpoint(&self.address, self.socket, keys);
+        self.lost = Arc::new(Notify::new());
+        self.generation = generation;
+        let channel = watched_channel(&self.endpoint, self.socket, Arc::clone(&self.lost));
+        self.peer.renew(channel);
+    }
+
+    pub(super) fn is_healthy(&self) -> bool {
+        matches!(self.standing, Standing::Healthy)
+    }
+
+    /// The question to ask without delay.
+    pub(super) fn first_probe(&self, times: &ProbeTimes) -> Probe {
+        self.probe(times, Wait::Nothing)
+    }
+
+    /// Takes an answer in and gives the next question.
+    pub(super) fn learn(
+        &mut self,
+        service: &str,
+        verdict: Result<(), Unhealthy>,
+        times: &ProbeTimes,
+    ) -> Probe {
+        let (peer, address) = (&self.peer.0.id, &self.address);
+        match verdict {
+            Ok(()) => {
+                if !self.is_healthy() {
+                    tracing::info!(service, peer, %address, "the peer is healthy");
+                }
+                self.standing = Standing::Healthy;
+                self.probe(
+                    times,
+                    Wait::PauseOrLoss(times.every, Arc::clone(&self.lost)),
+                )
+            }
+            Err(reason) => {
+                let reason = Chain(&reason);
+                match &self.standing {
+                    Standing::Unknown => {
+                        tracing::warn!(service, peer, %address, error = %reason, "the peer cannot be used, trying on");
+                    }
+                    Standing::Healthy => {
+                        tracing::warn!(service, peer, %address, error = %reason, "lost the peer, trying on");
+                    }
+                    Standing::Unhealthy(_) => {
+                        tracing::debug!(service, peer, %address, error = %reason, "the peer still cannot be used");
+                    }
+                }
+                let pause = self.next_pause(times);
+                self.probe(times, Wait::Pause(pause))
+            }
+        }
+    }
+
+    fn next_pause(&mut self, times: &ProbeTimes) -> Duration {
+        if !matches!(self.standing, Standing::Unhealthy(_)) {
+            self.standing = Standing::Unhealthy(pauses(times));
+        }
+        match &mut self.standing {
+            Standing::Unhealthy(pauses) => pauses.next().unwrap_or(times.retry_max),
+            Standing::Unknown | Standing::Healthy => times.retry_min,
+        }
+    }
+
+    fn probe(&self, times: &ProbeTimes, wait: Wait) -> Probe {
+        Probe {
+            socket: self.socket,
+            generation: self.generation,
+            channel: self.peer.channel(),
+            wait,
+            limit: times.limit,
+        }
+    }
+}
+
+/// Jitter adds up to as much again, so half of each limit is asked for.
+fn pauses(times: &ProbeTimes) -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(times.retry_min / 2)
+        .with_max_delay(times.retry_max / 2)
+        .with_jitter()
+        .without_max_times()
+        .build()
+}

@@ -1,0 +1,103 @@
+//! The client's side.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::sync::watch;
+use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+
+use crate::tls::files::{ClientTlsFiles, TlsError};
+use crate::tls::pem::{self, Contents, Files};
+use crate::tls::reload::Reloading;
+
+/// Authorities, and perhaps certificate and key, of a client, exchanged while it runs.
+///
+/// Cloning gives another handle on the same state. Nothing follows the files unless somebody polls
+/// [`ClientTls::follow_files`].
+#[derive(Clone)]
+pub struct ClientTls(Arc<Reloading<ClientKeys>>);
+
+/// What connections that begin now use, known to be in order.
+pub(crate) struct ClientKeys {
+    config: ClientTlsConfig,
+    server_name: Option<String>,
+}
+
+impl ClientTls {
+    /// Reads the files.
+    pub async fn load(files: ClientTlsFiles) -> Result<Self, TlsError> {
+        if let Some(name) = &files.server_name
+            && ServerName::try_from(name.as_str()).is_err()
+        {
+            return Err(TlsError::ServerName(name.clone()));
+        }
+        let read = Files {
+            ca_cert: Some(files.ca_cert.clone()),
+            identity: files.identity.clone(),
+        };
+        let build = Box::new(move |contents: &Contents| build(&files, contents));
+        Ok(Self(Arc::new(Reloading::load(read, build).await?)))
+    }
+
+    /// Reads the files now and says whether they have changed. After an error the earlier state stays
+    /// in force.
+    pub async fn reload(&self) -> Result<bool, TlsError> {
+        self.0.reload().await
+    }
+
+    /// Looks at the files every 5 seconds until `shutdown` is over; what cannot be used is logged once
+    /// and leaves the earlier state in force.
+    pub async fn follow_files(self, shutdown: impl Future<Output = ()>) {
+        self.0.follow(shutdown).await;
+    }
+
+    pub(crate) fn current(&self) -> Arc<ClientKeys> {
+        self.0.current()
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<ClientKeys>> {
+        self.0.subscribe()
+    }
+}
+
+impl fmt::Debug for ClientTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientTls").finish_non_exhaustive()
+    }
+}
+
+impl ClientKeys {
+    /// For connections to servers whose certificates hold `host`, unless the settings name another.
+    pub(crate) fn config(&self, host: String) -> ClientTlsConfig {
+        let name = self.server_name.clone().unwrap_or(host);
+        self.config.clone().domain_name(name)
+    }
+}
+
+fn build(files: &ClientTlsFiles, contents: &Contents) -> Result<ClientKeys, TlsError> {
+    let ca_cert = contents.ca_cert.as_ref().ok_or_else(|| TlsError::Absent {
+        path: files.ca_cert.clone(),
+        what: "certificate",
+    })?;
+    // The transport takes the text of the files and reports what is wrong without a name, at the first
+    // connection; so all of it is tried out here.
+    let builder = ClientConfig::builder_with_provider(pem::provider())
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::SetUp)?
+        .with_root_certificates(pem::authorities(&files.ca_cert, ca_cert)?);
+    let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca_cert));
+    if let Some((files, pair)) = files.identity.as_ref().zip(contents.identity.as_ref()) {
+        let (chain, key) = pem::identity(files, pair)?;
+        builder
+            .with_client_auth_cert(chain, key)
+            .map_err(|source| pem::unusable(files, source))?;
+        config = config.identity(Identity::from_pem(&pair.0, &pair.1));
+    }
+    Ok(ClientKeys {
+        config,
+        server_name: files.server_name.clone(),
+    })
+}

@@ -1,0 +1,10 @@
+//! Servers and clients over real sockets, and in memory.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
+
+mod authority;
+mod peers;
+mod rig;
+mod tls;
+mod tls_reload;
+mod transport;

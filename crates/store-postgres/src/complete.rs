@@ -1,0 +1,298 @@
+//! The end of an attempt.
+
+mod attempt;
+
+use std::time::Duration;
+
+use cts_core::runs::{AfterAttempt, AttemptContext, AttemptOutcome, RunStatus, after_attempt};
+use cts_core::{Event, EventConfig};
+use cts_store::{Completed, Completion, LeaseError, StoreError};
+use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
+use uuid::Uuid;
+
+use self::attempt::Attempt;
+use crate::lease::stored_epoch;
+use crate::logs::{self, Columns};
+use crate::row::{Cell, encoded, failed_to, span, span_micros};
+
+const ENCODE: &str = "encode the end of an attempt";
+
+pub(crate) async fn complete(
+    connection: &mut PgConnection,
+    completion: &Completion,
+) -> Result<Completed, LeaseError> {
+    if completion.outcome == AttemptOutcome::Applied {
+        applied(connection, completion).await
+    } else {
+        not_applied(connection, completion).await
+    }
+}
+
+fn lost(completion: &Completion) -> LeaseError {
+    LeaseError::Lost {
+        run: completion.run,
+        epoch: completion.epoch,
+    }
+}
+
+/// The ordinary end, in one statement. The task is locked before the run is looked at for good; the
+/// functions see what was committed while that lock was waited for.
+async fn applied(
+    connection: &mut PgConnection,
+    completion: &Completion,
+) -> Result<Completed, LeaseError> {
+    let failed = failed_to("end a run");
+    let log = Columns::of(&completion.log);
+    let row = sqlx::query(
+        "-- complete: applied
+        WITH task AS MATERIALIZED (
+            SELECT name, event_config FROM tasks
+            WHERE name = (SELECT task_name FROM runs WHERE id = $1)
+            FOR NO KEY UPDATE
+        ), closed AS (
+            UPDATE runs r
+            SET status = 'succeeded',
+                finished_at = cts_now(),
+                updated_at = cts_now(),
+                holder = NULL,
+                expires_at = NULL
+            FROM task
+            WHERE r.id = $1 AND r.epoch = $2 AND r.status = 'running' AND r.task_name = task.name
+            RETURNING r.id, r.task_name, r.input_hash, r.started_at, r.finished_at,
+                      task.event_config
+        ), event AS (
+            INSERT INTO events (id, task_name, run_id, success, start_time, end_time, config)
+            SELECT $3, task_name, id, TRUE, started_at, finished_at, event_config FROM closed
+        ), settled AS (
+            UPDATE tasks t
+            SET settled_input = closed.input_hash, failures = 0, active_run = NULL
+            FROM closed WHERE t.name = closed.task_name
+        ), last AS MATERIALIZED (
+            SELECT id, cts_last_line(id) AS position FROM closed WHERE cardinality($4::TEXT[]) > 0
+        ), logged AS (
+            INSERT INTO log_lines (run_id, position, stream, line)
+            SELECT last.id, last.position + added.number, added.stream, added.line
+            FROM last, unnest($4::TEXT[], $5::TEXT[]) WITH ORDINALITY AS added (stream, line, number)
+        )
+        SELECT *, cts_queued_due(task_name) - finished_at AS next_due FROM closed",
+    )
+    .bind(completion.run.as_uuid())
+    .bind(stored_epoch(completion.epoch))
+    .bind(completion.event.as_uuid())
+    .bind(log.streams)
+    .bind(log.lines)
+    .fetch_optional(connection)
+    .await
+    .map_err(&failed)?;
+    let Some(row) = row else {
+        return Err(lost(completion));
+    };
+    let key = completion.run.to_string();
+    let cell = |column| Cell {
+        table: "runs",
+        column,
+        row: &key,
+    };
+    let name: &str = row.try_get("task_name").map_err(&failed)?;
+    let task = cell("task_name").parse(name)?;
+    let config: &str = row.try_get("event_config").map_err(&failed)?;
+    let config: EventConfig = Cell {
+        table: "tasks",
+        column: "event_config",
+        row: name,
+    }
+    .json(config)?;
+    let time = |column| cell(column).time(row.try_get(column).map_err(&failed)?);
+    let next_due: Option<i64> = row.try_get("next_due").map_err(&failed)?;
+    Ok(Completed {
+        event: Some(Event {
+            id: completion.event,
+            task_name: Clone::clone(&task),
+            run_id: completion.run,
+            success: true,
+            start_time: time("started_at")?,
+            end_time: time("finished_at")?,
+            error: None,
+            config,
+        }),
+        task,
+        status: RunStatus::Succeeded,
+        next_due: next_due.map(span),
+    })
+}
+
+async fn not_applied(
+    connection: &mut PgConnection,
+    completion: &Completion,
+) -> Result<Completed, LeaseError> {
+    let failed = failed_to("end an attempt");
+    let mut transaction = connection.begin().await.map_err(&failed)?;
+    let Some(mut attempt) = Attempt::locked(&mut transaction, completion).await? else {
+        return Err(lost(completion));
+    };
+    if let AttemptOutcome::Failed(error) = &completion.outcome {
+        attempt.errors.push(error.clone());
+    }
+    let after = after_attempt(
+        &completion.outcome,
+        AttemptContext {
+            attempts: attempt.attempts,
+            newer_waits: attempt.newer_waits,
+            earlier_failures: attempt.earlier_failures,
+            retry_failed: attempt.retry_failed,
+            jitter: completion.jitter,
+        },
+    );
+    logs::append(&mut transaction, completion.run, &completion.log).await?;
+    let (status, event) = match after {
+        // Not after these outcomes; and if it were, the run would not be called applied.
+        AfterAttempt::Settle | AfterAttempt::Cancel => {
+            cancel(&mut transaction, completion, &attempt).await?;
+            (RunStatus::Cancelled, None)
+        }
+        AfterAttempt::GiveUp { retry_after } => {
+            let event = attempt.failure(completion)?;
+            give_up(&mut transaction, completion, &attempt, &event, retry_after).await?;
+            (RunStatus::Failed, Some(event))
+        }
+        AfterAttempt::Retry(wait) => {
+            let attempts = attempt.attempts;
+            put_back(&mut transaction, completion, &attempt, attempts, wait).await?;
+            (RunStatus::Queued, None)
+        }
+        AfterAttempt::Requeue => {
+            let uncounted = attempt.attempts.saturating_sub(1);
+            put_back(
+                &mut transaction,
+                completion,
+                &attempt,
+                uncounted,
+                Duration::ZERO,
+            )
+            .await?;
+            (RunStatus::Queued, None)
+        }
+    };
+    let due: Option<i64> = sqlx::query_scalar("-- complete: next_due\nSELECT cts_queued_due($1)")
+        .bind(attempt.task.as_str())
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(&failed)?;
+    transaction.commit().await.map_err(&failed)?;
+    Ok(Completed {
+        task: attempt.task,
+        status,
+        event,
+        next_due: due.map(|due| span(due.saturating_sub(attempt.now))),
+    })
+}
+
+async fn cancel(
+    transaction: &mut PgTransaction<'_>,
+    completion: &Completion,
+    attempt: &Attempt,
+) -> Result<(), StoreError> {
+    let closed = sqlx::query(
+        "-- complete: cancel
+        WITH free AS (UPDATE tasks SET active_run = NULL WHERE name = $5)
+        UPDATE runs
+        SET status = 'cancelled', errors = $3, finished_at = $4, updated_at = $4,
+            holder = NULL, expires_at = NULL
+        WHERE id = $1 AND epoch = $2 AND status = 'running'",
+    )
+    .bind(completion.run.as_uuid())
+    .bind(stored_epoch(completion.epoch))
+    .bind(encoded(ENCODE, &attempt.errors)?)
+    .bind(attempt.now)
+    .bind(attempt.task.as_str())
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("close a run"))?;
+    one(closed.rows_affected())
+}
+
+async fn give_up(
+    transaction: &mut PgTransaction<'_>,
+    completion: &Completion,
+    attempt: &Attempt,
+    event: &Event,
+    retry_after: Option<Duration>,
+) -> Result<(), StoreError> {
+    let retry: Option<Uuid> = retry_after.map(|_| completion.retry_run.as_uuid());
+    let due_at = attempt
+        .now
+        .saturating_add(span_micros(retry_after.unwrap_or_default()));
+    let closed: i64 = sqlx::query_scalar(
+        "-- complete: give up
+        WITH closed AS (
+            UPDATE runs
+            SET status = 'failed', errors = $3, finished_at = $4, updated_at = $4,
+                holder = NULL, expires_at = NULL
+            WHERE id = $1 AND epoch = $2 AND status = 'running'
+            RETURNING id, task_name, input_hash, started_at
+        ), event AS (
+            INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config)
+            SELECT $5, task_name, id, FALSE, started_at, $4, $6, $7 FROM closed
+        ), counted AS (
+            UPDATE tasks t SET failures = failures + 1, active_run = NULL
+            FROM closed WHERE t.name = closed.task_name
+        ), retried AS (
+            INSERT INTO runs (id, task_name, input_hash, status, due_at, created_at, updated_at)
+            SELECT $8, task_name, input_hash, 'queued', $9, $4, $4 FROM closed
+            WHERE $8 IS NOT NULL
+        )
+        SELECT count(*) FROM closed",
+    )
+    .bind(completion.run.as_uuid())
+    .bind(stored_epoch(completion.epoch))
+    .bind(encoded(ENCODE, &attempt.errors)?)
+    .bind(attempt.now)
+    .bind(event.id.as_uuid())
+    .bind(&event.error)
+    .bind(encoded(ENCODE, &event.config)?)
+    .bind(retry)
+    .bind(due_at)
+    .fetch_one(&mut **transaction)
+    .await
+    .map_err(failed_to("close a run"))?;
+    one(closed.unsigned_abs())
+}
+
+async fn put_back(
+    transaction: &mut PgTransaction<'_>,
+    completion: &Completion,
+    attempt: &Attempt,
+    attempts: u32,
+    wait: Duration,
+) -> Result<(), StoreError> {
+    let back = sqlx::query(
+        "-- complete: back to the queue
+        WITH free AS (UPDATE tasks SET active_run = NULL WHERE name = $7)
+        UPDATE runs
+        SET status = 'queued', attempts = $3, errors = $4, due_at = $5, updated_at = $6,
+            holder = NULL, expires_at = NULL
+        WHERE id = $1 AND epoch = $2 AND status = 'running'",
+    )
+    .bind(completion.run.as_uuid())
+    .bind(stored_epoch(completion.epoch))
+    .bind(i32::try_from(attempts).unwrap_or(i32::MAX))
+    .bind(encoded(ENCODE, &attempt.errors)?)
+    .bind(attempt.now.saturating_add(span_micros(wait)))
+    .bind(attempt.now)
+    .bind(attempt.task.as_str())
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("put a run back"))?;
+    one(back.rows_affected())
+}
+
+/// The run is locked, so that nothing else can be; if it is, nothing may be committed.
+fn one(rows: u64) -> Result<(), StoreError> {
+    if rows == 1 {
+        return Ok(());
+    }
+    Err(StoreError::Database {
+        operation: "end an attempt",
+        source: format!("{rows} rows were changed instead of one").into(),
+    })
+}

@@ -1,0 +1,107 @@
+//! The leased run and its surroundings, locked.
+
+use chrono::{DateTime, Utc};
+use cts_core::{Event, EventConfig, TaskName};
+use cts_store::{Completion, StoreError};
+use sqlx::{PgTransaction, Row as _};
+
+use crate::lease::stored_epoch;
+use crate::row::{Cell, failed_to};
+
+pub(super) struct Attempt {
+    pub(super) task: TaskName,
+    pub(super) errors: Vec<String>,
+    pub(super) attempts: u32,
+    pub(super) newer_waits: bool,
+    pub(super) earlier_failures: u32,
+    pub(super) retry_failed: bool,
+    pub(super) now: i64,
+    started_at: DateTime<Utc>,
+    config: EventConfig,
+}
+
+impl Attempt {
+    /// `None` if the lease is not live.
+    pub(super) async fn locked(
+        transaction: &mut PgTransaction<'_>,
+        completion: &Completion,
+    ) -> Result<Option<Self>, StoreError> {
+        let read = failed_to("read a leased run");
+        sqlx::query(
+            "-- complete: the task is locked before its run
+            SELECT FROM tasks
+            WHERE name = (SELECT task_name FROM runs WHERE id = $1)
+            FOR NO KEY UPDATE",
+        )
+        .bind(completion.run.as_uuid())
+        .execute(&mut **transaction)
+        .await
+        .map_err(&read)?;
+        // A statement of its own: what changed while the lock was waited for is seen.
+        let row = sqlx::query(
+            "-- complete: the attempt; index runs_one_queued
+            SELECT r.task_name, r.started_at, r.errors, r.attempts, cts_now() AS now,
+                   t.failures, t.retry_failed, t.event_config,
+                   EXISTS (SELECT FROM runs q
+                           WHERE q.task_name = r.task_name AND q.status = 'queued') AS newer_waits
+            FROM runs r JOIN tasks t ON t.name = r.task_name
+            WHERE r.id = $1 AND r.epoch = $2 AND r.status = 'running'
+            FOR NO KEY UPDATE OF r",
+        )
+        .bind(completion.run.as_uuid())
+        .bind(stored_epoch(completion.epoch))
+        .fetch_optional(&mut **transaction)
+        .await
+        .map_err(&read)?;
+        let Some(row) = row else { return Ok(None) };
+        let key = completion.run.to_string();
+        let cell = |column| Cell {
+            table: "runs",
+            column,
+            row: &key,
+        };
+        let task: &str = row.try_get("task_name").map_err(&read)?;
+        let task_cell = |column| Cell {
+            table: "tasks",
+            column,
+            row: task,
+        };
+        let number = |cell: Cell<'_>| -> Result<u32, StoreError> {
+            let number: i32 = row.try_get(cell.column).map_err(&read)?;
+            cell.number(number.into())
+        };
+        let started_at: i64 = row.try_get("started_at").map_err(&read)?;
+        Ok(Some(Self {
+            task: cell("task_name").parse(task)?,
+            errors: cell("errors").json(row.try_get("errors").map_err(&read)?)?,
+            attempts: number(cell("attempts"))?,
+            newer_waits: row.try_get("newer_waits").map_err(&read)?,
+            earlier_failures: number(task_cell("failures"))?,
+            retry_failed: row.try_get("retry_failed").map_err(&read)?,
+            now: row.try_get("now").map_err(&read)?,
+            started_at: cell("started_at").time(started_at)?,
+            config: task_cell("event_config").json(row.try_get("event_config").map_err(&read)?)?,
+        }))
+    }
+
+    /// The event of a run that has failed for good.
+    pub(super) fn failure(&self, completion: &Completion) -> Result<Event, StoreError> {
+        let key = completion.run.to_string();
+        let end = Cell {
+            table: "runs",
+            column: "finished_at",
+            row: &key,
+        };
+        let newest_first: Vec<_> = self.errors.iter().rev().map(String::as_str).collect();
+        Ok(Event {
+            id: completion.event,
+            task_name: self.task.clone(),
+            run_id: completion.run,
+            success: false,
+            start_time: self.started_at,
+            end_time: end.time(self.now)?,
+            error: Some(newest_first.join("\n\n")),
+            config: self.config.clone(),
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! Where the database is and how connections to it are made.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cts_store::StoreError;
+use secrecy::{ExposeSecret as _, SecretString};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgPool};
+use tokio::time::timeout;
+
+/// How long a caller waits for a connection before it is told that there is none.
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// A connection that was idle for this long is asked whether it lives before it is used.
+const TRUSTED_FOR: Duration = Duration::from_millis(500);
+
+const CONNECTION_LIFE: Duration = Duration::from_mins(30);
+const IDLE_LIFE: Duration = Duration::from_mins(5);
+
+/// Where systems keep the certificates that they trust.
+const SYSTEM_BUNDLES: [&str; 3] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+];
+
+/// A database and how it is used.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `postgres://user:password@host:port/database?sslmode=…`; what is missing comes from the usual
+    /// `PG…` variables and the password file.
+    pub url: SecretString,
+    /// Connections that do the work, at least 1. Up to two more tell and hear hints.
+    pub max_connections: u32,
+    /// PEM file with the certificates to trust with `sslmode=verify-ca` and `verify-full`; without it
+    /// those of the system.
+    pub ca_cert: Option<PathBuf>,
+}
+
+/// What is made of the settings.
+#[derive(Clone)]
+pub(crate) struct Target {
+    options: PgConnectOptions,
+    max_connections: u32,
+    location: String,
+}
+
+impl std::fmt::Debug for Target {
+    /// Without the options, which hold the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Target").field(&self.location).finish()
+    }
+}
+
+/// The database does not answer in time.
+#[derive(Debug, thiserror::Error)]
+#[error("no connection within {0:?}: it does not answer, or all connections are in use")]
+pub(crate) struct NoConnection(pub(crate) Duration);
+
+impl Target {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, StoreError> {
+        let options: PgConnectOptions = settings.url.expose_secret().parse().map_err(
+            // The address itself may hold a password.
+            |source: sqlx::Error| StoreError::Open {
+                location: "of the configured address".to_owned(),
+                source: Box::new(source),
+            },
+        )?;
+        let place = options.get_socket().map_or_else(
+            || format!("{}:{}", options.get_host(), options.get_port()),
+            |socket| socket.display().to_string(),
+        );
+        let database = options.get_database();
+        let database = database.unwrap_or_else(|| options.get_username());
+        let location = format!("postgres://{place}/{database}");
+        let options = options
+            .application_name("cts")
+            .disable_statement_logging()
+            // The server ends what a client has left behind, so that its locks are not in the way.
+            .options([
+                ("tcp_keepalives_idle", "10"),
+                ("tcp_keepalives_interval", "5"),
+                ("tcp_keepalives_count", "3"),
+                ("idle_in_transaction_session_timeout", "60s"),
+            ]);
+        Ok(Self {
+            options: trusting(options, settings.ca_cert.as_deref()),
+            max_connections: settings.max_connections.max(1),
+            location,
+        })
+    }
+
+    pub(crate) fn open_error(
+        &self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> StoreError {
+        StoreError::Open {
+            location: self.location.clone(),
+            source: source.into(),
+        }
+    }
+
+    /// One connection without a pool and without limits for its statements.
+    pub(crate) async fn single(&self) -> Result<PgConnection, StoreError> {
+        let connecting = timeout(CONNECT_LIMIT, PgConnection::connect_with(&self.options));
+        match connecting.await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) => Err(self.open_error(error)),
+            Err(_elapsed) => Err(self.open_error(NoConnection(CONNECT_LIMIT))),
+        }
+    }
+
+    /// The connections that do the work; made when they are needed.
+    pub(crate) fn pool(&self) -> PgPool {
+        let limited = self
+            .options
+            .clone()
+            .options([("statement_timeout", "20s"), ("lock_timeout", "10s")])
+            // Every statement has its index, and what the planner knows of a queue is always out of
+            // date: it would sort all that waits to find the first, and keep that plan.
+            .options([
+                ("enable_seqscan", "off"),
+                ("enable_sort", "off"),
+                ("jit", "off"),
+            ]);
+        pool_options(self.max_connections).connect_lazy_with(limited)
+    }
+
+    /// The connection that tells hints: a commit that carries nothing but them waits for no disk.
+    pub(crate) fn teller(&self) -> PgPool {
+        let hasty = self
+            .options
+            .clone()
+            .options([("statement_timeout", "20s"), ("synchronous_commit", "off")]);
+        pool_options(1).connect_lazy_with(hasty)
+    }
+
+    /// A connection that hears hints, in a pool of its own, so that a dead one is in nobody's way.
+    pub(crate) fn listener(&self) -> PgPool {
+        pool_options(1).connect_lazy_with(self.options.clone())
+    }
+}
+
+fn pool_options(connections: u32) -> PgPoolOptions {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(CONNECT_LIMIT)
+        .idle_timeout(IDLE_LIFE)
+        .max_lifetime(CONNECTION_LIFE)
+        .test_before_acquire(false)
+        .before_acquire(|connection, past| {
+            Box::pin(async move {
+                if past.idle_for > TRUSTED_FOR {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+}
+
+fn trusting(options: PgConnectOptions, ca_cert: Option<&Path>) -> PgConnectOptions {
+    if let Some(ca_cert) = ca_cert {
+        return options.ssl_root_cert(ca_cert);
+    }
+    let verified = matches!(
+        options.get_ssl_mode(),
+        PgSslMode::VerifyCa | PgSslMode::VerifyFull
+    );
+    let bundle = SYSTEM_BUNDLES.iter().find(|path| Path::new(path).is_file());
+    match bundle.filter(|_| verified) {
+        Some(path) => options.ssl_root_cert(path),
+        None => options,
+    }
+}

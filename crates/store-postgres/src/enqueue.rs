@@ -1,0 +1,187 @@
+//! Frozen inputs become queued runs, many at a time.
+
+mod changes;
+
+use std::collections::{BTreeSet, HashMap};
+
+use cts_core::runs::{EnqueueDecision, TaskRuns, decide_enqueue};
+use cts_core::{Digest, LeaderEpoch, RunId};
+use cts_store::{EnqueueRequest, Enqueued, LeaderError, StoreError, Unchanged};
+use sqlx::postgres::PgRow;
+use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
+use uuid::Uuid;
+
+use self::changes::Changes;
+use crate::leadership;
+use crate::prune::INPUTS_LOCK;
+use crate::row::{Cell, failed_to};
+
+/// What the rules need to know of a task.
+struct Situation {
+    runs: TaskRuns,
+    queued: Option<RunId>,
+    skip_unchanged: bool,
+    /// The request's run exists already.
+    repeated: bool,
+}
+
+pub(crate) async fn enqueue(
+    connection: &mut PgConnection,
+    leader: LeaderEpoch,
+    requests: &[EnqueueRequest],
+) -> Result<Vec<Enqueued>, LeaderError> {
+    let failed = failed_to("queue runs");
+    let mut transaction = connection.begin().await.map_err(&failed)?;
+    let now = leadership::fence(&mut transaction, leader).await?;
+    lock(&mut transaction, requests).await?;
+    let mut answers: Vec<Option<Enqueued>> = requests.iter().map(|_| None).collect();
+    for wave in waves(requests) {
+        let situations = situations(&mut transaction, requests, &wave).await?;
+        let mut changes = Changes::default();
+        for place in wave {
+            let request = &requests[place];
+            let situation = situations.get(request.task.as_str());
+            answers[place] = Some(decide(request, situation, &mut changes));
+        }
+        changes.write(&mut transaction, now).await?;
+    }
+    transaction.commit().await.map_err(&failed)?;
+    Ok(answers.into_iter().flatten().collect())
+}
+
+/// Requests of which each is decided when all earlier ones of its task are stored: places of requests,
+/// no task twice in one wave.
+fn waves(requests: &[EnqueueRequest]) -> Vec<Vec<usize>> {
+    let mut waves: Vec<Vec<usize>> = Vec::new();
+    let mut earlier: HashMap<&str, usize> = HashMap::new();
+    for (place, request) in requests.iter().enumerate() {
+        let number = earlier.entry(request.task.as_str()).or_default();
+        match waves.get_mut(*number) {
+            Some(wave) => wave.push(place),
+            None => waves.push(vec![place]),
+        }
+        *number += 1;
+    }
+    waves
+}
+
+async fn lock(
+    transaction: &mut PgTransaction<'_>,
+    requests: &[EnqueueRequest],
+) -> Result<(), StoreError> {
+    let failed = failed_to("queue runs");
+    sqlx::query(
+        "-- enqueue: inputs that are referred to stay
+        SELECT pg_advisory_xact_lock_shared($1)",
+    )
+    .bind(INPUTS_LOCK)
+    .execute(&mut **transaction)
+    .await
+    .map_err(&failed)?;
+    let names: BTreeSet<&str> = requests.iter().map(|r| r.task.as_str()).collect();
+    sqlx::query(
+        "-- enqueue: the tasks, in order
+        SELECT FROM tasks WHERE name = ANY ($1) ORDER BY name FOR NO KEY UPDATE",
+    )
+    .bind(names.into_iter().collect::<Vec<_>>())
+    .execute(&mut **transaction)
+    .await
+    .map_err(&failed)?;
+    Ok(())
+}
+
+/// The situations of the enabled tasks of a wave, by name. Their tasks are locked, so that they stay.
+async fn situations(
+    transaction: &mut PgTransaction<'_>,
+    requests: &[EnqueueRequest],
+    wave: &[usize],
+) -> Result<HashMap<String, Situation>, StoreError> {
+    let names: Vec<&str> = wave.iter().map(|&at| requests[at].task.as_str()).collect();
+    let runs: Vec<Uuid> = wave.iter().map(|&at| requests[at].run.as_uuid()).collect();
+    let rows = sqlx::query(
+        "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
+        SELECT t.name, t.skip_unchanged, t.settled_input, q.id AS queued_id,
+               q.input_hash AS queued_input, r.input_hash AS running_input,
+               EXISTS (SELECT FROM runs e WHERE e.id = n.run) AS repeated
+        FROM unnest($1::TEXT[], $2::UUID[]) AS n (task, run)
+        JOIN tasks t ON t.name = n.task
+        LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued'
+        LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running'
+        WHERE t.enabled",
+    )
+    .bind(names)
+    .bind(runs)
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(failed_to("read the runs of tasks"))?;
+    rows.iter().map(situation).collect()
+}
+
+fn situation(row: &PgRow) -> Result<(String, Situation), StoreError> {
+    let read = failed_to("read the runs of tasks");
+    let name: &str = row.try_get("name").map_err(&read)?;
+    let cell = |table, column| Cell {
+        table,
+        column,
+        row: name,
+    };
+    let digest = |alias: &str, cell: Cell<'_>| -> Result<Option<Digest>, StoreError> {
+        let text: Option<&str> = row.try_get(alias).map_err(&read)?;
+        text.map(|text| cell.parse(text)).transpose()
+    };
+    let queued: Option<Uuid> = row.try_get("queued_id").map_err(&read)?;
+    let situation = Situation {
+        runs: TaskRuns {
+            queued: digest("queued_input", cell("runs", "input_hash"))?,
+            running: digest("running_input", cell("runs", "input_hash"))?,
+            settled: digest("settled_input", cell("tasks", "settled_input"))?,
+        },
+        queued: queued.map(RunId::from_uuid),
+        skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
+        repeated: row.try_get("repeated").map_err(&read)?,
+    };
+    Ok((name.to_owned(), situation))
+}
+
+fn decide<'a>(
+    request: &'a EnqueueRequest,
+    situation: Option<&Situation>,
+    changes: &mut Changes<'a>,
+) -> Enqueued {
+    let mut answer = Enqueued {
+        task: request.task.clone(),
+        decision: None,
+        queued: None,
+        cancelled: None,
+    };
+    let Some(situation) = situation else {
+        return answer;
+    };
+    let skip_unchanged = match request.unchanged {
+        Unchanged::AsTaskSays => situation.skip_unchanged,
+        Unchanged::Skip => true,
+        Unchanged::Run => false,
+    };
+    let decision = if situation.repeated {
+        EnqueueDecision::Keep
+    } else {
+        decide_enqueue(situation.runs, request.input.hash, skip_unchanged)
+    };
+    answer.decision = Some(decision);
+    answer.queued = situation.queued;
+    match decision {
+        EnqueueDecision::Enqueue => {
+            changes.insert(request);
+            answer.queued = Some(request.run);
+        }
+        EnqueueDecision::Replace => changes.replace(request),
+        EnqueueDecision::Keep => {}
+        EnqueueDecision::Skip { cancel_queued } => {
+            changes.skip(request, cancel_queued);
+            if cancel_queued {
+                answer.cancelled = answer.queued.take();
+            }
+        }
+    }
+    answer
+}

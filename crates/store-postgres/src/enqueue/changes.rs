@@ -1,0 +1,146 @@
+//! What is written for many requests, in a few statements.
+
+use std::collections::BTreeMap;
+
+use cts_core::{Digest, FrozenInput};
+use cts_store::{EnqueueRequest, StoreError};
+use sqlx::PgTransaction;
+use uuid::Uuid;
+
+use crate::row::{InputEncoding, failed_to};
+
+/// The changes of one wave: no task is in it twice.
+#[derive(Debug, Default)]
+pub(super) struct Changes<'a> {
+    /// By hash, so that two that store the same inputs do not wait for each other in a circle.
+    inputs: BTreeMap<Digest, &'a FrozenInput>,
+    new_runs: Vec<Uuid>,
+    new_tasks: Vec<&'a str>,
+    new_inputs: Vec<String>,
+    replaced_tasks: Vec<&'a str>,
+    replaced_inputs: Vec<String>,
+    cancelled_tasks: Vec<&'a str>,
+    skipped_tasks: Vec<&'a str>,
+}
+
+impl<'a> Changes<'a> {
+    pub(super) fn insert(&mut self, request: &'a EnqueueRequest) {
+        self.inputs.insert(request.input.hash, &request.input);
+        self.new_runs.push(request.run.as_uuid());
+        self.new_tasks.push(request.task.as_str());
+        self.new_inputs.push(request.input.hash.to_string());
+    }
+
+    pub(super) fn replace(&mut self, request: &'a EnqueueRequest) {
+        self.inputs.insert(request.input.hash, &request.input);
+        self.replaced_tasks.push(request.task.as_str());
+        self.replaced_inputs.push(request.input.hash.to_string());
+    }
+
+    pub(super) fn skip(&mut self, request: &'a EnqueueRequest, cancel_queued: bool) {
+        self.skipped_tasks.push(request.task.as_str());
+        if cancel_queued {
+            self.cancelled_tasks.push(request.task.as_str());
+        }
+    }
+
+    pub(super) async fn write(
+        self,
+        transaction: &mut PgTransaction<'_>,
+        now: i64,
+    ) -> Result<(), StoreError> {
+        store_inputs(transaction, self.inputs.values().copied(), now).await?;
+        if !self.new_runs.is_empty() {
+            sqlx::query(
+                "-- enqueue: new runs
+                INSERT INTO runs (id, task_name, input_hash, status, due_at, created_at, updated_at)
+                SELECT n.id, n.task, n.input, 'queued', $4, $4, $4
+                FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[]) AS n (id, task, input)",
+            )
+            .bind(self.new_runs)
+            .bind(self.new_tasks)
+            .bind(self.new_inputs)
+            .bind(now)
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed_to("queue runs"))?;
+        }
+        if !self.replaced_tasks.is_empty() {
+            // The queued run gets the newer input and all its attempts, at once. Errors of earlier
+            // attempts stay with it, so that the event at its end can tell them.
+            sqlx::query(
+                "-- enqueue: replace; index runs_one_queued
+                UPDATE runs r
+                SET input_hash = n.input, attempts = 0, due_at = $3, updated_at = $3
+                FROM unnest($1::TEXT[], $2::TEXT[]) AS n (task, input)
+                WHERE r.task_name = n.task AND r.status = 'queued'",
+            )
+            .bind(self.replaced_tasks)
+            .bind(self.replaced_inputs)
+            .bind(now)
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed_to("replace the inputs of queued runs"))?;
+        }
+        if !self.cancelled_tasks.is_empty() {
+            sqlx::query(
+                "-- enqueue: cancel; index runs_one_queued
+                UPDATE runs SET status = 'cancelled', finished_at = $2, updated_at = $2
+                WHERE task_name = ANY ($1) AND status = 'queued'",
+            )
+            .bind(self.cancelled_tasks)
+            .bind(now)
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed_to("cancel queued runs"))?;
+        }
+        if !self.skipped_tasks.is_empty() {
+            sqlx::query(
+                "-- enqueue: count skips
+                UPDATE tasks SET skipped = skipped + 1 WHERE name = ANY ($1)",
+            )
+            .bind(self.skipped_tasks)
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed_to("count skipped inputs"))?;
+        }
+        Ok(())
+    }
+}
+
+async fn store_inputs(
+    transaction: &mut PgTransaction<'_>,
+    inputs: impl ExactSizeIterator<Item = &FrozenInput>,
+    now: i64,
+) -> Result<(), StoreError> {
+    const OPERATION: &str = "store inputs";
+    if inputs.len() == 0 {
+        return Ok(());
+    }
+    let (mut hashes, mut encodings, mut contents) = (Vec::new(), Vec::new(), Vec::new());
+    for input in inputs {
+        let encoded = InputEncoding::encode(input.bytes.clone());
+        let (encoding, content) = encoded.map_err(|error| StoreError::Database {
+            operation: OPERATION,
+            source: Box::new(error),
+        })?;
+        hashes.push(input.hash.to_string());
+        encodings.push(encoding.as_str());
+        contents.push(content);
+    }
+    sqlx::query(
+        "-- enqueue: inputs are stored once by content
+        INSERT INTO inputs (hash, encoding, content, created_at)
+        SELECT n.hash, n.encoding, n.content, $4
+        FROM unnest($1::TEXT[], $2::TEXT[], $3::BYTEA[]) AS n (hash, encoding, content)
+        ON CONFLICT (hash) DO NOTHING",
+    )
+    .bind(hashes)
+    .bind(encodings)
+    .bind(contents)
+    .bind(now)
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to(OPERATION))?;
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Hints to and from other processes, over `NOTIFY`.
+//!
+//! `NOTIFY` takes a lock of the whole server when its transaction commits, so that it stands alone and
+//! never in a transaction that others wait for.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use cts_store::{Hint, HintStream, StoreError};
+use futures::StreamExt as _;
+use futures::stream;
+use sqlx::PgConnection;
+use sqlx::postgres::PgListener;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, info, warn};
+
+use crate::connection::{CONNECT_LIMIT, Target};
+use crate::row::{encoded, failed_to};
+
+const CHANNEL: &str = "cts_hints";
+
+/// Postgres takes payloads below 8000 bytes.
+const LONGEST_PAYLOAD: usize = 7900;
+
+/// After so long without a hint the connection is asked whether it lives.
+const SILENCE: Duration = Duration::from_secs(15);
+
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// One statement and one commit for all hints.
+pub(crate) async fn publish(
+    connection: &mut PgConnection,
+    hints: &[Hint],
+) -> Result<(), StoreError> {
+    let payloads = payloads(hints)?;
+    if payloads.is_empty() {
+        return Ok(());
+    }
+    sqlx::query("-- publish\nSELECT pg_notify($1, payload) FROM unnest($2::TEXT[]) AS payload")
+        .bind(CHANNEL)
+        .bind(payloads)
+        .execute(connection)
+        .await
+        .map_err(failed_to("tell hints"))?;
+    Ok(())
+}
+
+/// JSON lists of hints, none too long. Instead of a hint that is too long by itself it is told to look
+/// at everything.
+fn payloads(hints: &[Hint]) -> Result<Vec<String>, StoreError> {
+    let mut payloads = Vec::new();
+    let mut list = String::new();
+    for hint in hints {
+        let mut text = encoded("encode a hint", hint)?;
+        if text.len() + 2 > LONGEST_PAYLOAD {
+            text = encoded("encode a hint", &Hint::Gap)?;
+        }
+        if list.len() + text.len() + 2 > LONGEST_PAYLOAD {
+            payloads.push(format!("[{list}]"));
+            list.clear();
+        }
+        if !list.is_empty() {
+            list.push(',');
+        }
+        list.push_str(&text);
+    }
+    if !list.is_empty() {
+        payloads.push(format!("[{list}]"));
+    }
+    Ok(payloads)
+}
+
+/// What was told; of something that a newer program tells, only that it was something.
+fn told(payload: &str) -> Vec<Hint> {
+    serde_json::from_str(payload).unwrap_or_else(|error| {
+        debug!(%error, "a hint is not understood");
+        vec![Hint::Gap]
+    })
+}
+
+/// Hears hints from now on, for ever.
+pub(crate) async fn listen(target: Target) -> Result<HintStream, StoreError> {
+    let listener = connect(&target).await;
+    let ear = Ear {
+        listener: Some(listener.map_err(failed_to("hear hints"))?),
+        target,
+        heard: VecDeque::new(),
+    };
+    Ok(stream::unfold(ear, async |mut ear| {
+        let hint = ear.next().await;
+        Some((hint, ear))
+    })
+    .boxed())
+}
+
+async fn connect(target: &Target) -> Result<PgListener, sqlx::Error> {
+    let mut listener = PgListener::connect_with(&target.listener()).await?;
+    // What has to be mended is mended here, where the hint about it is.
+    listener.eager_reconnect(false);
+    listener.listen(CHANNEL).await?;
+    Ok(listener)
+}
+
+struct Ear {
+    target: Target,
+    listener: Option<PgListener>,
+    heard: VecDeque<Hint>,
+}
+
+impl Ear {
+    async fn next(&mut self) -> Hint {
+        loop {
+            if let Some(hint) = self.heard.pop_front() {
+                return hint;
+            }
+            let Some(listener) = &mut self.listener else {
+                self.mend().await;
+                continue;
+            };
+            match timeout(SILENCE, listener.try_recv()).await {
+                Ok(Ok(Some(notification))) => self.heard.extend(told(notification.payload())),
+                Ok(Ok(None)) => self.lose("the connection was closed"),
+                Ok(Err(error)) => self.lose(&error.to_string()),
+                Err(_silence) => {
+                    let alive = sqlx::query("-- listen: is anybody there?\nSELECT 1");
+                    match timeout(CONNECT_LIMIT, alive.execute(listener)).await {
+                        Ok(Ok(_yes)) => {}
+                        Ok(Err(error)) => self.lose(&error.to_string()),
+                        Err(elapsed) => self.lose(&elapsed.to_string()),
+                    }
+                }
+            }
+        }
+    }
+
+    fn lose(&mut self, reason: &str) {
+        warn!(
+            reason,
+            "hints of other processes are not heard for the moment"
+        );
+        self.listener = None;
+    }
+
+    async fn mend(&mut self) {
+        let mut wait = FIRST_WAIT;
+        loop {
+            match timeout(CONNECT_LIMIT, connect(&self.target)).await {
+                Ok(Ok(listener)) => {
+                    info!("hints of other processes are heard again");
+                    self.listener = Some(listener);
+                    self.heard.push_back(Hint::Gap);
+                    return;
+                }
+                Ok(Err(error)) => debug!(%error, "hints are not heard"),
+                Err(elapsed) => debug!(%elapsed, "hints are not heard"),
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cts_core::TaskName;
+    use cts_core::runs::RunStatus;
+
+    fn run(name: &str) -> Hint {
+        Hint::Run {
+            run: cts_core::RunId::from_uuid(uuid::Uuid::from_u128(1)),
+            task: TaskName::new(name).unwrap(),
+            status: RunStatus::Queued,
+            at: chrono::DateTime::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn many_hints_become_few_payloads_that_postgres_takes() {
+        let hints: Vec<_> = (0..1000).map(|n| run(&format!("task-{n}"))).collect();
+        let payloads = payloads(&hints).unwrap();
+        assert!(payloads.len() > 1);
+        assert!(payloads.iter().all(|payload| payload.len() < 8000));
+        let heard: Vec<_> = payloads.iter().flat_map(|payload| told(payload)).collect();
+        assert_eq!(heard, hints);
+    }
+
+    #[test]
+    fn a_hint_too_long_says_to_look_at_everything() {
+        let long = run(&"x".repeat(9000));
+        let payloads = payloads(&[Hint::Queue, long, Hint::Workers]).unwrap();
+        assert_eq!(payloads.len(), 1);
+        let expected = [Hint::Queue, Hint::Gap, Hint::Workers];
+        assert_eq!(told(&payloads[0]), expected);
+    }
+
+    #[test]
+    fn no_hints_are_no_payload() {
+        assert_eq!(payloads(&[]).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_not_understood_says_to_look_at_everything() {
+        assert_eq!(told(r#"["news"]"#), [Hint::Gap]);
+        assert_eq!(told(""), [Hint::Gap]);
+    }
+}

@@ -1,0 +1,146 @@
+//! Leases: granted and renewed.
+
+use std::time::Duration;
+
+use cts_core::{LeaseEpoch, RunId};
+use cts_store::{Claim, Lease, LeaseError, StoreError};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+use uuid::Uuid;
+
+use crate::row::{Cell, failed_to, span_micros};
+
+/// One statement, on the way of every change. The rows of the run and of its task are locked before
+/// they are looked at for good; what somebody else is about to lease is passed over.
+pub(crate) async fn acquire(
+    connection: &mut PgConnection,
+    claim: &Claim,
+) -> Result<Option<Lease>, StoreError> {
+    let engines = &claim.capabilities.engines;
+    let drivers: Vec<&str> = engines.iter().map(|engine| &*engine.driver).collect();
+    let versions: Vec<&str> = engines.iter().map(|engine| &*engine.version).collect();
+    let rows = sqlx::query(
+        "-- acquire; index runs_due
+        WITH candidate AS (
+            SELECT r.id
+            FROM runs r JOIN tasks t ON t.name = r.task_name
+            WHERE r.status = 'queued' AND r.due_at <= cts_now()
+              AND t.enabled AND t.active_run IS NULL
+              AND EXISTS (
+                SELECT FROM unnest($3::TEXT[], $4::TEXT[]) AS engine (driver, version)
+                WHERE engine.driver = t.requires_driver
+                  AND (t.requires_version IS NULL OR engine.version = t.requires_version))
+              AND ($5 OR NOT t.requires_bundle)
+              AND NOT EXISTS (
+                SELECT FROM workers w WHERE w.id = $1 AND (w.draining OR w.told_to_drain))
+            ORDER BY r.due_at, r.id
+            LIMIT 1
+            FOR NO KEY UPDATE OF t, r SKIP LOCKED
+        ), leased AS (
+            UPDATE runs r
+            SET status = 'running',
+                holder = $1,
+                expires_at = cts_now() + $2,
+                epoch = r.epoch + 1,
+                attempts = r.attempts + 1,
+                started_at = coalesce(r.started_at, cts_now()),
+                updated_at = cts_now()
+            FROM candidate
+            WHERE r.id = candidate.id AND r.status = 'queued'
+            RETURNING r.id, r.task_name, r.epoch, r.input_hash, r.attempts
+        ), busy AS (
+            -- From now on Terraform may change anything, so nothing counts as applied.
+            UPDATE tasks t SET active_run = leased.id, settled_input = NULL
+            FROM leased WHERE t.name = leased.task_name
+        )
+        SELECT * FROM leased",
+    )
+    .bind(claim.worker.as_str())
+    .bind(span_micros(claim.time_to_live))
+    .bind(drivers)
+    .bind(versions)
+    .bind(claim.capabilities.bundles)
+    .fetch_all(&mut *connection)
+    .await
+    .map_err(failed_to("lease a run"))?;
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    let leased = lease(row);
+    if leased.is_err() {
+        give_back_unreadable(connection, row).await?;
+    }
+    leased.map(Some)
+}
+
+/// A row that cannot be read was leased to a worker that will never know: undone, so that what failed
+/// has not happened.
+async fn give_back_unreadable(
+    connection: &mut PgConnection,
+    row: &PgRow,
+) -> Result<(), StoreError> {
+    let failed = failed_to("give back a run");
+    let id: Uuid = row.try_get("id").map_err(&failed)?;
+    sqlx::query(
+        "-- acquire: undo
+        WITH free AS (
+            UPDATE tasks SET active_run = NULL WHERE active_run = $1 RETURNING name)
+        UPDATE runs SET status = 'queued', holder = NULL, expires_at = NULL
+        FROM free
+        WHERE id = $1 AND task_name = free.name AND status = 'running'",
+    )
+    .bind(id)
+    .execute(connection)
+    .await
+    .map_err(&failed)?;
+    Ok(())
+}
+
+fn lease(row: &PgRow) -> Result<Lease, StoreError> {
+    let read = failed_to("lease a run");
+    let id: Uuid = row.try_get("id").map_err(&read)?;
+    let key = id.to_string();
+    let cell = |column| Cell {
+        table: "runs",
+        column,
+        row: &key,
+    };
+    let task: &str = row.try_get("task_name").map_err(&read)?;
+    let input: &str = row.try_get("input_hash").map_err(&read)?;
+    let attempts: i32 = row.try_get("attempts").map_err(&read)?;
+    Ok(Lease {
+        run: RunId::from_uuid(id),
+        task: cell("task_name").parse(task)?,
+        epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
+        input: cell("input_hash").parse(input)?,
+        attempt: cell("attempts").number(attempts.into())?,
+    })
+}
+
+pub(crate) fn stored_epoch(epoch: LeaseEpoch) -> i64 {
+    i64::try_from(epoch.get()).unwrap_or(i64::MAX)
+}
+
+pub(crate) async fn renew(
+    connection: &mut PgConnection,
+    run: RunId,
+    epoch: LeaseEpoch,
+    time_to_live: Duration,
+) -> Result<(), LeaseError> {
+    let renewed = sqlx::query(
+        "-- renew
+        UPDATE runs SET expires_at = greatest(expires_at, cts_now() + $3), updated_at = cts_now()
+        WHERE id = $1 AND epoch = $2 AND status = 'running' AND expires_at > cts_now()",
+    )
+    .bind(run.as_uuid())
+    .bind(stored_epoch(epoch))
+    .bind(span_micros(time_to_live))
+    .execute(connection)
+    .await
+    .map_err(failed_to("renew a lease"))?;
+    if renewed.rows_affected() == 1 {
+        Ok(())
+    } else {
+        Err(LeaseError::Lost { run, epoch })
+    }
+}

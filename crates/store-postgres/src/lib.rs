@@ -1,0 +1,37 @@
+//! The store of the cluster shape: a Postgres database, version 13 or newer, shared by every scheduler.
+//!
+//! Every time comes from the database (`cts_now()` of the schema); no host's clock decides anything.
+//! What the processes tell each other (hints) goes over `NOTIFY`, apart from the transactions.
+//!
+//! Locks are taken in this order, so that nobody waits in a circle: the row of `leadership`, the
+//! advisory lock of inputs, rows of `tasks` by name, rows of `runs`. Whoever changes a run that is
+//! queued or running has locked its task; appending to a log and renewing a lease lock the run alone.
+//!
+//! It knows Postgres and nothing else of the world. Start with [`PostgresStore::connect`] and
+//! [`migrate`].
+#![warn(missing_docs)]
+
+mod bundles;
+mod complete;
+mod connection;
+mod enqueue;
+mod hints;
+mod leadership;
+mod lease;
+mod logs;
+mod prune;
+mod queue;
+mod row;
+mod schema;
+mod session;
+mod states;
+mod store;
+mod take_back;
+mod tasks;
+mod transfer;
+mod workers;
+
+pub use connection::Settings;
+pub use schema::{AppliedMigration, SchemaError, migrate, pending};
+pub use store::PostgresStore;
+pub use transfer::{PostgresExport, PostgresImport, check_empty};

@@ -1,0 +1,62 @@
+//! Forgets what is old.
+
+use cts_store::StoreError;
+use sqlx::{Connection as _, PgConnection};
+
+use crate::row::failed_to;
+
+/// Key of the advisory lock of inputs: shared by whoever is about to refer to one, alone by whoever
+/// removes those that nobody refers to.
+pub(crate) const INPUTS_LOCK: i64 = 0x6374_735f_696e_7075;
+
+/// Bundles that were not in use for so long are forgotten, in microseconds: a week.
+const BUNDLE_LIFE: i64 = 7 * 24 * 3600 * 1_000_000;
+
+pub(crate) async fn prune(connection: &mut PgConnection, keep: u32) -> Result<u64, StoreError> {
+    let write = failed_to("forget old runs");
+    let mut transaction = connection.begin().await.map_err(&write)?;
+    sqlx::query("-- prune: it may take long\nSET LOCAL statement_timeout = '5min'")
+        .execute(&mut *transaction)
+        .await
+        .map_err(&write)?;
+    let runs = sqlx::query(
+        "-- prune: runs, and with them their events and log lines; index runs_ended
+        DELETE FROM runs
+        WHERE id IN (
+            SELECT id
+            FROM (SELECT id, row_number() OVER (
+                      PARTITION BY task_name, status = 'cancelled'
+                      ORDER BY created_at DESC, id DESC) AS place
+                  FROM runs
+                  WHERE status IN ('succeeded', 'failed', 'cancelled')) ended
+            WHERE place > $1)",
+    )
+    .bind(i64::from(keep))
+    .execute(&mut *transaction)
+    .await
+    .map_err(&write)?;
+    sqlx::query(
+        "-- prune: bundles
+        DELETE FROM bundles WHERE used_at <= cts_now() - $1",
+    )
+    .bind(BUNDLE_LIFE)
+    .execute(&mut *transaction)
+    .await
+    .map_err(&write)?;
+    sqlx::query("-- prune: nobody is about to refer to an input\nSELECT pg_advisory_xact_lock($1)")
+        .bind(INPUTS_LOCK)
+        .execute(&mut *transaction)
+        .await
+        .map_err(&write)?;
+    // A statement of its own: runs that came while the lock was waited for are seen.
+    sqlx::query(
+        "-- prune: inputs; index runs_input
+        DELETE FROM inputs i
+        WHERE NOT EXISTS (SELECT FROM runs r WHERE r.input_hash = i.hash)",
+    )
+    .execute(&mut *transaction)
+    .await
+    .map_err(&write)?;
+    transaction.commit().await.map_err(&write)?;
+    Ok(runs.rows_affected())
+}

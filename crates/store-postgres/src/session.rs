@@ -1,0 +1,152 @@
+//! One call's use of a connection: bounded in time, and clean when it ends in whatever way.
+
+use std::time::Duration;
+
+use cts_store::{LeaderError, LeaseError, StoreError};
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, PgPool, Postgres};
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+
+use crate::connection::{CONNECT_LIMIT, NoConnection};
+use crate::row::failed_to;
+
+/// How long a call may take when it has a connection. The database gives up a statement earlier; this
+/// is for one that does not answer at all.
+pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
+
+/// How often a transaction is done that the database has undone because of others.
+pub(crate) const TRIES: u32 = 5;
+
+/// A connection in use. Unless it is [released](Session::release) it is closed: whoever goes away in
+/// the middle leaves a connection in the middle of something.
+#[derive(Debug)]
+pub(crate) struct Session {
+    connection: Option<PoolConnection<Postgres>>,
+}
+
+impl Session {
+    pub(crate) async fn begin(pool: &PgPool) -> Result<Self, StoreError> {
+        let failed = failed_to("give a connection");
+        match pool.acquire().await {
+            Ok(connection) => Ok(Self {
+                connection: Some(connection),
+            }),
+            Err(sqlx::Error::PoolTimedOut) => Err(StoreError::Database {
+                operation: "give a connection",
+                source: Box::new(NoConnection(CONNECT_LIMIT)),
+            }),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    pub(crate) fn connection(&mut self) -> &mut PgConnection {
+        let connection = self.connection.as_mut();
+        connection.expect("it goes with release, which takes the session")
+    }
+
+    /// Gives the connection back if the call has ended in time; a transaction that it left open is
+    /// undone then.
+    pub(crate) fn release<T, E: From<StoreError>>(
+        mut self,
+        answer: Result<Result<T, E>, Elapsed>,
+    ) -> Result<T, E> {
+        match answer {
+            Ok(answer) => {
+                drop(self.connection.take());
+                answer
+            }
+            Err(elapsed) => Err(StoreError::Database {
+                operation: "answer in time",
+                source: Box::new(elapsed),
+            }
+            .into()),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(mut connection) = self.connection.take() {
+            connection.close_on_drop();
+        }
+    }
+}
+
+pub(crate) async fn bounded<T>(
+    limit: Duration,
+    call: impl Future<Output = T>,
+) -> Result<T, Elapsed> {
+    timeout(limit, call).await
+}
+
+/// Errors that may come from the store.
+pub(crate) trait Failure {
+    fn store(&self) -> Option<&StoreError>;
+}
+
+impl Failure for StoreError {
+    fn store(&self) -> Option<&StoreError> {
+        Some(self)
+    }
+}
+
+impl Failure for LeaseError {
+    fn store(&self) -> Option<&StoreError> {
+        match self {
+            Self::Store(error) => Some(error),
+            Self::Lost { .. } => None,
+        }
+    }
+}
+
+impl Failure for LeaderError {
+    fn store(&self) -> Option<&StoreError> {
+        match self {
+            Self::Store(error) => Some(error),
+            Self::Deposed { .. } => None,
+        }
+    }
+}
+
+/// Whether the database has undone the call because it collided with another one: a serialization
+/// failure, a deadlock, or one of the unique indexes that are the safety net. All of it has not
+/// happened, so that it can be done again.
+pub(crate) fn is_repeatable<T>(answer: &Result<T, impl Failure>) -> bool {
+    let Err(failure) = answer else { return false };
+    let Some(StoreError::Database { source, .. }) = failure.store() else {
+        return false;
+    };
+    let Some(sqlx::Error::Database(error)) = source.downcast_ref::<sqlx::Error>() else {
+        return false;
+    };
+    match error.code().as_deref() {
+        Some("40001" | "40P01") => true,
+        Some("23505") => matches!(
+            error.constraint(),
+            Some("runs_one_queued" | "runs_one_running")
+        ),
+        _ => false,
+    }
+}
+
+/// Does a call on a connection of `pool`, again if others were in its way.
+macro_rules! call {
+    ($pool:expr, $limit:expr, $connection:ident => $work:expr) => {{
+        let mut tries = 0;
+        loop {
+            let mut session = $crate::session::Session::begin($pool).await?;
+            let $connection = session.connection();
+            let answer = $crate::session::bounded($limit, $work).await;
+            let answer = session.release(answer);
+            tries += 1;
+            if tries == $crate::session::TRIES || !$crate::session::is_repeatable(&answer) {
+                break answer;
+            }
+        }
+    }};
+    ($pool:expr, $connection:ident => $work:expr) => {
+        $crate::session::call!($pool, $crate::session::CALL_LIMIT, $connection => $work)
+    };
+}
+pub(crate) use call;

@@ -1,0 +1,206 @@
+//! The implementation of the trait: one transaction per method.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cts_core::{Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId};
+use cts_store::{
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
+    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, QueueDepth, Requeued,
+    RunRecord, Store, StoreError, StoredTask, TaskState, WorkerRecord, WorkerState,
+};
+use sqlx::PgPool;
+
+use crate::connection::{Settings, Target};
+use crate::session::call;
+use crate::{
+    bundles, complete, enqueue, hints, leadership, lease, logs, prune, queue, schema, states,
+    take_back, tasks, workers,
+};
+
+/// How long forgetting may take; longer than the database gives it.
+const PRUNE_LIMIT: Duration = Duration::from_mins(6);
+
+/// A store in one Postgres database. Cheap to clone; clones share the connections.
+///
+/// While the database is away every call fails with [`StoreError::Database`] after at most five
+/// seconds of waiting for a connection, and when it is back calls work again by themselves. A call that
+/// gets no answer fails after 30 s. A call whose future is dropped may still happen, wholly.
+#[derive(Debug, Clone)]
+pub struct PostgresStore {
+    pool: PgPool,
+    teller: PgPool,
+    target: Target,
+}
+
+impl PostgresStore {
+    /// Connects, and refuses a schema that this program does not know: [`crate::SchemaError`] is then
+    /// the source of the [`StoreError::Open`]. Fails within some seconds if the database does not
+    /// answer.
+    pub async fn connect(settings: &Settings) -> Result<Self, StoreError> {
+        let target = Target::new(settings)?;
+        schema::check(&target).await?;
+        Ok(Self {
+            pool: target.pool(),
+            teller: target.teller(),
+            target,
+        })
+    }
+
+    /// Closes the connections, after the calls in progress. Streams of hints go on.
+    pub async fn close(&self) {
+        self.teller.close().await;
+        self.pool.close().await;
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn lead(
+        &self,
+        member: &Member,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Result<Leadership, StoreError> {
+        call!(&self.pool, c => leadership::lead(c, member, epoch, time_to_live))
+    }
+
+    async fn resign(&self, member: &str, epoch: Option<LeaderEpoch>) -> Result<(), StoreError> {
+        call!(&self.pool, c => leadership::resign(c, member, epoch))
+    }
+
+    async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
+        call!(&self.pool, c => leadership::members(c, within))
+    }
+
+    async fn replace_config_tasks(
+        &self,
+        leader: LeaderEpoch,
+        specs: &[TaskSpec],
+    ) -> Result<(), LeaderError> {
+        call!(&self.pool, c => tasks::replace_config_tasks(c, leader, specs))
+    }
+
+    async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
+        call!(&self.pool, c => tasks::all(c))
+    }
+
+    async fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError> {
+        call!(&self.pool, c => tasks::one(c, name))
+    }
+
+    async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError> {
+        call!(&self.pool, c => states::all(c, status))
+    }
+
+    async fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError> {
+        call!(&self.pool, c => states::one(c, name))
+    }
+
+    async fn enqueue(
+        &self,
+        leader: LeaderEpoch,
+        requests: Vec<EnqueueRequest>,
+    ) -> Result<Vec<Enqueued>, LeaderError> {
+        call!(&self.pool, c => enqueue::enqueue(c, leader, &requests))
+    }
+
+    async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
+        call!(&self.pool, c => lease::acquire(c, claim))
+    }
+
+    async fn renew(
+        &self,
+        run: RunId,
+        epoch: LeaseEpoch,
+        time_to_live: Duration,
+    ) -> Result<(), LeaseError> {
+        call!(&self.pool, c => lease::renew(c, run, epoch, time_to_live))
+    }
+
+    async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
+        call!(&self.pool, c => complete::complete(c, &completion))
+    }
+
+    async fn reap(&self, leader: LeaderEpoch) -> Result<Vec<Requeued>, LeaderError> {
+        call!(&self.pool, c => take_back::reap(c, leader))
+    }
+
+    async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
+        call!(&self.pool, c => take_back::release_all(c))
+    }
+
+    async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
+        call!(&self.pool, c => queue::next_due(c))
+    }
+
+    async fn queue_depth(&self) -> Result<QueueDepth, StoreError> {
+        call!(&self.pool, c => queue::depth(c))
+    }
+
+    async fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {
+        call!(&self.pool, c => workers::beat(c, worker))
+    }
+
+    async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError> {
+        call!(&self.pool, c => workers::drain(c, worker))
+    }
+
+    async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError> {
+        call!(&self.pool, c => workers::forget(c, worker))
+    }
+
+    async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError> {
+        call!(&self.pool, c => workers::all(c, within))
+    }
+
+    async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError> {
+        call!(&self.pool, c => bundles::keep(c, hashes))
+    }
+
+    async fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        call!(&self.pool, c => bundles::store(c, hash, bytes))
+    }
+
+    async fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        call!(&self.pool, c => bundles::read(c, hash))
+    }
+
+    async fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        call!(&self.pool, c => queue::input(c, hash))
+    }
+
+    async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError> {
+        call!(&self.pool, c => queue::run(c, id))
+    }
+
+    async fn prune(&self, keep: u32) -> Result<u64, StoreError> {
+        call!(&self.pool, PRUNE_LIMIT, c => prune::prune(c, keep))
+    }
+
+    async fn append_log(
+        &self,
+        run: RunId,
+        epoch: LeaseEpoch,
+        lines: Vec<LogLine>,
+    ) -> Result<(), LeaseError> {
+        call!(&self.pool, c => logs::append_leased(c, run, epoch, &lines))
+    }
+
+    async fn read_log(
+        &self,
+        run: RunId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Option<LogPage>, StoreError> {
+        call!(&self.pool, c => logs::read(c, run, after, limit))
+    }
+
+    async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {
+        call!(&self.teller, c => hints::publish(c, hints))
+    }
+
+    async fn listen(&self) -> Result<Option<HintStream>, StoreError> {
+        hints::listen(self.target.clone()).await.map(Some)
+    }
+}

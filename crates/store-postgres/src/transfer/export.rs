@@ -1,0 +1,91 @@
+//! Out of a database.
+
+use async_trait::async_trait;
+use cts_store::StoreError;
+use cts_store::transfer::{
+    BundleRow, Counts, EventRow, Export, InputRow, LogLineRow, Rows, RunRow, Table, TaskRow,
+};
+use futures::StreamExt as _;
+use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
+
+use super::rows::{self, OPERATION};
+use crate::connection::{Settings, Target};
+use crate::row::failed_to;
+use crate::schema;
+
+/// Reads one state of a database, however long it takes, and changes nothing.
+#[derive(Debug)]
+pub struct PostgresExport {
+    connection: PgConnection,
+}
+
+impl PostgresExport {
+    /// Connects, and refuses a schema that this program does not know, as
+    /// [`PostgresStore::connect`](crate::PostgresStore::connect) does.
+    pub async fn begin(settings: &Settings) -> Result<Self, StoreError> {
+        let target = Target::new(settings)?;
+        schema::check(&target).await?;
+        let mut connection = target.single().await?;
+        sqlx::query("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            .execute(&mut connection)
+            .await
+            .map_err(|error| target.open_error(error))?;
+        Ok(Self { connection })
+    }
+
+    fn rows<T: Send + 'static>(
+        &mut self,
+        query: &'static str,
+        read: fn(&PgRow) -> Result<T, StoreError>,
+    ) -> Rows<'_, T> {
+        let rows = sqlx::query(query).fetch(&mut self.connection);
+        rows.map(move |row| read(&row.map_err(failed_to(OPERATION))?))
+            .boxed()
+    }
+}
+
+#[async_trait]
+impl Export for PostgresExport {
+    async fn counts(&mut self) -> Result<Counts, StoreError> {
+        let numbers: (i64, i64, i64, i64, i64, i64) = sqlx::query_as(
+            "-- export: counts
+            SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM inputs),
+                   (SELECT count(*) FROM runs), (SELECT count(*) FROM events),
+                   (SELECT count(*) FROM log_lines), (SELECT count(*) FROM bundles)",
+        )
+        .fetch_one(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        let mut counts = Counts::default();
+        let numbers: [i64; 6] = numbers.into();
+        for (table, number) in Table::ALL.into_iter().zip(numbers) {
+            counts.add(table, number.unsigned_abs());
+        }
+        Ok(counts)
+    }
+
+    fn tasks(&mut self) -> Rows<'_, TaskRow> {
+        self.rows(rows::TASKS, rows::task)
+    }
+
+    fn inputs(&mut self) -> Rows<'_, InputRow> {
+        self.rows(rows::INPUTS, rows::input)
+    }
+
+    fn runs(&mut self) -> Rows<'_, RunRow> {
+        self.rows(rows::RUNS, rows::run)
+    }
+
+    fn events(&mut self) -> Rows<'_, EventRow> {
+        self.rows(rows::EVENTS, rows::event)
+    }
+
+    fn log_lines(&mut self) -> Rows<'_, LogLineRow> {
+        self.rows(rows::LOG_LINES, rows::log_line)
+    }
+
+    fn bundles(&mut self) -> Rows<'_, BundleRow> {
+        self.rows(rows::BUNDLES, rows::bundle)
+    }
+}

@@ -1,0 +1,230 @@
+//! Into an empty database.
+
+use async_trait::async_trait;
+use cts_store::StoreError;
+use cts_store::transfer::{BundleRow, EventRow, Import, InputRow, LogLineRow, RunRow, TaskRow};
+use sqlx::PgConnection;
+
+use super::refuse_content;
+use crate::connection::{Settings, Target};
+use crate::lease::stored_epoch;
+use crate::row::{InputEncoding, encoded, failed_to};
+use crate::schema;
+use crate::tasks::event_config;
+
+const OPERATION: &str = "write what is moved";
+
+/// One transaction that fills a database. Whoever else wants to write to it waits meanwhile.
+#[derive(Debug)]
+pub struct PostgresImport {
+    connection: PgConnection,
+}
+
+impl PostgresImport {
+    /// Connects, and refuses a schema that this program does not know, as
+    /// [`PostgresStore::connect`](crate::PostgresStore::connect) does, and a database that has tasks or
+    /// runs: [`NotEmpty`](cts_store::transfer::NotEmpty) is then the source of the [`StoreError::Open`].
+    pub async fn begin(settings: &Settings) -> Result<Self, StoreError> {
+        let target = Target::new(settings)?;
+        schema::check(&target).await?;
+        let mut connection = target.single().await?;
+        for statement in [
+            "BEGIN",
+            "SET LOCAL lock_timeout = '10s'",
+            "LOCK TABLE tasks, inputs, runs, events, log_lines, bundles IN EXCLUSIVE MODE",
+        ] {
+            sqlx::query(statement)
+                .execute(&mut connection)
+                .await
+                .map_err(|error| target.open_error(error))?;
+        }
+        refuse_content(&target, &mut connection).await?;
+        Ok(Self { connection })
+    }
+}
+
+/// Texts cannot hold this character here.
+fn without_null(text: &str) -> String {
+    text.replace('\0', "\u{FFFD}")
+}
+
+#[async_trait]
+impl Import for PostgresImport {
+    async fn tasks(&mut self, rows: Vec<TaskRow>) -> Result<(), StoreError> {
+        for row in rows {
+            let spec = &row.spec;
+            sqlx::query(
+                "-- import: a task
+                INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
+                                   requires_driver, requires_version, requires_bundle, spec,
+                                   event_config, settled_input, failures, skipped, created_at,
+                                   updated_at)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+            )
+            .bind(spec.name().as_str())
+            .bind(row.position)
+            .bind(row.origin.as_str())
+            .bind(spec.enabled)
+            .bind(spec.skip_unchanged)
+            .bind(spec.retry_failed)
+            .bind(&spec.requirement.driver)
+            .bind(&spec.requirement.version)
+            .bind(spec.requirement.bundle)
+            .bind(encoded("encode a task", spec)?)
+            .bind(encoded("encode a task", &event_config(spec))?)
+            .bind(row.settled_input.map(|hash| hash.to_string()))
+            .bind(i32::try_from(row.failures).unwrap_or(i32::MAX))
+            .bind(i64::try_from(row.skipped).unwrap_or(i64::MAX))
+            .bind(row.created_at)
+            .bind(row.updated_at)
+            .execute(&mut self.connection)
+            .await
+            .map_err(failed_to(OPERATION))?;
+        }
+        Ok(())
+    }
+
+    async fn inputs(&mut self, rows: Vec<InputRow>) -> Result<(), StoreError> {
+        let (mut hashes, mut times) = (Vec::new(), Vec::new());
+        let (mut encodings, mut contents) = (Vec::new(), Vec::new());
+        for row in rows {
+            let encoded = InputEncoding::encode(row.bytes);
+            let (encoding, content) = encoded.map_err(|error| StoreError::Database {
+                operation: OPERATION,
+                source: Box::new(error),
+            })?;
+            hashes.push(row.hash.to_string());
+            encodings.push(encoding.as_str());
+            contents.push(content);
+            times.push(row.created_at);
+        }
+        sqlx::query(
+            "-- import: inputs
+            INSERT INTO inputs (hash, encoding, content, created_at)
+            SELECT * FROM unnest($1::TEXT[], $2::TEXT[], $3::BYTEA[], $4::BIGINT[])
+            ON CONFLICT (hash) DO NOTHING",
+        )
+        .bind(hashes)
+        .bind(encodings)
+        .bind(contents)
+        .bind(times)
+        .execute(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        Ok(())
+    }
+
+    async fn runs(&mut self, rows: Vec<RunRow>) -> Result<(), StoreError> {
+        let errors = rows.iter().map(|row| encoded(OPERATION, &row.errors));
+        let errors = errors.collect::<Result<Vec<_>, _>>()?;
+        let attempts = rows.iter().map(|row| i32::try_from(row.attempts));
+        let attempts: Vec<i32> = attempts.map(|number| number.unwrap_or(i32::MAX)).collect();
+        sqlx::query(
+            "-- import: runs
+            INSERT INTO runs (id, task_name, input_hash, status, attempts, errors, epoch, due_at,
+                              started_at, finished_at, created_at, updated_at)
+            SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
+                                 $6::TEXT[], $7::BIGINT[], $8::BIGINT[], $9::BIGINT[],
+                                 $10::BIGINT[], $11::BIGINT[], $12::BIGINT[])",
+        )
+        .bind(column(&rows, |row| row.id.as_uuid()))
+        .bind(column(&rows, |row| row.task.as_str()))
+        .bind(column(&rows, |row| row.input.to_string()))
+        .bind(column(&rows, |row| row.status.as_str()))
+        .bind(attempts)
+        .bind(errors)
+        .bind(column(&rows, |row| stored_epoch(row.epoch)))
+        .bind(column(&rows, |row| row.due_at))
+        .bind(column(&rows, |row| row.started_at))
+        .bind(column(&rows, |row| row.finished_at))
+        .bind(column(&rows, |row| row.created_at))
+        .bind(column(&rows, |row| row.updated_at))
+        .execute(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        Ok(())
+    }
+
+    async fn events(&mut self, rows: Vec<EventRow>) -> Result<(), StoreError> {
+        let configs = rows
+            .iter()
+            .map(|row| encoded(OPERATION, &row.event.config))
+            .collect::<Result<Vec<_>, _>>()?;
+        sqlx::query(
+            "-- import: events
+            INSERT INTO events (position, id, task_name, run_id, success, start_time, end_time,
+                                error, config)
+            SELECT * FROM unnest($1::BIGINT[], $2::UUID[], $3::TEXT[], $4::UUID[], $5::BOOLEAN[],
+                                 $6::BIGINT[], $7::BIGINT[], $8::TEXT[], $9::TEXT[])",
+        )
+        .bind(column(&rows, |row| row.position))
+        .bind(column(&rows, |row| row.event.id.as_uuid()))
+        .bind(column(&rows, |row| row.event.task_name.as_str()))
+        .bind(column(&rows, |row| row.event.run_id.as_uuid()))
+        .bind(column(&rows, |row| row.event.success))
+        .bind(column(&rows, |row| row.event.start_time.timestamp_micros()))
+        .bind(column(&rows, |row| row.event.end_time.timestamp_micros()))
+        .bind(column(&rows, |row| {
+            row.event.error.as_deref().map(without_null)
+        }))
+        .bind(configs)
+        .execute(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        Ok(())
+    }
+
+    async fn log_lines(&mut self, rows: Vec<LogLineRow>) -> Result<(), StoreError> {
+        sqlx::query(
+            "-- import: log lines
+            INSERT INTO log_lines (run_id, position, stream, line)
+            SELECT * FROM unnest($1::UUID[], $2::BIGINT[], $3::TEXT[], $4::TEXT[])",
+        )
+        .bind(column(&rows, |row| row.run.as_uuid()))
+        .bind(column(&rows, |row| row.position))
+        .bind(column(&rows, |row| row.line.stream.as_str()))
+        .bind(column(&rows, |row| without_null(&row.line.text)))
+        .execute(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        Ok(())
+    }
+
+    async fn bundles(&mut self, rows: Vec<BundleRow>) -> Result<(), StoreError> {
+        sqlx::query(
+            "-- import: bundles
+            INSERT INTO bundles (hash, content, created_at, used_at)
+            SELECT * FROM unnest($1::TEXT[], $2::BYTEA[], $3::BIGINT[], $4::BIGINT[])
+            ON CONFLICT (hash) DO NOTHING",
+        )
+        .bind(column(&rows, |row| row.hash.to_string()))
+        .bind(column(&rows, |row| row.bytes.as_slice()))
+        .bind(column(&rows, |row| row.created_at))
+        .bind(column(&rows, |row| row.used_at))
+        .execute(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        Ok(())
+    }
+
+    async fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
+        for statement in [
+            "-- import: later events come behind these
+            SELECT setval(pg_get_serial_sequence('events', 'position'), max(position))
+            FROM events HAVING max(position) IS NOT NULL",
+            "ANALYZE tasks, inputs, runs, events, log_lines",
+            "COMMIT",
+        ] {
+            sqlx::query(statement)
+                .execute(&mut self.connection)
+                .await
+                .map_err(failed_to(OPERATION))?;
+        }
+        let closed = sqlx::Connection::close(self.connection).await;
+        closed.map_err(failed_to(OPERATION))
+    }
+}
+
+fn column<'a, T, C>(rows: &'a [T], cell: impl Fn(&'a T) -> C) -> Vec<C> {
+    rows.iter().map(cell).collect()
+}

@@ -1,0 +1,163 @@
+//! Rows of each table as the values that move.
+
+use cts_core::{LeaseEpoch, RunId, TaskSpec};
+use cts_store::transfer::{BundleRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow};
+use cts_store::{LogLine, StoreError};
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+use uuid::Uuid;
+
+use crate::row::{self, Cell, failed_to};
+
+pub(super) const OPERATION: &str = "read the database";
+
+pub(super) const TASKS: &str = "-- export: tasks
+    SELECT name, position, origin, spec, settled_input, failures, skipped, created_at, updated_at
+    FROM tasks ORDER BY position, name";
+
+pub(super) const INPUTS: &str = "-- export: inputs
+    SELECT hash, encoding, content, created_at FROM inputs ORDER BY hash";
+
+/// What is running has lost its worker: back to the queue, or cancelled if a newer one waits.
+pub(super) const RUNS: &str = "-- export: runs; index runs_one_queued
+    SELECT id, task_name, input_hash,
+           CASE WHEN lost THEN CASE WHEN newer THEN 'cancelled' ELSE 'queued' END ELSE status END
+               AS status,
+           CASE WHEN lost THEN greatest(attempts - 1, 0) ELSE attempts END AS attempts,
+           CASE WHEN lost AND newer THEN updated_at ELSE finished_at END AS finished_at,
+           errors, epoch, due_at, started_at, created_at, updated_at
+    FROM (SELECT r.*, r.status = 'running' AS lost,
+                 r.status = 'running' AND EXISTS (
+                     SELECT FROM runs q
+                     WHERE q.task_name = r.task_name AND q.status = 'queued') AS newer
+          FROM runs r) r
+    ORDER BY id";
+
+pub(super) const EVENTS: &str = "-- export: events
+    SELECT position, id, task_name, run_id, success, start_time, end_time, error, config
+    FROM events ORDER BY position";
+
+pub(super) const LOG_LINES: &str = "-- export: log lines
+    SELECT run_id, position, stream, line FROM log_lines ORDER BY run_id, position";
+
+pub(super) const BUNDLES: &str = "-- export: bundles
+    SELECT hash, content, created_at, used_at FROM bundles ORDER BY hash";
+
+pub(super) fn task(row: &PgRow) -> Result<TaskRow, StoreError> {
+    let read = failed_to(OPERATION);
+    let name: &str = row.try_get("name").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "tasks",
+        column,
+        row: name,
+    };
+    let number = |column: &str| row.try_get::<i64, _>(column).map_err(&read);
+    let spec: &str = row.try_get("spec").map_err(&read)?;
+    let spec: TaskSpec = cell("spec").json(spec)?;
+    if spec.name().as_str() != name {
+        return Err(cell("spec").corrupt("it is of another task"));
+    }
+    let origin: &str = row.try_get("origin").map_err(&read)?;
+    let settled: Option<&str> = row.try_get("settled_input").map_err(&read)?;
+    let settled = settled.map(|hash| cell("settled_input").parse(hash));
+    let failures: i32 = row.try_get("failures").map_err(&read)?;
+    Ok(TaskRow {
+        position: number("position")?,
+        origin: cell("origin").origin(origin)?,
+        spec,
+        settled_input: settled.transpose()?,
+        failures: cell("failures").number(failures.into())?,
+        skipped: cell("skipped").number(number("skipped")?)?,
+        created_at: number("created_at")?,
+        updated_at: number("updated_at")?,
+    })
+}
+
+pub(super) fn input(row: &PgRow) -> Result<InputRow, StoreError> {
+    let read = failed_to(OPERATION);
+    let hash: &str = row.try_get("hash").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "inputs",
+        column,
+        row: hash,
+    };
+    let encoding: &str = row.try_get("encoding").map_err(&read)?;
+    let encoding = cell("encoding").input_encoding(encoding)?;
+    let decoded = encoding.decode(row.try_get("content").map_err(&read)?);
+    Ok(InputRow {
+        hash: cell("hash").parse(hash)?,
+        bytes: decoded.map_err(|error| cell("content").corrupt(error))?,
+        created_at: row.try_get("created_at").map_err(&read)?,
+    })
+}
+
+pub(super) fn run(row: &PgRow) -> Result<RunRow, StoreError> {
+    let read = failed_to(OPERATION);
+    let id: Uuid = row.try_get("id").map_err(&read)?;
+    let key = id.to_string();
+    let cell = |column| Cell {
+        table: "runs",
+        column,
+        row: &key,
+    };
+    let text = |column: &str| row.try_get::<&str, _>(column).map_err(&read);
+    let number = |column: &str| row.try_get::<i64, _>(column).map_err(&read);
+    let attempts: i32 = row.try_get("attempts").map_err(&read)?;
+    Ok(RunRow {
+        id: RunId::from_uuid(id),
+        task: cell("task_name").parse(text("task_name")?)?,
+        input: cell("input_hash").parse(text("input_hash")?)?,
+        status: cell("status").run_status(text("status")?)?,
+        attempts: cell("attempts").number(attempts.into())?,
+        errors: cell("errors").json(text("errors")?)?,
+        epoch: LeaseEpoch::new(cell("epoch").number(number("epoch")?)?),
+        due_at: number("due_at")?,
+        started_at: row.try_get("started_at").map_err(&read)?,
+        finished_at: row.try_get("finished_at").map_err(&read)?,
+        created_at: number("created_at")?,
+        updated_at: number("updated_at")?,
+    })
+}
+
+pub(super) fn event(row: &PgRow) -> Result<EventRow, StoreError> {
+    Ok(EventRow {
+        position: row.try_get("position").map_err(failed_to(OPERATION))?,
+        event: row::event(row)?,
+    })
+}
+
+pub(super) fn log_line(row: &PgRow) -> Result<LogLineRow, StoreError> {
+    let read = failed_to(OPERATION);
+    let run: Uuid = row.try_get("run_id").map_err(&read)?;
+    let key = run.to_string();
+    let cell = Cell {
+        table: "log_lines",
+        column: "stream",
+        row: &key,
+    };
+    let stream: &str = row.try_get("stream").map_err(&read)?;
+    Ok(LogLineRow {
+        run: RunId::from_uuid(run),
+        position: row.try_get("position").map_err(&read)?,
+        line: LogLine {
+            stream: cell.log_stream(stream)?,
+            text: row.try_get("line").map_err(&read)?,
+        },
+    })
+}
+
+pub(super) fn bundle(row: &PgRow) -> Result<BundleRow, StoreError> {
+    let read = failed_to(OPERATION);
+    let hash: &str = row.try_get("hash").map_err(&read)?;
+    let cell = Cell {
+        table: "bundles",
+        column: "hash",
+        row: hash,
+    };
+    Ok(BundleRow {
+        hash: cell.parse(hash)?,
+        bytes: row.try_get("content").map_err(&read)?,
+        created_at: row.try_get("created_at").map_err(&read)?,
+        used_at: row.try_get("used_at").map_err(&read)?,
+    })
+}

@@ -1,0 +1,111 @@
+//! Workers as they tell of themselves.
+
+use std::time::Duration;
+
+use cts_core::WorkerId;
+use cts_store::{StoreError, WorkerRecord, WorkerState};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+
+use crate::row::{Cell, encoded, failed_to, span, span_micros};
+
+pub(crate) async fn beat(
+    connection: &mut PgConnection,
+    worker: &WorkerRecord,
+) -> Result<bool, StoreError> {
+    sqlx::query_scalar(
+        "-- beat_worker
+        INSERT INTO workers AS w (id, host, version, slots, capabilities, draining,
+                                  created_at, seen_at)
+        VALUES ($1, $2, $3, $4, $5, $6, cts_now(), cts_now())
+        ON CONFLICT (id) DO UPDATE
+        SET host = excluded.host,
+            version = excluded.version,
+            slots = excluded.slots,
+            capabilities = excluded.capabilities,
+            draining = excluded.draining,
+            seen_at = excluded.seen_at
+        RETURNING w.draining OR w.told_to_drain",
+    )
+    .bind(worker.id.as_str())
+    .bind(&worker.host)
+    .bind(&worker.version)
+    .bind(i64::from(worker.slots))
+    .bind(encoded("encode a worker", &worker.capabilities)?)
+    .bind(worker.draining)
+    .fetch_one(connection)
+    .await
+    .map_err(failed_to("note a worker"))
+}
+
+pub(crate) async fn drain(
+    connection: &mut PgConnection,
+    worker: &WorkerId,
+) -> Result<bool, StoreError> {
+    let told =
+        sqlx::query("-- drain_worker\nUPDATE workers SET told_to_drain = TRUE WHERE id = $1")
+            .bind(worker.as_str())
+            .execute(connection)
+            .await
+            .map_err(failed_to("tell a worker to drain"))?;
+    Ok(told.rows_affected() == 1)
+}
+
+pub(crate) async fn forget(
+    connection: &mut PgConnection,
+    worker: &WorkerId,
+) -> Result<(), StoreError> {
+    sqlx::query("-- forget_worker\nDELETE FROM workers WHERE id = $1")
+        .bind(worker.as_str())
+        .execute(connection)
+        .await
+        .map_err(failed_to("forget a worker"))?;
+    Ok(())
+}
+
+pub(crate) async fn all(
+    connection: &mut PgConnection,
+    within: Duration,
+) -> Result<Vec<WorkerState>, StoreError> {
+    let rows = sqlx::query(
+        "-- workers; index runs_one_running
+        SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.created_at,
+               w.draining OR w.told_to_drain AS draining,
+               cts_now() - w.seen_at AS silent_for,
+               coalesce(r.running, 0) AS running
+        FROM workers w
+        LEFT JOIN (SELECT holder, count(*) AS running
+                   FROM runs WHERE status = 'running' GROUP BY holder) r ON r.holder = w.id
+        WHERE w.seen_at >= cts_now() - $1
+        ORDER BY w.host, w.id",
+    )
+    .bind(span_micros(within))
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("list the workers"))?;
+    rows.iter().map(state).collect()
+}
+
+fn state(row: &PgRow) -> Result<WorkerState, StoreError> {
+    let read = failed_to("list the workers");
+    let id: &str = row.try_get("id").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "workers",
+        column,
+        row: id,
+    };
+    let capabilities: &str = row.try_get("capabilities").map_err(&read)?;
+    Ok(WorkerState {
+        worker: WorkerRecord {
+            id: WorkerId::new(id),
+            host: row.try_get("host").map_err(&read)?,
+            version: row.try_get("version").map_err(&read)?,
+            slots: cell("slots").number(row.try_get("slots").map_err(&read)?)?,
+            capabilities: cell("capabilities").json(capabilities)?,
+            draining: row.try_get("draining").map_err(&read)?,
+        },
+        since: cell("created_at").time(row.try_get("created_at").map_err(&read)?)?,
+        silent_for: span(row.try_get("silent_for").map_err(&read)?),
+        running: cell("running").number(row.try_get("running").map_err(&read)?)?,
+    })
+}

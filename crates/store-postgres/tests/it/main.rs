@@ -1,0 +1,12 @@
+//! The Postgres store under the suite of every store, and what is its own.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
+
+mod fixture;
+mod outage;
+mod schema;
+mod sharing;
+mod stored;
+mod suite;
+mod throughput;
+mod transfer;

@@ -1,0 +1,159 @@
+//! A database that goes away and comes back.
+
+use std::time::Duration;
+
+use cts_core::runs::{AttemptOutcome, RunStatus};
+use cts_core::{Capabilities, Engine, EventId, LeaderEpoch, RunId, WorkerId};
+use cts_store::conformance::{input, spec, task};
+use cts_store::{
+    Claim, Completion, EnqueueRequest, Hint, LeaseError, Member, Store as _, StoreError, Unchanged,
+};
+use cts_store_postgres::{PostgresStore, migrate};
+use cts_testkit::{Postgres, eventually};
+use futures::StreamExt as _;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::fixture::settings;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+pub(crate) fn claim(worker: &str) -> Claim {
+    Claim {
+        worker: WorkerId::new(worker),
+        capabilities: Capabilities {
+            engines: vec![Engine {
+                driver: "terraform".to_owned(),
+                version: "1.9.8".to_owned(),
+            }],
+            bundles: true,
+        },
+        time_to_live: Duration::from_secs(120),
+    }
+}
+
+pub(crate) fn member(id: &str) -> Member {
+    Member {
+        id: id.to_owned(),
+        service_name: "cts".to_owned(),
+        address: None,
+    }
+}
+
+pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
+    EnqueueRequest {
+        task: task(name),
+        input: input(text),
+        run: RunId::from_uuid(Uuid::now_v7()),
+        unchanged: Unchanged::AsTaskSays,
+    }
+}
+
+pub(crate) fn applied(run: RunId, epoch: cts_core::LeaseEpoch) -> Completion {
+    Completion {
+        run,
+        epoch,
+        outcome: AttemptOutcome::Applied,
+        event: EventId::from_uuid(Uuid::now_v7()),
+        retry_run: RunId::from_uuid(Uuid::now_v7()),
+        jitter: 0.0,
+        log: Vec::new(),
+    }
+}
+
+pub(crate) async fn lead(store: &PostgresStore, id: &str) -> LeaderEpoch {
+    let leadership = store
+        .lead(&member(id), None, Duration::from_secs(600))
+        .await;
+    let leadership = leadership.unwrap();
+    assert!(leadership.mine, "{leadership:?}");
+    leadership.epoch
+}
+
+/// A server of the test's own and a store on it.
+async fn start() -> (Postgres, PostgresStore) {
+    let postgres = Postgres::start().await;
+    let url = postgres.create_database().await;
+    migrate(&settings(&url)).await.unwrap();
+    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    (postgres, store)
+}
+
+#[tokio::test]
+async fn calls_fail_while_the_database_is_away_and_work_again_when_it_is_back() {
+    let (mut postgres, store) = start().await;
+    let leader = lead(&store, "one").await;
+    store
+        .replace_config_tasks(leader, &[spec("a"), spec("b")])
+        .await
+        .unwrap();
+    let requests = vec![request("a", "1"), request("b", "1")];
+    store.enqueue(leader, requests).await.unwrap();
+    let lease = store.acquire(&claim("w")).await.unwrap().unwrap();
+
+    postgres.kill().await;
+    let claim = claim("w");
+    let (acquired, completed, renewed) = tokio::join!(
+        store.acquire(&claim),
+        store.complete(applied(lease.run, lease.epoch)),
+        store.renew(lease.run, lease.epoch, DEADLINE),
+    );
+    assert!(
+        matches!(acquired, Err(StoreError::Database { .. })),
+        "{acquired:?}"
+    );
+    for answer in [completed.map(drop), renewed] {
+        assert!(
+            matches!(answer, Err(LeaseError::Store(StoreError::Database { .. }))),
+            "{answer:?}"
+        );
+    }
+
+    postgres.start_again().await;
+    let record = eventually(DEADLINE, async || store.run(lease.run).await).await;
+    assert_eq!(record.unwrap().status, RunStatus::Running);
+    let completed = store.complete(applied(lease.run, lease.epoch)).await;
+    assert_eq!(completed.unwrap().status, RunStatus::Succeeded);
+    assert!(store.acquire(&claim).await.unwrap().is_some());
+    let again = store.lead(&member("one"), Some(leader), DEADLINE).await;
+    assert_eq!(again.unwrap().epoch, leader, "leadership outlives it");
+}
+
+#[tokio::test]
+async fn hints_are_heard_again_after_a_restart_of_the_database() {
+    let (mut postgres, store) = start().await;
+    let mut hints = store.listen().await.unwrap().unwrap();
+    store.publish(&[Hint::Queue]).await.unwrap();
+    assert_eq!(hints.next().await, Some(Hint::Queue));
+    for orderly in [true, false] {
+        if orderly {
+            postgres.stop().await;
+        } else {
+            postgres.kill().await;
+        }
+        let deaf = timeout(Duration::from_millis(300), hints.next()).await;
+        assert!(deaf.is_err(), "nothing to hear: {deaf:?}");
+        postgres.start_again().await;
+        let gap = timeout(DEADLINE, hints.next()).await.unwrap();
+        assert_eq!(gap, Some(Hint::Gap));
+        eventually(DEADLINE, async || store.publish(&[Hint::Workers]).await).await;
+        let heard = timeout(DEADLINE, hints.next()).await.unwrap();
+        assert_eq!(heard, Some(Hint::Workers));
+    }
+}
+
+#[tokio::test]
+async fn a_frozen_database_is_noticed() {
+    let (postgres, store) = start().await;
+    assert_eq!(store.tasks().await.unwrap(), []);
+    postgres.pause();
+    // The connection at hand was not used for a while, so that it is tried first.
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let answer = timeout(DEADLINE, store.tasks()).await.unwrap();
+    assert!(
+        matches!(answer, Err(StoreError::Database { .. })),
+        "{answer:?}"
+    );
+    postgres.resume();
+    eventually(DEADLINE, async || store.tasks().await).await;
+}

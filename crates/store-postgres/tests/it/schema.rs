@@ -1,0 +1,152 @@
+//! Which databases are refused, and how they are brought up to date.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use cts_store::{Store as _, StoreError};
+use cts_store_postgres::{PostgresStore, SchemaError, Settings, migrate, pending};
+use cts_testkit::{Postgres, PostgresSettings, free_port};
+
+use crate::fixture::{execute, migrated, number, settings};
+
+fn schema_error(error: &StoreError) -> &SchemaError {
+    let StoreError::Open { source, .. } = error else {
+        panic!("{error:?}");
+    };
+    source.downcast_ref().unwrap_or_else(|| panic!("{error:?}"))
+}
+
+async fn refused(url: &str) -> StoreError {
+    PostgresStore::connect(&settings(url)).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn an_empty_database_asks_for_the_migration() {
+    let url = Postgres::shared().await.create_database().await;
+    let error = refused(&url).await;
+    assert_eq!(schema_error(&error), &SchemaError::Older { missing: 1 });
+    let text = error.source().unwrap().to_string();
+    assert!(text.contains("cts migrate"), "{text}");
+}
+
+#[tokio::test]
+async fn an_older_database_asks_for_the_migration() {
+    let url = migrated().await;
+    execute(&url, "DELETE FROM _sqlx_migrations").await;
+    let error = refused(&url).await;
+    assert!(matches!(schema_error(&error), SchemaError::Older { .. }));
+}
+
+#[tokio::test]
+async fn a_newer_database_is_refused() {
+    let url = migrated().await;
+    let newer =
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+                 VALUES (29990101000000, 'future', TRUE, '', 0)";
+    execute(&url, newer).await;
+    let expected = SchemaError::Newer {
+        version: 29_990_101_000_000,
+    };
+    assert_eq!(schema_error(&refused(&url).await), &expected);
+    for error in [
+        migrate(&settings(&url)).await.unwrap_err(),
+        pending(&settings(&url)).await.unwrap_err(),
+    ] {
+        assert_eq!(schema_error(&error), &expected);
+    }
+    assert!(expected.to_string().contains("older than the database"));
+}
+
+#[tokio::test]
+async fn a_schema_with_another_content_is_refused() {
+    let url = migrated().await;
+    execute(&url, "UPDATE _sqlx_migrations SET checksum = 'x'").await;
+    let error = refused(&url).await;
+    assert!(matches!(schema_error(&error), SchemaError::Changed { .. }));
+}
+
+#[tokio::test]
+async fn a_migration_is_told_before_and_applied_once() {
+    let url = Postgres::shared().await.create_database().await;
+    let settings = settings(&url);
+    let told = pending(&settings).await.unwrap();
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].description, "initial");
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+    assert_eq!(number(&url, tables).await, 0, "telling changes nothing");
+    assert_eq!(migrate(&settings).await.unwrap(), told);
+    assert_eq!(migrate(&settings).await.unwrap(), []);
+    assert_eq!(pending(&settings).await.unwrap(), []);
+    let store = PostgresStore::connect(&settings).await.unwrap();
+    assert_eq!(store.tasks().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn of_migrations_at_the_same_time_one_applies() {
+    let url = Postgres::shared().await.create_database().await;
+    let settings = settings(&url);
+    let all = futures::future::join_all((0..6).map(|_| migrate(&settings))).await;
+    let applied: Vec<_> = all.into_iter().map(|done| done.unwrap().len()).collect();
+    assert_eq!(applied.iter().sum::<usize>(), 1, "{applied:?}");
+}
+
+#[tokio::test]
+async fn no_error_shows_the_password() {
+    let postgres = Postgres::start_with(PostgresSettings {
+        fsync: false,
+        password: Some("open-sesame"),
+        parameters: &[],
+    })
+    .await;
+    let url = postgres.create_database().await;
+    let closed = free_port();
+    let places = [
+        url.clone(),
+        url.replace("open-sesame", "wrong-secret"),
+        url.replace(&postgres.port().to_string(), &closed.to_string()),
+        url.replace("cts_", "absent_"),
+        url.replace("127.0.0.1", "open-sesame@[::x"),
+        "open-sesame".to_owned(),
+    ];
+    for place in places {
+        let settings = settings(&place);
+        let error = PostgresStore::connect(&settings).await.unwrap_err();
+        let mut text = format!("{settings:?} {error:?} {error}");
+        let mut source = error.source();
+        while let Some(error) = source {
+            text = format!("{text} {error:?} {error}");
+            source = error.source();
+        }
+        let secret = ["open-sesame", "wrong-secret"];
+        assert!(!secret.iter().any(|word| text.contains(word)), "{text}");
+    }
+    migrate(&settings(&url)).await.unwrap();
+    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    let text = format!("{store:?}");
+    assert!(!text.contains("open-sesame"), "{text}");
+}
+
+#[tokio::test]
+async fn a_place_without_a_database_is_told_at_once() {
+    let url = format!("postgres://cts@127.0.0.1:{}/cts", free_port());
+    let settings = settings(&url);
+    let connecting = PostgresStore::connect(&settings);
+    let error = tokio::time::timeout(Duration::from_secs(8), connecting).await;
+    let error = error.unwrap().unwrap_err();
+    let StoreError::Open { location, source } = &error else {
+        panic!("{error:?}");
+    };
+    assert!(location.starts_with("postgres://127.0.0.1:"), "{location}");
+    assert!(source.to_string().contains("refused"), "{source}");
+}
+
+#[tokio::test]
+async fn certificates_that_are_not_there_are_told() {
+    let url = migrated().await;
+    let settings = Settings {
+        ca_cert: Some("/nowhere/ca.pem".into()),
+        ..settings(&format!("{url}?sslmode=verify-full"))
+    };
+    let error = PostgresStore::connect(&settings).await.unwrap_err();
+    assert!(matches!(error, StoreError::Open { .. }), "{error:?}");
+}

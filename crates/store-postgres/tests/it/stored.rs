@@ -1,0 +1,131 @@
+//! What lies in the tables.
+
+use cts_core::TaskOrigin;
+use cts_store::StoreError;
+use cts_store::conformance::{Scene, input, spec, task};
+
+use crate::fixture::PostgresFixture;
+
+type Subject = Scene<PostgresFixture>;
+
+#[tokio::test]
+async fn equal_inputs_are_stored_once_and_compressed() {
+    let scene = Subject::new(&["a", "b"]).await;
+    let text = "text ".repeat(10_000);
+    scene.queue("a", &text).await;
+    scene.queue("b", &text).await;
+    let fixture = scene.fixture();
+    assert_eq!(fixture.number("SELECT count(*) FROM inputs").await, 1);
+    let length = "SELECT length(content)::BIGINT FROM inputs";
+    let stored = fixture.number(length).await;
+    assert!(stored < 1000, "{stored} bytes");
+    let bytes = scene.store().input(input(&text).hash).await.unwrap();
+    assert_eq!(bytes, Some(text.into_bytes()));
+}
+
+#[tokio::test]
+async fn skips_are_counted() {
+    let scene = Subject::new(&["a"]).await;
+    scene.settle("a", "1").await;
+    scene.enqueue("a", "1").await;
+    scene.enqueue("a", "1").await;
+    let skipped = scene.fixture().number("SELECT skipped FROM tasks").await;
+    assert_eq!(skipped, 2);
+}
+
+#[tokio::test]
+async fn configured_tasks_leave_those_of_the_api_alone_but_take_over_their_names() {
+    let scene = Subject::new(&["x", "taken"]).await;
+    let run = scene.settle("taken", "1").await;
+    scene.settle("x", "1").await;
+    let tamper = "UPDATE tasks SET origin = 'api'";
+    scene.fixture().tamper(tamper).await;
+    scene
+        .configure(&[spec("b"), spec("taken"), spec("a")])
+        .await;
+    let tasks = scene.store().tasks().await.unwrap();
+    let told: Vec<_> = tasks
+        .iter()
+        .map(|stored| (stored.spec.name().as_str(), stored.origin))
+        .collect();
+    let expected = [
+        ("b", TaskOrigin::Config),
+        ("taken", TaskOrigin::Config),
+        ("a", TaskOrigin::Config),
+        ("x", TaskOrigin::Api),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(scene.state("taken").await.events[0].run_id, run);
+    scene.configure(&[]).await;
+    let tasks = scene.store().tasks().await.unwrap();
+    assert_eq!(tasks.len(), 1);
+    assert_eq!(tasks[0].spec.name(), &task("x"));
+}
+
+#[tokio::test]
+async fn a_row_that_this_program_never_writes_is_told() {
+    let changes = [
+        ("UPDATE tasks SET spec = '{}'", "tasks", "spec"),
+        (
+            "UPDATE tasks SET event_config = '7'",
+            "tasks",
+            "event_config",
+        ),
+    ];
+    for (tamper, table, column) in changes {
+        let scene = Subject::new(&["a"]).await;
+        scene.fixture().tamper(tamper).await;
+        let store = scene.store();
+        let error = match column {
+            "spec" => store.tasks().await.unwrap_err(),
+            _ => store.task_states(None).await.unwrap_err(),
+        };
+        let StoreError::CorruptRow {
+            table: at,
+            column: of,
+            row,
+            ..
+        } = &error
+        else {
+            panic!("{error:?}");
+        };
+        assert_eq!((*at, *of, row.as_str()), (table, column, "a"));
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_read_is_not_leased() {
+    let scene = Subject::new(&["a"]).await;
+    scene.queue("a", "1").await;
+    scene
+        .fixture()
+        .tamper("UPDATE runs SET attempts = -7")
+        .await;
+    let acquired = scene.store().acquire(&crate::outage::claim("w")).await;
+    assert!(
+        matches!(acquired, Err(StoreError::CorruptRow { .. })),
+        "{acquired:?}"
+    );
+    let active = "SELECT count(*) FROM tasks WHERE active_run IS NOT NULL";
+    assert_eq!(scene.fixture().number(active).await, 0);
+    let queued = "SELECT count(*) FROM runs WHERE status = 'queued'";
+    assert_eq!(scene.fixture().number(queued).await, 1);
+}
+
+#[tokio::test]
+async fn time_goes_as_the_clock_of_the_database_does() {
+    let url = crate::fixture::migrated().await;
+    let off = "SELECT abs(cts_now() - (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT)";
+    assert!(crate::fixture::number(&url, off).await < 5_000_000);
+    let stands = "SELECT count(DISTINCT cts_now()) FROM generate_series(1, 100000)";
+    assert_eq!(crate::fixture::number(&url, stands).await, 1);
+}
+
+#[tokio::test]
+async fn a_null_character_in_a_task_is_kept() {
+    let mut nasty = spec("a");
+    nasty.definition.description = "before\0after".to_owned();
+    let scene = Subject::configured(std::slice::from_ref(&nasty)).await;
+    let stored = scene.store().task(&task("a")).await.unwrap().unwrap();
+    assert_eq!(stored.spec, nasty);
+}

@@ -1,0 +1,176 @@
+//! Everything in a file, to be moved into another store.
+
+mod rows;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use async_trait::async_trait;
+use cts_store::StoreError;
+use cts_store::transfer::{
+    BundleRow, Counts, EventRow, Export, InputRow, LogLineRow, Rows, RunRow, Table, TaskRow,
+};
+use futures::StreamExt as _;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+
+use crate::connection::MIGRATIONS;
+use crate::row::failed_to;
+
+const OPERATION: &str = "read the file";
+
+/// Why a file cannot be read as it is. Found as the source of [`StoreError::Open`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// It is a database of something else, or of nothing.
+    #[error("it is no database of cts")]
+    Foreign,
+    /// It was written by an older program.
+    #[error(
+        "it was written by an older cts: run `cts start` of this version once, which brings it up to date"
+    )]
+    Older,
+    /// It was written by a newer program.
+    #[error("this program is older than the file, which knows schema version {version}")]
+    Newer {
+        /// The newest version there.
+        version: i64,
+    },
+    /// A migration has another content than the one that was applied.
+    #[error("schema version {version} in the file is not the one of this program")]
+    Changed {
+        /// The version.
+        version: i64,
+    },
+}
+
+/// Reads one file and changes nothing in it. The caller sees to it that nobody writes meanwhile.
+#[derive(Debug)]
+pub struct SqliteExport {
+    connection: SqliteConnection,
+}
+
+impl SqliteExport {
+    /// Opens the file, which must be there and have the schema of this program: [`FileError`] is
+    /// otherwise the source of the [`StoreError::Open`].
+    pub async fn open(path: &Path) -> Result<Self, StoreError> {
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Open {
+            location: path.display().to_string(),
+            source,
+        };
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .read_only(true)
+            .disable_statement_logging();
+        let mut connection = SqliteConnection::connect_with(&options)
+            .await
+            .map_err(|error| failed(error.into()))?;
+        let applied = applied(&mut connection).await;
+        let applied = applied.map_err(|error| failed(error.into()))?;
+        check(&applied).map_err(|error| failed(error.into()))?;
+        sqlx::query("BEGIN")
+            .execute(&mut connection)
+            .await
+            .map_err(|error| failed(error.into()))?;
+        Ok(Self { connection })
+    }
+
+    /// Closes the file.
+    pub async fn close(self) -> Result<(), StoreError> {
+        self.connection.close().await.map_err(failed_to(OPERATION))
+    }
+
+    fn rows<T: Send + 'static>(
+        &mut self,
+        query: &'static str,
+        read: fn(&SqliteRow) -> Result<T, StoreError>,
+    ) -> Rows<'_, T> {
+        let rows = sqlx::query(query).fetch(&mut self.connection);
+        rows.map(move |row| read(&row.map_err(failed_to(OPERATION))?))
+            .boxed()
+    }
+}
+
+/// Versions and checksums of the migrations in the file; `None` if there is no list of them.
+async fn applied(
+    connection: &mut SqliteConnection,
+) -> Result<Option<BTreeMap<i64, Vec<u8>>>, sqlx::Error> {
+    let exists: bool = sqlx::query_scalar(
+        "-- export: whether it is ours
+        SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations')",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if !exists {
+        return Ok(None);
+    }
+    let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
+        "-- export: the schema
+        SELECT version, checksum FROM _sqlx_migrations WHERE success",
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(Some(rows.into_iter().collect()))
+}
+
+fn check(applied: &Option<BTreeMap<i64, Vec<u8>>>) -> Result<(), FileError> {
+    let applied = applied.as_ref().ok_or(FileError::Foreign)?;
+    let known = |version: i64| MIGRATIONS.version_exists(version);
+    if let Some(&version) = applied.keys().rev().find(|version| !known(**version)) {
+        return Err(FileError::Newer { version });
+    }
+    for migration in MIGRATIONS.iter() {
+        let version = migration.version;
+        match applied.get(&version) {
+            None => return Err(FileError::Older),
+            Some(checksum) if *checksum == *migration.checksum => {}
+            Some(_other) => return Err(FileError::Changed { version }),
+        }
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Export for SqliteExport {
+    async fn counts(&mut self) -> Result<Counts, StoreError> {
+        let numbers: (i64, i64, i64, i64, i64, i64) = sqlx::query_as(
+            "-- export: counts
+            SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM inputs),
+                   (SELECT count(*) FROM runs), (SELECT count(*) FROM events),
+                   (SELECT count(*) FROM log_lines), (SELECT count(*) FROM bundles)",
+        )
+        .fetch_one(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        let mut counts = Counts::default();
+        let numbers: [i64; 6] = numbers.into();
+        for (table, number) in Table::ALL.into_iter().zip(numbers) {
+            counts.add(table, number.unsigned_abs());
+        }
+        Ok(counts)
+    }
+
+    fn tasks(&mut self) -> Rows<'_, TaskRow> {
+        self.rows(rows::TASKS, rows::task)
+    }
+
+    fn inputs(&mut self) -> Rows<'_, InputRow> {
+        self.rows(rows::INPUTS, rows::input)
+    }
+
+    fn runs(&mut self) -> Rows<'_, RunRow> {
+        self.rows(rows::RUNS, rows::run)
+    }
+
+    fn events(&mut self) -> Rows<'_, EventRow> {
+        self.rows(rows::EVENTS, rows::event)
+    }
+
+    fn log_lines(&mut self) -> Rows<'_, LogLineRow> {
+        self.rows(rows::LOG_LINES, rows::log_line)
+    }
+
+    fn bundles(&mut self) -> Rows<'_, BundleRow> {
+        self.rows(rows::BUNDLES, rows::bundle)
+    }
+}

@@ -1,0 +1,224 @@
+//! Who leads, who would, and whether a leader's word still counts.
+
+use std::time::Duration;
+
+use cts_core::LeaderEpoch;
+use cts_store::{LeaderError, Leadership, Member, MemberState, StoreError};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
+
+use crate::row::{Cell, between, failed_to, span_micros};
+
+/// The only row of the table.
+struct Standing {
+    epoch: u64,
+    /// The leader whose lease has not expired, and when it will.
+    leader: Option<(String, i64)>,
+}
+
+fn stored_epoch(epoch: LeaderEpoch) -> i64 {
+    i64::try_from(epoch.get()).unwrap_or(i64::MAX)
+}
+
+/// Refuses the word of a replica that does not lead (any more); inside the transaction of what it asks
+/// for.
+pub(crate) async fn check(
+    connection: &mut SqliteConnection,
+    epoch: LeaderEpoch,
+    now: i64,
+) -> Result<(), LeaderError> {
+    let leads: bool = sqlx::query_scalar(
+        "-- the fence of the leader; primary key
+        SELECT EXISTS (
+            SELECT 1 FROM leadership WHERE singleton = 1 AND epoch = ? AND expires_at > ?)",
+    )
+    .bind(stored_epoch(epoch))
+    .bind(now)
+    .fetch_one(connection)
+    .await
+    .map_err(failed_to("check the leadership"))?;
+    if leads {
+        Ok(())
+    } else {
+        Err(LeaderError::Deposed { epoch })
+    }
+}
+
+pub(crate) async fn lead(
+    connection: &mut SqliteConnection,
+    member: &Member,
+    epoch: Option<LeaderEpoch>,
+    time_to_live: Duration,
+    now: i64,
+) -> Result<Leadership, StoreError> {
+    note(connection, member, now).await?;
+    let standing = standing(connection, now).await?;
+    let granted = match standing.leader {
+        Some((leader, expires_at)) if leader != member.id => {
+            return Ok(of_another(standing.epoch, leader, expires_at, now));
+        }
+        Some((leader, expires_at)) => match epoch.map(LeaderEpoch::get) {
+            Some(known) if known == standing.epoch => known,
+            Some(_) => return Ok(of_another(standing.epoch, leader, expires_at, now)),
+            None => standing.epoch + 1,
+        },
+        None => standing.epoch + 1,
+    };
+    let granted = LeaderEpoch::new(granted);
+    let expires_at = now.saturating_add(span_micros(time_to_live));
+    sqlx::query(
+        "-- lead: grant or extend
+        UPDATE leadership SET epoch = ?, holder = ?, expires_at = ? WHERE singleton = 1",
+    )
+    .bind(stored_epoch(granted))
+    .bind(&member.id)
+    .bind(expires_at)
+    .execute(connection)
+    .await
+    .map_err(failed_to("grant the leadership"))?;
+    Ok(Leadership {
+        epoch: granted,
+        mine: true,
+        leader: member.id.clone(),
+        expires_in: between(now, expires_at),
+    })
+}
+
+/// Of another replica, or of another life of the one that asks.
+fn of_another(epoch: u64, leader: String, expires_at: i64, now: i64) -> Leadership {
+    Leadership {
+        epoch: LeaderEpoch::new(epoch),
+        mine: false,
+        leader,
+        expires_in: between(now, expires_at),
+    }
+}
+
+async fn note(
+    connection: &mut SqliteConnection,
+    member: &Member,
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- lead: the member lives
+        INSERT INTO members (id, service_name, address, seen_at) VALUES (?, ?, ?, ?)
+        ON CONFLICT (id) DO UPDATE
+        SET service_name = excluded.service_name,
+            address = excluded.address,
+            seen_at = excluded.seen_at",
+    )
+    .bind(&member.id)
+    .bind(&member.service_name)
+    .bind(&member.address)
+    .bind(now)
+    .execute(connection)
+    .await
+    .map_err(failed_to("note a replica"))?;
+    Ok(())
+}
+
+async fn standing(connection: &mut SqliteConnection, now: i64) -> Result<Standing, StoreError> {
+    let read = failed_to("read who leads");
+    let row = sqlx::query(
+        "-- lead: how it stands
+        SELECT epoch, holder, expires_at FROM leadership WHERE singleton = 1",
+    )
+    .fetch_one(connection)
+    .await
+    .map_err(&read)?;
+    let cell = Cell {
+        table: "leadership",
+        column: "epoch",
+        row: "1",
+    };
+    let holder: Option<String> = row.try_get("holder").map_err(&read)?;
+    let expires_at: Option<i64> = row.try_get("expires_at").map_err(&read)?;
+    Ok(Standing {
+        epoch: cell.number(row.try_get("epoch").map_err(&read)?)?,
+        leader: holder
+            .zip(expires_at)
+            .filter(|(_, expires_at)| *expires_at > now),
+    })
+}
+
+pub(crate) async fn resign(
+    connection: &mut SqliteConnection,
+    member: &str,
+    epoch: Option<LeaderEpoch>,
+) -> Result<(), StoreError> {
+    sqlx::query("-- resign: the member\nDELETE FROM members WHERE id = ?")
+        .bind(member)
+        .execute(&mut *connection)
+        .await
+        .map_err(failed_to("forget a replica"))?;
+    sqlx::query(
+        "-- resign: the leadership
+        UPDATE leadership SET holder = NULL, expires_at = NULL WHERE holder = ? AND epoch = ?",
+    )
+    .bind(member)
+    .bind(epoch.map(stored_epoch))
+    .execute(connection)
+    .await
+    .map_err(failed_to("free the leadership"))?;
+    Ok(())
+}
+
+/// Frees the leadership, whoever has it, and forgets every member.
+pub(crate) async fn release(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let write = failed_to("free the leadership");
+    sqlx::query(
+        "-- release_all: the leadership\nUPDATE leadership SET holder = NULL, expires_at = NULL",
+    )
+    .execute(&mut *connection)
+    .await
+    .map_err(&write)?;
+    forget_silent(connection, i64::MAX).await
+}
+
+/// Forgets members that were not heard of after `since`.
+pub(crate) async fn forget_silent(
+    connection: &mut SqliteConnection,
+    since: i64,
+) -> Result<(), StoreError> {
+    sqlx::query("-- silent members\nDELETE FROM members WHERE seen_at <= ?")
+        .bind(since)
+        .execute(connection)
+        .await
+        .map_err(failed_to("forget replicas"))?;
+    Ok(())
+}
+
+pub(crate) async fn members(
+    executor: impl SqliteExecutor<'_>,
+    within: Duration,
+    now: i64,
+) -> Result<Vec<MemberState>, StoreError> {
+    let rows = sqlx::query(
+        "-- members
+        SELECT m.id, m.service_name, m.address, m.seen_at,
+               EXISTS (SELECT 1 FROM leadership l
+                       WHERE l.holder = m.id AND l.expires_at > ?1) AS leads
+        FROM members m
+        WHERE m.seen_at >= ?2
+        ORDER BY m.id",
+    )
+    .bind(now)
+    .bind(now.saturating_sub(span_micros(within)))
+    .fetch_all(executor)
+    .await
+    .map_err(failed_to("list the replicas"))?;
+    rows.iter().map(|row| member(row, now)).collect()
+}
+
+fn member(row: &SqliteRow, now: i64) -> Result<MemberState, StoreError> {
+    let read = failed_to("list the replicas");
+    Ok(MemberState {
+        member: Member {
+            id: row.try_get("id").map_err(&read)?,
+            service_name: row.try_get("service_name").map_err(&read)?,
+            address: row.try_get("address").map_err(&read)?,
+        },
+        silent_for: between(row.try_get("seen_at").map_err(&read)?, now),
+        leader: row.try_get("leads").map_err(&read)?,
+    })
+}

@@ -1,0 +1,74 @@
+//! Runs and their inputs, as they are stored.
+
+use cts_core::{Digest, RunId};
+use cts_store::{RunRecord, StoreError};
+use sqlx::{Row as _, SqliteExecutor};
+
+use crate::row::{Cell, failed_to};
+
+pub(crate) async fn run(
+    executor: impl SqliteExecutor<'_>,
+    id: RunId,
+) -> Result<Option<RunRecord>, StoreError> {
+    let read = failed_to("read a run");
+    let key = id.to_string();
+    let row = sqlx::query(
+        "-- run
+        SELECT task_name, status, input_hash, attempts, created_at, due_at, started_at, finished_at
+        FROM runs WHERE id = ?",
+    )
+    .bind(&key)
+    .fetch_optional(executor)
+    .await
+    .map_err(&read)?;
+    let Some(row) = row else { return Ok(None) };
+    let cell = |column| Cell {
+        table: "runs",
+        column,
+        row: &key,
+    };
+    let text = |column: &str| row.try_get::<String, _>(column).map_err(&read);
+    let time = |column: &'static str| {
+        let micros: Option<i64> = row.try_get(column).map_err(&read)?;
+        micros.map(|micros| cell(column).time(micros)).transpose()
+    };
+    let created_at: i64 = row.try_get("created_at").map_err(&read)?;
+    let due_at: i64 = row.try_get("due_at").map_err(&read)?;
+    Ok(Some(RunRecord {
+        id,
+        task: cell("task_name").parse(&text("task_name")?)?,
+        status: cell("status").run_status(&text("status")?)?,
+        input: cell("input_hash").parse(&text("input_hash")?)?,
+        attempts: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
+        created_at: cell("created_at").time(created_at)?,
+        due_at: cell("due_at").time(due_at)?,
+        started_at: time("started_at")?,
+        finished_at: time("finished_at")?,
+    }))
+}
+
+pub(crate) async fn input(
+    executor: impl SqliteExecutor<'_>,
+    hash: Digest,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let read = failed_to("read an input");
+    let hash = hash.to_string();
+    let row = sqlx::query("-- input\nSELECT encoding, content FROM inputs WHERE hash = ?")
+        .bind(&hash)
+        .fetch_optional(executor)
+        .await
+        .map_err(&read)?;
+    let Some(row) = row else { return Ok(None) };
+    let cell = |column| Cell {
+        table: "inputs",
+        column,
+        row: &hash,
+    };
+    let encoding: &str = row.try_get("encoding").map_err(&read)?;
+    let encoding = cell("encoding").input_encoding(encoding)?;
+    let content: Vec<u8> = row.try_get("content").map_err(&read)?;
+    encoding
+        .decode(content)
+        .map(Some)
+        .map_err(|error| cell("content").corrupt(error))
+}

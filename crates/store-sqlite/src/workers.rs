@@ -1,0 +1,126 @@
+//! Workers: known by their beats, told to drain.
+
+use std::time::Duration;
+
+use cts_core::{WorkerId, WorkerRecord};
+use cts_store::{StoreError, WorkerState};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row as _, SqliteExecutor};
+
+use crate::row::{Cell, between, encoded, failed_to, span_micros};
+
+pub(crate) async fn beat(
+    executor: impl SqliteExecutor<'_>,
+    worker: &WorkerRecord,
+    now: i64,
+) -> Result<bool, StoreError> {
+    let drain: Vec<bool> = sqlx::query_scalar(
+        "-- beat_worker
+        INSERT INTO workers (id, host, version, slots, capabilities, draining, created_at, seen_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
+        ON CONFLICT (id) DO UPDATE
+        SET host = excluded.host,
+            version = excluded.version,
+            slots = excluded.slots,
+            capabilities = excluded.capabilities,
+            draining = excluded.draining,
+            seen_at = excluded.seen_at
+        RETURNING draining OR told_to_drain",
+    )
+    .bind(worker.id.as_str())
+    .bind(&worker.host)
+    .bind(&worker.version)
+    .bind(worker.slots)
+    .bind(encoded("encode a worker", &worker.capabilities)?)
+    .bind(worker.draining)
+    .bind(now)
+    // All of it, and not only the first row: the statement commits when it is through.
+    .fetch_all(executor)
+    .await
+    .map_err(failed_to("note a worker"))?;
+    Ok(drain.contains(&true))
+}
+
+pub(crate) async fn drain(
+    executor: impl SqliteExecutor<'_>,
+    worker: &WorkerId,
+) -> Result<bool, StoreError> {
+    let told = sqlx::query("-- drain_worker\nUPDATE workers SET told_to_drain = 1 WHERE id = ?")
+        .bind(worker.as_str())
+        .execute(executor)
+        .await
+        .map_err(failed_to("tell a worker to drain"))?;
+    Ok(told.rows_affected() == 1)
+}
+
+pub(crate) async fn forget(
+    executor: impl SqliteExecutor<'_>,
+    worker: &WorkerId,
+) -> Result<(), StoreError> {
+    sqlx::query("-- forget_worker\nDELETE FROM workers WHERE id = ?")
+        .bind(worker.as_str())
+        .execute(executor)
+        .await
+        .map_err(failed_to("forget a worker"))?;
+    Ok(())
+}
+
+/// Forgets workers that were not heard of after `since`.
+pub(crate) async fn forget_silent(
+    executor: impl SqliteExecutor<'_>,
+    since: i64,
+) -> Result<(), StoreError> {
+    sqlx::query("-- silent workers\nDELETE FROM workers WHERE seen_at <= ?")
+        .bind(since)
+        .execute(executor)
+        .await
+        .map_err(failed_to("forget workers"))?;
+    Ok(())
+}
+
+pub(crate) async fn all(
+    executor: impl SqliteExecutor<'_>,
+    within: Duration,
+    now: i64,
+) -> Result<Vec<WorkerState>, StoreError> {
+    let rows = sqlx::query(
+        "-- workers; index runs_one_running
+        SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.created_at, w.seen_at,
+               w.draining OR w.told_to_drain AS draining, coalesce(l.running, 0) AS running
+        FROM workers w
+        LEFT JOIN (SELECT holder, count(*) AS running FROM runs
+                   WHERE status = 'running' GROUP BY holder) l ON l.holder = w.id
+        WHERE w.seen_at >= ?
+        ORDER BY w.host, w.id",
+    )
+    .bind(now.saturating_sub(span_micros(within)))
+    .fetch_all(executor)
+    .await
+    .map_err(failed_to("list the workers"))?;
+    rows.iter().map(|row| worker(row, now)).collect()
+}
+
+fn worker(row: &SqliteRow, now: i64) -> Result<WorkerState, StoreError> {
+    let read = failed_to("list the workers");
+    let id: String = row.try_get("id").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "workers",
+        column,
+        row: &id,
+    };
+    let capabilities: String = row.try_get("capabilities").map_err(&read)?;
+    let created_at: i64 = row.try_get("created_at").map_err(&read)?;
+    Ok(WorkerState {
+        worker: WorkerRecord {
+            host: row.try_get("host").map_err(&read)?,
+            version: row.try_get("version").map_err(&read)?,
+            slots: cell("slots").number(row.try_get("slots").map_err(&read)?)?,
+            capabilities: cell("capabilities").json(&capabilities)?,
+            draining: row.try_get("draining").map_err(&read)?,
+            id: WorkerId::new(&id),
+        },
+        since: cell("created_at").time(created_at)?,
+        silent_for: between(row.try_get("seen_at").map_err(&read)?, now),
+        running: cell("id").number(row.try_get("running").map_err(&read)?)?,
+    })
+}

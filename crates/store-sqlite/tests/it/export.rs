@@ -1,0 +1,131 @@
+//! Everything in a file, read to be moved.
+
+use std::error::Error as _;
+use std::fs;
+use std::path::Path;
+
+use cts_core::runs::RunStatus;
+use cts_store::conformance::Scene;
+use cts_store::conformance::transfer::{Contents, richly_filled};
+use cts_store::StoreError;
+use cts_store_sqlite::{FileError, SqliteExport};
+
+use crate::fixture::{SqliteFixture, file_in};
+
+async fn refused(path: &Path) -> (String, Option<FileError>) {
+    match SqliteExport::open(path).await.map(drop) {
+        Err(StoreError::Open { location, source }) => {
+            (location, source.downcast_ref::<FileError>().cloned())
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn contents(path: &Path) -> Contents {
+    let mut export = SqliteExport::open(path).await.unwrap();
+    let contents = Contents::of(&mut export).await;
+    export.close().await.unwrap();
+    contents
+}
+
+#[tokio::test]
+async fn reading_everything_changes_nothing() {
+    let scene = richly_filled::<SqliteFixture>().await;
+    let path = scene.fixture().path();
+    scene.fixture().close().await;
+    let before = fs::read(&path).unwrap();
+    let first = contents(&path).await;
+    assert_eq!(contents(&path).await, first);
+    assert!(fs::read(&path).unwrap() == before, "the file was changed");
+    let running = first.runs.iter().filter(|run| run.status == RunStatus::Running);
+    assert_eq!(running.count(), 0);
+}
+
+#[tokio::test]
+async fn what_a_crash_has_left_beside_the_file_is_read() {
+    let scene = richly_filled::<SqliteFixture>().await;
+    let path = scene.fixture().path();
+    // As after SIGKILL: the file and its log, nobody at work.
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["cts.db", "cts.db-wal"] {
+        fs::copy(path.with_file_name(name), copy.path().join(name)).unwrap();
+    }
+    let left = contents(&copy.path().join("cts.db")).await;
+    assert!(!left.runs.is_empty());
+    scene.fixture().close().await;
+    assert_eq!(contents(&path).await, left);
+}
+
+#[tokio::test]
+async fn files_of_other_versions_are_refused() {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    let path = scene.fixture().path();
+    scene.fixture().close().await;
+    let location = path.display().to_string();
+    let cases = [
+        (
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+             VALUES (29990101000000, 'future', 1, x'00', 0)",
+            FileError::Newer {
+                version: 29_990_101_000_000,
+            },
+        ),
+        (
+            "DELETE FROM _sqlx_migrations WHERE version > 20261121000000",
+            FileError::Older,
+        ),
+        (
+            "UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 20261121000000",
+            FileError::Changed {
+                version: 20_261_121_000_000,
+            },
+        ),
+        (
+            "ALTER TABLE _sqlx_migrations RENAME TO others",
+            FileError::Foreign,
+        ),
+    ];
+    for (change, expected) in cases {
+        if change.starts_with("ALTER") {
+            // Changes no row.
+            let mut connection = crate::fixture::raw(&path).await;
+            sqlx::Executor::execute(&mut connection, change).await.unwrap();
+        } else {
+            scene.fixture().tamper(change).await;
+        }
+        let told = refused(&path).await;
+        assert_eq!(told, (location.clone(), Some(expected)));
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_missing_or_no_database_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file_in(directory.path());
+    assert_eq!(refused(&path).await.1, None);
+    assert!(!path.parent().unwrap().exists(), "nothing is made");
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    fs::write(&path, b"something else ".repeat(1000)).unwrap();
+    assert_eq!(refused(&path).await.1, None);
+    fs::write(&path, b"").unwrap();
+    assert_eq!(refused(&path).await.1, Some(FileError::Foreign));
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_told() {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    scene.settle("a", "1").await;
+    scene.fixture().tamper("UPDATE runs SET epoch = -1").await;
+    let mut export = SqliteExport::open(&scene.fixture().path()).await.unwrap();
+    let rows: Result<Vec<_>, _> = {
+        use cts_store::transfer::Export as _;
+        use futures::TryStreamExt as _;
+        export.runs().try_collect().await
+    };
+    let error = rows.unwrap_err();
+    assert!(error.source().is_some());
+    let StoreError::CorruptRow { table, column, .. } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!((table, column), ("runs", "epoch"));
+}

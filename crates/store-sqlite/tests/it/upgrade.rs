@@ -1,0 +1,67 @@
+//! A file that an earlier version of this program has written.
+
+use std::fs;
+
+use cts_core::runs::RunStatus;
+use cts_core::{Digest, Requirement, RunId};
+use cts_store::Store as _;
+use cts_store::conformance::{claim, member, spec};
+use cts_store_sqlite::SqliteStore;
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _};
+
+use crate::fixture::{ManualClock, file_in};
+
+/// A task with one queued run, as the first version wrote them.
+async fn first_version(connection: &mut SqliteConnection) -> RunId {
+    let all = sqlx::migrate!("./migrations");
+    let first = Migrator::with_migrations(all.migrations[..1].to_vec());
+    first.run(&mut *connection).await.unwrap();
+    let mut stored = serde_json::to_value(spec("a")).unwrap();
+    let requirement = stored.as_object_mut().unwrap().remove("requirement");
+    assert!(requirement.is_some(), "it was added later");
+    let run = "00000000-0000-7000-8000-000000000001";
+    let hash = Digest::of(b"1");
+    let rows = format!(
+        "INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed, spec,
+                            event_config, created_at, updated_at)
+         VALUES ('a', 0, 'config', 1, 1, 1, '{stored}',
+                 '{{\"providers\":[],\"services\":[],\"source\":\"x\"}}', 1, 1);
+         INSERT INTO inputs (hash, encoding, content, created_at) VALUES ('{hash}', 'plain', x'31', 1);
+         INSERT INTO runs (id, task_name, input_hash, status, due_at, created_at, updated_at)
+         VALUES ('{run}', 'a', '{hash}', 'queued', 1, 1, 1);"
+    );
+    let written = sqlx::raw_sql(AssertSqlSafe(rows)).execute(connection).await;
+    written.unwrap();
+    run.parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_file_of_the_first_version_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file_in(directory.path());
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    let options = SqliteConnectOptions::new()
+        .filename(&path)
+        .create_if_missing(true);
+    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+    let run = first_version(&mut connection).await;
+    connection.close().await.unwrap();
+
+    let clock = std::sync::Arc::new(ManualClock::new());
+    let store = SqliteStore::open(&path, clock).await.unwrap();
+    let task = store.tasks().await.unwrap().remove(0);
+    assert_eq!(task.spec.requirement, Requirement::default());
+    let lease = store.acquire(&claim()).await.unwrap().unwrap();
+    assert_eq!(lease.run, run);
+    let minute = std::time::Duration::from_mins(1);
+    let leadership = store.lead(&member("a"), None, minute).await.unwrap();
+    assert!(leadership.mine);
+    let configured = store
+        .replace_config_tasks(leadership.epoch, &[task.spec])
+        .await;
+    configured.unwrap();
+    let record = store.run(run).await.unwrap().unwrap();
+    assert_eq!(record.status, RunStatus::Running);
+}

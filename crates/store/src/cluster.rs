@@ -1,0 +1,95 @@
+//! Values about the processes that share a store: scheduler replicas and workers.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cts_core::runs::RunStatus;
+use cts_core::{LeaderEpoch, RunId, TaskName, WorkerRecord};
+use serde::{Deserialize, Serialize};
+
+/// A scheduler replica as it tells of itself (spec/ha.md 1.8).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Instance id, unique among the replicas that live.
+    pub id: String,
+    /// Name of its registration with Consul.
+    pub service_name: String,
+    /// What it advertises to the others, if anything.
+    pub address: Option<String>,
+}
+
+/// How leadership stands after [`Store::lead`](crate::Store::lead).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leadership {
+    /// Increases by one whenever another replica, or another life of the same one, takes over.
+    pub epoch: LeaderEpoch,
+    /// Whether the caller leads.
+    pub mine: bool,
+    /// Id of the leader.
+    pub leader: String,
+    /// Time until the leader's lease is over unless it is renewed; zero at least.
+    pub expires_in: Duration,
+}
+
+/// A replica as the others see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberState {
+    /// What it told of itself.
+    pub member: Member,
+    /// Time since it was heard of last.
+    pub silent_for: Duration,
+    /// Whether it leads, with a lease that has not expired.
+    pub leader: bool,
+}
+
+/// A worker as the scheduler sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerState {
+    /// What it told of itself; `draining` also if it was told to and has not confirmed yet.
+    pub worker: WorkerRecord,
+    /// When it was heard of first.
+    pub since: DateTime<Utc>,
+    /// Time since it was heard of last.
+    pub silent_for: Duration,
+    /// Runs leased to it now.
+    pub running: u32,
+}
+
+/// How much work waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueDepth {
+    /// Queued runs of enabled tasks, due or not.
+    pub queued: u64,
+    /// Those of them that a worker could have now: due, and no run of their task is running.
+    pub ready: u64,
+    /// Running runs.
+    pub running: u64,
+    /// How long the oldest ready run has been due.
+    pub oldest_ready: Option<Duration>,
+}
+
+/// Tells other processes on the same store that something has changed. Hints are never the truth and
+/// may be lost: whoever gets one looks into the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hint {
+    /// There may be a run to lease, or a due time has changed.
+    Queue,
+    /// A run has a new status.
+    Run {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskName,
+        /// Its status.
+        status: RunStatus,
+        /// Moment of the change, by the clock of the process that tells.
+        at: DateTime<Utc>,
+    },
+    /// A worker was told to drain, or has changed.
+    Workers,
+    /// The leadership may be free.
+    Leadership,
+    /// Hints may have been lost, as after a broken connection: look at everything. Never published.
+    Gap,
+}

@@ -1,0 +1,142 @@
+//! The part of the model that knows of replicas and workers.
+
+use std::time::Duration;
+
+use cts_core::runs::RunStatus;
+use cts_core::{LeaderEpoch, WorkerId};
+
+use super::Model;
+use crate::{Leadership, Requeued};
+
+#[derive(Debug, Default)]
+pub(super) struct ModelLeader {
+    epoch: u64,
+    holder: Option<String>,
+    expires: Duration,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ModelWorker {
+    drains_itself: bool,
+    told_to_drain: bool,
+    seen: Duration,
+}
+
+const DAY: Duration = Duration::from_hours(24);
+
+impl Model {
+    fn leader(&self) -> Option<&str> {
+        let leader = &self.leader;
+        let live = leader.holder.as_deref();
+        live.filter(|_| leader.expires > self.now)
+    }
+
+    pub(in super::super) fn leads(&self, epoch: LeaderEpoch) -> bool {
+        self.leader().is_some() && self.leader.epoch == epoch.get()
+    }
+
+    pub(in super::super) fn lead(
+        &mut self,
+        id: &str,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Leadership {
+        self.members.insert(id.to_owned(), self.now);
+        let mine = match (self.leader(), epoch) {
+            (Some(leader), Some(epoch)) if leader == id => epoch.get() == self.leader.epoch,
+            (Some(leader), _) if leader != id => false,
+            _ => {
+                self.leader.epoch += 1;
+                self.leader.holder = Some(id.to_owned());
+                true
+            }
+        };
+        if mine {
+            self.leader.expires = self.now + time_to_live;
+        }
+        Leadership {
+            epoch: LeaderEpoch::new(self.leader.epoch),
+            mine,
+            leader: self.leader.holder.clone().unwrap_or_default(),
+            expires_in: self.leader.expires.saturating_sub(self.now),
+        }
+    }
+
+    pub(in super::super) fn resign(&mut self, id: &str, epoch: Option<LeaderEpoch>) {
+        self.members.remove(id);
+        let its_own = self.leader.holder.as_deref() == Some(id);
+        if its_own && epoch == Some(LeaderEpoch::new(self.leader.epoch)) {
+            self.leader.holder = None;
+        }
+    }
+
+    /// Id, silence and leadership of the replicas.
+    pub(in super::super) fn members(&self, within: Duration) -> Vec<(String, Duration, bool)> {
+        let silences = self
+            .members
+            .iter()
+            .map(|(id, seen)| (id, self.now.saturating_sub(*seen)));
+        let heard = silences.filter(|(_, silence)| *silence <= within);
+        heard
+            .map(|(id, silence)| (id.clone(), silence, self.leader() == Some(id)))
+            .collect()
+    }
+
+    pub(in super::super) fn beat(&mut self, worker: &WorkerId, draining: bool) -> bool {
+        let now = self.now;
+        let known = self.workers.entry(worker.as_str().to_owned()).or_default();
+        (known.drains_itself, known.seen) = (draining, now);
+        self.drains(worker)
+    }
+
+    pub(in super::super) fn drains(&self, worker: &WorkerId) -> bool {
+        let known = self.workers.get(worker.as_str());
+        known.is_some_and(|worker| worker.drains_itself || worker.told_to_drain)
+    }
+
+    pub(in super::super) fn drain(&mut self, worker: &WorkerId) -> bool {
+        let known = self.workers.get_mut(worker.as_str());
+        known.map(|worker| worker.told_to_drain = true).is_some()
+    }
+
+    pub(in super::super) fn forget(&mut self, worker: &WorkerId) {
+        self.workers.remove(worker.as_str());
+    }
+
+    /// Id, silence, whether it drains, and running runs of the workers.
+    pub(in super::super) fn workers(&self, within: Duration) -> Vec<(String, Duration, bool, u32)> {
+        let workers = self.workers.iter().map(|(id, worker)| {
+            let running = self
+                .runs
+                .values()
+                .filter(|run| run.status == RunStatus::Running && run.holder == *id);
+            let running = u32::try_from(running.count()).unwrap_or(u32::MAX);
+            let draining = worker.drains_itself || worker.told_to_drain;
+            (
+                id.clone(),
+                self.now.saturating_sub(worker.seen),
+                draining,
+                running,
+            )
+        });
+        workers
+            .filter(|(_, silence, ..)| *silence <= within)
+            .collect()
+    }
+
+    pub(in super::super) fn reap(&mut self) -> Vec<Requeued> {
+        let now = self.now;
+        self.members
+            .retain(|_, seen| now.saturating_sub(*seen) < DAY);
+        self.workers
+            .retain(|_, worker| now.saturating_sub(worker.seen) < DAY);
+        self.take_back(now)
+    }
+
+    pub(in super::super) fn release_all(&mut self) -> Vec<Requeued> {
+        self.members.clear();
+        self.workers.clear();
+        self.leader.holder = None;
+        self.take_back(Duration::MAX)
+    }
+}

@@ -1,0 +1,134 @@
+//! Values that the behaviours speak of.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cts_core::{
+    BufferPeriod, Capabilities, Condition, Digest, Engine, FrozenInput, ProviderId, Requirement,
+    ServicesCondition, TaskDefinition, TaskName, TaskSpec, WorkerId,
+};
+
+use crate::{Claim, LogLine, LogStream, Member, WorkerRecord};
+
+/// Time to live of the leases of a scene.
+pub(in crate::conformance) const LEASE: Duration = Duration::from_secs(30);
+
+/// A task name.
+pub fn task(name: &str) -> TaskName {
+    TaskName::new(name).expect("the suite uses valid names")
+}
+
+/// An enabled task with the defaults.
+pub fn spec(name: &str) -> TaskSpec {
+    TaskSpec {
+        definition: TaskDefinition {
+            name: task(name),
+            description: format!("the task {name}"),
+            module: "./module".to_owned(),
+            module_source: "/modules/module".to_owned(),
+            module_digest: None,
+            bundle: None,
+            version: String::new(),
+            providers: vec![ProviderId::from("local"), ProviderId::from("f5.west")],
+            condition: Condition::Services(ServicesCondition {
+                names: vec!["web".to_owned()],
+                datacenter: String::new(),
+                namespace: String::new(),
+                filter: String::new(),
+                cts_user_defined_meta: BTreeMap::new(),
+                use_as_module_input: true,
+            }),
+            variables: BTreeMap::new(),
+            working_dir: PathBuf::from("sync-tasks").join(name),
+        },
+        enabled: true,
+        buffer_setting: None,
+        buffer_period: BufferPeriod::BUILT_IN,
+        skip_unchanged: true,
+        retry_failed: true,
+        requirement: Requirement::default(),
+    }
+}
+
+/// An input of this text. The store does not look into inputs, so any text is one.
+pub fn input(text: &str) -> FrozenInput {
+    FrozenInput {
+        hash: Digest::of(text.as_bytes()),
+        bytes: text.as_bytes().to_vec(),
+    }
+}
+
+/// The worker of a scene.
+pub fn worker() -> WorkerId {
+    WorkerId::new("worker-1")
+}
+
+/// What a worker can do that has these engines, as pairs of driver and version.
+pub(in crate::conformance) fn capabilities(
+    engines: &[(&str, &str)],
+    bundles: bool,
+) -> Capabilities {
+    let engines = engines.iter().map(|(driver, version)| Engine {
+        driver: (*driver).to_owned(),
+        version: (*version).to_owned(),
+    });
+    Capabilities {
+        engines: engines.collect(),
+        bundles,
+    }
+}
+
+/// The claim of the scene's worker, which can do what a task requires that says nothing of it.
+pub fn claim() -> Claim {
+    Claim {
+        worker: worker(),
+        capabilities: capabilities(&[("terraform", "1.9.8")], false),
+        time_to_live: LEASE,
+    }
+}
+
+/// A replica.
+pub fn member(id: &str) -> Member {
+    Member {
+        id: id.to_owned(),
+        service_name: "Consul-Terraform-Sync".to_owned(),
+        address: Some(format!("{id}.example.net:8558")),
+    }
+}
+
+/// A worker with all of its record.
+pub fn worker_record(id: &str) -> WorkerRecord {
+    WorkerRecord {
+        id: WorkerId::new(id),
+        host: format!("{id}.example.net"),
+        version: "0.1.0".to_owned(),
+        slots: 4,
+        capabilities: claim().capabilities,
+        draining: false,
+    }
+}
+
+/// A line of standard output.
+pub(in crate::conformance) fn line(text: impl Into<String>) -> LogLine {
+    LogLine {
+        stream: LogStream::Stdout,
+        text: text.into(),
+    }
+}
+
+pub(in crate::conformance) const MICROSECOND: Duration = Duration::from_micros(1);
+
+/// So many bytes that cannot be compressed, always the same.
+pub(in crate::conformance) fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1_u32;
+    let bytes = (0..length).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    });
+    bytes.collect()
+}
+
+pub(in crate::conformance) fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}

@@ -1,0 +1,123 @@
+//! What moves between stores: a store with something of everything, and what is in it.
+
+use cts_core::{Digest, Requirement};
+use futures::TryStreamExt as _;
+
+use super::Fixture;
+use super::scene::{Scene, line, noise, spec};
+use crate::transfer::{
+    BundleRow, Counts, EventRow, Export, InputRow, LogLineRow, RunRow, Table, TaskRow,
+};
+use crate::{Lease, LogLine, LogStream};
+
+/// Everything that an export gives.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the tables")]
+pub struct Contents {
+    pub tasks: Vec<TaskRow>,
+    pub inputs: Vec<InputRow>,
+    pub runs: Vec<RunRow>,
+    pub events: Vec<EventRow>,
+    pub log_lines: Vec<LogLineRow>,
+    pub bundles: Vec<BundleRow>,
+}
+
+impl Contents {
+    /// Reads everything, which must be possible and as much as the export counts.
+    pub async fn of(export: &mut dyn Export) -> Self {
+        const READ: &str = "rows can be read";
+        let contents = Self {
+            tasks: export.tasks().try_collect().await.expect(READ),
+            inputs: export.inputs().try_collect().await.expect(READ),
+            runs: export.runs().try_collect().await.expect(READ),
+            events: export.events().try_collect().await.expect(READ),
+            log_lines: export.log_lines().try_collect().await.expect(READ),
+            bundles: export.bundles().try_collect().await.expect(READ),
+        };
+        let counts = export.counts().await.expect("rows can be counted");
+        assert_eq!(counts, contents.counts());
+        contents
+    }
+
+    /// How many rows there are.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for (table, rows) in [
+            (Table::Tasks, self.tasks.len()),
+            (Table::Inputs, self.inputs.len()),
+            (Table::Runs, self.runs.len()),
+            (Table::Events, self.events.len()),
+            (Table::LogLines, self.log_lines.len()),
+            (Table::Bundles, self.bundles.len()),
+        ] {
+            counts.add(table, rows as u64);
+        }
+        counts
+    }
+}
+
+/// Tasks of every kind, runs in every state, and texts that are not easy to keep.
+pub async fn richly_filled<F: Fixture>() -> Scene<F> {
+    let names = ["été", "steady", "a·b", "_", "busy", "overtaken"];
+    let mut specs: Vec<_> = names.map(spec).into();
+    specs[0].definition.description = "before\0after \u{1F600} \"'`;\\ -- ${x}".to_owned();
+    specs[1].requirement = Requirement {
+        driver: "terraform".to_owned(),
+        version: Some("1.9.8".to_owned()),
+        bundle: false,
+    };
+    specs[1].skip_unchanged = false;
+    specs.push(spec("off"));
+    specs[6].enabled = false;
+    specs[6].retry_failed = false;
+    let scene = Scene::<F>::configured(&specs).await;
+
+    // Failed, with a retry that waits; texts that are not easy.
+    let lease = scene.leased("été", "{\"null\":\"\\u0000\"}").await;
+    let lines = vec![
+        line(""),
+        line("x".repeat(64 * 1024)),
+        line("\u{1b}[1m\u{1F600} \"'`;\\ \t\r ${x} %{y} \u{FFFD}"),
+        LogLine {
+            stream: LogStream::Stderr,
+            text: "Error: no\u{2028}".to_owned(),
+        },
+    ];
+    append(&scene, &lease, lines).await;
+    let failed = scene.failed(&lease, "\u{0} ' \" \u{1F600}\n").await;
+    scene.advance(failed.next_due.expect("there is another attempt"));
+    scene.fail_thrice(scene.lease().await).await;
+
+    // Settled more than once, and skipped.
+    scene.settle("a·b", &"long ".repeat(64 * 1024 / 5)).await;
+    scene.settle("a·b", "2").await;
+    scene.enqueue("a·b", "2").await;
+    scene.enqueue("a·b", "2").await;
+
+    // Cancelled, because the task went back to what was applied.
+    scene.settle("_", "1").await;
+    scene.queue("_", "2").await;
+    scene.enqueue("_", "1").await;
+
+    // Running for the second time.
+    let lease = scene.leased("busy", "1").await;
+    scene.interrupted(&lease).await;
+    let lease = scene.lease().await;
+    append(&scene, &lease, vec![line("at work")]).await;
+
+    // Running, with a newer one behind it.
+    scene.leased("overtaken", "1").await;
+    scene.queue("overtaken", "2").await;
+
+    scene.queue("steady", "1").await;
+    for bytes in [noise(300_000), Vec::new()] {
+        let stored = scene.store().store_bundle(Digest::of(&bytes), &bytes).await;
+        stored.expect("bundles can be stored");
+    }
+    scene
+}
+
+async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {
+    let appended = scene.store().append_log(lease.run, lease.epoch, lines).await;
+    appended.expect("a live lease can log");
+}

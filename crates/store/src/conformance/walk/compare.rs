@@ -1,0 +1,137 @@
+//! Whether the store is as the model says.
+
+use std::time::Duration;
+
+use cts_core::runs::RunStatus;
+use cts_core::{Event, RunId, TaskName, TaskStatus};
+
+use super::{INPUTS, Walk};
+use crate::conformance::Fixture;
+use crate::conformance::model::ModelEvent;
+use crate::conformance::scene::input;
+
+/// Replicas and workers are compared if they were heard of so lately.
+const LATELY: Duration = Duration::from_hours(3 * 24);
+
+impl<F: Fixture> Walk<F> {
+    /// What must hold after every step.
+    pub(super) async fn compare(&mut self) {
+        let store = self.scene.store();
+        assert_eq!(
+            self.scene.next_due().await,
+            self.model.next_due(),
+            "{}",
+            self.told()
+        );
+        let depth = store.queue_depth().await;
+        assert_eq!(
+            depth.expect("the depth of the queue can be read"),
+            self.model.queue_depth(),
+            "{}",
+            self.told()
+        );
+        self.compare_cluster().await;
+        let states = store.task_states(None).await.expect("states can be read");
+        let names: Vec<_> = states.iter().map(|state| state.task.clone()).collect();
+        let expected: Vec<TaskName> = self.model.tasks.keys().cloned().collect();
+        assert_eq!(names, expected, "{}", self.told());
+        for state in states {
+            let task = &self.model.tasks[&state.task];
+            let events: Vec<_> = state.events.iter().map(model_event).collect();
+            let expected: Vec<_> = task.events.iter().rev().take(5).cloned().collect();
+            assert_eq!(events, expected, "{}", self.told());
+            assert_eq!(state.enabled, task.spec.enabled);
+            let status = TaskStatus::derive(expected.iter().map(|event| event.success));
+            assert_eq!(state.status, status, "{}", self.told());
+        }
+        let live = |run: &RunStatus| matches!(run, RunStatus::Queued | RunStatus::Running);
+        let runs = self.model.runs.iter().filter(|(_, run)| live(&run.status));
+        let runs: Vec<_> = runs.map(|(id, _)| *id).collect();
+        for run in runs {
+            self.compare_run(run).await;
+        }
+    }
+
+    async fn compare_cluster(&self) {
+        let store = self.scene.store();
+        for within in [Duration::from_secs(30), LATELY] {
+            let members = store.members(within).await;
+            let members: Vec<_> = members
+                .expect("replicas can be listed")
+                .into_iter()
+                .map(|state| (state.member.id, state.silent_for, state.leader))
+                .collect();
+            assert_eq!(members, self.model.members(within), "{}", self.told());
+            let workers = store.workers(within).await;
+            let workers: Vec<_> = workers
+                .expect("workers can be listed")
+                .into_iter()
+                .map(|state| {
+                    let worker = state.worker;
+                    let id = worker.id.as_str().to_owned();
+                    (id, state.silent_for, worker.draining, state.running)
+                })
+                .collect();
+            assert_eq!(workers, self.model.workers(within), "{}", self.told());
+        }
+    }
+
+    async fn compare_run(&mut self, id: RunId) {
+        let record = self.scene.run(id).await;
+        let run = &self.model.runs[&id];
+        let start = *self.start.get_or_insert(record.created_at - run.created);
+        let told = || self.trace.join("\n");
+        assert_eq!(
+            (&record.task, record.status),
+            (&run.task, run.status),
+            "{}",
+            told()
+        );
+        assert_eq!(
+            (record.input, record.attempts),
+            (run.input, run.attempts),
+            "{}",
+            told()
+        );
+        assert_eq!(record.created_at, start + run.created, "{}", told());
+        if run.status == RunStatus::Queued {
+            assert_eq!(record.due_at, start + run.due, "{}", told());
+        }
+    }
+
+    pub(super) async fn compare_all(&mut self) {
+        let runs: Vec<_> = self.model.runs.keys().copied().collect();
+        for id in runs {
+            self.compare_run(id).await;
+            let page = self.scene.store().read_log(id, 0, 1000).await;
+            let page = page.expect("logs can be read").expect("the run is there");
+            let texts: Vec<_> = page.lines.into_iter().map(|line| line.text).collect();
+            assert_eq!(texts, self.model.runs[&id].log, "{}", self.told());
+        }
+        for request in &self.requests {
+            let known = self.model.runs.contains_key(&request.run);
+            let found = self.scene.find_run(request.run).await.is_some();
+            assert_eq!(found, known, "{}", self.told());
+        }
+        for text in INPUTS {
+            let hash = input(text).hash;
+            let stored = self
+                .scene
+                .store()
+                .input(hash)
+                .await
+                .expect("inputs can be read");
+            let expected = self.model.inputs.contains(&hash);
+            assert_eq!(stored.is_some(), expected, "{}", self.told());
+        }
+    }
+}
+
+pub(super) fn model_event(event: &Event) -> ModelEvent {
+    ModelEvent {
+        id: event.id,
+        run: event.run_id,
+        success: event.success,
+        error: event.error.clone(),
+    }
+}

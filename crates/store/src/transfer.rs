@@ -1,0 +1,234 @@
+//! Moving everything that a store keeps for good into another, empty one.
+//!
+//! Tasks, inputs, runs, events, log lines and bundles move, whole and in their order, with ids, epochs and
+//! times as they are. Who leads, and which replicas and workers live, does not: after a move nobody does.
+//! So a run that is running arrives as its lease had been taken back: queued, with the attempt that was
+//! cut off not counted, or cancelled if a newer one waits.
+//!
+//! An implementation of [`Export`] reads one state of its store, an [`Import`] is one transaction;
+//! [`copy`] brings them together in pages, so that the size of a store does not matter for memory.
+
+mod row;
+
+use std::fmt;
+
+use async_trait::async_trait;
+use futures::TryStreamExt as _;
+use futures::stream::BoxStream;
+
+pub use self::row::{BundleRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow};
+use crate::error::StoreError;
+
+/// Rows of one table in the order in which an [`Import`] takes them.
+pub type Rows<'a, T> = BoxStream<'a, Result<T, StoreError>>;
+
+/// Rows that are written at once, at most.
+const PAGE_ROWS: usize = 2000;
+
+/// A page that has so many bytes takes no further row.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// What moves, in this order: rows refer to those of earlier tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// Tasks, in their order.
+    Tasks,
+    /// Frozen inputs.
+    Inputs,
+    /// Runs.
+    Runs,
+    /// Events, in the order in which they happened.
+    Events,
+    /// Lines of the runs' logs, each log in its order.
+    LogLines,
+    /// Module bundles.
+    Bundles,
+}
+
+impl Table {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Tasks,
+        Self::Inputs,
+        Self::Runs,
+        Self::Events,
+        Self::LogLines,
+        Self::Bundles,
+    ];
+
+    /// The name of the table.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tasks => "tasks",
+            Self::Inputs => "inputs",
+            Self::Runs => "runs",
+            Self::Events => "events",
+            Self::LogLines => "log_lines",
+            Self::Bundles => "bundles",
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How many rows of each table, in the order of [`Table::ALL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts([u64; 6]);
+
+impl Counts {
+    /// The rows of one table.
+    pub const fn of(&self, table: Table) -> u64 {
+        self.0[table as usize]
+    }
+
+    /// Adds rows of one table.
+    pub const fn add(&mut self, table: Table, rows: u64) {
+        self.0[table as usize] += rows;
+    }
+}
+
+/// The store to be filled holds something already. Found as the source of [`StoreError::Open`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is not empty: it has {tasks} tasks and {runs} runs; move into a new database")]
+pub struct NotEmpty {
+    /// Tasks there.
+    pub tasks: u64,
+    /// Runs there.
+    pub runs: u64,
+}
+
+/// One state of a store, read. A row that cannot be read fails as [`StoreError::CorruptRow`].
+#[async_trait]
+pub trait Export: Send {
+    /// How many rows there are.
+    async fn counts(&mut self) -> Result<Counts, StoreError>;
+
+    /// Tasks by position and name.
+    fn tasks(&mut self) -> Rows<'_, TaskRow>;
+
+    /// Inputs by hash.
+    fn inputs(&mut self) -> Rows<'_, InputRow>;
+
+    /// Runs by id; none is running, see the module.
+    fn runs(&mut self) -> Rows<'_, RunRow>;
+
+    /// Events by position.
+    fn events(&mut self) -> Rows<'_, EventRow>;
+
+    /// Log lines by run and position.
+    fn log_lines(&mut self) -> Rows<'_, LogLineRow>;
+
+    /// Bundles by hash.
+    fn bundles(&mut self) -> Rows<'_, BundleRow>;
+}
+
+/// One transaction on an empty store. Unless it is committed nothing has happened, however it ends.
+#[async_trait]
+pub trait Import: Send {
+    /// Adds tasks.
+    async fn tasks(&mut self, rows: Vec<TaskRow>) -> Result<(), StoreError>;
+
+    /// Adds inputs; those that are there stay as they are.
+    async fn inputs(&mut self, rows: Vec<InputRow>) -> Result<(), StoreError>;
+
+    /// Adds runs.
+    async fn runs(&mut self, rows: Vec<RunRow>) -> Result<(), StoreError>;
+
+    /// Adds events; later ones of the store come behind them.
+    async fn events(&mut self, rows: Vec<EventRow>) -> Result<(), StoreError>;
+
+    /// Adds log lines.
+    async fn log_lines(&mut self, rows: Vec<LogLineRow>) -> Result<(), StoreError>;
+
+    /// Adds bundles; those that are there stay as they are.
+    async fn bundles(&mut self, rows: Vec<BundleRow>) -> Result<(), StoreError>;
+
+    /// Makes all of it last.
+    async fn commit(self: Box<Self>) -> Result<(), StoreError>;
+}
+
+/// Copies every row and tells after each page how many of its table there are by now. The caller commits.
+pub async fn copy(
+    source: &mut dyn Export,
+    target: &mut dyn Import,
+    mut progress: impl FnMut(Table, u64) + Send,
+) -> Result<Counts, StoreError> {
+    let mut counts = Counts::default();
+    macro_rules! copy {
+        ($($table:ident $rows:ident,)+) => {
+            $({
+                let mut rows = source.$rows();
+                while let Some(page) = page(&mut rows, |row| row.size()).await? {
+                    counts.add(Table::$table, page.len() as u64);
+                    target.$rows(page).await?;
+                    progress(Table::$table, counts.of(Table::$table));
+                }
+            })+
+        };
+    }
+    copy! {
+        Tasks tasks,
+        Inputs inputs,
+        Runs runs,
+        Events events,
+        LogLines log_lines,
+        Bundles bundles,
+    }
+    Ok(counts)
+}
+
+/// The next rows; `None` if there is none.
+async fn page<T>(
+    rows: &mut Rows<'_, T>,
+    size: impl Fn(&T) -> usize,
+) -> Result<Option<Vec<T>>, StoreError> {
+    let mut page = Vec::new();
+    let mut bytes = 0;
+    while page.len() < PAGE_ROWS && bytes < PAGE_BYTES {
+        let Some(row) = rows.try_next().await? else {
+            break;
+        };
+        bytes += size(&row);
+        page.push(row);
+    }
+    Ok(Some(page).filter(|page| !page.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::{FutureExt as _, StreamExt as _};
+
+    #[test]
+    fn pages_are_bounded_by_rows_and_by_bytes() {
+        let pages = |sizes: Vec<usize>| {
+            let mut rows: Rows<'_, usize> = futures::stream::iter(sizes).map(Ok).boxed();
+            let lengths = async {
+                let mut lengths = Vec::new();
+                while let Some(page) = page(&mut rows, |size| *size).await.unwrap() {
+                    lengths.push(page.len());
+                }
+                lengths
+            };
+            lengths.now_or_never().unwrap()
+        };
+        assert_eq!(pages(vec![]), []);
+        assert_eq!(pages(vec![1; 4500]), [2000, 2000, 500]);
+        let half = PAGE_BYTES / 2;
+        assert_eq!(pages(vec![half, half, half, 9 * half, 1]), [2, 2, 1]);
+    }
+
+    #[test]
+    fn rows_are_counted_by_table() {
+        let mut counts = Counts::default();
+        for (number, table) in (1..).zip(Table::ALL) {
+            counts.add(table, number);
+        }
+        let numbers = Table::ALL.map(|table| counts.of(table));
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    }
+}

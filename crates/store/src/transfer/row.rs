@@ -1,0 +1,142 @@
+//! The rows that move. Times are microseconds since 1970-01-01 UTC, as stored, so that they arrive as
+//! they are.
+
+use cts_core::runs::RunStatus;
+use cts_core::{Digest, Event, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec};
+
+use crate::model::LogLine;
+
+/// What a row takes that holds no text to speak of, in bytes; roughly.
+const SMALL: usize = 256;
+
+/// A task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskRow {
+    /// Its place.
+    pub position: i64,
+    /// Where it was declared.
+    pub origin: TaskOrigin,
+    /// All of it.
+    pub spec: TaskSpec,
+    /// The input that is applied and not touched since.
+    pub settled_input: Option<Digest>,
+    /// Failed runs since the last success.
+    pub failures: u32,
+    /// Inputs that needed no run.
+    pub skipped: u64,
+    /// When it was stored first.
+    pub created_at: i64,
+    /// When it was stored last.
+    pub updated_at: i64,
+}
+
+/// A frozen input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputRow {
+    /// Its hash.
+    pub hash: Digest,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// When it was stored.
+    pub created_at: i64,
+}
+
+/// A run that is not running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// Identity.
+    pub id: RunId,
+    /// The task.
+    pub task: TaskName,
+    /// Hash of the input.
+    pub input: Digest,
+    /// Status.
+    pub status: RunStatus,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// Errors of the attempts, oldest first.
+    pub errors: Vec<String>,
+    /// Number of the last grant of a lease, 0 if there was none.
+    pub epoch: LeaseEpoch,
+    /// When it is or was due.
+    pub due_at: i64,
+    /// Begin of the first attempt.
+    pub started_at: Option<i64>,
+    /// When it ended.
+    pub finished_at: Option<i64>,
+    /// When it was queued.
+    pub created_at: i64,
+    /// When it was changed last.
+    pub updated_at: i64,
+}
+
+/// An event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRow {
+    /// Its place among all events.
+    pub position: i64,
+    /// The event.
+    pub event: Event,
+}
+
+/// A line of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLineRow {
+    /// The run.
+    pub run: RunId,
+    /// Its place in the run's log, from 1.
+    pub position: i64,
+    /// The line.
+    pub line: LogLine,
+}
+
+/// A module bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleRow {
+    /// Its hash.
+    pub hash: Digest,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// When it was stored.
+    pub created_at: i64,
+    /// When it was in use last.
+    pub used_at: i64,
+}
+
+impl TaskRow {
+    /// Specifications have no size that is known without encoding them; few are large.
+    #[expect(clippy::unused_self, reason = "as for the other rows")]
+    pub(super) const fn size(&self) -> usize {
+        16 * SMALL
+    }
+}
+
+impl InputRow {
+    pub(super) const fn size(&self) -> usize {
+        SMALL + self.bytes.len()
+    }
+}
+
+impl RunRow {
+    pub(super) fn size(&self) -> usize {
+        SMALL + self.errors.iter().map(String::len).sum::<usize>()
+    }
+}
+
+impl EventRow {
+    pub(super) fn size(&self) -> usize {
+        2 * SMALL + self.event.error.as_ref().map_or(0, String::len)
+    }
+}
+
+impl LogLineRow {
+    pub(super) const fn size(&self) -> usize {
+        SMALL + self.line.text.len()
+    }
+}
+
+impl BundleRow {
+    pub(super) const fn size(&self) -> usize {
+        SMALL + self.bytes.len()
+    }
+}

@@ -1,0 +1,355 @@
+//! The worker's half: a handle that tells the guard, and the loop that keeps one alive.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::process::{Child, Command};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::command::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
+use crate::directory::TaskDirectory;
+use crate::guard::GUARD_MARKER;
+use crate::guard::line::Line;
+use crate::guard::pipe::{LinePipe, Written};
+
+/// Between two attempts to write into a full pipe.
+const FULL_PIPE_PAUSE: Duration = Duration::from_millis(20);
+
+/// A guard that reads nothing for so long does not guard.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Before a guard that follows one that did not live, for the first time and at most; none before
+/// the first new one.
+const RESTART_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+
+/// How long it may take to learn that a guard without an input has ended.
+const END_OF_BROKEN: Duration = Duration::from_millis(100);
+
+/// A guard that has lived so long was a good one.
+const GOOD_LIFE: Duration = Duration::from_secs(10);
+
+/// How long a guard may take to end when it is told to.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How a guard process is started.
+#[derive(Clone)]
+pub struct GuardCommand {
+    /// The executable; `/proc/self/exe` stays right when the file is replaced.
+    pub program: PathBuf,
+    /// Its arguments, with which it must call [`serve`](crate::guard::serve) for `worker`.
+    pub arguments: Vec<OsString>,
+    /// The worker's id, as in [`EnvironmentSources::worker`](crate::EnvironmentSources::worker).
+    pub worker: String,
+}
+
+impl fmt::Debug for GuardCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardCommand")
+            .field("program", &self.program)
+            .field("worker", &self.worker)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Tells the guard until when Terraform may run in each directory. Clones speak to the same guard.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    shared: Arc<Shared>,
+}
+
+/// Keeps a guard process alive, see [`GuardKeeper::keep`].
+#[derive(Debug)]
+pub struct GuardKeeper {
+    command: GuardCommand,
+    shared: Arc<Shared>,
+    process: Child,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Something could not be written.
+    stuck: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Every directory ever spoken of; none for those that were released.
+    holds: BTreeMap<PathBuf, Option<Hold>>,
+    /// Those of which the guard does not know the last word.
+    untold: BTreeSet<PathBuf>,
+    pipe: Option<LinePipe>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Hold {
+    act_at: Instant,
+    gone_by: Instant,
+    interrupted: bool,
+}
+
+impl Guard {
+    /// Starts a guard process. [`GuardKeeper::keep`] has to be run beside the worker.
+    ///
+    /// To be called inside a runtime.
+    pub fn start(command: GuardCommand) -> io::Result<(Self, GuardKeeper)> {
+        let (process, pipe) = spawn(&command)?;
+        let state = State {
+            pipe: Some(pipe),
+            ..State::default()
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            stuck: Notify::new(),
+        });
+        let keeper = GuardKeeper {
+            command,
+            shared: Arc::clone(&shared),
+            process,
+        };
+        Ok((Self { shared }, keeper))
+    }
+
+    /// Terraform may run in `directory` until `stop_at`; then the guard stops it, so that it is gone
+    /// by `gone_by`. Replaces what was said of the directory before. Never waits: when this returns,
+    /// the guard is going to act whatever happens to this process, if [`Guard::is_standing`].
+    ///
+    /// To be called before Terraform is started, and again with each renewal. A worker that is well
+    /// stops its Terraform itself, so `stop_at` should be a little later than it would: a second
+    /// interrupt makes Terraform give up without releasing its lock.
+    pub fn hold(&self, directory: &TaskDirectory, stop_at: Instant, gone_by: Instant) {
+        let hold = Hold {
+            act_at: stop_at,
+            gone_by,
+            interrupted: false,
+        };
+        self.say(directory, Some(hold));
+    }
+
+    /// The worker has begun to stop Terraform in `directory` itself, and the guard does not interrupt
+    /// it again; from `terminate_at` on it terminates, and kills in time for `gone_by`. Where the
+    /// worker dies, that is earlier if there is more time than a gentle stop takes.
+    pub fn interrupted(&self, directory: &TaskDirectory, terminate_at: Instant, gone_by: Instant) {
+        let hold = Hold {
+            act_at: terminate_at,
+            gone_by,
+            interrupted: true,
+        };
+        self.say(directory, Some(hold));
+    }
+
+    /// No Terraform runs in `directory` any more, and none is going to without another
+    /// [`Guard::hold`]. What its provisioners have left there is not touched.
+    pub fn release(&self, directory: &TaskDirectory) {
+        self.say(directory, None);
+    }
+
+    /// Whether there is a guard that has been told everything. A new one is on its way otherwise.
+    pub fn is_standing(&self) -> bool {
+        let state = self.shared.lock();
+        state.pipe.is_some() && state.untold.is_empty()
+    }
+
+    fn say(&self, directory: &TaskDirectory, hold: Option<Hold>) {
+        let mut state = self.shared.lock();
+        state.holds.insert(directory.path().to_owned(), hold);
+        state.untold.insert(directory.path().to_owned());
+        if state.tell() != Written::Whole {
+            self.shared.stuck.notify_one();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Tells the guard what it does not know, as far as there is room.
+    fn tell(&mut self) -> Written {
+        let Some(pipe) = &mut self.pipe else {
+            return Written::Broken;
+        };
+        loop {
+            let flushed = pipe.flush();
+            if flushed != Written::Whole {
+                return flushed;
+            }
+            let Some(directory) = self.untold.pop_first() else {
+                return Written::Whole;
+            };
+            let hold = self.holds.get(&directory).copied().flatten();
+            if pipe.write(&line(directory, hold).to_string()) == Written::Broken {
+                return Written::Broken;
+            }
+        }
+    }
+
+    /// Speaks to a new guard.
+    fn turn_to(&mut self, pipe: LinePipe) {
+        self.pipe = Some(pipe);
+        self.untold = self.holds.keys().cloned().collect();
+    }
+}
+
+fn line(directory: PathBuf, hold: Option<Hold>) -> Line {
+    let now = Instant::now();
+    match hold {
+        None => Line::Release { directory },
+        Some(hold) => {
+            let act_in = hold.act_at.saturating_duration_since(now);
+            let gone_in = hold.gone_by.saturating_duration_since(now);
+            if hold.interrupted {
+                Line::Interrupted {
+                    directory,
+                    terminate_in: act_in,
+                    gone_in,
+                }
+            } else {
+                Line::Hold {
+                    directory,
+                    stop_in: act_in,
+                    gone_in,
+                }
+            }
+        }
+    }
+}
+
+/// Starts a guard process with a pipe to it.
+fn spawn(command: &GuardCommand) -> io::Result<(Child, LinePipe)> {
+    let (pipe, guards_end) = LinePipe::new()?;
+    // In a group of its own, so that a signal for ours, as from a terminal, does not reach it.
+    let process = Command::new(&command.program)
+        .args(&command.arguments)
+        .env_remove(TASK_DIRECTORY_MARKER)
+        .env_remove(WORKER_MARKER)
+        .env(GUARD_MARKER, &command.worker)
+        .process_group(0)
+        .stdin(Stdio::from(guards_end))
+        .stdout(Stdio::null())
+        .spawn()?;
+    Ok((process, pipe))
+}
+
+impl GuardKeeper {
+    /// Starts a new guard whenever there is none, or one that does not listen, and tells it
+    /// everything; until `end` is cancelled, which is for after the worker's last Terraform. Then
+    /// tells the guard to end and waits a little for it.
+    ///
+    /// # Cancellation
+    /// Dropping the future leaves the guard with the last word that it has heard: it takes the end of
+    /// this process for its death.
+    pub async fn keep(mut self, end: CancellationToken) {
+        let mut pause = Duration::ZERO;
+        loop {
+            let begun = Instant::now();
+            tokio::select! {
+                () = end.cancelled() => break,
+                () = self.lose_guard() => {}
+            }
+            // A guard that lives must not take the end of its pipe for the end of the worker.
+            self.kill().await;
+            if begun.elapsed() >= GOOD_LIFE {
+                pause = Duration::ZERO;
+            }
+            tokio::select! {
+                () = end.cancelled() => return,
+                () = self.restart(&mut pause) => {}
+            }
+        }
+        self.dismiss().await;
+    }
+
+    /// Returns when the guard has died or does not listen.
+    async fn lose_guard(&mut self) {
+        loop {
+            tokio::select! {
+                ended = self.process.wait() => return report_end(ended),
+                () = self.shared.stuck.notified() => {}
+            }
+            let told = timeout(PATIENCE, tell_all(&self.shared)).await;
+            if told == Ok(Written::Whole) {
+                continue;
+            }
+            match timeout(END_OF_BROKEN, self.process.wait()).await {
+                Ok(ended) => report_end(ended),
+                Err(_elapsed) => tracing::warn!("the guard of this worker does not listen"),
+            }
+            return;
+        }
+    }
+
+    async fn kill(&mut self) {
+        if self.process.id().is_some()
+            && let Err(error) = self.process.kill().await
+        {
+            tracing::warn!(%error, "cannot kill the guard of this worker");
+        }
+        self.shared.lock().pipe = None;
+    }
+
+    /// Starts a guard, however often that takes.
+    async fn restart(&mut self, pause: &mut Duration) {
+        loop {
+            sleep(*pause).await;
+            *pause = (*pause * 2).clamp(RESTART_PAUSES.0, RESTART_PAUSES.1);
+            match spawn(&self.command) {
+                Ok((process, pipe)) => {
+                    tracing::info!(id = process.id(), "this worker has a new guard");
+                    self.process = process;
+                    self.shared.lock().turn_to(pipe);
+                    // Whatever does not fit at once.
+                    self.shared.stuck.notify_one();
+                    return;
+                }
+                Err(error) => tracing::error!(%error, "cannot start a guard for this worker"),
+            }
+        }
+    }
+
+    async fn dismiss(&mut self) {
+        let told = timeout(PATIENCE, tell_all(&self.shared)).await;
+        let Some(mut pipe) = self.shared.lock().pipe.take() else {
+            return;
+        };
+        if told == Ok(Written::Whole) {
+            // Closing the pipe ends it as well, only slower.
+            let _whole_or_closed = pipe.write(&Line::End.to_string());
+        }
+        drop(pipe);
+        match timeout(END_PATIENCE, self.process.wait()).await {
+            Ok(Ok(status)) if status.success() => {}
+            Ok(ended) => report_end(ended),
+            Err(_elapsed) => tracing::warn!("the guard of this worker is still stopping processes"),
+        }
+    }
+}
+
+fn report_end(ended: io::Result<ExitStatus>) {
+    match ended {
+        Ok(status) => tracing::warn!(%status, "the guard of this worker has ended"),
+        Err(error) => tracing::warn!(%error, "cannot wait for the guard of this worker"),
+    }
+}
+
+/// Tells the guard everything, waiting for room.
+async fn tell_all(shared: &Shared) -> Written {
+    loop {
+        let written = shared.lock().tell();
+        if written != Written::Full {
+            return written;
+        }
+        sleep(FULL_PIPE_PAUSE).await;
+    }
+}

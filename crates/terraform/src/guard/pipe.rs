@@ -1,0 +1,55 @@
+//! The worker's end of the pipe to its guard.
+
+use std::io::{self, PipeReader, PipeWriter, Write as _};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+
+/// A pipe into which lines are written without ever waiting.
+#[derive(Debug)]
+pub(crate) struct LinePipe {
+    writer: PipeWriter,
+    /// The rest of a line that had no room.
+    rest: Vec<u8>,
+}
+
+/// What became of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// All of it is in the pipe.
+    Whole,
+    /// There is no room; nothing else may be written before the rest has found it.
+    Full,
+    /// Nobody reads any more.
+    Broken,
+}
+
+impl LinePipe {
+    /// A new pipe, and the end for the guard.
+    pub(crate) fn new() -> io::Result<(Self, PipeReader)> {
+        let (reader, writer) = io::pipe()?;
+        fcntl(&writer, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        let rest = Vec::new();
+        Ok((Self { writer, rest }, reader))
+    }
+
+    /// Writes what is left of the line before.
+    pub(crate) fn flush(&mut self) -> Written {
+        while !self.rest.is_empty() {
+            match self.writer.write(&self.rest) {
+                Ok(count) => drop(self.rest.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Written::Full,
+                Err(_broken) => return Written::Broken,
+            }
+        }
+        Written::Whole
+    }
+
+    /// Writes a line and its end, after the rest of the line before: [`Written::Full`] means that it
+    /// is going to follow when this is flushed.
+    pub(crate) fn write(&mut self, line: &str) -> Written {
+        self.rest.extend_from_slice(line.as_bytes());
+        self.rest.push(b'\n');
+        self.flush()
+    }
+}

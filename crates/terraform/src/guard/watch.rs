@@ -1,0 +1,269 @@
+//! What a guard knows and decides, without processes and without a clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use tokio::time::Instant;
+
+use crate::guard::line::Line;
+use crate::stop::{StopCourse, StopPolicy, StopStep};
+
+/// Between two looks while something is being stopped.
+const BUSY: Duration = Duration::from_millis(100);
+
+/// Between two looks while nothing is found and something may still appear, as a process does that
+/// was just being started.
+const WATCHFUL: Duration = Duration::from_millis(200);
+
+/// Between two looks for what may appear in a directory whose time is over.
+const CALM: Duration = Duration::from_secs(1);
+
+/// After so long without anything found nothing appears any more.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// Longest time that a worker can name; more means as much as for ever.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// A process group of this worker, at work for a task directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MarkedGroup {
+    pub(crate) directory: PathBuf,
+    pub(crate) group: i32,
+}
+
+/// A signal that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) group: i32,
+    pub(crate) signal: Signal,
+    pub(crate) directory: PathBuf,
+    /// Whether it has not been sent before.
+    pub(crate) is_new: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    stop: StopPolicy,
+    unknown_grace: Duration,
+    holds: BTreeMap<PathBuf, Hold>,
+    /// Where no Terraform is left; what still runs there was meant to outlive it.
+    released: BTreeSet<PathBuf>,
+    stops: BTreeMap<PathBuf, Stop>,
+    worker: Worker,
+    last_look: Option<Instant>,
+    /// Since when looks have found nothing that is being stopped; none before the first.
+    nothing_since: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worker {
+    AtWork,
+    /// It has said that nothing is running but what it holds.
+    Leaving,
+    Gone,
+}
+
+/// Until when Terraform may run in a directory.
+#[derive(Debug, Clone, Copy)]
+struct Hold {
+    act_at: Instant,
+    gone_by: Instant,
+    interrupted: bool,
+}
+
+/// The stop in one directory.
+#[derive(Debug)]
+struct Stop {
+    begun: Instant,
+    course: StopCourse,
+    /// Whether the worker has interrupted already.
+    interrupted: bool,
+    /// The last step for each group.
+    taken: BTreeMap<i32, StopStep>,
+}
+
+impl Stop {
+    fn begin(now: Instant, policy: StopPolicy, hold: Hold) -> Self {
+        let mut course = StopCourse::new(policy);
+        course.hurry(Duration::ZERO, hold.gone_by.saturating_duration_since(now));
+        if hold.interrupted {
+            course.terminate_by(hold.act_at.saturating_duration_since(now));
+        }
+        Self {
+            begun: now,
+            course,
+            interrupted: hold.interrupted,
+            taken: BTreeMap::new(),
+        }
+    }
+}
+
+impl Watch {
+    pub(crate) const fn new(stop: StopPolicy, unknown_grace: Duration) -> Self {
+        Self {
+            stop,
+            unknown_grace,
+            holds: BTreeMap::new(),
+            released: BTreeSet::new(),
+            stops: BTreeMap::new(),
+            worker: Worker::AtWork,
+            last_look: None,
+            nothing_since: None,
+        }
+    }
+
+    /// The worker said this at `now`.
+    pub(crate) fn hear(&mut self, line: Line, now: Instant) {
+        let (directory, act_in, gone_in, interrupted) = match line {
+            Line::Hold {
+                directory,
+                stop_in,
+                gone_in,
+            } => (directory, stop_in, gone_in, false),
+            Line::Interrupted {
+                directory,
+                terminate_in,
+                gone_in,
+            } => (directory, terminate_in, gone_in, true),
+            Line::Release { directory } => {
+                self.holds.remove(&directory);
+                self.stops.remove(&directory);
+                self.released.insert(directory);
+                return;
+            }
+            Line::End => {
+                self.worker = Worker::Leaving;
+                return;
+            }
+        };
+        let hold = Hold {
+            act_at: now + act_in.min(LONGEST),
+            gone_by: now + gone_in.min(LONGEST),
+            interrupted,
+        };
+        if hold.act_at > now && !interrupted {
+            self.stops.remove(&directory);
+        } else if let Some(stop) = self.stops.get_mut(&directory) {
+            let gone_at = hold.gone_by.saturating_duration_since(stop.begun);
+            stop.course.hurry(now.duration_since(stop.begun), gone_at);
+        }
+        self.released.remove(&directory);
+        self.holds.insert(directory, hold);
+    }
+
+    /// The worker's end of the pipe was closed at `now`.
+    pub(crate) fn lose_worker(&mut self, now: Instant) {
+        if self.worker == Worker::AtWork {
+            self.worker = Worker::Gone;
+        }
+        for (directory, hold) in &self.holds {
+            self.stops
+                .entry(directory.clone())
+                .or_insert_with(|| Stop::begin(now, self.stop, *hold));
+        }
+        self.nothing_since = None;
+        self.last_look = None;
+    }
+
+    /// Whether the worker is known to be gone, in whatever way.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.worker != Worker::AtWork
+    }
+
+    /// When to look at the processes next; never, if nothing is to be looked for.
+    pub(crate) fn next_look(&self, now: Instant) -> Option<Instant> {
+        let next_expiry = self
+            .holds
+            .iter()
+            .filter(|(directory, _hold)| !self.stops.contains_key(*directory))
+            .map(|(_directory, hold)| hold.act_at)
+            .min();
+        if self.stops.is_empty() && !self.is_alone() {
+            return next_expiry;
+        }
+        let pause = match self.nothing_since {
+            None => Duration::ZERO,
+            Some(since) if now.duration_since(since) < SETTLED || self.is_alone() => WATCHFUL,
+            Some(_) => CALM,
+        };
+        let busy = self.stops.values().any(|stop| !stop.taken.is_empty());
+        let pause = if busy { BUSY } else { pause };
+        let next_step = self
+            .stops
+            .values()
+            .filter(|stop| !stop.taken.is_empty())
+            .filter_map(|stop| {
+                Some(stop.begun + stop.course.next(now.duration_since(stop.begun))?)
+            });
+        let regular = self.last_look.map_or(now, |last| last + pause);
+        next_step.chain(next_expiry).chain([regular]).min()
+    }
+
+    /// Takes what a look at `now` has found, which is all of this worker, and tells what is due.
+    pub(crate) fn look(&mut self, found: &[MarkedGroup], now: Instant) -> Vec<Due> {
+        self.last_look = Some(now);
+        for (directory, hold) in &self.holds {
+            if hold.act_at <= now && !self.stops.contains_key(directory) {
+                let stop = Stop::begin(now, self.stop, *hold);
+                self.stops.insert(directory.clone(), stop);
+                self.nothing_since = None;
+            }
+        }
+        if self.worker == Worker::Gone {
+            for MarkedGroup { directory, .. } in found {
+                if !self.stops.contains_key(directory) && !self.released.contains(directory) {
+                    let hold = Hold {
+                        act_at: now,
+                        gone_by: now + self.unknown_grace,
+                        interrupted: false,
+                    };
+                    let stop = Stop::begin(now, self.stop, hold);
+                    self.stops.insert(directory.clone(), stop);
+                }
+            }
+        }
+        let mut due = Vec::new();
+        let mut any = false;
+        for (directory, stop) in &mut self.stops {
+            let step = stop.course.due(now.duration_since(stop.begun));
+            let mut taken = BTreeMap::new();
+            for marked in found.iter().filter(|marked| marked.directory == *directory) {
+                any = true;
+                let before = stop.taken.get(&marked.group).copied();
+                let before = before.or(stop.interrupted.then_some(StopStep::Interrupt));
+                // A kill is repeated: whoever is still there has come since.
+                if before.is_none_or(|before| before < step) || step == StopStep::Kill {
+                    due.push(Due {
+                        is_new: before != Some(step),
+                        group: marked.group,
+                        signal: step.signal(),
+                        directory: directory.clone(),
+                    });
+                }
+                taken.insert(marked.group, step);
+            }
+            stop.taken = taken;
+        }
+        if any {
+            self.nothing_since = None;
+        } else {
+            self.nothing_since.get_or_insert(now);
+        }
+        due
+    }
+
+    /// Whether the guard has nothing left to do.
+    pub(crate) fn is_done(&self, now: Instant) -> bool {
+        match (self.worker, self.nothing_since) {
+            (Worker::AtWork, _) | (_, None) => false,
+            (Worker::Leaving, Some(_)) => true,
+            (Worker::Gone, Some(since)) => now.duration_since(since) >= SETTLED,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! The processes of this machine, as `/proc` tells them.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use nix::unistd::getpgrp;
+
+/// Shows `visit` the id and the `/proc` directory of every process, until it is told not to go on
+/// with `false`. Systems without `/proc` have no processes to be found.
+pub(crate) fn each_process(mut visit: impl FnMut(i32, &Path) -> bool) -> io::Result<()> {
+    let processes = match fs::read_dir("/proc") {
+        Ok(processes) => processes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for process in processes {
+        let process = process?;
+        let id = process
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<i32>().ok());
+        if let Some(id) = id
+            && !visit(id, &process.path())
+        {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The environment with which a process was started.
+pub(crate) struct Environment(Vec<u8>);
+
+impl Environment {
+    /// Whatever cannot be read has ended meanwhile, or belongs to another user and so is not ours.
+    pub(crate) fn of(process: &Path) -> Option<Self> {
+        fs::read(process.join("environ")).ok().map(Self)
+    }
+
+    /// The value of a variable.
+    pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
+        self.0.split(|byte| *byte == 0).find_map(|variable| {
+            variable
+                .strip_prefix(name.as_bytes())
+                .and_then(|rest| rest.strip_prefix(b"="))
+        })
+    }
+}
+
+/// The process group of a process that may be part of a Terraform command: not a group that leads a
+/// session, which only a daemon started by a provisioner does, and not our own. Nor one that cannot
+/// be named from here, which the kernel tells as 0 and takes for our own.
+pub(crate) fn job_group(process: &Path) -> Option<i32> {
+    let stat = Stat::of(process)?;
+    let is_job = stat.group > 0 && stat.group != stat.session && stat.group != getpgrp().as_raw();
+    (is_job && !stat.ended).then_some(stat.group)
+}
+
+/// The parent of a process that is more than a remainder for it to collect.
+pub(crate) fn parent_of_living(process: &Path) -> Option<i32> {
+    let stat = Stat::of(process)?;
+    (!stat.ended).then_some(stat.parent)
+}
+
+struct Stat {
+    ended: bool,
+    parent: i32,
+    group: i32,
+    session: i32,
+}
+
+impl Stat {
+    fn of(process: &Path) -> Option<Self> {
+        let stat = fs::read(process.join("stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        // The name of the program stands in parentheses and may itself contain anything.
+        let (_name, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_ascii_whitespace();
+        let state = fields.next()?;
+        Some(Self {
+            ended: matches!(state, "Z" | "X"),
+            parent: fields.next()?.parse().ok()?,
+            group: fields.next()?.parse().ok()?,
+            session: fields.next()?.parse().ok()?,
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! How a command is told to stop, and the steps that a stop takes (promise P5).
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// A kill comes this much before the moment by which a process must be gone, so that the kernel has
+/// time to take it away; of a short time it is [`LATEST_KILL_SHARE`].
+const LATEST_KILL_MARGIN: Duration = Duration::from_millis(500);
+
+/// The part of the remaining time that is kept free after a kill, as a divisor.
+const LATEST_KILL_SHARE: u32 = 10;
+
+/// How long each step of a gentle stop may take.
+///
+/// Terraform answers the first interrupt by finishing what it has begun and releasing the state
+/// lock; a second signal makes it give up at once, a kill leaves the lock behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopPolicy {
+    /// Between SIGINT and SIGTERM.
+    pub interrupt_grace: Duration,
+    /// Between SIGTERM and SIGKILL.
+    pub terminate_grace: Duration,
+}
+
+impl Default for StopPolicy {
+    fn default() -> Self {
+        Self {
+            interrupt_grace: Duration::from_secs(30),
+            terminate_grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The order to stop that an attempt waits for: gently, or gently and gone by a given moment.
+///
+/// Clones give and obey the same order. What is waiting for its turn when the order comes is not
+/// started any more.
+#[derive(Clone)]
+pub struct StopOrder {
+    policy: StopPolicy,
+    given: CancellationToken,
+    gone_by: Arc<watch::Sender<Option<Instant>>>,
+}
+
+impl StopOrder {
+    /// An order that has not been given; stops follow `policy`.
+    pub fn new(policy: StopPolicy) -> Self {
+        Self::with_token(CancellationToken::new(), policy)
+    }
+
+    /// The same, given as soon as `parent` is cancelled. Giving it does not cancel `parent`.
+    pub fn child_of(parent: &CancellationToken, policy: StopPolicy) -> Self {
+        Self::with_token(parent.child_token(), policy)
+    }
+
+    fn with_token(given: CancellationToken, policy: StopPolicy) -> Self {
+        Self {
+            policy,
+            given,
+            gone_by: Arc::new(watch::Sender::new(None)),
+        }
+    }
+
+    /// Stops the running command gently, by the policy.
+    pub fn cancel(&self) {
+        self.given.cancel();
+    }
+
+    /// Stops the running command so that its process is gone by `moment`: as [`StopOrder::cancel`],
+    /// with the graces shortened in proportion where they are too long. The kill comes half a second
+    /// before the moment, or with a tenth of the time left if that is less.
+    ///
+    /// May be given at any time, also while a stop is in progress, and again; the earliest moment
+    /// counts. A moment in the past is a kill at once.
+    pub fn gone_by(&self, moment: Instant) {
+        // Before the token, so that whoever sees the order given sees its moment, too.
+        self.gone_by.send_if_modified(|earliest| {
+            let is_earlier = earliest.is_none_or(|earliest| moment < earliest);
+            if is_earlier {
+                *earliest = Some(moment);
+            }
+            is_earlier
+        });
+        self.given.cancel();
+    }
+
+    /// Whether the order has been given, in whatever way.
+    pub fn is_cancelled(&self) -> bool {
+        self.given.is_cancelled()
+    }
+
+    /// Waits until the order is given.
+    pub async fn cancelled(&self) {
+        self.given.cancelled().await;
+    }
+
+    /// How stops go that have time.
+    pub const fn policy(&self) -> StopPolicy {
+        self.policy
+    }
+
+    /// This order for one command: it can be given to that command alone, with the token, and has
+    /// the moment of this one.
+    pub(crate) fn for_one_command(&self) -> (Self, CancellationToken) {
+        let given = self.given.child_token();
+        let order = Self {
+            policy: self.policy,
+            given: given.clone(),
+            gone_by: Arc::clone(&self.gone_by),
+        };
+        (order, given)
+    }
+
+    /// The moment by which the process must be gone, and its changes. Outlived by this order.
+    pub(crate) fn moment(&self) -> watch::Receiver<Option<Instant>> {
+        self.gone_by.subscribe()
+    }
+}
+
+impl fmt::Debug for StopOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StopOrder")
+            .field("policy", &self.policy)
+            .field("given", &self.is_cancelled())
+            .field("gone_by", &*self.gone_by.borrow())
+            .finish()
+    }
+}
+
+/// A step of a stop, from the gentlest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StopStep {
+    Interrupt,
+    Terminate,
+    Kill,
+}
+
+impl StopStep {
+    pub(crate) const fn signal(self) -> Signal {
+        match self {
+            Self::Interrupt => Signal::SIGINT,
+            Self::Terminate => Signal::SIGTERM,
+            Self::Kill => Signal::SIGKILL,
+        }
+    }
+}
+
+/// The course of one stop. All times are counted from its beginning, so that it belongs to no clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StopCourse {
+    policy: StopPolicy,
+    terminate_at: Duration,
+    kill_at: Duration,
+}
+
+impl StopCourse {
+    pub(crate) const fn new(policy: StopPolicy) -> Self {
+        Self {
+            policy,
+            terminate_at: policy.interrupt_grace,
+            kill_at: policy
+                .interrupt_grace
+                .saturating_add(policy.terminate_grace),
+        }
+    }
+
+    /// At `now` it turns out that the process must be gone at `gone_at`. What remains is divided as
+    /// the policy divides its graces. Never makes a stop slower.
+    pub(crate) fn hurry(&mut self, now: Duration, gone_at: Duration) {
+        let StopPolicy {
+            interrupt_grace,
+            terminate_grace,
+        } = self.policy;
+        let whole = interrupt_grace.saturating_add(terminate_grace);
+        if whole.is_zero() {
+            return;
+        }
+        let usable = until_latest_kill(gone_at.saturating_sub(now));
+        let share = interrupt_grace.as_secs_f64() / whole.as_secs_f64();
+        self.terminate_at = self.terminate_at.min(now + usable.mul_f64(share));
+        self.kill_at = self.kill_at.min(now + usable);
+    }
+
+    /// The interrupt was sent by somebody else, and SIGTERM is due at `at` at the latest.
+    pub(crate) fn terminate_by(&mut self, at: Duration) {
+        self.terminate_at = self.terminate_at.min(at);
+    }
+
+    /// The step that must have been taken at `now`.
+    pub(crate) fn due(&self, now: Duration) -> StopStep {
+        if now >= self.kill_at {
+            StopStep::Kill
+        } else if now >= self.terminate_at {
+            StopStep::Terminate
+        } else {
+            StopStep::Interrupt
+        }
+    }
+
+    /// When the next step is due.
+    pub(crate) fn next(&self, now: Duration) -> Option<Duration> {
+        match self.due(now) {
+            StopStep::Interrupt => Some(self.terminate_at),
+            StopStep::Terminate => Some(self.kill_at),
+            StopStep::Kill => None,
+        }
+    }
+}
+
+/// How much of `left` may pass before the kill.
+fn until_latest_kill(left: Duration) -> Duration {
+    left.saturating_sub((left / LATEST_KILL_SHARE).min(LATEST_KILL_MARGIN))
+}
+
+#[cfg(test)]
+mod tests;

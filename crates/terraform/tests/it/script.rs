@@ -1,0 +1,72 @@
+//! Scripts that stand in for Terraform and tell what happens to them.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{Instant, timeout};
+
+/// Stands in for a Terraform that does not listen; asked for its version, it answers. What it has to
+/// say goes into the pipe of [`Life`] as well. Ends after a minute, whatever happens to the test.
+const DEAF: &str = r#"#!/bin/sh
+if [ "$1" = version ]; then echo '{"terraform_version": "1.11.4"}'; exit; fi
+exec 9> life
+say() { echo "$1"; echo "$1" >&9; }
+trap 'say interrupted' INT
+trap 'say terminated' TERM
+say started
+i=0
+while [ $i -lt 600 ]; do i=$((i + 1)); sleep 0.1; done
+"#;
+
+/// Writes the script and gives its path.
+pub(crate) fn deaf_terraform(directory: &Path) -> PathBuf {
+    let file = directory.join("terraform");
+    fs::write(&file, DEAF).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    file
+}
+
+/// What the script in a task directory says, up to the end of its last process.
+pub(crate) struct Life {
+    words: UnboundedReceiver<(String, Instant)>,
+}
+
+impl Life {
+    /// Makes `directory` ready for the script.
+    pub(crate) fn watch(directory: &Path) -> Self {
+        fs::create_dir_all(directory.join(".terraform")).unwrap();
+        let pipe = directory.join("life");
+        mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+        let (sender, words) = unbounded_channel();
+        std::thread::spawn(move || {
+            // Waits for the script.
+            let reader = BufReader::new(File::open(pipe).unwrap());
+            for line in reader.lines() {
+                if sender.send((line.unwrap(), Instant::now())).is_err() {
+                    return;
+                }
+            }
+            drop(sender.send(("gone".to_owned(), Instant::now())));
+        });
+        Self { words }
+    }
+
+    /// Waits for the next word, which must be `word`; when it came.
+    pub(crate) async fn hear(&mut self, word: &str) -> Instant {
+        let next = timeout(Duration::from_secs(30), self.words.recv()).await;
+        let (heard, at) = next.expect("in time").expect("after the end");
+        assert_eq!(heard, word);
+        at
+    }
+
+    /// Whether nothing has been said since, the end included.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        self.words.try_recv().is_err()
+    }
+}

@@ -1,0 +1,216 @@
+//! A real Postgres, for one test or for all tests of a process.
+
+mod directory;
+mod keeper;
+mod server;
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use tokio::sync::OnceCell;
+
+use self::directory::DataDirectory;
+use self::keeper::Keeper;
+use self::server::Server;
+use crate::ports::free_port;
+
+/// A port may be taken by another process between choice and use.
+const PORT_TRIES: usize = 5;
+const STOP_DEADLINE: Duration = Duration::from_secs(30);
+const USER: &str = "cts";
+
+static SHARED: OnceCell<Postgres> = OnceCell::const_new();
+
+/// How a server is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PostgresSettings<'a> {
+    /// Commits wait for the disk. Only what is measured, or is killed and must keep its commits
+    /// beyond the life of the machine, needs that.
+    pub fsync: bool,
+    /// Password of the user; without one everybody on this machine is let in.
+    pub password: Option<&'a str>,
+    /// Further settings, as in `("lock_timeout", "5s")`.
+    pub parameters: &'a [(&'a str, &'a str)],
+}
+
+impl Default for PostgresSettings<'_> {
+    fn default() -> Self {
+        Self {
+            fsync: true,
+            password: None,
+            parameters: &[],
+        }
+    }
+}
+
+/// A Postgres server on 127.0.0.1 with a data directory of its own. Up to 200 connections.
+///
+/// It ends, and its directory goes, when this is dropped, and also when the test process dies: a
+/// small keeper process sees to that.
+#[derive(Debug)]
+pub struct Postgres {
+    server: Option<Server>,
+    keeper: Keeper,
+    directory: DataDirectory,
+    port: u16,
+    password: Option<String>,
+}
+
+impl Postgres {
+    /// Starts a server with the default settings; it answers when this returns.
+    pub async fn start() -> Self {
+        Self::start_with(PostgresSettings::default()).await
+    }
+
+    /// The same with other settings.
+    pub async fn start_with(settings: PostgresSettings<'_>) -> Self {
+        let directory = DataDirectory::make();
+        let keeper = Keeper::start(directory.path());
+        directory.initialize(USER, &settings).await;
+        let mut postgres = Self {
+            server: None,
+            keeper,
+            directory,
+            port: 0,
+            password: settings.password.map(str::to_owned),
+        };
+        let mut complaint = String::new();
+        for _ in 0..PORT_TRIES {
+            postgres.port = free_port();
+            match postgres.launch().await {
+                Ok(()) => return postgres,
+                Err(error) if error.is_port_clash() => complaint = error.to_string(),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        panic!("Postgres found its ports taken {PORT_TRIES} times: {complaint}");
+    }
+
+    /// The one server that all tests of this process share; made when it is first asked for, without
+    /// `fsync`. Each test takes a database of its own with [`Postgres::create_database`].
+    pub async fn shared() -> &'static Self {
+        let start = || {
+            Self::start_with(PostgresSettings {
+                fsync: false,
+                ..PostgresSettings::default()
+            })
+        };
+        SHARED.get_or_init(start).await
+    }
+
+    /// Address of a database of this name, with the credentials; it need not exist.
+    pub fn url(&self, database: &str) -> String {
+        let password = self.password.as_ref().map(|word| format!(":{word}"));
+        let password = password.unwrap_or_default();
+        format!(
+            "postgres://{USER}{password}@127.0.0.1:{}/{database}",
+            self.port
+        )
+    }
+
+    /// Makes a fresh, empty database and returns its address.
+    pub async fn create_database(&self) -> String {
+        self.create_database_from("template0").await
+    }
+
+    /// Makes a copy of the database `template`, to which nobody may be connected, and returns its
+    /// address.
+    pub async fn create_database_from(&self, template: &str) -> String {
+        let name = format!("cts_{}", uuid::Uuid::new_v4().simple());
+        self.execute(&format!(
+            r#"CREATE DATABASE "{name}" TEMPLATE "{template}""#
+        ))
+        .await;
+        self.url(&name)
+    }
+
+    /// Executes one statement in the server's own database, as its superuser.
+    pub async fn execute(&self, statement: &str) {
+        let executed = async {
+            let options = self.url("postgres").parse::<PgConnectOptions>()?;
+            let mut connection = PgConnection::connect_with(&options).await?;
+            sqlx::raw_sql(AssertSqlSafe(statement))
+                .execute(&mut connection)
+                .await?;
+            connection.close().await
+        };
+        if let Err(error) = executed.await {
+            panic!("Postgres refused {statement:?}: {error}");
+        }
+    }
+
+    /// Process id of the postmaster; panics while it is stopped.
+    pub fn pid(&self) -> u32 {
+        self.running().pid()
+    }
+
+    /// The TCP port, the same over the server's whole life.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Ends it in order, breaking its connections, and waits for the end.
+    pub async fn stop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.end(Signal::SIGINT, STOP_DEADLINE).await;
+            self.keeper.forget();
+        }
+    }
+
+    /// Kills the postmaster and all its processes, as a crash does, and waits for their end.
+    pub async fn kill(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.kill_all(STOP_DEADLINE).await;
+            self.keeper.forget();
+        }
+    }
+
+    /// Starts it again with the same port and data, after [`Postgres::stop`] or [`Postgres::kill`];
+    /// kills it first if it runs. It answers when this returns.
+    pub async fn start_again(&mut self) {
+        self.kill().await;
+        if let Err(error) = self.launch().await {
+            panic!("Postgres cannot be started again on its port: {error}");
+        }
+    }
+
+    /// Freezes all its processes: connections stay open, nothing is answered.
+    pub fn pause(&self) {
+        self.running().signal_all(Signal::SIGSTOP);
+    }
+
+    /// Lets a frozen server go on.
+    pub fn resume(&self) {
+        self.running().signal_all(Signal::SIGCONT);
+    }
+
+    async fn launch(&mut self) -> Result<(), server::NotStarted> {
+        self.directory.remove_stale_lock();
+        let mut server = Server::spawn(&self.directory, self.port);
+        self.keeper.watch(server.pid());
+        let ready = server.ready(&self.url("postgres"), &self.directory).await;
+        if ready.is_err() {
+            server.kill_all(STOP_DEADLINE).await;
+            self.keeper.forget();
+        } else {
+            self.server = Some(server);
+        }
+        ready
+    }
+
+    fn running(&self) -> &Server {
+        let server = self.server.as_ref();
+        server.unwrap_or_else(|| panic!("this Postgres was stopped"))
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.keeper.end();
+        if let Some(server) = &mut self.server {
+            server.reap();
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The directory of a server, and whom it belongs to.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::unistd::{User, geteuid};
+
+use super::PostgresSettings;
+use crate::programs::postgres_path;
+
+const LOG: &str = "postgres.log";
+const DATA: &str = "data";
+const PASSWORD: &str = "password";
+
+/// Where directories are made if others than their owner cannot pass through that for temporary files.
+const OPEN_TO_ALL: &str = "/tmp";
+
+/// A directory with the data and the log of one server. The keeper removes it.
+#[derive(Debug)]
+pub(super) struct DataDirectory {
+    path: PathBuf,
+    /// Postgres refuses to run as root, so that its programs are started as this user.
+    owner: Option<User>,
+}
+
+impl DataDirectory {
+    pub(super) fn make() -> Self {
+        let owner = geteuid().is_root().then(unprivileged);
+        let mut parent = std::env::temp_dir();
+        if owner.is_some() && !open_to_all(&parent) {
+            parent = PathBuf::from(OPEN_TO_ALL);
+        }
+        let directory = tempfile::Builder::new()
+            .prefix("cts-postgres.")
+            .tempdir_in(&parent)
+            .unwrap_or_else(|error| panic!("no directory below {}: {error}", parent.display()));
+        let path = directory.keep();
+        if let Some(user) = &owner {
+            let given = chown(&path, Some(user.uid.as_raw()), Some(user.gid.as_raw()));
+            given.unwrap_or_else(|error| panic!("cannot give {}: {error}", path.display()));
+        }
+        Self { path, owner }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.path.join(LOG)
+    }
+
+    /// A program of Postgres, to be started in this directory as its owner. What it says goes to the
+    /// log, and nothing of the caller's environment reaches it.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a server shared by the tests of a process outlives the runtime of each"
+    )]
+    pub(super) fn program(&self, name: &str) -> Command {
+        let mut log = File::options();
+        let log = log.append(true).create(true).open(self.log());
+        let log = log.unwrap_or_else(|error| panic!("no log of Postgres: {error}"));
+        let again = log.try_clone();
+        let again = again.unwrap_or_else(|error| panic!("no log of Postgres: {error}"));
+        let mut command = Command::new(postgres_path(name));
+        command
+            .current_dir(&self.path)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("TZ", "UTC")
+            // A key that ends the tests is not for it: it ends when they have.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(again);
+        if let Some(user) = &self.owner {
+            command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
+        }
+        command
+    }
+
+    /// Makes the data.
+    pub(super) async fn initialize(&self, user: &str, settings: &PostgresSettings<'_>) {
+        let password = self.path.join(PASSWORD);
+        let mut initdb = self.program("initdb");
+        initdb
+            .args(["-D", DATA, "-U", user, "-E", "UTF8"])
+            .args(["--locale=C.UTF-8", "--no-sync"]);
+        if let Some(word) = settings.password {
+            fs::write(&password, word)
+                .and_then(|()| self.give(&password))
+                .unwrap_or_else(|error| panic!("cannot write a password: {error}"));
+            initdb
+                .args(["-A", "scram-sha-256", "--pwfile"])
+                .arg(&password);
+        } else {
+            initdb.args(["-A", "trust"]);
+        }
+        let made = tokio::task::spawn_blocking(move || initdb.status()).await;
+        match made {
+            Ok(Ok(status)) if status.success() => {}
+            other => panic!("initdb: {other:?}; its last lines:\n{}", self.last_lines()),
+        }
+        self.configure(settings);
+    }
+
+    fn configure(&self, settings: &PostgresSettings<'_>) {
+        let mut text = String::from(
+            "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\n\
+             max_connections = 200\nshared_buffers = '32MB'\n",
+        );
+        if !settings.fsync {
+            text.push_str("fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n");
+        }
+        for (name, value) in settings.parameters {
+            // Writing to a string cannot fail.
+            _ = writeln!(text, "{name} = '{}'", value.replace('\'', "''"));
+        }
+        let path = self.path.join(DATA).join("postgresql.auto.conf");
+        if let Err(error) = fs::write(&path, text) {
+            panic!("cannot write {}: {error}", path.display());
+        }
+    }
+
+    /// A killed server leaves its lock, and a process id can be given to another process.
+    pub(super) fn remove_stale_lock(&self) {
+        let lock = self.path.join(DATA).join("postmaster.pid");
+        match fs::remove_file(&lock) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                panic!("cannot remove {}: {error}", lock.display());
+            }
+            _removed_or_absent => {}
+        }
+    }
+
+    pub(super) fn last_lines(&self) -> String {
+        let text = fs::read(self.log()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+
+    fn give(&self, path: &Path) -> std::io::Result<()> {
+        fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        let Some(user) = &self.owner else {
+            return Ok(());
+        };
+        chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()))
+    }
+}
+
+fn unprivileged() -> User {
+    ["postgres", "nobody"]
+        .into_iter()
+        .find_map(|name| User::from_name(name).ok().flatten())
+        .unwrap_or_else(|| {
+            panic!("Postgres does not run as root, and there is no user postgres or nobody")
+        })
+}
+
+fn open_to_all(directory: &Path) -> bool {
+    directory
+        .ancestors()
+        .all(|ancestor| fs::metadata(ancestor).is_ok_and(|metadata| metadata.mode() & 0o001 != 0))
+}

@@ -1,0 +1,149 @@
+//! The real Postgres can be started, handled and got rid of.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cts_testkit::{Postgres, PostgresSettings, eventually};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+const QUICK: PostgresSettings<'_> = PostgresSettings {
+    fsync: false,
+    password: None,
+    parameters: &[],
+};
+
+async fn text(url: &str, query: &str) -> String {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    let text = sqlx::query_scalar(AssertSqlSafe(query))
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+    text
+}
+
+async fn execute(url: &str, statement: &str) {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(statement))
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+}
+
+fn program(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/exe"))
+}
+
+async fn gone(path: &Path) {
+    eventually(DEADLINE, async || {
+        if std::fs::symlink_metadata(path).is_ok() && std::fs::read_link(path).is_ok() {
+            Err(format!("{} is there", path.display()))
+        } else {
+            Ok(())
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn data_outlives_a_stop_and_a_crash() {
+    let mut postgres = Postgres::start().await;
+    let url = postgres.create_database().await;
+    execute(&url, "CREATE TABLE notes (note TEXT)").await;
+    execute(&url, "INSERT INTO notes VALUES ('kept')").await;
+    let first = postgres.pid();
+    postgres.stop().await;
+    assert!(PgConnection::connect(&url).await.is_err());
+    postgres.start_again().await;
+    assert_ne!(postgres.pid(), first);
+    execute(&url, "INSERT INTO notes VALUES ('again')").await;
+    postgres.kill().await;
+    assert!(PgConnection::connect(&url).await.is_err());
+    postgres.start_again().await;
+    let notes = "SELECT string_agg(note, ',') FROM notes";
+    assert_eq!(text(&url, notes).await, "kept,again");
+}
+
+#[tokio::test]
+async fn databases_are_empty_and_apart() {
+    let postgres = Postgres::shared().await;
+    let (first, second) = tokio::join!(postgres.create_database(), postgres.create_database());
+    execute(&first, "CREATE TABLE notes (note TEXT)").await;
+    execute(&second, "CREATE TABLE notes (note TEXT)").await;
+    let collation = "SELECT datcollate FROM pg_database WHERE datname = current_database()";
+    assert_eq!(text(&first, collation).await, "C.UTF-8");
+    assert_eq!(text(&first, "SHOW server_encoding").await, "UTF8");
+}
+
+#[tokio::test]
+async fn a_password_is_asked_for() {
+    let postgres = Postgres::start_with(PostgresSettings {
+        password: Some("open-sesame"),
+        ..QUICK
+    })
+    .await;
+    let url = postgres.create_database().await;
+    assert_eq!(text(&url, "SELECT 'in'").await, "in");
+    let without = url.replace(":open-sesame", "");
+    assert!(PgConnection::connect(&without).await.is_err());
+}
+
+#[tokio::test]
+async fn a_paused_server_answers_after_it_is_resumed() {
+    let postgres = Postgres::start_with(QUICK).await;
+    let url = postgres.create_database().await;
+    postgres.pause();
+    let answer = text(&url, "SELECT 'yes'");
+    tokio::pin!(answer);
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut answer).await;
+    assert!(early.is_err());
+    postgres.resume();
+    assert_eq!(answer.await, "yes");
+}
+
+#[tokio::test]
+async fn a_dropped_server_is_gone_with_its_directory() {
+    let postgres = Postgres::start_with(QUICK).await;
+    let data = text(&postgres.url("postgres"), "SHOW data_directory").await;
+    let process = program(postgres.pid());
+    assert!(std::fs::read_link(&process).is_ok());
+    drop(postgres);
+    gone(&process).await;
+    assert!(!Path::new(&data).parent().unwrap().exists());
+}
+
+/// What a killed test process leaves: it starts this very program with the test below.
+#[tokio::test]
+async fn a_server_does_not_outlive_a_killed_owner() {
+    let mut owner = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture"])
+        .arg("postgres::starts_a_server_and_waits")
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = {
+        use tokio::io::AsyncBufReadExt as _;
+        tokio::io::BufReader::new(owner.stdout.take().unwrap()).lines()
+    };
+    let pid = loop {
+        let line = lines.next_line().await.unwrap().unwrap();
+        if let Some((_, pid)) = line.split_once("postmaster ") {
+            break pid.parse().unwrap();
+        }
+    };
+    assert!(std::fs::read_link(program(pid)).is_ok());
+    owner.kill().await.unwrap();
+    gone(&program(pid)).await;
+}
+
+#[tokio::test]
+#[ignore = "a part of a_server_does_not_outlive_a_killed_owner"]
+async fn starts_a_server_and_waits() {
+    let postgres = Postgres::shared().await;
+    println!("postmaster {}", postgres.pid());
+    std::future::pending::<()>().await;
+}

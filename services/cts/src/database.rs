@@ -1,0 +1,78 @@
+//! The store of a process: a file in the working directory, or Postgres.
+
+use std::sync::Arc;
+
+use cts_config::{Config, DatabaseConfig};
+use cts_scheduler::Sharing;
+use cts_store::Store;
+use cts_store_postgres::{PostgresStore, Settings};
+use cts_store_sqlite::SqliteStore;
+
+use crate::failure::Failure;
+use crate::lock::{DirectoryLock, Use};
+use crate::surroundings::Surroundings;
+
+/// Name of the database in the working directory; no task can have it, for it has a dot.
+pub(crate) const FILE: &str = "cts.db";
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) enum Database {
+    /// A file that this process has for itself.
+    File {
+        store: SqliteStore,
+        _lock: DirectoryLock,
+    },
+    /// A server that others use too.
+    Server(Box<PostgresStore>),
+}
+
+impl Database {
+    /// Opens what the configuration names.
+    pub(crate) async fn open(
+        config: &Config,
+        surroundings: &Surroundings,
+    ) -> Result<Self, Failure> {
+        if let Some(database) = &config.database {
+            let store = PostgresStore::connect(&settings(database)).await;
+            return Ok(Self::Server(Box::new(store.map_err(Failure::Store)?)));
+        }
+        let lock = DirectoryLock::take(&config.working_dir, Use::Database)?;
+        let path = config.working_dir.join(FILE);
+        let store = SqliteStore::open(&path, Arc::clone(&surroundings.clock)).await;
+        Ok(Self::File {
+            store: store.map_err(Failure::Store)?,
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::File { store, .. } => Arc::new(store.clone()),
+            Self::Server(store) => Arc::new((**store).clone()),
+        }
+    }
+
+    pub(crate) const fn sharing(&self) -> Sharing {
+        match self {
+            Self::File { .. } => Sharing::Alone,
+            Self::Server(_) => Sharing::Shared,
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::File { store, .. } => store.close().await,
+            Self::Server(store) => store.close().await,
+        }
+    }
+}
+
+/// How Postgres is reached.
+pub(crate) fn settings(config: &DatabaseConfig) -> Settings {
+    Settings {
+        url: config.url.clone(),
+        max_connections: config.max_connections,
+        ca_cert: config.ca_cert.clone(),
+    }
+}

@@ -1,0 +1,162 @@
+//! How the services of a cluster reach each other: addresses, TLS, and the loops that look after both.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+
+use cts_config::ServicesConfig;
+use cts_rpc::{
+    Address, ClientTls, ClientTlsFiles, Endpoints, Peers, ServerTls, TlsFiles, TransportRule,
+};
+use cts_runtime::Tasks;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::Failure;
+
+/// Where schedulers are if nobody says anything else.
+const SCHEDULER: &str = "127.0.0.1:8560";
+
+/// The same for watchers.
+const WATCHER: &str = "127.0.0.1:8561";
+
+/// The side of a service that others call, and the side that calls.
+#[derive(Debug)]
+pub(crate) struct Links {
+    rule: TransportRule,
+    server: Option<ServerTls>,
+    client: Option<ClientTls>,
+    schedulers: Vec<String>,
+    watchers: Vec<String>,
+}
+
+impl Links {
+    /// Reads the TLS files that the configuration names.
+    pub(crate) async fn new(config: &ServicesConfig) -> Result<Self, Failure> {
+        let rule = TransportRule {
+            tls: config.tls.is_some(),
+            plaintext: config.plaintext,
+        };
+        let (server, client) = match &config.tls {
+            None => (None, None),
+            Some(tls) => {
+                let files = TlsFiles {
+                    ca_cert: tls.ca_cert.clone(),
+                    cert: tls.cert.clone(),
+                    key: tls.key.clone(),
+                    server_name: tls.server_name.clone(),
+                    verify_incoming: tls.verify_incoming,
+                };
+                let server = ServerTls::load(&files).await?;
+                let client = ClientTls::load(ClientTlsFiles::from(&files)).await?;
+                (Some(server), Some(client))
+            }
+        };
+        Ok(Self {
+            rule,
+            server,
+            client,
+            schedulers: config.schedulers.clone(),
+            watchers: config.watchers.clone(),
+        })
+    }
+
+    /// Keeps the TLS files in view, until `shutdown`.
+    pub(crate) fn follow_files(&self, tasks: &Tasks, shutdown: &CancellationToken) {
+        if let Some(tls) = self.server.clone() {
+            let following = tls.follow_files(shutdown.clone().cancelled_owned());
+            tasks.spawn("TLS files of the server", infallible(following));
+        }
+        if let Some(tls) = self.client.clone() {
+            let following = tls.follow_files(shutdown.clone().cancelled_owned());
+            tasks.spawn("TLS files of the client", infallible(following));
+        }
+    }
+
+    /// The schedulers at the addresses of the command line, else of the configuration.
+    pub(crate) fn schedulers(
+        &self,
+        given: &[Address],
+        tasks: &Tasks,
+        shutdown: &CancellationToken,
+    ) -> Result<Peers, Failure> {
+        let addresses = addresses(given, &self.schedulers, SCHEDULER)?;
+        self.peers("scheduler", addresses, tasks, shutdown)
+    }
+
+    /// The watchers, by the same rule.
+    pub(crate) fn watchers(
+        &self,
+        given: &[Address],
+        tasks: &Tasks,
+        shutdown: &CancellationToken,
+    ) -> Result<Peers, Failure> {
+        let addresses = addresses(given, &self.watchers, WATCHER)?;
+        self.peers("watcher", addresses, tasks, shutdown)
+    }
+
+    fn peers(
+        &self,
+        service: &'static str,
+        addresses: Vec<Address>,
+        tasks: &Tasks,
+        shutdown: &CancellationToken,
+    ) -> Result<Peers, Failure> {
+        for address in &addresses {
+            self.rule.check_peer(address)?;
+        }
+        let (peers, driver) = Peers::new(service, addresses, self.client.as_ref())?;
+        let driving = driver.run(shutdown.clone().cancelled_owned());
+        tasks.spawn("look after peers", infallible(driving));
+        Ok(peers)
+    }
+
+    /// Listens for gRPC, unless that would be plain text where it is not allowed.
+    pub(crate) async fn listen(&self, address: SocketAddr) -> Result<TcpListener, Failure> {
+        self.rule.check_listener(address)?;
+        listen(address).await
+    }
+
+    /// Serves `endpoints` until `shutdown`.
+    pub(crate) fn serve(
+        &self,
+        endpoints: Endpoints,
+        listener: TcpListener,
+        tasks: &Tasks,
+        shutdown: &CancellationToken,
+    ) {
+        let until = shutdown.clone().cancelled_owned();
+        match self.server.clone() {
+            Some(tls) => tasks.spawn("gRPC listener", endpoints.serve_tls(listener, tls, until)),
+            None => tasks.spawn("gRPC listener", endpoints.serve_tcp(listener, until)),
+        }
+    }
+}
+
+pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| Failure::Listen { address, source })
+}
+
+async fn infallible(future: impl Future<Output = ()>) -> Result<(), Infallible> {
+    future.await;
+    Ok(())
+}
+
+fn addresses(
+    given: &[Address],
+    configured: &[String],
+    default: &str,
+) -> Result<Vec<Address>, Failure> {
+    if !given.is_empty() {
+        return Ok(given.to_vec());
+    }
+    let configured: Vec<&str> = configured.iter().map(String::as_str).collect();
+    let texts = if configured.is_empty() {
+        vec![default]
+    } else {
+        configured
+    };
+    let parsed = texts.into_iter().map(str::parse);
+    Ok(parsed.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,298 @@
+//! `cts workers`: what the scheduler knows of its workers, and telling them to drain.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use cts_config::{Config, ServicesConfig};
+use cts_core::Chain;
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::run::v1::{GetQueueRequest, GetQueueResponse};
+use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
+use cts_proto::worker::v1::{DrainWorkerRequest, ListWorkersRequest, WorkerState};
+use cts_rpc::convert;
+use cts_runtime::Tasks;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+use crate::arguments::{Configuration, Output, Schedulers, Workers};
+use crate::failure::Failure;
+use crate::links::Links;
+use crate::program::load;
+use crate::surroundings::Surroundings;
+
+/// Longest time for a call; it includes finding a scheduler that lives.
+const CALL: Duration = Duration::from_secs(10);
+
+/// Between two looks at workers that are to leave.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Runs the command.
+pub(crate) async fn run(command: Workers, surroundings: &Surroundings) -> Result<(), Failure> {
+    let (configuration, schedulers) = match &command {
+        Workers::List {
+            configuration,
+            schedulers,
+            ..
+        }
+        | Workers::Drain {
+            configuration,
+            schedulers,
+            ..
+        } => (configuration, schedulers),
+    };
+    let services = services(configuration, surroundings)?;
+    let links = Links::new(&services).await?;
+    let end = CancellationToken::new();
+    let tasks = Tasks::new(end.clone());
+    let scheduler = scheduler(&links, schedulers, &tasks, &end)?;
+    let result = match &command {
+        Workers::List { output, .. } => list(&scheduler, *output).await,
+        Workers::Drain { ids, wait, .. } => drain(&scheduler, ids, *wait).await,
+    };
+    end.cancel();
+    tasks.wait().await?;
+    result
+}
+
+fn services(
+    configuration: &Configuration,
+    surroundings: &Surroundings,
+) -> Result<ServicesConfig, Failure> {
+    if configuration.paths.is_empty() {
+        return Ok(ServicesConfig::default());
+    }
+    let Config { services, .. } = load(configuration, surroundings)?;
+    Ok(services)
+}
+
+fn scheduler(
+    links: &Links,
+    schedulers: &Schedulers,
+    tasks: &Tasks,
+    end: &CancellationToken,
+) -> Result<Channel, Failure> {
+    Ok(links
+        .schedulers(&schedulers.schedulers, tasks, end)?
+        .channel())
+}
+
+async fn list(scheduler: &Channel, output: Output) -> Result<(), Failure> {
+    let (workers, queue) = tokio::try_join!(
+        workers(scheduler),
+        answered(async {
+            RunServiceClient::new(scheduler.clone())
+                .get_queue(GetQueueRequest {})
+                .await
+        })
+    )?;
+    let text = match output {
+        Output::Table => table(&workers, &queue.into_inner()),
+        Output::Json => format!("{:#}\n", document(&workers, &queue.into_inner())),
+    };
+    print(&text)
+}
+
+async fn drain(scheduler: &Channel, beginnings: &[String], wait: bool) -> Result<(), Failure> {
+    let known = workers(scheduler).await?;
+    let ids = beginnings
+        .iter()
+        .map(|beginning| choose(&known, beginning))
+        .collect::<Result<Vec<_>, _>>()?;
+    for id in &ids {
+        let request = DrainWorkerRequest {
+            worker_id: id.clone(),
+        };
+        answered(async {
+            WorkerServiceClient::new(scheduler.clone())
+                .drain_worker(request)
+                .await
+        })
+        .await?;
+        print(&format!("{id} drains\n"))?;
+    }
+    if !wait {
+        return Ok(());
+    }
+    let mut left = ids;
+    loop {
+        let known = workers(scheduler).await?;
+        left.retain(|id| {
+            let here = known
+                .iter()
+                .any(|state| !state.lost && id_of(state) == id.as_str());
+            if !here {
+                drop(print(&format!("{id} has left\n")));
+            }
+            here
+        });
+        if left.is_empty() {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// The one worker whose id begins so.
+fn choose(known: &[WorkerState], beginning: &str) -> Result<String, Failure> {
+    let fits: Vec<&str> = known
+        .iter()
+        .map(id_of)
+        .filter(|id| id.starts_with(beginning))
+        .collect();
+    match fits.as_slice() {
+        [only] => Ok((*only).to_owned()),
+        _ if fits.contains(&beginning) => Ok(beginning.to_owned()),
+        [] => Err(Failure::Call(format!(
+            "there is no worker {beginning:?}; `cts workers list` shows them"
+        ))),
+        several => Err(Failure::Call(format!(
+            "{beginning:?} is the beginning of {} workers: {}",
+            several.len(),
+            several.join(", ")
+        ))),
+    }
+}
+
+fn id_of(state: &WorkerState) -> &str {
+    state
+        .worker
+        .as_ref()
+        .map_or("", |worker| worker.id.as_str())
+}
+
+async fn workers(scheduler: &Channel) -> Result<Vec<WorkerState>, Failure> {
+    let answer = answered(async {
+        WorkerServiceClient::new(scheduler.clone())
+            .list_workers(ListWorkersRequest {})
+            .await
+    });
+    Ok(answer.await?.into_inner().workers)
+}
+
+async fn answered<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Failure> {
+    match tokio::time::timeout(CALL, call).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(status)) if status.code() == Code::NotFound => {
+            Err(Failure::Call(status.message().to_owned()))
+        }
+        Ok(Err(status)) => Err(Failure::Call(format!(
+            "the scheduler did not do it: {}",
+            Chain(&status)
+        ))),
+        Err(_elapsed) => Err(Failure::Call(format!(
+            "no scheduler has answered within {} s; name one with -scheduler, or in services.schedulers",
+            CALL.as_secs()
+        ))),
+    }
+}
+
+/// Writes to standard output. Nobody reading any more is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Surroundings(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn condition(state: &WorkerState) -> &'static str {
+    let draining = state.worker.as_ref().is_some_and(|worker| worker.draining);
+    match (state.lost, draining) {
+        (true, _) => "lost",
+        (false, true) => "draining",
+        (false, false) => "active",
+    }
+}
+
+fn engines(state: &WorkerState) -> Vec<String> {
+    let capabilities = state
+        .worker
+        .as_ref()
+        .and_then(|worker| worker.capabilities.as_ref());
+    let engines = capabilities.map_or(&[][..], |capabilities| &capabilities.engines);
+    engines
+        .iter()
+        .map(|engine| format!("{} {}", engine.driver, engine.version))
+        .collect()
+}
+
+fn seconds(duration: Option<&prost_types::Duration>) -> u64 {
+    convert::duration_from_wire(duration).as_secs()
+}
+
+fn table(workers: &[WorkerState], queue: &GetQueueResponse) -> String {
+    let mut rows = vec![
+        ["ID", "HOST", "STATE", "RUNNING", "ENGINES", "LAST HEARD"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for state in workers {
+        let worker = state.worker.clone().unwrap_or_default();
+        rows.push(vec![
+            worker.id,
+            worker.host,
+            condition(state).to_owned(),
+            format!("{}/{}", state.running, worker.slots),
+            engines(state).join(", "),
+            format!("{} s ago", seconds(state.silent_for.as_ref())),
+        ]);
+    }
+    let widths: Vec<usize> = (0..6)
+        .map(|column| {
+            rows.iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for row in &rows {
+        let cells = row.iter().zip(&widths);
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        text.push_str(line.join("  ").trim_end());
+        text.push('\n');
+    }
+    let oldest = queue.oldest_ready.as_ref().map_or_else(String::new, |age| {
+        format!(", the oldest for {} s", seconds(Some(age)))
+    });
+    let waiting = format!(
+        "\n{} queued, {} of them ready{oldest}; {} running in {} slots\n",
+        queue.queued, queue.ready, queue.running, queue.slots
+    );
+    text + &waiting
+}
+
+fn document(workers: &[WorkerState], queue: &GetQueueResponse) -> Value {
+    let workers: Vec<Value> = workers
+        .iter()
+        .map(|state| {
+            let worker = state.worker.clone().unwrap_or_default();
+            json!({
+                "id": worker.id,
+                "host": worker.host,
+                "version": worker.version,
+                "state": condition(state),
+                "running": state.running,
+                "slots": worker.slots,
+                "engines": engines(state),
+                "silent_for_seconds": seconds(state.silent_for.as_ref()),
+                "since": convert::timestamp_from_wire(state.since.as_ref()).map(|at| at.to_rfc3339()),
+            })
+        })
+        .collect();
+    json!({
+        "workers": workers,
+        "queue": {
+            "queued": queue.queued,
+            "ready": queue.ready,
+            "running": queue.running,
+            "slots": queue.slots,
+            "oldest_ready_seconds": queue.oldest_ready.as_ref().map(|age| seconds(Some(age))),
+        },
+    })
+}

@@ -1,0 +1,110 @@
+//! Questions about tasks.
+
+use cts_core::TaskStatus;
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_rpc::convert::task_status_to_wire;
+use tonic::Code;
+use tonic::transport::Channel;
+
+use super::{AskError, CALL_LIMIT, ask, missing};
+
+/// Asks the task service; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskQuestions {
+    client: TaskServiceClient<Channel>,
+}
+
+impl TaskQuestions {
+    pub(crate) fn new(client: TaskServiceClient<Channel>) -> Self {
+        Self { client }
+    }
+
+    /// All tasks, in the order of the API.
+    pub(crate) async fn tasks(&self) -> Result<Vec<proto::Task>, AskError> {
+        ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            async move {
+                let request = proto::ListTasksRequest {};
+                let mut parts = client.list_tasks(request).await?.into_inner();
+                let mut tasks = Vec::new();
+                while let Some(part) = parts.message().await? {
+                    tasks.extend(part.tasks);
+                }
+                Ok(tasks)
+            }
+        })
+        .await
+    }
+
+    /// One task.
+    pub(crate) async fn task(&self, name: &str) -> Result<proto::Task, AskError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            let request = proto::GetTaskRequest {
+                name: name.to_owned(),
+            };
+            async move { client.get_task(request).await }
+        })
+        .await;
+        one(answer)?
+            .into_inner()
+            .task
+            .ok_or(AskError::Answer(missing("GetTaskResponse.task")))
+    }
+
+    /// The states of all tasks, or of those of one status, by name.
+    pub(crate) async fn states(
+        &self,
+        status: Option<TaskStatus>,
+        include_events: bool,
+    ) -> Result<Vec<proto::TaskState>, AskError> {
+        ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            async move {
+                let request = proto::ListTaskStatesRequest {
+                    status: status
+                        .map_or(proto::TaskStatus::Unspecified, task_status_to_wire)
+                        .into(),
+                    include_events,
+                };
+                let mut parts = client.list_task_states(request).await?.into_inner();
+                let mut states = Vec::new();
+                while let Some(part) = parts.message().await? {
+                    states.extend(part.states);
+                }
+                Ok(states)
+            }
+        })
+        .await
+    }
+
+    /// The state of one task.
+    pub(crate) async fn state(
+        &self,
+        name: &str,
+        include_events: bool,
+    ) -> Result<proto::TaskState, AskError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            let request = proto::GetTaskStateRequest {
+                name: name.to_owned(),
+                include_events,
+            };
+            async move { client.get_task_state(request).await }
+        })
+        .await;
+        one(answer)?
+            .into_inner()
+            .state
+            .ok_or(AskError::Answer(missing("GetTaskStateResponse.state")))
+    }
+}
+
+/// A call that names a task may find none.
+fn one<T>(answer: Result<T, AskError>) -> Result<T, AskError> {
+    match answer {
+        Err(AskError::Call(status)) if status.code() == Code::NotFound => Err(AskError::NoSuchTask),
+        other => other,
+    }
+}

@@ -1,0 +1,116 @@
+//! A cluster service that says what it is told to.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use cts_proto::cluster::v1::cluster_service_server::ClusterService;
+use cts_proto::cluster::v1::{GetClusterRequest, GetClusterResponse, Member};
+use tokio::sync::Semaphore;
+use tonic::{Request, Response, Status};
+
+/// Answers every call with its answer, after those that come first. Clones are one service.
+#[derive(Debug, Clone)]
+pub(crate) struct MemoryCluster {
+    answer: Arc<Mutex<Result<GetClusterResponse, Status>>>,
+    first: Arc<Mutex<VecDeque<Status>>>,
+    calls: Arc<AtomicUsize>,
+    /// Each call takes a permit before it answers.
+    pub(crate) gate: Arc<Semaphore>,
+    /// Gets a permit for each call that has come as far as the gate.
+    pub(crate) arrivals: Arc<Semaphore>,
+}
+
+/// One replica that leads, without high availability.
+impl Default for MemoryCluster {
+    fn default() -> Self {
+        Self::new(GetClusterResponse {
+            high_availability: false,
+            cluster_name: String::new(),
+            members: vec![member("cts-a", true, None)],
+            answered_by: "cts-a".into(),
+        })
+    }
+}
+
+impl MemoryCluster {
+    pub(crate) fn new(answer: GetClusterResponse) -> Self {
+        Self {
+            answer: Arc::new(Mutex::new(Ok(answer))),
+            first: Arc::default(),
+            calls: Arc::default(),
+            gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
+            arrivals: Arc::new(Semaphore::new(0)),
+        }
+    }
+
+    /// Answers nothing until its gate is opened.
+    pub(crate) fn behind_a_closed_gate() -> Self {
+        Self {
+            gate: Arc::new(Semaphore::new(0)),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn failing(failure: Status) -> Self {
+        let cluster = Self::default();
+        cluster.set(Err(failure));
+        cluster
+    }
+
+    /// Answers with this from now on.
+    pub(crate) fn set(&self, answer: Result<GetClusterResponse, Status>) {
+        *self.answer.lock().unwrap() = answer;
+    }
+
+    /// Answers the next call with this failure.
+    pub(crate) fn fail_once(&self, failure: Status) {
+        self.first.lock().unwrap().push_back(failure);
+    }
+
+    /// How often it was asked.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+}
+
+#[tonic::async_trait]
+impl ClusterService for MemoryCluster {
+    async fn get_cluster(
+        &self,
+        _request: Request<GetClusterRequest>,
+    ) -> Result<Response<GetClusterResponse>, Status> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.arrivals.add_permits(1);
+        self.gate.acquire().await.unwrap().forget();
+        if let Some(failure) = self.first.lock().unwrap().pop_front() {
+            return Err(failure);
+        }
+        self.answer.lock().unwrap().clone().map(Response::new)
+    }
+}
+
+/// A healthy replica.
+pub(crate) fn member(id: &str, leader: bool, address: Option<&str>) -> Member {
+    Member {
+        id: id.into(),
+        service_name: "consul-terraform-sync".into(),
+        healthy: true,
+        leader,
+        address: address.map(Into::into),
+        silent_for: Some(prost_types::Duration {
+            seconds: 1,
+            nanos: 0,
+        }),
+    }
+}
+
+/// The cluster `edge` of these replicas, as `cts-a` tells about it.
+pub(crate) fn edge(members: Vec<Member>) -> GetClusterResponse {
+    GetClusterResponse {
+        high_availability: true,
+        cluster_name: "edge".into(),
+        members,
+        answered_by: "cts-a".into(),
+    }
+}

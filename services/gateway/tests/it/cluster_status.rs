@@ -1,0 +1,117 @@
+//! `GET /v1/status/cluster`, to the byte (spec/api.md 8).
+
+use cts_proto::cluster::v1::{GetClusterResponse, Member};
+use tonic::Status;
+
+use crate::cluster::{MemoryCluster, edge, member};
+use crate::stage::{Answer, REQUEST_ID, Scene, Stage};
+
+async fn status_of(cluster: MemoryCluster) -> Answer {
+    let stage = Stage::set(Scene {
+        cluster,
+        ..Scene::default()
+    })
+    .await;
+    let answer = stage.ask("GET", "/v1/status/cluster").await;
+    assert_eq!(answer.header("Content-Type"), Some("application/json"));
+    assert!(answer.is_open_to_all_origins(), "{answer:?}");
+    answer
+}
+
+async fn body_of(cluster: GetClusterResponse) -> String {
+    let answer = status_of(MemoryCluster::new(cluster)).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.body
+}
+
+fn error(message: &str) -> String {
+    format!("{{\"error\":{{\"message\":\"{message}\"}},\"request_id\":\"{REQUEST_ID}\"}}\n")
+}
+
+#[tokio::test]
+async fn the_leader_comes_first_and_shows_its_address() {
+    let silent = Member {
+        healthy: false,
+        ..member("cts-a", false, None)
+    };
+    let leader = member("cts-b", true, Some("cts-b.example.net:8558"));
+    let with_unused_address = member("cts-c", false, Some("cts-c.example.net:8558"));
+    assert_eq!(
+        body_of(edge(vec![with_unused_address, silent, leader])).await,
+        format!(
+            "{{\"cluster_name\":\"edge\",\"members\":[\
+             {{\"address\":\"cts-b.example.net:8558\",\"healthy\":true,\"id\":\"cts-b\",\
+             \"leader\":true,\"service_name\":\"consul-terraform-sync\"}},\
+             {{\"healthy\":false,\"id\":\"cts-a\",\"leader\":false,\
+             \"service_name\":\"consul-terraform-sync\"}},\
+             {{\"healthy\":true,\"id\":\"cts-c\",\"leader\":false,\
+             \"service_name\":\"consul-terraform-sync\"}}],\
+             \"request_id\":\"{REQUEST_ID}\"}}\n"
+        )
+    );
+}
+
+#[tokio::test]
+async fn an_address_that_the_leader_does_not_have_is_left_out() {
+    for address in [None, Some("")] {
+        assert_eq!(
+            body_of(edge(vec![member("cts-a", true, address)])).await,
+            format!(
+                "{{\"cluster_name\":\"edge\",\"members\":[\
+                 {{\"healthy\":true,\"id\":\"cts-a\",\"leader\":true,\
+                 \"service_name\":\"consul-terraform-sync\"}}],\
+                 \"request_id\":\"{REQUEST_ID}\"}}\n"
+            )
+        );
+    }
+}
+
+#[tokio::test]
+async fn nobody_heard_of_is_an_empty_list() {
+    assert_eq!(
+        body_of(edge(Vec::new())).await,
+        format!("{{\"cluster_name\":\"edge\",\"members\":[],\"request_id\":\"{REQUEST_ID}\"}}\n")
+    );
+}
+
+#[tokio::test]
+async fn without_high_availability_there_is_no_cluster() {
+    let answer = status_of(MemoryCluster::default()).await;
+    assert_eq!(answer.status, 405);
+    assert_eq!(
+        answer.body,
+        error("this endpoint is only available with high availability configured")
+    );
+    assert_eq!(answer.header("Allow"), None);
+}
+
+#[tokio::test]
+async fn every_answer_is_of_now() {
+    let cluster = MemoryCluster::new(edge(vec![member("cts-a", true, None)]));
+    let stage = Stage::set(Scene {
+        cluster: cluster.clone(),
+        ..Scene::default()
+    })
+    .await;
+    let before = stage.ask("GET", "/v1/status/cluster").await;
+    cluster.set(Ok(edge(vec![member("cts-z", true, None)])));
+    let after = stage.ask("GET", "/v1/status/cluster").await;
+    assert!(before.body.contains("\"cts-a\""), "{before:?}");
+    assert!(after.body.contains("\"cts-z\""), "{after:?}");
+}
+
+#[tokio::test]
+async fn a_scheduler_that_is_gone_or_fails() {
+    let stage = Stage::start_alone().await;
+    let answer = stage.ask("GET", "/v1/status/cluster").await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.body, error("no scheduler is available"));
+
+    let failure = Status::internal("database at 10.0.0.7 said no");
+    let answer = status_of(MemoryCluster::failing(failure)).await;
+    assert_eq!(answer.status, 500);
+    assert_eq!(
+        answer.body,
+        error("the request failed because of an internal error")
+    );
+}

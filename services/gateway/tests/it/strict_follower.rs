@@ -1,0 +1,223 @@
+//! The strict-follower mode (spec/ha.md 1.7, spec/api.md 17).
+
+use std::time::Duration;
+
+use cts_gateway::{Health, Mode};
+use cts_proto::cluster::v1::GetClusterResponse;
+use tonic::Status;
+
+use crate::cluster::{MemoryCluster, edge, member};
+use crate::stage::{FrozenTime, REQUEST_ID, Scene, Stage};
+use crate::tasks::three_tasks;
+
+/// Every task and status endpoint, some under their other names, with their answers if the leader is
+/// asked.
+const INTERCEPTED: [(&str, &str, u16); 16] = [
+    ("GET", "/v1/status", 200),
+    ("GET", "/v1/status/", 200),
+    ("GET", "/v1/status/cluster/", 200),
+    ("POST", "/v1/status", 405),
+    ("GET", "/v1/status/tasks", 200),
+    ("GET", "/v1/status/tasks?status=bad", 400),
+    ("GET", "/v1/status/tasks/nope", 404),
+    ("GET", "/v1/status/tasks/a/b", 400),
+    ("GET", "/v1/tasks", 200),
+    ("POST", "/v1/tasks", 501),
+    ("PUT", "/v1/tasks", 405),
+    ("GET", "/v1/tasks/dns", 200),
+    ("DELETE", "/v1/tasks/dns", 501),
+    ("PATCH", "/v1/tasks/dns", 501),
+    ("PATCH", "/v1/tasks", 400),
+    ("GET", "/v1/tasks/", 405),
+];
+
+/// What a follower answers like every other replica.
+const NOT_INTERCEPTED: [(&str, &str, u16); 11] = [
+    ("GET", "/v1/health", 200),
+    ("HEAD", "/v1/health", 405),
+    ("GET", "/v1/status/cluster", 200),
+    ("POST", "/v1/status/cluster", 405),
+    ("GET", "/v1/queue", 200),
+    ("OPTIONS", "/v1/tasks", 200),
+    ("OPTIONS", "/v1/status", 200),
+    ("BREW", "/v1/tasks", 405),
+    ("GET", "/v1/nowhere", 404),
+    ("PATCH", "/v2/tasks/dns", 404),
+    ("GET", "/v1//tasks", 404),
+];
+
+async fn strict(cluster: MemoryCluster) -> Stage {
+    Stage::set(Scene {
+        tasks: three_tasks(),
+        cluster,
+        mode: Mode::StrictFollower,
+        ..Scene::default()
+    })
+    .await
+}
+
+/// `cts-a`, which answers, and the leader.
+fn led_by(id: &str, address: Option<&str>) -> GetClusterResponse {
+    edge(vec![
+        member("cts-a", id == "cts-a", address),
+        member(id, true, address),
+    ])
+}
+
+async fn check_follower(cluster: GetClusterResponse, message: &str) {
+    let stage = strict(MemoryCluster::new(cluster)).await;
+    for (method, path, _) in INTERCEPTED {
+        let answer = stage.ask(method, path).await;
+        let row = format!("{method} {path}: {answer:?}");
+        assert_eq!(answer.status, 400, "{row}");
+        assert_eq!(
+            answer.body,
+            format!("{{\"error\":{{\"message\":\"{message}\"}}}}\n"),
+            "{row}"
+        );
+        assert_eq!(
+            answer.header("Content-Type"),
+            Some("application/json"),
+            "{row}"
+        );
+        assert_eq!(answer.header("Location"), None, "{row}");
+        assert!(answer.is_open_to_all_origins(), "{row}");
+    }
+    for (method, path, status) in NOT_INTERCEPTED {
+        let answer = stage.ask(method, path).await;
+        assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_follower_names_the_leader_and_its_address() {
+    check_follower(
+        led_by("cts-b", Some("cts-b.example.net:8558")),
+        "redirect requests to leader 'cts-b' at cts-b.example.net:8558",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_address_is_printed_as_configured() {
+    check_follower(
+        led_by("cts-b", Some("cts-b.example.net")),
+        "redirect requests to leader 'cts-b' at cts-b.example.net",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_follower_names_a_leader_without_address() {
+    for address in [None, Some("")] {
+        check_follower(
+            led_by("cts-b", address),
+            "redirect requests to leader 'cts-b'",
+        )
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_follower_knows_no_leader() {
+    let nobody = edge(vec![
+        member("cts-a", false, Some("cts-a.example.net:8558")),
+        member("cts-b", false, Some("cts-b.example.net:8558")),
+    ]);
+    check_follower(nobody, "redirect requests to leader").await;
+}
+
+#[tokio::test]
+async fn the_leader_answers() {
+    let without_high_availability = GetClusterResponse {
+        high_availability: false,
+        ..led_by("cts-b", None)
+    };
+    for cluster in [
+        led_by("cts-a", Some("cts-a.example.net:8558")),
+        without_high_availability,
+    ] {
+        let stage = strict(MemoryCluster::new(cluster)).await;
+        for (method, path, status) in INTERCEPTED {
+            let answer = stage.ask(method, path).await;
+            assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn transparent_gateways_do_not_ask_who_leads() {
+    let cluster = MemoryCluster::new(led_by("cts-b", None));
+    let stage = Stage::set(Scene {
+        tasks: three_tasks(),
+        cluster: cluster.clone(),
+        ..Scene::default()
+    })
+    .await;
+    for (method, path, status) in INTERCEPTED {
+        let answer = stage.ask(method, path).await;
+        assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+    }
+    assert_eq!(cluster.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_change_of_leaders_is_noticed_within_half_a_second() {
+    let time = FrozenTime::start();
+    let cluster = MemoryCluster::new(led_by("cts-b", None));
+    let stage = strict(cluster.clone()).await;
+    for (leader, calls, status) in [("cts-a", 1, 400), ("cts-b", 2, 200), ("cts-b", 3, 400)] {
+        assert_eq!(stage.ask("GET", "/v1/tasks").await.status, status);
+        assert_eq!(stage.ask("GET", "/v1/status").await.status, status);
+        assert_eq!(cluster.calls(), calls);
+        cluster.set(Ok(led_by(leader, None)));
+        time.advance(Duration::from_millis(499)).await;
+        assert_eq!(stage.ask("GET", "/v1/tasks").await.status, status);
+        time.advance(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn health_and_the_mode_share_answers() {
+    let _time = FrozenTime::start();
+    let cluster = MemoryCluster::new(led_by("cts-b", None));
+    let stage = Stage::set(Scene {
+        cluster: cluster.clone(),
+        mode: Mode::StrictFollower,
+        health: Health::Scheduler,
+        ..Scene::default()
+    })
+    .await;
+    assert_eq!(stage.ask("GET", "/v1/tasks").await.status, 400);
+    assert_eq!(stage.ask("GET", "/v1/health").await.status, 200);
+    assert_eq!(cluster.calls(), 1);
+}
+
+#[tokio::test]
+async fn who_does_not_know_sends_nobody_away() {
+    for (failure, status, message) in [
+        (
+            Status::unavailable("the database is away"),
+            503,
+            "no scheduler is available",
+        ),
+        (
+            Status::internal("database at 10.0.0.7 said no"),
+            500,
+            "the request failed because of an internal error",
+        ),
+    ] {
+        let stage = strict(MemoryCluster::failing(failure)).await;
+        for (path, id) in [
+            ("/v1/status", String::new()),
+            ("/v1/tasks", format!(",\"request_id\":\"{REQUEST_ID}\"")),
+        ] {
+            let answer = stage.ask("GET", path).await;
+            assert_eq!(answer.status, status, "{path}: {answer:?}");
+            assert_eq!(
+                answer.body,
+                format!("{{\"error\":{{\"message\":\"{message}\"}}{id}}}\n")
+            );
+        }
+    }
+}

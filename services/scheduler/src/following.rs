@@ -1,0 +1,169 @@
+//! Following many views at many watchers: every view is followed at one healthy watcher, and moves to
+//! another when that one is lost.
+//!
+//! Which watcher has which view is decided by rendezvous hashing, so that the loss of one moves its views
+//! only (spec/ha.md 2.2). A view that moves begins with a full snapshot, which is compared with what is at
+//! hand; so nothing is lost between two watchers, and nothing runs because of the move.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::{ServiceView, ViewDelta, ViewId};
+use cts_rpc::{Peer, Peers};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::follow::{Command, Follower};
+
+/// How long views stay away from a watcher whose stream has broken, unless there is no other.
+const DISTRUST: Duration = Duration::from_secs(2);
+
+/// Deltas that wait for the scheduler; a watcher waits when it is full.
+const BACKLOG: usize = 256;
+
+/// What a follower of one watcher tells.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// A view changed.
+    Delta(ViewId, ViewDelta),
+    /// The stream has broken; the follower goes on trying.
+    Broken,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Following {
+    peers: watch::Receiver<Arc<[Peer]>>,
+    views: Vec<ServiceView>,
+    owners: HashMap<ViewId, String>,
+    followers: HashMap<String, mpsc::UnboundedSender<Command>>,
+    distrusted: HashMap<String, Instant>,
+    heard: mpsc::Receiver<(String, Heard)>,
+    tell: mpsc::Sender<(String, Heard)>,
+    tasks: JoinSet<()>,
+}
+
+impl Following {
+    /// Follows `views` at `watchers`.
+    pub(crate) fn new(watchers: &Peers, views: Vec<ServiceView>) -> Self {
+        let (tell, heard) = mpsc::channel(BACKLOG);
+        let mut following = Self {
+            peers: watchers.healthy(),
+            views,
+            owners: HashMap::new(),
+            followers: HashMap::new(),
+            distrusted: HashMap::new(),
+            heard,
+            tell,
+            tasks: JoinSet::new(),
+        };
+        following.assign();
+        following
+    }
+
+    /// The next delta of a view. Cancel safe.
+    pub(crate) async fn next(&mut self) -> (ViewId, ViewDelta) {
+        loop {
+            let trusted_again = self.distrusted.values().min().copied();
+            tokio::select! {
+                Some((watcher, heard)) = self.heard.recv() => match heard {
+                    Heard::Delta(view, delta) => {
+                        // One that has moved may still be told of by the watcher before.
+                        if self.owners.get(&view) == Some(&watcher) {
+                            return (view, delta);
+                        }
+                    }
+                    Heard::Broken => {
+                        self.distrusted.insert(watcher, Instant::now() + DISTRUST);
+                        self.assign();
+                    }
+                },
+                Ok(()) = self.peers.changed() => self.assign(),
+                () = at(trusted_again) => {
+                    let now = Instant::now();
+                    self.distrusted.retain(|_, until| *until > now);
+                    self.assign();
+                }
+            }
+        }
+    }
+
+    /// Asks for a view from its beginning, because a delta did not fit.
+    pub(crate) fn again(&self, view: &ViewId) {
+        let follower = self.owners.get(view).and_then(|id| self.followers.get(id));
+        let source = self.views.iter().find(|source| source.id() == *view);
+        if let (Some(follower), Some(source)) = (follower, source) {
+            // One that has ended is replaced by the next assignment.
+            drop(follower.send(Command::Again(source.clone())));
+        }
+    }
+
+    /// Gives every view to a watcher. While none is healthy everything stays as it is.
+    fn assign(&mut self) {
+        let peers = Arc::clone(&self.peers.borrow_and_update());
+        if peers.is_empty() {
+            return;
+        }
+        let trusted: Vec<&Peer> = peers
+            .iter()
+            .filter(|peer| !self.distrusted.contains_key(peer.id()))
+            .collect();
+        let candidates = if trusted.is_empty() {
+            peers.iter().collect()
+        } else {
+            trusted
+        };
+        let mut shares: HashMap<&str, Vec<ServiceView>> = HashMap::new();
+        self.owners.clear();
+        for view in &self.views {
+            let id = view.id();
+            let owner = candidates
+                .iter()
+                .max_by_key(|peer| weight(peer.id(), &id))
+                .map(|peer| peer.id());
+            if let Some(owner) = owner {
+                shares.entry(owner).or_default().push(view.clone());
+                self.owners.insert(id, owner.to_owned());
+            }
+        }
+        let alive: HashSet<&str> = peers.iter().map(Peer::id).collect();
+        // Dropping its sender ends a follower.
+        self.followers.retain(|id, _| alive.contains(id.as_str()));
+        while self.tasks.try_join_next().is_some() {}
+        for peer in peers.iter() {
+            let share = shares.remove(peer.id()).unwrap_or_default();
+            if share.is_empty() && !self.followers.contains_key(peer.id()) {
+                continue;
+            }
+            let follower = self
+                .followers
+                .entry(peer.id().to_owned())
+                .or_insert_with(|| {
+                    let (commands, receiver) = mpsc::unbounded_channel();
+                    let follower = Follower::new(peer.clone(), receiver, self.tell.clone());
+                    self.tasks.spawn(follower.run());
+                    commands
+                });
+            // It ends only when this sender goes.
+            drop(follower.send(Command::Follow(share)));
+        }
+    }
+}
+
+fn weight(peer: &str, view: &ViewId) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    peer.hash(&mut hasher);
+    view.as_str().hash(&mut hasher);
+    hasher.finish()
+}
+
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,59 @@
+//! Hints between replicas: published in batches, and listened to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::Chain;
+use cts_store::{Hint, Store, StoreError};
+use futures::StreamExt as _;
+use tokio::sync::mpsc;
+
+use crate::changes::Changes;
+
+/// Pause after a batch, in which the next one gathers. The first hint after a quiet time goes at once.
+const GATHER: Duration = Duration::from_millis(3);
+
+/// Hints in one batch.
+const BATCH: usize = 256;
+
+/// Wait before listening is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Publishes for ever.
+pub(crate) async fn publish(store: Arc<dyn Store>, mut outgoing: mpsc::Receiver<Hint>) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while outgoing.recv_many(&mut batch, BATCH).await > 0 {
+        let mut queue_told = false;
+        batch.retain(|hint| *hint != Hint::Queue || !std::mem::replace(&mut queue_told, true));
+        if let Err(error) = store.publish(&batch).await {
+            tracing::debug!(error = %Chain(&error), "other replicas are not told; they poll");
+        }
+        batch.clear();
+        tokio::time::sleep(GATHER).await;
+    }
+}
+
+/// Listens for ever; returns at once where there can be nobody else.
+pub(crate) async fn listen(store: Arc<dyn Store>, changes: Arc<Changes>) {
+    loop {
+        match follow(&*store, &changes).await {
+            Ok(()) => return,
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "cannot listen to the database, polling");
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+}
+
+async fn follow(store: &dyn Store, changes: &Changes) -> Result<(), StoreError> {
+    let Some(mut hints) = store.listen().await? else {
+        return Ok(());
+    };
+    // What was told before this is lost.
+    changes.heard(Hint::Gap);
+    while let Some(hint) = hints.next().await {
+        changes.heard(hint);
+    }
+    Ok(())
+}

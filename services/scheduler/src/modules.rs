@@ -1,0 +1,125 @@
+//! Local modules on their way to workers that do not share this replica's disk.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use cts_bundle::{Bundle, Limits, pack_except};
+use cts_core::{BundleReference, Chain, TaskDefinition, TaskName, TaskSpec};
+use cts_store::{Store, StoreError, StoredTask};
+
+/// How local modules reach workers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Modules {
+    /// Workers use the directories in place: everything is on one machine.
+    InPlace,
+    /// As bundles.
+    Bundled {
+        /// Directories left out of bundles, absolute: a module beside the task directories would otherwise
+        /// change with every run.
+        excluded: Vec<PathBuf>,
+    },
+}
+
+/// What packing a directory has brought; several tasks may use it.
+type Packed = HashMap<PathBuf, Option<BundleReference>>;
+
+impl Modules {
+    /// The tasks with their local modules packed and stored. A module that cannot be packed is no reason to
+    /// stop: its task keeps the bundle of the last time, if there was one.
+    pub(crate) async fn pack(
+        &self,
+        store: &dyn Store,
+        tasks: &[TaskSpec],
+        stored: &[StoredTask],
+    ) -> Result<Vec<TaskSpec>, StoreError> {
+        let mut tasks = tasks.to_vec();
+        let Self::Bundled { excluded } = self else {
+            return Ok(tasks);
+        };
+        let mut packed = Packed::new();
+        for task in &mut tasks {
+            let Some(directory) = local_directory(&task.definition) else {
+                continue;
+            };
+            task.requirement.bundle = true;
+            let known = if let Some(known) = packed.get(&directory) {
+                known.clone()
+            } else {
+                let reference = pack_one(store, &directory, excluded).await?;
+                packed.insert(directory.clone(), reference.clone());
+                reference
+            };
+            let bundle = known.or_else(|| last_bundle(task.name(), &directory, stored));
+            if let Some(bundle) = &bundle {
+                // The directory may have changed since the configuration was read, and what runs is the
+                // bundle.
+                task.definition.module_digest = Some(bundle.hash);
+            }
+            task.definition.bundle = bundle;
+        }
+        Ok(tasks)
+    }
+}
+
+/// The directory of a local module, without the double slash that tells Terraform which directories
+/// belong together.
+fn local_directory(definition: &TaskDefinition) -> Option<PathBuf> {
+    let source = Path::new(&definition.module_source);
+    source.is_absolute().then(|| source.components().collect())
+}
+
+fn last_bundle(
+    task: &TaskName,
+    directory: &Path,
+    stored: &[StoredTask],
+) -> Option<BundleReference> {
+    let before = stored.iter().find(|before| {
+        let definition = &before.spec.definition;
+        definition.name == *task && local_directory(definition).as_deref() == Some(directory)
+    })?;
+    before.spec.definition.bundle.clone()
+}
+
+async fn pack_one(
+    store: &dyn Store,
+    directory: &Path,
+    excluded: &[PathBuf],
+) -> Result<Option<BundleReference>, StoreError> {
+    let bundle = match pack_directory(directory.to_owned(), excluded.to_vec()).await {
+        Ok(bundle) => bundle,
+        Err(error) => {
+            tracing::error!(target: "ha.compat", module = %directory.display(), error = %Chain(&*error), "a local module cannot be packed for the workers");
+            return Ok(None);
+        }
+    };
+    if !store.keep_bundles(&[bundle.hash]).await?.is_empty() {
+        store.store_bundle(bundle.hash, &bundle.bytes).await?;
+    }
+    Ok(Some(BundleReference {
+        hash: bundle.hash,
+        module: bundle.module,
+    }))
+}
+
+/// Why a directory could not be packed.
+type NotPacked = Box<dyn std::error::Error + Send + Sync>;
+
+async fn pack_directory(directory: PathBuf, excluded: Vec<PathBuf>) -> Result<Bundle, NotPacked> {
+    let packing = move || pack_except(&directory, &excluded, &Limits::default());
+    Ok(tokio::task::spawn_blocking(packing).await??)
+}
+
+/// The local modules of stored tasks that are not on this machine, as the system says it.
+pub(crate) fn missing(tasks: &[StoredTask]) -> Vec<(PathBuf, std::io::Error)> {
+    let directories = tasks
+        .iter()
+        .filter_map(|task| local_directory(&task.spec.definition));
+    let mut known = HashSet::new();
+    directories
+        .filter(|directory| known.insert(directory.clone()))
+        .filter_map(|directory| {
+            let error = std::fs::metadata(&directory).err()?;
+            Some((directory, error))
+        })
+        .collect()
+}

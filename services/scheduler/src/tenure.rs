@@ -1,0 +1,136 @@
+//! The duties of the leader, from its acquisition of the leadership to the end of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::{Chain, LeaderEpoch, TaskSpec};
+use cts_rpc::Peers;
+use cts_store::{LeaderError, Store, StoreError, Unchanged};
+use tokio::time::{Instant, MissedTickBehavior, sleep};
+
+use crate::campaign::TenureEnd;
+use crate::changes::Changes;
+use crate::desk::Desk;
+use crate::duty::Duty;
+use crate::identities::Identities;
+use crate::modules::Modules;
+use crate::recent_inputs::RecentInputs;
+use crate::scheduler::SettingsDigest;
+
+/// Wait before what the store refused is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// How often old runs are forgotten and bundles are noted as used.
+const HOUSEKEEPING: Duration = Duration::from_hours(1);
+
+/// What a leader needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Tenure {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) watchers: Peers,
+    pub(crate) identities: Arc<dyn Identities>,
+    pub(crate) settings_digest: SettingsDigest,
+    pub(crate) changes: Arc<Changes>,
+    pub(crate) recent_inputs: Arc<RecentInputs>,
+    pub(crate) modules: Modules,
+    pub(crate) tasks: Arc<[TaskSpec]>,
+    pub(crate) first_pass: Unchanged,
+    pub(crate) lease: Duration,
+    pub(crate) runs_kept: u32,
+}
+
+impl Tenure {
+    /// Does the duties until the store says that `epoch` is over, or a write fails.
+    pub(crate) async fn serve(self, epoch: LeaderEpoch) -> TenureEnd {
+        let tasks = match self.take_over_tasks(epoch).await {
+            Ok(tasks) => tasks,
+            Err(LeaderError::Deposed { .. }) => return TenureEnd::Deposed,
+            Err(LeaderError::Store(error)) => {
+                tracing::error!(target: "ctrl", error = %Chain(&error), "cannot store the configured tasks, trying again");
+                sleep(RETRY).await;
+                return TenureEnd::Doubtful;
+            }
+        };
+        tracing::info!(target: "ctrl", tasks = tasks.len(), "executing all tasks, then watching for changes");
+        let duty = Duty {
+            desk: Desk::new(tasks.iter()),
+            epoch,
+            first_pass: self.first_pass,
+            store: Arc::clone(&self.store),
+            watchers: self.watchers.clone(),
+            identities: Arc::clone(&self.identities),
+            settings_digest: self.settings_digest.clone(),
+            changes: Arc::clone(&self.changes),
+            recent_inputs: Arc::clone(&self.recent_inputs),
+            started: Instant::now(),
+        };
+        // The first to learn that the epoch is over ends all.
+        tokio::select! {
+            end = duty.run() => end,
+            () = self.reap(epoch) => TenureEnd::Deposed,
+            () = self.keep_house() => TenureEnd::Deposed,
+        }
+    }
+
+    /// Makes the configured tasks of this replica those of the store, and gives all that are there then.
+    pub(crate) async fn take_over_tasks(
+        &self,
+        epoch: LeaderEpoch,
+    ) -> Result<Vec<TaskSpec>, LeaderError> {
+        let stored = self.store.tasks().await?;
+        let tasks = self.modules.pack(&*self.store, &self.tasks, &stored).await?;
+        self.store.replace_config_tasks(epoch, &tasks).await?;
+        let stored = self.store.tasks().await?;
+        Ok(stored.into_iter().map(|task| task.spec).collect())
+    }
+
+    /// Takes back leases whose holders have fallen silent.
+    async fn reap(&self, epoch: LeaderEpoch) {
+        let every = (self.lease / 30).clamp(Duration::from_millis(10), Duration::from_secs(1));
+        let mut ticks = tokio::time::interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            match self.store.reap(epoch).await {
+                Ok(requeued) => {
+                    for run in requeued {
+                        tracing::warn!(task_name = %run.task, run.id = %run.run, "a lease expired");
+                        self.changes.tell(run.run, &run.task, run.status);
+                        self.changes.queue_changed();
+                    }
+                }
+                Err(LeaderError::Deposed { .. }) => return,
+                Err(LeaderError::Store(error)) => {
+                    tracing::error!(error = %Chain(&error), "cannot take back expired leases");
+                    sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// Forgets what is old, so that the database does not grow for ever.
+    async fn keep_house(&self) {
+        let mut ticks = tokio::time::interval(HOUSEKEEPING);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first tick is immediate; the start has better things to do.
+        ticks.tick().await;
+        loop {
+            ticks.tick().await;
+            match self.clean().await {
+                Ok(0) => {}
+                Ok(runs) => tracing::info!(runs, "old runs forgotten"),
+                Err(error) => tracing::error!(error = %Chain(&error), "cannot forget old runs"),
+            }
+        }
+    }
+
+    async fn clean(&self) -> Result<u64, StoreError> {
+        let tasks = self.store.tasks().await?;
+        let bundles: Vec<_> = tasks
+            .iter()
+            .filter_map(|task| Some(task.spec.definition.bundle.as_ref()?.hash))
+            .collect();
+        self.store.keep_bundles(&bundles).await?;
+        self.store.prune(self.runs_kept).await
+    }
+}

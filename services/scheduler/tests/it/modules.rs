@@ -1,0 +1,167 @@
+//! Local modules on their way to workers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cts_bundle::{Limits, unpack};
+use cts_core::{BundleReference, TaskDefinition, TaskSpec};
+use cts_proto::bundle::v1::GetBundleRequest;
+use cts_scheduler::{Modules, Options};
+use cts_store::Store as _;
+use cts_store_sqlite::SqliteStore;
+use tempfile::TempDir;
+
+use crate::setup::{Setup, member, store_in, task};
+
+/// Module directories and the store of a scheduler that is started more than once.
+struct Site {
+    directory: TempDir,
+    store: Arc<SqliteStore>,
+}
+
+impl Site {
+    async fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        let store = store_in(directory.path()).await;
+        Self { directory, store }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A task whose module has this source below the site.
+    fn task(&self, name: &str, source: &str) -> TaskSpec {
+        let mut task = task(name);
+        let root = self.directory.path().display();
+        task.definition.module_source = format!("{root}/{source}");
+        task
+    }
+
+    async fn start(&self, tasks: &[TaskSpec]) -> Setup {
+        let mut options = Options::alone(tasks.to_vec(), member());
+        options.modules = Modules::Bundled {
+            excluded: vec![self.path("site/sync-tasks")],
+        };
+        Setup::over(Arc::clone(&self.store), options).await
+    }
+
+    async fn stored(&self, name: &str) -> TaskSpec {
+        let tasks = self.store.tasks().await.unwrap();
+        let found = tasks
+            .into_iter()
+            .find(|task| task.spec.name().as_str() == name);
+        found.unwrap().spec
+    }
+
+    async fn definition(&self, name: &str) -> TaskDefinition {
+        self.stored(name).await.definition
+    }
+
+    async fn bundle(&self, name: &str) -> BundleReference {
+        let definition = self.definition(name).await;
+        let bundle = definition.bundle.unwrap();
+        assert_eq!(definition.module_digest, Some(bundle.hash));
+        bundle
+    }
+}
+
+async fn fetch(setup: &Setup, bundle: &BundleReference) -> Vec<u8> {
+    let request = GetBundleRequest {
+        hash: bundle.hash.to_string(),
+    };
+    let mut client = setup.bundles.clone();
+    let mut parts = client.get_bundle(request).await.unwrap().into_inner();
+    let mut bytes = Vec::new();
+    while let Some(part) = parts.message().await.unwrap() {
+        bytes.extend(part.chunk);
+    }
+    bytes
+}
+
+fn unpacked(bytes: &[u8], bundle: &BundleReference, place: &Path) -> PathBuf {
+    let hash = unpack(bytes, place, &Limits::default()).unwrap();
+    assert_eq!(hash, bundle.hash);
+    place.join(&bundle.module)
+}
+
+#[tokio::test]
+async fn workers_can_fetch_the_bundles_of_local_modules() {
+    let site = Site::new().await;
+    let call = "module \"shared\" {\n  source = \"../shared\"\n}\n";
+    site.write("modules/web/main.tf", call);
+    site.write("modules/shared/main.tf", "# shared");
+    let mut published = task("published");
+    published.definition.module_source = "acme/web/any".into();
+    let tasks = [
+        site.task("one", "modules//web"),
+        site.task("two", "modules/web"),
+        published,
+    ];
+    let setup = site.start(&tasks).await;
+
+    let bundle = site.bundle("one").await;
+    assert_eq!(site.bundle("two").await, bundle);
+    assert!(site.stored("one").await.requirement.bundle);
+    let module = unpacked(
+        &fetch(&setup, &bundle).await,
+        &bundle,
+        &site.path("unpacked"),
+    );
+    assert_eq!(fs::read_to_string(module.join("main.tf")).unwrap(), call);
+    let shared = fs::read_to_string(module.join("../shared/main.tf")).unwrap();
+    assert_eq!(shared, "# shared");
+
+    let published = site.stored("published").await;
+    assert_eq!(published.definition.bundle, None);
+    assert_eq!(published.definition.module_digest, None);
+    assert!(!published.requirement.bundle);
+}
+
+#[tokio::test]
+async fn a_module_that_is_gone_keeps_its_last_bundle() {
+    let site = Site::new().await;
+    site.write("modules/web/main.tf", "# one");
+    drop(site.start(&[site.task("t", "modules/web")]).await);
+    let first = site.bundle("t").await;
+
+    site.write("modules/web/main.tf", "# two");
+    drop(site.start(&[site.task("t", "modules/web")]).await);
+    let second = site.bundle("t").await;
+    assert_ne!(second.hash, first.hash);
+
+    fs::remove_dir_all(site.path("modules")).unwrap();
+    // Written in the other way it is still the same directory.
+    let tasks = [
+        site.task("t", "modules//web"),
+        site.task("new", "modules/web"),
+    ];
+    let setup = site.start(&tasks).await;
+    assert_eq!(site.bundle("t").await, second);
+    assert!(!fetch(&setup, &second).await.is_empty());
+    assert_eq!(site.definition("new").await.bundle, None);
+    assert!(site.stored("new").await.requirement.bundle);
+}
+
+#[tokio::test]
+async fn runs_do_not_change_a_module_that_the_working_directory_is_in() {
+    let site = Site::new().await;
+    site.write("site/main.tf", "# a module");
+    drop(site.start(&[site.task("t", "site")]).await);
+    let before = site.bundle("t").await;
+
+    site.write("site/sync-tasks/t/main.tf", "# generated");
+    drop(site.start(&[site.task("t", "site")]).await);
+    assert_eq!(site.bundle("t").await, before);
+
+    site.write("site/other/main.tf", "# another part");
+    drop(site.start(&[site.task("t", "site")]).await);
+    assert_ne!(site.bundle("t").await, before);
+}

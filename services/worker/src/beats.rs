@@ -1,0 +1,55 @@
+//! Telling the scheduler that this worker lives, and hearing whether it is to drain.
+
+use std::time::Duration;
+
+use cts_core::Chain;
+use cts_rpc::convert;
+use tokio_util::sync::CancellationToken;
+
+use crate::worker::{Orders, Shared};
+
+/// Until the scheduler has said how often, and after a beat that did not arrive.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Bounds of what the scheduler may say.
+const PAUSES: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_mins(1);
+
+/// Beats until `ended`; the last beat takes leave. Gives the order to drain when the scheduler wants it.
+pub(crate) async fn beat(shared: &Shared, orders: &Orders, ended: &CancellationToken) {
+    let mut told_draining = false;
+    while !ended.is_cancelled() {
+        let draining = orders.drain.is_cancelled();
+        let pause = match shared.scheduler.beat(record(shared, draining), false).await {
+            Ok(answer) => {
+                told_draining = draining;
+                if answer.drain && !draining {
+                    tracing::info!("the scheduler wants this worker to drain");
+                    orders.drain.cancel();
+                }
+                convert::duration_from_wire(answer.next.as_ref())
+                    .clamp(*PAUSES.start(), *PAUSES.end())
+            }
+            Err(error) => {
+                tracing::debug!(error = %Chain(&error), "a beat did not reach the scheduler");
+                PAUSE
+            }
+        };
+        tokio::select! {
+            () = ended.cancelled() => {}
+            () = tokio::time::sleep(pause) => {}
+            // It is told at once, so that no run is granted any more.
+            () = orders.drain.cancelled(), if !told_draining => {}
+        }
+    }
+    if let Err(error) = shared.scheduler.beat(record(shared, true), true).await {
+        tracing::debug!(error = %Chain(&error), "the scheduler does not know that this worker leaves");
+    }
+}
+
+fn record(shared: &Shared, draining: bool) -> cts_core::WorkerRecord {
+    cts_core::WorkerRecord {
+        draining,
+        ..shared.options.record.clone()
+    }
+}

@@ -1,0 +1,164 @@
+//! Workers that do nothing: they lease runs and report them as applied.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use cts_proto::run::v1::complete_run_request::Outcome;
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::run::v1::{AcquireRunRequest, Applied, CompleteRunRequest};
+use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
+use cts_proto::worker::v1::{BeatRequest, Capabilities, Engine, Worker};
+use cts_rpc::convert::duration_to_wire;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{interval, timeout};
+use tonic::transport::Channel;
+
+use crate::clock::Moment;
+
+/// Of one worker at most; more slots are more workers, each with a connection of its own.
+const SLOTS_OF_ONE: u32 = 4;
+
+const WAIT: Duration = Duration::from_secs(30);
+const BEAT: Duration = Duration::from_secs(2);
+
+/// Longest time from one run to the next while there must be a next.
+const LONGEST_SILENCE: Duration = Duration::from_mins(1);
+
+/// A run that one of them had.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Handled {
+    /// The lease was at hand.
+    pub(crate) leased: Moment,
+    /// The report was answered.
+    pub(crate) completed: Moment,
+}
+
+/// See the module. They end when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Hands {
+    /// They were connected and about to ask.
+    pub(crate) started: Moment,
+    handled: mpsc::UnboundedReceiver<Result<Handled>>,
+    _working: JoinSet<()>,
+}
+
+impl Hands {
+    /// Workers with so many slots together.
+    pub(crate) async fn start(scheduler: &str, slots: u32) -> Result<Self> {
+        let mut workers = Vec::new();
+        for first in (0..slots).step_by(SLOTS_OF_ONE as usize) {
+            let worker = Worker {
+                id: format!("bench-{slots}-{first}"),
+                host: "bench".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                slots: SLOTS_OF_ONE.min(slots - first),
+                capabilities: Some(capabilities()),
+                draining: false,
+            };
+            let channel = cts_rpc::connect(scheduler)?;
+            beat(&channel, &worker).await?;
+            workers.push((channel, worker));
+        }
+        let (tell, handled) = mpsc::unbounded_channel();
+        let mut working = JoinSet::new();
+        let started = Moment::now();
+        for (channel, worker) in workers {
+            for _ in 0..worker.slots {
+                working.spawn(work(channel.clone(), worker.id.clone(), tell.clone()));
+            }
+            working.spawn(keep_beating(channel, worker));
+        }
+        Ok(Self {
+            started,
+            handled,
+            _working: working,
+        })
+    }
+
+    /// The next run that is done.
+    pub(crate) async fn next(&mut self) -> Result<Handled> {
+        timeout(LONGEST_SILENCE, self.handled.recv())
+            .await
+            .context("the workers get no run")?
+            .context("the workers have ended")?
+    }
+
+    /// Waits until so many runs are done; gives the end of the last one.
+    pub(crate) async fn all(&mut self, count: u32) -> Result<Moment> {
+        let mut end = self.started;
+        for _ in 0..count {
+            end = end.max(self.next().await?.completed);
+        }
+        Ok(end)
+    }
+}
+
+fn capabilities() -> Capabilities {
+    Capabilities {
+        engines: vec![Engine {
+            driver: "terraform".to_owned(),
+            version: "1.11.4".to_owned(),
+        }],
+        bundles: true,
+    }
+}
+
+async fn beat(channel: &Channel, worker: &Worker) -> Result<()> {
+    let request = BeatRequest {
+        worker: Some(worker.clone()),
+        leaving: false,
+    };
+    let answer = WorkerServiceClient::new(channel.clone()).beat(request);
+    answer.await.context("a worker is not heard").map(drop)
+}
+
+async fn keep_beating(channel: Channel, worker: Worker) {
+    let mut ticks = interval(BEAT);
+    loop {
+        ticks.tick().await;
+        // Whoever is not heard for a moment is not lost yet.
+        drop(beat(&channel, &worker).await);
+    }
+}
+
+async fn work(channel: Channel, worker: String, tell: mpsc::UnboundedSender<Result<Handled>>) {
+    let mut scheduler = RunServiceClient::new(channel);
+    loop {
+        let handled = match one(&mut scheduler, &worker).await {
+            Ok(None) => continue,
+            Ok(Some(handled)) => Ok(handled),
+            Err(error) => Err(error),
+        };
+        let failed = handled.is_err();
+        if tell.send(handled).is_err() || failed {
+            return;
+        }
+    }
+}
+
+async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<Option<Handled>> {
+    let request = AcquireRunRequest {
+        worker_id: worker.to_owned(),
+        wait: Some(duration_to_wire(WAIT)),
+        capabilities: Some(capabilities()),
+    };
+    let answer = scheduler.acquire_run(request).await;
+    let answer = answer.context("a worker gets no lease")?.into_inner();
+    let Some(lease) = answer.lease else {
+        return Ok(None);
+    };
+    let leased = Moment::now();
+    let report = CompleteRunRequest {
+        run_id: lease.run_id,
+        epoch: lease.epoch,
+        log: Vec::new(),
+        outcome: Some(Outcome::Applied(Applied {})),
+    };
+    let answer = scheduler.complete_run(report).await;
+    answer.context("a report is refused")?;
+    Ok(Some(Handled {
+        leased,
+        completed: Moment::now(),
+    }))
+}

@@ -1,0 +1,143 @@
+//! A process of cts.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::report::say;
+use crate::usage::{Usage, twins_below};
+
+/// It interrupts Terraform first and waits for it.
+const STOP_DEADLINE: Duration = Duration::from_secs(45);
+
+/// Lines of a log that are shown after a failure.
+const LOG_LINES_SHOWN: usize = 30;
+
+/// What a process is started with.
+#[derive(Debug, Clone)]
+pub(crate) struct Launch {
+    /// Names the process here, and its log.
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<String>,
+}
+
+impl Launch {
+    pub(crate) fn new(name: &str, arguments: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
+        }
+    }
+}
+
+/// A running process; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    name: String,
+    child: Child,
+    pid: Pid,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts it in a process group of its own, so that Ctrl-C does not reach it.
+    pub(crate) fn start(
+        executable: &Path,
+        launch: &Launch,
+        directory: &Path,
+        environment: &BTreeMap<OsString, OsString>,
+    ) -> Result<Self> {
+        let name = launch.name.clone();
+        let log = directory.join(format!("{name}.log"));
+        let file = File::options().create(true).append(true).open(&log);
+        let file = file.context("cannot create the log of cts")?;
+        let child = Command::new(executable)
+            .args(&launch.arguments)
+            .current_dir(directory)
+            .env_clear()
+            .envs(environment)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}", executable.display()))?;
+        let pid = child.id().context("cts has no process id")?;
+        let pid = Pid::from_raw(pid.try_into().context("strange process id")?);
+        Ok(Self {
+            name,
+            child,
+            pid,
+            log,
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
+        kill(self.pid, signal).with_context(|| format!("cannot signal {}", self.name))
+    }
+
+    /// Ends it as an operator would; fails if it does not end well.
+    pub(crate) async fn stop(self) -> Result<()> {
+        self.signal(Signal::SIGTERM)?;
+        self.ended().await
+    }
+
+    /// Waits for the good end of one that was told to end, or ends by itself.
+    pub(crate) async fn ended(mut self) -> Result<()> {
+        let ended = match timeout(STOP_DEADLINE, self.child.wait()).await {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(Ok(status)) => Err(anyhow!("{} ended with {status}", self.name)),
+            Ok(Err(error)) => Err(error).context("cannot wait for cts"),
+            Err(_elapsed) => {
+                self.child.kill().await.context("cannot kill cts")?;
+                let name = &self.name;
+                Err(anyhow!(
+                    "{name} did not end within {STOP_DEADLINE:?} and was killed"
+                ))
+            }
+        };
+        if ended.is_err() {
+            self.show_log();
+        }
+        ended
+    }
+
+    /// Kills it, and waits until it is gone.
+    pub(crate) async fn kill(mut self) -> Result<()> {
+        let killed = self.child.kill().await;
+        killed.with_context(|| format!("cannot kill {}", self.name))
+    }
+
+    /// Of this process and of what it has started of itself.
+    pub(crate) fn usage(&self) -> Result<Usage> {
+        let pids = std::iter::once(self.pid).chain(twins_below(self.pid));
+        pids.map(Usage::of).sum()
+    }
+
+    /// The end of its log, on standard error.
+    pub(crate) fn show_log(&self) {
+        let text = fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        let shown = &lines[lines.len().saturating_sub(LOG_LINES_SHOWN)..];
+        say(&format!(
+            "the last lines of the log of {}:\n{}",
+            self.name,
+            shown.join("\n")
+        ));
+    }
+}

@@ -1,0 +1,83 @@
+//! Many tasks and no change: row 5 of the table.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::time::sleep;
+
+use crate::arguments::Modules;
+use crate::clock::Moment;
+use crate::cluster::ClusterSettings;
+use crate::report::{Metric, say};
+use crate::stage::{Plan, Stage, Version};
+use crate::usage::Usage;
+
+const INSTANCES: u32 = 10;
+
+/// After the first pass, until everything has come to rest.
+const REST: Duration = Duration::from_secs(10);
+
+pub(super) async fn run(stage: &mut Stage, tasks: u32, seconds: u32) -> Result<Vec<Metric>> {
+    for instance in 0..INSTANCES {
+        stage.register(instance, Version::FIRST).await?;
+    }
+    let embedded = measure(stage, "embedded", tasks, seconds, None).await?;
+    let cluster = Some(ClusterSettings::default());
+    let total = measure(stage, "cluster", tasks, seconds, cluster).await?;
+    let share = embedded.cpu_share.max(total.cpu_share);
+    Ok(vec![
+        Metric::new("rss_embedded", embedded.usage.rss, "MiB"),
+        Metric::new("rss_embedded_peak", embedded.usage.rss_peak, "MiB"),
+        Metric::new("rss_total", total.usage.rss, "MiB"),
+        Metric::new("pss_total", total.usage.pss, "MiB"),
+        Metric::new("rss_total_peak", total.usage.rss_peak, "MiB"),
+        Metric::new("cpu_share", share, "%"),
+        Metric::new("cpu_share_embedded", embedded.cpu_share, "%"),
+        Metric::new("cpu_share_total", total.cpu_share, "%"),
+        Metric::new("first_pass_embedded", embedded.first_pass, "s"),
+        Metric::new("first_pass_cluster", total.first_pass, "s"),
+    ])
+}
+
+struct Idleness {
+    usage: Usage,
+    /// Percent of one processor.
+    cpu_share: f64,
+    first_pass: f64,
+}
+
+async fn measure(
+    stage: &mut Stage,
+    name: &str,
+    tasks: u32,
+    seconds: u32,
+    cluster: Option<ClusterSettings>,
+) -> Result<Idleness> {
+    let plan = Plan {
+        name,
+        tasks,
+        modules: Modules::Shared,
+        cluster,
+    };
+    let site = stage.new_site(plan).await?;
+    say(&format!("{name}: first pass"));
+    let (started, mut runs) = stage.start_cts(&site).await?;
+    let applied = runs.first_pass(site.tasks().len()).await?;
+    // It would be told of runs, of which there are none.
+    drop(runs);
+    say(&format!("{name}: rest"));
+    sleep(REST).await;
+    let (begin, before) = (Moment::now(), stage.usage()?);
+    sleep(Duration::from_secs(seconds.into())).await;
+    let (end, after) = (Moment::now(), stage.usage()?);
+    for (process, usage) in stage.usages()? {
+        say(&format!("{name}: {process} has {:.1} MiB", usage.rss));
+    }
+    stage.stop_cts().await?;
+    let cpu = after.cpu.saturating_sub(before.cpu);
+    Ok(Idleness {
+        usage: after,
+        cpu_share: 100.0 * cpu.as_secs_f64() / end.since(begin).as_secs_f64(),
+        first_pass: applied.since(started).as_secs_f64(),
+    })
+}

@@ -1,0 +1,115 @@
+//! What processes use.
+
+use std::fs;
+use std::iter::Sum;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use nix::unistd::{Pid, SysconfVar, sysconf};
+
+/// What processes use; of several, the sum.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Usage {
+    /// Processor time so far, without that of children.
+    pub(crate) cpu: Duration,
+    /// Memory now, in mebibytes. What several processes share counts for each of them.
+    pub(crate) rss: f64,
+    /// The same, but what several processes share is divided among them.
+    pub(crate) pss: f64,
+    /// The most that `rss` ever was.
+    pub(crate) rss_peak: f64,
+}
+
+impl Usage {
+    pub(crate) fn of(pid: Pid) -> Result<Self> {
+        let read = |name: &str| {
+            fs::read_to_string(format!("/proc/{pid}/{name}"))
+                .context("a process has ended, or this is not Linux")
+        };
+        let status = read("status")?;
+        let mebibytes =
+            |text: &str, name| mebibytes(text, name).with_context(|| format!("no {name}"));
+        let per_second = sysconf(SysconfVar::CLK_TCK)?.context("unknown clock tick")?;
+        let ticks = cpu_ticks(&read("stat")?).context("no processor time")?;
+        Ok(Self {
+            cpu: Duration::from_secs(ticks) / u32::try_from(per_second)?,
+            rss: mebibytes(&status, "VmRSS:")?,
+            pss: mebibytes(&read("smaps_rollup")?, "Pss:")?,
+            rss_peak: mebibytes(&status, "VmHWM:")?,
+        })
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
+        usages.fold(Self::default(), |sum, usage| Self {
+            cpu: sum.cpu + usage.cpu,
+            rss: sum.rss + usage.rss,
+            pss: sum.pss + usage.pss,
+            rss_peak: sum.rss_peak + usage.rss_peak,
+        })
+    }
+}
+
+/// Children that run the same executable: what a process has started of itself.
+pub(crate) fn twins_below(pid: Pid) -> Vec<Pid> {
+    let executable = |pid: Pid| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let own = executable(pid);
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Pid::from_raw))
+        .filter(|child| {
+            let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            parent(&stat) == Some(pid) && own.is_some() && executable(*child) == own
+        })
+        .collect()
+}
+
+/// From kibibytes of a file such as `/proc/<pid>/status` to mebibytes.
+fn mebibytes(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kibibytes: u32 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(f64::from(kibibytes) / 1024.0)
+}
+
+/// Fields of `/proc/<pid>/stat` from the third on. The second, the name, may hold spaces.
+fn fields(stat: &str) -> impl Iterator<Item = &str> {
+    let after_name = stat.rsplit_once(')').map_or("", |(_, after)| after);
+    after_name.split_whitespace()
+}
+
+/// User and system time, fields 14 and 15.
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    let mut fields = fields(stat).skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+/// Field 4.
+fn parent(stat: &str) -> Option<Pid> {
+    fields(stat).nth(1)?.parse().ok().map(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_understood() {
+        let stat = "7 (a b) c) S 6 7 7 0 -1 4194560 9 0 0 0 31 11 5 6 20 0 9 0 77";
+        assert_eq!(cpu_ticks(stat), Some(42));
+        assert_eq!(parent(stat), Some(Pid::from_raw(6)));
+        let status = "Name:\tcts\nVmHWM:\t   20480 kB\nVmRSS:\t   10240 kB\n";
+        assert_eq!(mebibytes(status, "VmHWM:"), Some(20.0));
+        assert_eq!(mebibytes(status, "VmRSS:"), Some(10.0));
+    }
+
+    #[test]
+    fn this_process_uses_something_and_has_no_twin() {
+        let this = Pid::this();
+        let usage: Usage = [Usage::of(this).unwrap()].into_iter().sum();
+        assert!(usage.rss > 0.0 && usage.pss > 0.0 && usage.rss_peak >= usage.rss);
+        assert_eq!(twins_below(this), []);
+    }
+}

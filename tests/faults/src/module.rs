@@ -1,0 +1,94 @@
+//! The Terraform module of every task, and what it writes down while it is at work.
+
+use crate::plan::{Instance, Plan};
+
+/// Records what it gets in the state, and runs [`SCRIPT`] whenever that changes. `@JOURNAL@` is to be replaced.
+///
+/// How long the script works depends on the content: half of them do not wait at all.
+const MODULE: &str = r#"
+variable "services" {
+  type = any
+}
+
+locals {
+  rows = sort([
+    for service in values(var.services) :
+    join("/", [
+      service.id, service.port, join(".", sort(service.tags)), try(service.meta["version"], "")
+    ])
+  ])
+  text  = join(";", local.rows)
+  beats = max(0, (parseint(substr(md5(local.text), 0, 2), 16) - 128) / 13)
+}
+
+resource "terraform_data" "recorded" {
+  input            = local.text
+  triggers_replace = [local.text]
+
+  provisioner "local-exec" {
+    command     = "exec sh ./step.sh"
+    working_dir = path.module
+    environment = {
+      BEATS   = floor(local.beats)
+      JOURNAL = "@JOURNAL@"
+      TEXT    = local.text
+    }
+  }
+}
+"#;
+
+/// Lines are `WORD PID START WORKER UPTIME TEXT`: the process id of Terraform and when that was started (clock
+/// ticks since the machine was), the worker, and the time by the machine's monotonic clock.
+const SCRIPT: &str = r#"
+start_of() {
+  read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+  set -- ${stat##*) }
+  case "$1" in Z | X) return 1 ;; esac
+  start=${20}
+}
+note() {
+  read -r now _ </proc/uptime
+  echo "$1 $me $now $2" >>"$JOURNAL"
+}
+start_of "$PPID" || exit 1
+me="$PPID $start ${CTS_WORKER:-none}"
+tail -n 300 "$JOURNAL" 2>/dev/null | sed -n 's/^begin \([0-9]*\) \([0-9]*\) .*/\1 \2/p' | tail -n 5 |
+  while read -r pid started; do
+    if [ "$pid $started" != "${me% *}" ] && start_of "$pid" && [ "$start" = "$started" ]; then
+      note overlap "$pid"
+    fi
+  done
+note begin "$TEXT"
+while [ "$BEATS" -gt 0 ]; do
+  sleep 0.1
+  note beat
+  BEATS=$((BEATS - 1))
+done
+note end "$TEXT"
+"#;
+
+/// Names and texts of the module's files for the journal at `journal`.
+pub fn files(journal: &str) -> [(&'static str, String); 2] {
+    [
+        ("main.tf", MODULE.replace("@JOURNAL@", journal)),
+        ("step.sh", SCRIPT.to_owned()),
+    ]
+}
+
+/// The text that the module makes of instances: one row each, sorted.
+pub fn text<'a>(instances: impl IntoIterator<Item = (String, &'a Instance)>) -> String {
+    let mut rows: Vec<String> = instances
+        .into_iter()
+        .map(|(id, instance)| {
+            let tags = instance.tags.join(".");
+            format!("{id}/{}/{tags}/{}", instance.port, instance.version)
+        })
+        .collect();
+    rows.sort();
+    rows.join(";")
+}
+
+/// Id of the instance at a place of a service.
+pub fn instance_id(service: usize, place: u64) -> String {
+    format!("{}-{place}", Plan::service(service))
+}

@@ -1,0 +1,229 @@
+//! Terraform processes, seen from outside: a thread that looks through `/proc` again and again.
+//!
+//! The journals tell only of the steps in modules; this tells of every command of Terraform and of all that it
+//! has started.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::violation::{Rule, Violation};
+
+const TASK_DIRECTORY: &str = "CTS_TASK_DIR=";
+const WORKER: &str = "CTS_WORKER=";
+const GUARD: &str = "CTS_GUARD=";
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+/// A process group at work for a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sighting {
+    /// Name of the task.
+    pub task: String,
+    /// Id of the worker that has started it.
+    pub worker: String,
+    /// Process group: every command of Terraform has one of its own.
+    pub group: u32,
+    /// Start of its first process, in hundredths of a second since the machine was started.
+    pub from: u64,
+    /// When it was last seen, by the same clock.
+    pub until: u64,
+}
+
+/// What was seen between begin and end, see the module.
+#[derive(Debug)]
+pub struct Lookout {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Sighting>>,
+}
+
+impl Lookout {
+    /// Begins to look for processes in task directories below `site`.
+    pub fn begin(site: PathBuf) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut seen = Seen::default();
+            while !stopped.load(Ordering::Relaxed) {
+                look(&site, &mut seen);
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
+            seen.groups.into_values().collect()
+        });
+        Self { stop, thread }
+    }
+
+    /// Ends the search.
+    pub fn end(self) -> Vec<Sighting> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// By process group, task, and worker; a group's number is used again after a while.
+    groups: BTreeMap<(String, String, u32, u64), Sighting>,
+}
+
+fn look(site: &Path, seen: &mut Seen) {
+    let now = uptime();
+    let mut alive: BTreeMap<(String, String, u32), u64> = BTreeMap::new();
+    for pid in processes() {
+        let Some((task, worker)) = at_work(pid, site) else {
+            continue;
+        };
+        // It may have ended since; a zombie has no environment.
+        let Some((group, started)) = group_and_start(pid) else {
+            continue;
+        };
+        let first = alive.entry((task, worker, group)).or_insert(started);
+        *first = started.min(*first);
+    }
+    for ((task, worker, group), started) in alive {
+        let leader = group_and_start(group).map_or(started, |(_, leader)| leader.min(started));
+        // Seen without a break: the same group. The number of a group is not used again within a second.
+        let known = seen.groups.values_mut().rev().find(|known| {
+            known.group == group
+                && known.task == task
+                && known.worker == worker
+                && known.until + 100 > now
+        });
+        if let Some(known) = known {
+            known.until = now;
+            known.from = known.from.min(leader);
+        } else {
+            let key = (task.clone(), worker.clone(), group, leader);
+            seen.groups.insert(
+                key,
+                Sighting {
+                    task,
+                    worker,
+                    group,
+                    from: leader,
+                    until: now.max(leader),
+                },
+            );
+        }
+    }
+}
+
+/// Process ids.
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Task and worker of a process in a task directory below `site`.
+fn at_work(pid: u32, site: &Path) -> Option<(String, String)> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = String::from_utf8_lossy(&environment);
+    let value = |name: &str| environment.split('\0').find_map(|one| one.strip_prefix(name));
+    let directory = Path::new(value(TASK_DIRECTORY)?);
+    directory.strip_prefix(site).ok()?;
+    let task = directory.file_name()?.to_str()?.to_owned();
+    Some((task, value(WORKER).unwrap_or_default().to_owned()))
+}
+
+/// Process group, and start in hundredths of a second since the machine was started.
+fn group_and_start(pid: u32) -> Option<(u32, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let fields: Vec<&str> = fields.split(' ').collect();
+    // Linux counts a hundred ticks in a second here, whatever the kernel's own clock is.
+    Some((fields.get(2)?.parse().ok()?, fields.get(19)?.parse().ok()?))
+}
+
+/// Hundredths of a second since the machine was started.
+pub fn uptime() -> u64 {
+    let text = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let digits = text.split(' ').next().unwrap_or_default().replace('.', "");
+    digits.parse().unwrap_or_default()
+}
+
+/// Living guards of workers whose test is at `site`: process id and parent.
+pub fn guards(site: &Path) -> Vec<(u32, u32)> {
+    let marked = format!("CTS_TEST_SITE={}", site.display());
+    let is_ours = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let environment = String::from_utf8_lossy(&environment);
+        let mut variables = environment.split('\0');
+        environment.contains(GUARD) && variables.any(|variable| variable == marked)
+    };
+    let parent = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, fields) = stat.rsplit_once(") ")?;
+        Some((pid, fields.split(' ').nth(1)?.parse().ok()?))
+    };
+    processes().filter(is_ours).filter_map(parent).collect()
+}
+
+/// Two at work on one task at once. The end of each is known only as "not before", so that none is taken
+/// to be at work when it was not.
+pub fn overlaps(sightings: &[Sighting]) -> Vec<Violation> {
+    let mut sorted: Vec<&Sighting> = sightings.iter().collect();
+    sorted.sort_by_key(|sighting| (&sighting.task, sighting.from));
+    let mut violations = Vec::new();
+    let mut longest: Option<&Sighting> = None;
+    for sighting in sorted {
+        let earlier = longest.filter(|earlier| earlier.task == sighting.task);
+        if let Some(earlier) = earlier
+            && sighting.from < earlier.until
+        {
+            violations.push(Violation::new(
+                Rule::OneApplyAtATime,
+                &sighting.task,
+                format!("{earlier:?} was alive when {sighting:?} was started"),
+            ));
+        }
+        if earlier.is_none_or(|earlier| earlier.until < sighting.until) {
+            longest = Some(sighting);
+        }
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sighting(task: &str, worker: &str, group: u32, from: u64, until: u64) -> Sighting {
+        Sighting {
+            task: task.to_owned(),
+            worker: worker.to_owned(),
+            group,
+            from,
+            until,
+        }
+    }
+
+    #[test]
+    fn one_after_the_other_and_tasks_side_by_side_are_no_violation() {
+        let seen = [
+            sighting("a", "w1", 5, 100, 200),
+            sighting("b", "w1", 6, 150, 250),
+            sighting("a", "w2", 7, 200, 300),
+        ];
+        assert_eq!(overlaps(&seen), []);
+    }
+
+    #[test]
+    fn two_at_once_are_found_also_behind_a_short_one() {
+        let seen = [
+            sighting("a", "w1", 5, 100, 500),
+            sighting("a", "w1", 6, 600, 700),
+            sighting("a", "w2", 7, 450, 460),
+            sighting("a", "w2", 8, 490, 495),
+        ];
+        assert_eq!(overlaps(&seen).len(), 2);
+    }
+
+    #[test]
+    fn the_machine_has_a_clock_and_this_process_a_start() {
+        let (_, started) = group_and_start(std::process::id()).unwrap();
+        assert!(started <= uptime() && started > 0);
+    }
+}

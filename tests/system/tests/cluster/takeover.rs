@@ -1,0 +1,137 @@
+//! One scheduler leads, and another one takes over when it goes.
+
+use std::time::{Duration, Instant};
+
+use cts_testkit::{ConsulAgent, eventually};
+use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};
+
+use crate::scene::{POLL, Scene};
+
+/// Time until another scheduler than `former` leads, as the others see it.
+async fn another_leads(scene: &Scene, former: usize, since: Instant) -> (usize, Duration) {
+    let leader = scene.cluster.wait_for_leader().await;
+    assert_ne!(leader, former);
+    (leader, since.elapsed())
+}
+
+#[tokio::test]
+async fn a_killed_leader_is_followed_within_the_life_of_its_lease() {
+    let plan = Plan::of(1, 3, 1, 1);
+    let promised = plan.session_ttl + POLL;
+    let mut scene = Scene::start(plan).await;
+    let leader = scene.cluster.wait_for_leader().await;
+    let killed = Instant::now();
+    scene.cluster.kill(Service::Scheduler, leader).await;
+    let (next, took) = another_leads(&scene, leader, killed).await;
+    assert!(took < promised, "{took:?}");
+    let line = format!("acquired leadership lock: id=scheduler-{next}");
+    let output = scene.cluster.output(Service::Scheduler, next);
+    assert!(output.contains(&line), "{output}");
+
+    scene.change_is_applied().await;
+    scene.settled_events().await;
+    scene.assert_each_step_once();
+}
+
+#[tokio::test]
+async fn a_leader_that_stops_in_order_is_followed_at_once() {
+    let mut plan = Plan::of(1, 2, 1, 1);
+    plan.session_ttl = Duration::from_secs(15);
+    let mut scene = Scene::start(plan).await;
+    let leader = scene.cluster.wait_for_leader().await;
+    let exit = scene.cluster.stop(Service::Scheduler, leader).await;
+    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    let (_, took) = another_leads(&scene, leader, Instant::now()).await;
+    assert!(took < POLL, "{took:?}");
+
+    scene.change_is_applied().await;
+    scene.settled_events().await;
+    scene.assert_each_step_once();
+}
+
+async fn nobody_is_missed(service: Service) {
+    let mut scene = Scene::start(Plan::of(2, 2, 2, 1)).await;
+    for index in 0..2 {
+        scene.cluster.kill(service, index).await;
+    }
+    scene.change().await;
+    scene.change().await;
+    for index in 0..2 {
+        scene.cluster.launch(service, index);
+    }
+    scene.wait_until_applied().await;
+    scene.change_is_applied().await;
+    scene.settled_events().await;
+    scene.assert_each_step_once();
+}
+
+#[tokio::test]
+async fn a_change_while_all_schedulers_are_down_is_applied_afterwards() {
+    nobody_is_missed(Service::Scheduler).await;
+}
+
+#[tokio::test]
+async fn a_change_while_all_watchers_are_down_is_applied_afterwards() {
+    nobody_is_missed(Service::Watcher).await;
+}
+
+#[tokio::test]
+async fn a_change_while_all_workers_are_down_is_applied_afterwards() {
+    nobody_is_missed(Service::Worker).await;
+}
+
+/// Two tasks that have run, and a takeover; then the number of steps of each.
+async fn steps_after_a_takeover(storage: &'static str) -> (Cluster, Site, ConsulAgent) {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.write_steps("red");
+    site.write_steps("blue");
+    let tasks = task("red", "./modules/red", &["web"], "")
+        + &task("blue", "./modules/blue", &["web"], "");
+    site.configure(&consul.address(), Backend::Shared, &tasks);
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let mut plan = Plan::of(1, 2, 1, 1);
+    plan.storage = Some(storage);
+    let mut cluster = Cluster::start(&site, plan).await;
+    let api = cluster.api(0);
+    api.wait_for_events("red", 1).await;
+    api.wait_for_events("blue", 1).await;
+    let leader = cluster.wait_for_leader().await;
+    cluster.kill(Service::Scheduler, leader).await;
+    cluster.wait_for_leader().await;
+    (cluster, site, consul)
+}
+
+#[tokio::test]
+async fn a_takeover_runs_nothing_that_is_applied() {
+    let (cluster, site, consul) = steps_after_a_takeover("postgres").await;
+    let leader = cluster.wait_for_leader().await;
+    eventually(DEADLINE, async || {
+        let output = cluster.output(Service::Scheduler, leader);
+        let decided = output.matches("task input is unchanged, no run needed").count();
+        if decided >= 2 { Ok(()) } else { Err(decided) }
+    })
+    .await;
+    let api = cluster.api(0);
+    for name in ["red", "blue"] {
+        assert_eq!(api.events(name).await.len(), 1);
+        assert_eq!(site.journal(name).len(), 2);
+    }
+    consul.register_service("web", "web-2", 2, &[], &[]).await;
+    site.wait_for_step("red", "end", "web-1,web-2").await;
+    site.wait_for_step("blue", "end", "web-1,web-2").await;
+}
+
+#[tokio::test]
+async fn a_takeover_with_the_storage_of_old_runs_every_task_once() {
+    let (cluster, _site, _consul) = steps_after_a_takeover("consul").await;
+    let api = cluster.api(0);
+    api.wait_for_events("red", 2).await;
+    api.wait_for_events("blue", 2).await;
+    // One more takeover is one more pass, so nothing else came in between.
+    for name in ["red", "blue"] {
+        let events = api.events(name).await;
+        assert_eq!(events.len(), 2, "{events:?}");
+        assert!(events.iter().all(|event| event["success"] == true));
+    }
+}
