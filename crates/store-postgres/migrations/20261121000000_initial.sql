@@ -123,10 +123,11 @@ CREATE TABLE bundles (
 );
 
 -- Functions that are VOLATILE see what was committed until they are called, while a statement sees
--- what was committed when it began. What must be known after a lock was waited for is asked by one.
+-- what was committed when it began. What must be known after a lock was waited for is asked by one. In PL/pgSQL,
+-- because the plan of an SQL function is made anew with every statement that calls it.
 
-CREATE FUNCTION cts_queued_due(task TEXT) RETURNS BIGINT LANGUAGE sql VOLATILE
-AS $$ SELECT due_at FROM runs WHERE task_name = task AND status = 'queued' $$;
+CREATE FUNCTION cts_queued_due(task TEXT) RETURNS BIGINT LANGUAGE plpgsql VOLATILE
+AS $$ BEGIN RETURN (SELECT due_at FROM runs WHERE task_name = task AND status = 'queued'); END $$;
 
-CREATE FUNCTION cts_last_line(run UUID) RETURNS BIGINT LANGUAGE sql VOLATILE
-AS $$ SELECT coalesce(max(position), 0) FROM log_lines WHERE run_id = run $$;
+CREATE FUNCTION cts_last_line(run UUID) RETURNS BIGINT LANGUAGE plpgsql VOLATILE
+AS $$ BEGIN RETURN (SELECT coalesce(max(position), 0) FROM log_lines WHERE run_id = run); END $$;

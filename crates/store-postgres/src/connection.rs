@@ -116,7 +116,12 @@ impl Target {
         let limited = self
             .options
             .clone()
-            .options([("statement_timeout", "20s"), ("lock_timeout", "10s")])
+            .options([
+                ("statement_timeout", "20s"),
+                ("lock_timeout", "10s"),
+                // A process that is frozen in a transaction must not keep others from taking over.
+                ("idle_in_transaction_session_timeout", "5s"),
+            ])
             // Every statement has its index, and what the planner knows of a queue is always out of
             // date: it would sort all that waits to find the first, and keep that plan.
             .options([

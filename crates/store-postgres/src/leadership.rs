@@ -15,22 +15,43 @@ pub(crate) fn stored_epoch(epoch: LeaderEpoch) -> i64 {
     i64::try_from(epoch.get()).unwrap_or(i64::MAX)
 }
 
+/// Key of the advisory lock of leadership: shared by whoever writes in the name of the leader, alone by
+/// whoever changes who leads. It queues fairly, while those that wait for one row that is written often
+/// may deadlock among themselves.
+const LOCK: i64 = 0x6374_735f_6c65_6164;
+
 /// Sees to it that `leader` leads until the transaction ends, and tells the time.
 pub(crate) async fn fence(
     transaction: &mut PgTransaction<'_>,
     leader: LeaderEpoch,
 ) -> Result<i64, LeaderError> {
+    let failed = failed_to("check the leader");
+    sqlx::query("-- fence: nobody takes over\nSELECT pg_advisory_xact_lock_shared($1)")
+        .bind(LOCK)
+        .execute(&mut **transaction)
+        .await
+        .map_err(&failed)?;
+    // A statement of its own: what changed while the lock was waited for is seen.
     let now: Option<i64> = sqlx::query_scalar(
         "-- fence
         SELECT cts_now() FROM leadership
-        WHERE epoch = $1 AND holder IS NOT NULL AND expires_at > cts_now()
-        FOR SHARE",
+        WHERE epoch = $1 AND holder IS NOT NULL AND expires_at > cts_now()",
     )
     .bind(stored_epoch(leader))
     .fetch_optional(&mut **transaction)
     .await
-    .map_err(failed_to("check the leader"))?;
+    .map_err(&failed)?;
     now.ok_or(LeaderError::Deposed { epoch: leader })
+}
+
+/// Waits until no duty of a leader is in progress, and keeps new ones out until the transaction ends.
+pub(crate) async fn alone(transaction: &mut PgTransaction<'_>) -> Result<(), StoreError> {
+    sqlx::query("-- lead, resign, release_all: one at a time\nSELECT pg_advisory_xact_lock($1)")
+        .bind(LOCK)
+        .execute(&mut **transaction)
+        .await
+        .map_err(failed_to("wait for the leadership"))?;
+    Ok(())
 }
 
 pub(crate) async fn lead(
@@ -41,10 +62,7 @@ pub(crate) async fn lead(
 ) -> Result<Leadership, StoreError> {
     let failed = failed_to("ask for the leadership");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    sqlx::query("-- lead: one at a time\nSELECT FROM leadership FOR NO KEY UPDATE")
-        .execute(&mut *transaction)
-        .await
-        .map_err(&failed)?;
+    alone(&mut transaction).await?;
     sqlx::query(
         "-- lead: it lives
         INSERT INTO members (id, service_name, address, seen_at) VALUES ($1, $2, $3, cts_now())
@@ -104,6 +122,9 @@ pub(crate) async fn resign(
     member: &str,
     epoch: Option<LeaderEpoch>,
 ) -> Result<(), StoreError> {
+    let failed = failed_to("free the leadership");
+    let mut transaction = connection.begin().await.map_err(&failed)?;
+    alone(&mut transaction).await?;
     sqlx::query(
         "-- resign
         WITH freed AS (
@@ -112,9 +133,10 @@ pub(crate) async fn resign(
     )
     .bind(member)
     .bind(epoch.map(stored_epoch))
-    .execute(connection)
+    .execute(&mut *transaction)
     .await
-    .map_err(failed_to("free the leadership"))?;
+    .map_err(&failed)?;
+    transaction.commit().await.map_err(&failed)?;
     Ok(())
 }
 

@@ -29,11 +29,11 @@ pub(crate) async fn release_all(
 ) -> Result<Vec<Requeued>, StoreError> {
     let failed = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    let now: i64 =
-        sqlx::query_scalar("-- release_all\nSELECT cts_now() FROM leadership FOR UPDATE")
-            .fetch_one(&mut *transaction)
-            .await
-            .map_err(&failed)?;
+    leadership::alone(&mut transaction).await?;
+    let now: i64 = sqlx::query_scalar("-- release_all: the time\nSELECT cts_now()")
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(&failed)?;
     let requeued = take_back(&mut transaction, i64::MAX, now).await?;
     leadership::clear(&mut transaction).await?;
     transaction.commit().await.map_err(&failed)?;

@@ -67,7 +67,7 @@ impl SqliteExport {
             .map_err(|error| failed(error.into()))?;
         let applied = applied(&mut connection).await;
         let applied = applied.map_err(|error| failed(error.into()))?;
-        check(&applied).map_err(|error| failed(error.into()))?;
+        check(applied.as_ref()).map_err(|error| failed(error.into()))?;
         sqlx::query("BEGIN")
             .execute(&mut connection)
             .await
@@ -113,8 +113,8 @@ async fn applied(
     Ok(Some(rows.into_iter().collect()))
 }
 
-fn check(applied: &Option<BTreeMap<i64, Vec<u8>>>) -> Result<(), FileError> {
-    let applied = applied.as_ref().ok_or(FileError::Foreign)?;
+fn check(applied: Option<&BTreeMap<i64, Vec<u8>>>) -> Result<(), FileError> {
+    let applied = applied.ok_or(FileError::Foreign)?;
     let known = |version: i64| MIGRATIONS.version_exists(version);
     if let Some(&version) = applied.keys().rev().find(|version| !known(**version)) {
         return Err(FileError::Newer { version });

@@ -216,7 +216,7 @@ mod tests {
             };
             lengths.now_or_never().unwrap()
         };
-        assert_eq!(pages(vec![]), []);
+        assert_eq!(pages(vec![]), Vec::<usize>::new());
         assert_eq!(pages(vec![1; 4500]), [2000, 2000, 500]);
         let half = PAGE_BYTES / 2;
         assert_eq!(pages(vec![half, half, half, 9 * half, 1]), [2, 2, 1]);

@@ -82,8 +82,7 @@ impl Embedded {
             shape,
         )?;
         let watchers = Peers::fixed(watch_channel);
-        let scheduler =
-            parts::scheduler(config, surroundings, &database, watchers, shape).await?;
+        let scheduler = parts::scheduler(config, surroundings, &database, watchers, shape).await?;
         let gateway = parts::gateway(config, schedule_channel, shape);
         Ok(Self {
             sockets,

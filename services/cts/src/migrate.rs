@@ -4,7 +4,7 @@ mod moving;
 mod place;
 mod schema;
 
-pub use self::place::PlaceError;
+pub(crate) use self::place::PlaceError;
 
 use self::place::Target;
 use crate::arguments::Migrate;
@@ -15,7 +15,9 @@ use crate::surroundings::Surroundings;
 /// Runs the command. It has no signals of its own: whoever ends it undoes what is not committed.
 pub(crate) async fn run(command: Migrate, surroundings: &Surroundings) -> Result<(), Failure> {
     let from = command.from.as_deref();
-    let source = from.map(|from| place::file(from, surroundings)).transpose()?;
+    let source = from
+        .map(|from| place::file(from, surroundings))
+        .transpose()?;
     match (source, place::target(&command, surroundings)?) {
         (None, Target::Server(settings)) => {
             schema::bring_up_to_date(&settings, command.dry_run, command.output).await
@@ -24,8 +26,10 @@ pub(crate) async fn run(command: Migrate, surroundings: &Surroundings) -> Result
             moving::run(&file, &settings, command.dry_run, command.output).await
         }
         (None, Target::File) => {
-            say("the configuration names no database: the SQLite file in the working directory \
-                 is brought up to date by `cts start`");
+            say(
+                "the configuration names no database: the SQLite file in the working directory \
+                 is brought up to date by `cts start`",
+            );
             schema::nothing(command.dry_run, command.output)
         }
         (Some(_), Target::File) => Err(PlaceError::NoDatabase.into()),

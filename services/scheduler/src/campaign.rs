@@ -115,11 +115,7 @@ impl Campaign {
         }
     }
 
-    async fn ask(
-        &self,
-        standing: &mut Standing,
-        begin: &(impl Fn(LeaderEpoch) -> Duties + Send),
-    ) {
+    async fn ask(&self, standing: &mut Standing, begin: &(impl Fn(LeaderEpoch) -> Duties + Send)) {
         let asked = Instant::now();
         let give_up = standing.hold.map(|hold| self.started + hold.give_up_at());
         let until = give_up.map_or(asked + PATIENCE, |give_up| give_up.min(asked + PATIENCE));

@@ -6,22 +6,23 @@ use std::time::Duration;
 
 use cts_core::Chain;
 use cts_store::{Store, StoredTask, WorkerState};
-use tokio::time::MissedTickBehavior;
+use tokio::time::sleep;
 
 use crate::modules;
-use crate::worker_service::{LOST_AFTER, is_lost};
+use crate::worker_service::{LOST, LOST_AFTER, is_lost};
 
 /// Between two checks.
 const EVERY: Duration = Duration::from_mins(5);
 
 /// Checks for ever.
 pub(crate) async fn check(store: Arc<dyn Store>) {
-    let mut ticks = tokio::time::interval(EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Workers beat after a moment; who has none yet is not incompatible.
+    // Workers may be starting as well: at first nobody can say that there are too few of them. The second
+    // check comes when each that lives has been heard of.
     let mut first = true;
+    let mut pause = Duration::ZERO;
     loop {
-        ticks.tick().await;
+        sleep(pause).await;
+        pause = if first { LOST } else { EVERY };
         let (tasks, workers) = match (store.tasks().await, store.workers(LOST_AFTER).await) {
             (Ok(tasks), Ok(workers)) => (tasks, workers),
             (Err(error), _) | (_, Err(error)) => {

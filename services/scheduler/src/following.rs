@@ -40,6 +40,9 @@ pub(crate) struct Following {
     peers: watch::Receiver<Arc<[Peer]>>,
     views: Vec<ServiceView>,
     owners: HashMap<ViewId, String>,
+    /// Views of which nothing counts before a full snapshot: revisions of two watchers, or of two
+    /// subscriptions at one, have nothing to do with each other.
+    from_the_beginning: HashSet<ViewId>,
     followers: HashMap<String, mpsc::UnboundedSender<Command>>,
     distrusted: HashMap<String, Instant>,
     heard: mpsc::Receiver<(String, Heard)>,
@@ -55,6 +58,7 @@ impl Following {
             peers: watchers.healthy(),
             views,
             owners: HashMap::new(),
+            from_the_beginning: HashSet::new(),
             followers: HashMap::new(),
             distrusted: HashMap::new(),
             heard,
@@ -72,8 +76,7 @@ impl Following {
             tokio::select! {
                 Some((watcher, heard)) = self.heard.recv() => match heard {
                     Heard::Delta(view, delta) => {
-                        // One that has moved may still be told of by the watcher before.
-                        if self.owners.get(&view) == Some(&watcher) {
+                        if self.counts(&watcher, &view, &delta) {
                             return (view, delta);
                         }
                     }
@@ -92,8 +95,22 @@ impl Following {
         }
     }
 
+    /// Whether a delta is of the view's present subscription. A watcher that had the view before may
+    /// still tell of it.
+    fn counts(&mut self, watcher: &str, view: &ViewId, delta: &ViewDelta) -> bool {
+        if self.owners.get(view).map(String::as_str) != Some(watcher) {
+            return false;
+        }
+        if delta.base.is_none() {
+            self.from_the_beginning.remove(view);
+            return true;
+        }
+        !self.from_the_beginning.contains(view)
+    }
+
     /// Asks for a view from its beginning, because a delta did not fit.
-    pub(crate) fn again(&self, view: &ViewId) {
+    pub(crate) fn again(&mut self, view: &ViewId) {
+        self.from_the_beginning.insert(view.clone());
         let follower = self.owners.get(view).and_then(|id| self.followers.get(id));
         let source = self.views.iter().find(|source| source.id() == *view);
         if let (Some(follower), Some(source)) = (follower, source) {
@@ -118,7 +135,7 @@ impl Following {
             trusted
         };
         let mut shares: HashMap<&str, Vec<ServiceView>> = HashMap::new();
-        self.owners.clear();
+        let before = std::mem::take(&mut self.owners);
         for view in &self.views {
             let id = view.id();
             let owner = candidates
@@ -126,6 +143,9 @@ impl Following {
                 .max_by_key(|peer| weight(peer.id(), &id))
                 .map(|peer| peer.id());
             if let Some(owner) = owner {
+                if before.get(&id).map(String::as_str) != Some(owner) {
+                    self.from_the_beginning.insert(id.clone());
+                }
                 shares.entry(owner).or_default().push(view.clone());
                 self.owners.insert(id, owner.to_owned());
             }
@@ -165,5 +185,44 @@ async fn at(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cts_rpc::memory_transport;
+
+    use super::*;
+
+    fn delta(base: Option<u64>) -> ViewDelta {
+        ViewDelta {
+            base,
+            revision: 7,
+            upserts: Vec::new(),
+            removals: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_view_counts_from_its_full_snapshot_on_and_from_its_owner_only() {
+        let (_listener, channel) = memory_transport();
+        let watchers = Peers::fixed(channel);
+        let web = ServiceView {
+            name: "web".into(),
+            datacenter: String::new(),
+            namespace: String::new(),
+            filter: String::new(),
+        };
+        let id = web.id();
+        let mut following = Following::new(&watchers, vec![web]);
+        let owner = watchers.healthy().borrow()[0].id().to_owned();
+        // A revision of another watcher may have the same number by chance.
+        assert!(!following.counts(&owner, &id, &delta(Some(6))));
+        assert!(!following.counts("another", &id, &delta(None)));
+        assert!(following.counts(&owner, &id, &delta(None)));
+        assert!(following.counts(&owner, &id, &delta(Some(6))));
+        following.again(&id);
+        assert!(!following.counts(&owner, &id, &delta(Some(7))));
+        assert!(following.counts(&owner, &id, &delta(None)));
     }
 }

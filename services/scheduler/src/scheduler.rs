@@ -266,7 +266,8 @@ impl Scheduler {
             started,
             health,
         };
-        let begin = move |epoch| -> crate::campaign::Duties { Box::pin(tenure.clone().serve(epoch)) };
+        let begin =
+            move |epoch| -> crate::campaign::Duties { Box::pin(tenure.clone().serve(epoch)) };
         let beside = async {
             tokio::join!(
                 queue_watch::watch(Arc::clone(&store), Arc::clone(&changes)),

@@ -78,7 +78,10 @@ impl Tenure {
         epoch: LeaderEpoch,
     ) -> Result<Vec<TaskSpec>, LeaderError> {
         let stored = self.store.tasks().await?;
-        let tasks = self.modules.pack(&*self.store, &self.tasks, &stored).await?;
+        let tasks = self
+            .modules
+            .pack(&*self.store, &self.tasks, &stored)
+            .await?;
         self.store.replace_config_tasks(epoch, &tasks).await?;
         let stored = self.store.tasks().await?;
         Ok(stored.into_iter().map(|task| task.spec).collect())

@@ -17,7 +17,7 @@ use crate::status::store_failure;
 const BEAT: Duration = Duration::from_secs(3);
 
 /// A worker that was silent for so long counts as lost. Its leases expire by their own time.
-const LOST: Duration = Duration::from_secs(15);
+pub(crate) const LOST: Duration = Duration::from_secs(15);
 
 /// How long lost workers are listed.
 pub(crate) const LOST_AFTER: Duration = Duration::from_hours(1);

@@ -96,10 +96,7 @@ async fn try_attempt(
 }
 
 /// Waits for something unless the order to stop comes first.
-async fn order_or<T>(
-    order: &StopOrder,
-    wait: impl Future<Output = T>,
-) -> Result<T, AttemptError> {
+async fn order_or<T>(order: &StopOrder, wait: impl Future<Output = T>) -> Result<T, AttemptError> {
     tokio::select! {
         it = wait => Ok(it),
         () = order.cancelled() => Err(AttemptError::Stopped),

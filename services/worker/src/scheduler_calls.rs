@@ -84,12 +84,7 @@ impl Scheduler {
             hash: hash.to_string(),
         };
         within(TRANSFER, async {
-            let mut parts = self
-                .bundles
-                .clone()
-                .get_bundle(request)
-                .await?
-                .into_inner();
+            let mut parts = self.bundles.clone().get_bundle(request).await?.into_inner();
             let mut bytes = Vec::new();
             while let Some(part) = parts.message().await? {
                 bytes.extend(part.chunk);

@@ -134,7 +134,11 @@ impl Shared {
 
     /// Waits until there is a guard, if one is wanted: without it no run is to be taken.
     async fn guarded(&self) {
-        while self.guard.as_ref().is_some_and(|guard| !guard.is_standing()) {
+        while self
+            .guard
+            .as_ref()
+            .is_some_and(|guard| !guard.is_standing())
+        {
             tokio::time::sleep(GUARD_LOOK).await;
         }
     }

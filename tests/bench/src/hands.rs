@@ -109,8 +109,9 @@ async fn beat(channel: &Channel, worker: &Worker) -> Result<()> {
         worker: Some(worker.clone()),
         leaving: false,
     };
-    let answer = WorkerServiceClient::new(channel.clone()).beat(request);
-    answer.await.context("a worker is not heard").map(drop)
+    let mut scheduler = WorkerServiceClient::new(channel.clone());
+    let answer = scheduler.beat(request).await;
+    answer.context("a worker is not heard").map(drop)
 }
 
 async fn keep_beating(channel: Channel, worker: Worker) {

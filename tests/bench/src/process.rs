@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::report::say;
-use crate::usage::{Usage, twins_below};
+use crate::usage::{Usage, with_twins};
 
 /// It interrupts Terraform first and waits for it.
 const STOP_DEADLINE: Duration = Duration::from_secs(45);
@@ -124,8 +124,7 @@ impl Process {
 
     /// Of this process and of what it has started of itself.
     pub(crate) fn usage(&self) -> Result<Usage> {
-        let pids = std::iter::once(self.pid).chain(twins_below(self.pid));
-        pids.map(Usage::of).sum()
+        with_twins(self.pid)
     }
 
     /// The end of its log, on standard error.

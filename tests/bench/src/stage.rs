@@ -20,7 +20,7 @@ use crate::runs::Runs;
 use crate::shim::TerraformShim;
 use crate::site::{CONFIGURATION, SERVICE, Settings, Site};
 use crate::surroundings::Surroundings;
-use crate::usage::{Usage, twins_below};
+use crate::usage::{Usage, with_twins};
 
 /// What a scenario needs besides cts and Consul.
 #[derive(Debug, Clone, Copy, Default)]
@@ -211,18 +211,17 @@ impl Stage {
 
     /// Of each process of cts, with its name.
     pub(crate) fn usages(&self) -> Result<Vec<(&str, Usage)>> {
-        let usage = |process: &'_ Process| Ok((process.name(), process.usage()?));
-        self.running.iter().map(usage).collect()
+        let processes = self.running.iter();
+        processes
+            .map(|process| Ok((process.name(), process.usage()?)))
+            .collect()
     }
 
     /// Of the server and its backends that live.
     pub(crate) fn postgres_usage(&self) -> Result<Usage> {
         let postgres = self.postgres.as_ref().context("Postgres was not started")?;
         let pid = Pid::from_raw(postgres.pid().try_into().context("strange process id")?);
-        std::iter::once(pid)
-            .chain(twins_below(pid))
-            .map(Usage::of)
-            .sum()
+        with_twins(pid)
     }
 
     /// Terraform with the environment that cts gives it (spec/runtime-terraform.md 5.3), through the

@@ -21,6 +21,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
+    /// Of one process.
     pub(crate) fn of(pid: Pid) -> Result<Self> {
         let read = |name: &str| {
             fs::read_to_string(format!("/proc/{pid}/{name}"))
@@ -51,8 +52,17 @@ impl Sum for Usage {
     }
 }
 
-/// Children that run the same executable: what a process has started of itself.
-pub(crate) fn twins_below(pid: Pid) -> Vec<Pid> {
+/// Of a process and of what it has started of itself. Children that end meanwhile do not count.
+pub(crate) fn with_twins(pid: Pid) -> Result<Usage> {
+    let own = Usage::of(pid)?;
+    let twins = twins_below(pid)
+        .into_iter()
+        .filter_map(|twin| Usage::of(twin).ok());
+    Ok(std::iter::once(own).chain(twins).sum())
+}
+
+/// Children that run the same executable.
+fn twins_below(pid: Pid) -> Vec<Pid> {
     let executable = |pid: Pid| fs::read_link(format!("/proc/{pid}/exe")).ok();
     let own = executable(pid);
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -1,5 +1,6 @@
 //! What the modules wrote down while they were at work, and what it proves.
 
+use crate::sightings::Sighting;
 use crate::violation::{Rule, Violation};
 
 /// A Terraform process: its id and when it was started, in clock ticks since the machine was.
@@ -114,8 +115,29 @@ pub fn counts(lines: &[Line]) -> (usize, usize) {
 
 /// The text of the last apply that came to its end.
 pub fn last_applied(lines: &[Line]) -> Option<&str> {
-    let ends = lines.iter().filter(|line| line.word == Word::End);
-    ends.last().map(|line| &*line.text)
+    let mut ends = lines.iter().filter(|line| line.word == Word::End);
+    ends.next_back().map(|line| &*line.text)
+}
+
+/// The same as something seen: from each begin to the last line of the same process.
+pub fn sightings(task: &str, lines: &[Line]) -> Vec<Sighting> {
+    let mut seen: Vec<(ProcessKey, Sighting)> = Vec::new();
+    for line in lines.iter().filter(|line| line.word != Word::Overlap) {
+        match seen.last_mut() {
+            Some((process, sighting)) if *process == line.process => sighting.until = line.at,
+            _ => seen.push((
+                line.process,
+                Sighting {
+                    task: task.to_owned(),
+                    worker: line.worker.clone(),
+                    group: line.process.pid,
+                    from: line.at,
+                    until: line.at,
+                },
+            )),
+        }
+    }
+    seen.into_iter().map(|(_, sighting)| sighting).collect()
 }
 
 #[cfg(test)]
@@ -140,6 +162,16 @@ mod tests {
     }
 
     #[test]
+    fn work_lasts_from_the_begin_to_the_last_line() {
+        let seen = sightings("t", &parse(ORDERLY).unwrap());
+        let times: Vec<_> = seen
+            .iter()
+            .map(|one| (&*one.worker, one.from, one.until))
+            .collect();
+        assert_eq!(times, [("a", 700, 720), ("b", 900, 910), ("a", 1200, 1201)]);
+    }
+
+    #[test]
     fn a_beat_of_one_that_was_overtaken_is_found() {
         let text = format!("{ORDERLY}beat 11 900 b 12.05 \n");
         let found = check(&text);
@@ -155,7 +187,8 @@ mod tests {
 
     #[test]
     fn an_earlier_terraform_that_is_alive_is_found() {
-        let text = "begin 1 1 a 1.00 x\noverlap 2 2 b 1.50 1\nbegin 2 2 b 1.50 y\nend 2 2 b 3.00 y\n";
+        let text =
+            "begin 1 1 a 1.00 x\noverlap 2 2 b 1.50 1\nbegin 2 2 b 1.50 y\nend 2 2 b 3.00 y\n";
         assert_eq!(check(text).len(), 1);
     }
 

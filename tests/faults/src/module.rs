@@ -4,7 +4,7 @@ use crate::plan::{Instance, Plan};
 
 /// Records what it gets in the state, and runs [`SCRIPT`] whenever that changes. `@JOURNAL@` is to be replaced.
 ///
-/// How long the script works depends on the content: half of them do not wait at all.
+/// How long the script works depends on the content: half of them do not wait at all, others up to 2.5 s.
 const MODULE: &str = r#"
 variable "services" {
   type = any
@@ -18,7 +18,7 @@ locals {
     ])
   ])
   text  = join(";", local.rows)
-  beats = max(0, (parseint(substr(md5(local.text), 0, 2), 16) - 128) / 13)
+  beats = max(0, (parseint(substr(md5(local.text), 0, 2), 16) - 128) / 5)
 }
 
 resource "terraform_data" "recorded" {
@@ -68,7 +68,7 @@ note end "$TEXT"
 "#;
 
 /// Names and texts of the module's files for the journal at `journal`.
-pub fn files(journal: &str) -> [(&'static str, String); 2] {
+pub(crate) fn files(journal: &str) -> [(&'static str, String); 2] {
     [
         ("main.tf", MODULE.replace("@JOURNAL@", journal)),
         ("step.sh", SCRIPT.to_owned()),
@@ -76,7 +76,7 @@ pub fn files(journal: &str) -> [(&'static str, String); 2] {
 }
 
 /// The text that the module makes of instances: one row each, sorted.
-pub fn text<'a>(instances: impl IntoIterator<Item = (String, &'a Instance)>) -> String {
+pub(crate) fn text<'a>(instances: impl IntoIterator<Item = (String, &'a Instance)>) -> String {
     let mut rows: Vec<String> = instances
         .into_iter()
         .map(|(id, instance)| {
@@ -89,6 +89,6 @@ pub fn text<'a>(instances: impl IntoIterator<Item = (String, &'a Instance)>) -> 
 }
 
 /// Id of the instance at a place of a service.
-pub fn instance_id(service: usize, place: u64) -> String {
+pub(crate) fn instance_id(service: usize, place: u64) -> String {
     format!("{}-{place}", Plan::service(service))
 }

@@ -27,7 +27,7 @@ pub const MEMBERS: [(Service, usize); 4] = [
 ];
 
 /// Instances that a service may have at most; the places are numbered from 0.
-pub const PLACES: u64 = 5;
+const PLACES: u64 = 5;
 
 /// What a fault befalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,15 +112,6 @@ pub enum Change {
         /// Place of the instance.
         place: u64,
     },
-    /// Enables or disables a task.
-    Switch {
-        /// Number of the task.
-        task: usize,
-        /// Whether it is to run.
-        enabled: bool,
-        /// The gateway that is asked.
-        gateway: usize,
-    },
 }
 
 /// What is registered of an instance besides its identity.
@@ -143,6 +134,8 @@ pub struct Plan {
     pub size: Size,
     /// Services that each task watches, by number, sorted.
     pub tasks: Vec<Vec<usize>>,
+    /// Tasks that are disabled, by number.
+    pub disabled: Vec<usize>,
     /// Instances before the begin.
     pub initial: Vec<(usize, u64, Instance)>,
     /// Faults, by time.
@@ -169,6 +162,8 @@ impl Plan {
             seed,
             size,
             tasks,
+            // One in ten, never the first.
+            disabled: (1..size.tasks).filter(|number| number % 10 == 5).collect(),
             initial,
             faults: faults(&mut of_faults, size.length),
             changes: changes(&mut of_changes, size),
@@ -240,12 +235,12 @@ fn faults(random: &mut Random, length: Duration) -> Vec<Fault> {
 
 fn target(random: &mut Random) -> Target {
     match random.between(1, 100) {
-        ..=14 => Target::Postgres,
-        ..=24 => Target::Consul,
-        ..=29 => Target::Guard(index(random, 3)),
-        ..=39 => Target::Member(Service::Watcher, index(random, 2)),
-        ..=64 => Target::Member(Service::Scheduler, index(random, 2)),
-        ..=92 => Target::Member(Service::Worker, index(random, 3)),
+        1..=14 => Target::Postgres,
+        15..=24 => Target::Consul,
+        25..=29 => Target::Guard(index(random, 3)),
+        30..=39 => Target::Member(Service::Watcher, index(random, 2)),
+        40..=64 => Target::Member(Service::Scheduler, index(random, 2)),
+        65..=92 => Target::Member(Service::Worker, index(random, 3)),
         _ => Target::Member(Service::Gateway, index(random, 2)),
     }
 }
@@ -289,18 +284,14 @@ fn changes(random: &mut Random, size: Size) -> Vec<(Duration, Change)> {
 fn change(random: &mut Random, size: Size) -> Change {
     let service = index(random, size.services as u64);
     let place = random.between(0, PLACES - 1);
-    match random.between(1, 100) {
-        ..=65 => Change::Register {
+    if random.percent(70) {
+        Change::Register {
             service,
             place,
             instance: instance(random),
-        },
-        ..=90 => Change::Deregister { service, place },
-        _ => Change::Switch {
-            task: index(random, size.tasks as u64),
-            enabled: random.percent(50),
-            gateway: index(random, 2),
-        },
+        }
+    } else {
+        Change::Deregister { service, place }
     }
 }
 
@@ -333,27 +324,37 @@ mod tests {
                     let befalls = |fault: &&Fault| {
                         fault.target == Target::Member(service, index) && fault.blow.name() == name
                     };
-                    assert!(plan.faults.iter().any(|fault| befalls(&fault)), "{service} {index} {name}");
+                    assert!(
+                        plan.faults.iter().any(|fault| befalls(&fault)),
+                        "{service} {index} {name}"
+                    );
                 }
             }
         }
         for target in [Target::Postgres, Target::Consul, Target::Guard(0)] {
-            assert!(plan.faults.iter().any(|fault| fault.target == target), "{target}");
+            assert!(
+                plan.faults.iter().any(|fault| fault.target == target),
+                "{target}"
+            );
         }
-        let switches = |wanted: bool| {
-            plan.changes.iter().any(
-                |(_, change)| matches!(change, Change::Switch { enabled, .. } if *enabled == wanted),
-            )
-        };
-        assert!(switches(true) && switches(false));
-        assert!(plan.faults.iter().any(|fault| fault.blow.lasts() > Duration::from_secs(8)));
+        let registers = |(_, change): &(_, Change)| matches!(change, Change::Register { .. });
+        assert!(plan.changes.iter().any(registers) && !plan.changes.iter().all(registers));
+        assert!(
+            plan.faults
+                .iter()
+                .any(|fault| fault.blow.lasts() > Duration::from_secs(8))
+        );
         assert!(plan.faults.iter().all(|fault| fault.at < size(3602).length));
     }
 
     #[test]
     fn every_task_watches_one_to_three_services() {
         let plan = Plan::new(3, size(10));
-        assert!(plan.tasks.iter().all(|watched| (1..=3).contains(&watched.len())));
+        assert!(
+            plan.tasks
+                .iter()
+                .all(|watched| (1..=3).contains(&watched.len()))
+        );
         assert!(plan.tasks.iter().flatten().all(|&service| service < 15));
     }
 }

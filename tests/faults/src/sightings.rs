@@ -16,7 +16,9 @@ use crate::violation::{Rule, Violation};
 const TASK_DIRECTORY: &str = "CTS_TASK_DIR=";
 const WORKER: &str = "CTS_WORKER=";
 const GUARD: &str = "CTS_GUARD=";
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
+/// A process older than this, in hundredths of a second, has got the environment that it keeps.
+const GROWN_UP: u64 = 50;
 
 /// A process group at work for a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,17 +69,25 @@ impl Lookout {
 struct Seen {
     /// By process group, task, and worker; a group's number is used again after a while.
     groups: BTreeMap<(String, String, u32, u64), Sighting>,
+    /// Processes that have nothing to do with Terraform, by process id, with their start.
+    others: BTreeMap<u32, u64>,
 }
 
 fn look(site: &Path, seen: &mut Seen) {
     let now = uptime();
     let mut alive: BTreeMap<(String, String, u32), u64> = BTreeMap::new();
     for pid in processes() {
-        let Some((task, worker)) = at_work(pid, site) else {
+        let Some((group, started)) = group_and_start(pid) else {
             continue;
         };
-        // It may have ended since; a zombie has no environment.
-        let Some((group, started)) = group_and_start(pid) else {
+        if seen.others.get(&pid) == Some(&started) {
+            continue;
+        }
+        // A zombie has no environment.
+        let Some((task, worker)) = at_work(pid, site) else {
+            if started + GROWN_UP < now {
+                seen.others.insert(pid, started);
+            }
             continue;
         };
         let first = alive.entry((task, worker, group)).or_insert(started);
@@ -121,7 +131,11 @@ fn processes() -> impl Iterator<Item = u32> {
 fn at_work(pid: u32, site: &Path) -> Option<(String, String)> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let environment = String::from_utf8_lossy(&environment);
-    let value = |name: &str| environment.split('\0').find_map(|one| one.strip_prefix(name));
+    let value = |name: &str| {
+        environment
+            .split('\0')
+            .find_map(|one| one.strip_prefix(name))
+    };
     let directory = Path::new(value(TASK_DIRECTORY)?);
     directory.strip_prefix(site).ok()?;
     let task = directory.file_name()?.to_str()?.to_owned();

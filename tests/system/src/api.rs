@@ -29,10 +29,14 @@ impl Api {
         }
     }
 
+    /// Where `path` is asked for.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
     /// Status code and body.
     pub async fn ask(&self, path: &str) -> Result<(u16, Value), reqwest::Error> {
-        let url = format!("http://{}{path}", self.address);
-        let answer = self.client.get(url).send().await?;
+        let answer = self.client.get(self.url(path)).send().await?;
         Ok((answer.status().as_u16(), answer.json().await?))
     }
 

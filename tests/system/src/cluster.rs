@@ -233,9 +233,7 @@ impl Cluster {
 
     /// Working directory of a worker.
     pub fn work(&self, worker: usize) -> PathBuf {
-        self.launcher
-            .path()
-            .join(member::working_directory(worker))
+        member::working_directory(&self.launcher, &self.plan, worker)
     }
 
     /// What a process has printed, those before it in its place included.
@@ -246,7 +244,9 @@ impl Cluster {
     /// What all have printed.
     pub fn all_output(&self) -> String {
         let outputs = self.members.iter();
-        outputs.map(|member| member.output(&self.launcher)).collect()
+        outputs
+            .map(|member| member.output(&self.launcher))
+            .collect()
     }
 
     /// Runs a command of `cts` to its end, as in `["workers", "list"]`, with the cluster's addresses.
@@ -309,12 +309,15 @@ impl Cluster {
 }
 
 impl Drop for Cluster {
-    /// Told to all at once, and twice, so that workers do not wait for their runs.
+    /// Killed: to end in order they would want to say goodbye to each other and to the test's own
+    /// connections, which stand still while this waits. The guards end Terraform, and the [`Site`] what is left.
     fn drop(&mut self) {
-        let running = || self.members.iter().filter_map(|member| member.process.as_ref());
-        for process in running() {
-            process.signal(Signal::SIGCONT);
-            process.signal(Signal::SIGTERM);
+        for process in self
+            .members
+            .iter()
+            .filter_map(|member| member.process.as_ref())
+        {
+            process.signal(Signal::SIGKILL);
         }
         if std::thread::panicking() {
             for member in self.members.iter().filter(|one| one.process.is_none()) {

@@ -22,7 +22,8 @@ const POLLS: usize = 100;
 /// Living processes that were started, directly or not, by a cts for a task directory below `directory`.
 pub(crate) fn processes_below(directory: &Path) -> Vec<Pid> {
     let is_below = |process: &Pid| {
-        variable_of(*process, TASK_MARKER).is_some_and(|path| Path::new(&path).starts_with(directory))
+        variable_of(*process, TASK_MARKER)
+            .is_some_and(|path| Path::new(&path).starts_with(directory))
     };
     processes().into_iter().filter(is_below).collect()
 }

@@ -28,7 +28,7 @@ pub(crate) fn claim(worker: &str) -> Claim {
             }],
             bundles: true,
         },
-        time_to_live: Duration::from_secs(120),
+        time_to_live: Duration::from_mins(2),
     }
 }
 
@@ -62,9 +62,7 @@ pub(crate) fn applied(run: RunId, epoch: cts_core::LeaseEpoch) -> Completion {
 }
 
 pub(crate) async fn lead(store: &PostgresStore, id: &str) -> LeaderEpoch {
-    let leadership = store
-        .lead(&member(id), None, Duration::from_secs(600))
-        .await;
+    let leadership = store.lead(&member(id), None, Duration::from_mins(10)).await;
     let leadership = leadership.unwrap();
     assert!(leadership.mine, "{leadership:?}");
     leadership.epoch

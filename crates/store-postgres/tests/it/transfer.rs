@@ -53,7 +53,8 @@ fn not_empty(result: Result<impl Sized, StoreError>) -> NotEmpty {
 async fn a_file_arrives_in_a_database_as_it_is() {
     let scene = richly_filled::<FileFixture>().await;
     let file = scene.fixture();
-    let api = "UPDATE tasks SET origin = 'api', position = position + 10 WHERE name IN ('_', 'off')";
+    let api =
+        "UPDATE tasks SET origin = 'api', position = position + 10 WHERE name IN ('_', 'off')";
     file.tamper(api).await;
     let url = migrated().await;
     let before = moved(&mut open(file).await, &url).await;
@@ -206,8 +207,7 @@ async fn of_two_that_move_at_the_same_time_one_is_refused() {
     let mut import = Box::new(PostgresImport::begin(&settings(&url)).await.unwrap());
     copy(&mut source, &mut *import, |_, _| ()).await.unwrap();
     let settings = settings(&url);
-    let (second, committed) =
-        tokio::join!(PostgresImport::begin(&settings), import.commit());
+    let (second, committed) = tokio::join!(PostgresImport::begin(&settings), import.commit());
     committed.unwrap();
     assert!(not_empty(second).runs > 0);
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use cts_core::runs::RunStatus;
+use cts_store::StoreError;
 use cts_store::conformance::Scene;
 use cts_store::conformance::transfer::{Contents, richly_filled};
-use cts_store::StoreError;
 use cts_store_sqlite::{FileError, SqliteExport};
 
 use crate::fixture::{SqliteFixture, file_in};
@@ -37,7 +37,10 @@ async fn reading_everything_changes_nothing() {
     let first = contents(&path).await;
     assert_eq!(contents(&path).await, first);
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
-    let running = first.runs.iter().filter(|run| run.status == RunStatus::Running);
+    let running = first
+        .runs
+        .iter()
+        .filter(|run| run.status == RunStatus::Running);
     assert_eq!(running.count(), 0);
 }
 
@@ -89,7 +92,9 @@ async fn files_of_other_versions_are_refused() {
         if change.starts_with("ALTER") {
             // Changes no row.
             let mut connection = crate::fixture::raw(&path).await;
-            sqlx::Executor::execute(&mut connection, change).await.unwrap();
+            sqlx::Executor::execute(&mut connection, change)
+                .await
+                .unwrap();
         } else {
             scene.fixture().tamper(change).await;
         }

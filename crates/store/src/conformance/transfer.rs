@@ -60,7 +60,7 @@ impl Contents {
 pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     let names = ["été", "steady", "a·b", "_", "busy", "overtaken"];
     let mut specs: Vec<_> = names.map(spec).into();
-    specs[0].definition.description = "before\0after \u{1F600} \"'`;\\ -- ${x}".to_owned();
+    specs[0].definition.description = String::from("before\0after \u{1F600} \"'`;\\ -- ${x}");
     specs[1].requirement = Requirement {
         driver: "terraform".to_owned(),
         version: Some("1.9.8".to_owned()),
@@ -118,6 +118,9 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
 }
 
 async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {
-    let appended = scene.store().append_log(lease.run, lease.epoch, lines).await;
+    let appended = scene
+        .store()
+        .append_log(lease.run, lease.epoch, lines)
+        .await;
     appended.expect("a live lease can log");
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// Reads process ids, one per line, an empty line for none; when there is nothing more to read, the
-/// owner is gone: the process of the last line is ended, in order first, and the directory removed.
+/// owner is gone: the process of the last line is ended with all that it has started, and the directory
+/// removed; the data goes, so that there is no need to write it out (`QUIT`).
 /// Whatever has the same process id but not this directory is somebody else.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
@@ -16,10 +17,9 @@ is_ours() { [ "$(readlink "/proc/$pid/cwd" 2>/dev/null)" = "$1/data" ]; }
 if [ -n "$pid" ]; then
   tries=0
   kill -CONT "$pid" 2>/dev/null
-  if is_ours "$1"; then kill -INT "$pid"; fi
+  if is_ours "$1"; then kill -QUIT "$pid"; fi
   while is_ours "$1"; do
     tries=$((tries + 1))
-    if [ "$tries" -eq 100 ]; then kill -QUIT "$pid"; fi
     if [ "$tries" -eq 200 ]; then kill -KILL "$pid"; fi
     sleep 0.05
   done

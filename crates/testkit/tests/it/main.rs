@@ -1,5 +1,7 @@
 //! The real Consul can be started, handled and got rid of.
 
+#![expect(clippy::unwrap_used, reason = "shared steps of tests")]
+
 mod postgres;
 
 use std::path::PathBuf;

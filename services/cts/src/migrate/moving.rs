@@ -108,11 +108,7 @@ impl Teller {
 
 fn table(migrations: &[AppliedMigration], counts: &Counts, dry_run: bool) -> String {
     let mut text = schema::lines(migrations, dry_run);
-    text.push_str(if dry_run {
-        "would move\n"
-    } else {
-        "moved\n"
-    });
+    text.push_str(if dry_run { "would move\n" } else { "moved\n" });
     for table in Table::ALL {
         let name = table.as_str();
         let line = format!("  {name:9} {:>10}\n", counts.of(table));
@@ -172,6 +168,9 @@ mod tests {
     fn a_file_that_is_missing_is_told_and_nothing_is_made() {
         let missing = Path::new("/nowhere/at/all/cts.db");
         assert!(matches!(existing(missing), Err(Failure::Path { .. })));
-        assert!(matches!(existing(Path::new("/")), Err(Failure::Path { .. })));
+        assert!(matches!(
+            existing(Path::new("/")),
+            Err(Failure::Path { .. })
+        ));
     }
 }

@@ -54,9 +54,9 @@ fn document(migrations: &[AppliedMigration], dry_run: bool) -> Value {
 
 /// `{"applied": […]}` or `{"pending": […]}`.
 pub(super) fn schema_document(migrations: &[AppliedMigration], dry_run: bool) -> Value {
-    let migrations = migrations.iter().map(|migration| {
-        json!({ "version": migration.version, "description": migration.description })
-    });
+    let migrations = migrations.iter().map(
+        |migration| json!({ "version": migration.version, "description": migration.description }),
+    );
     let word = if dry_run { "pending" } else { "applied" };
     json!({ word: migrations.collect::<Vec<_>>() })
 }

@@ -34,7 +34,8 @@ impl Cluster {
             match self.replicas(index).await {
                 Ok(answer) => {
                     let leader = answer.members.iter().find(|member| member.leader);
-                    let number = leader.and_then(|leader| leader.id.rsplit('-').next()?.parse().ok());
+                    let number =
+                        leader.and_then(|leader| leader.id.rsplit('-').next()?.parse().ok());
                     return number.ok_or_else(|| format!("none leads: {answer:?}"));
                 }
                 Err(error) => complaint = error,

@@ -1,6 +1,7 @@
 //! One process of a cluster.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use cts_rpc::{Address, ClientTls};
 use cts_testkit::free_port;
@@ -49,7 +50,8 @@ impl Member {
         match service {
             Service::Gateway => arguments.push("-bind-address=127.0.0.1".to_owned()),
             Service::Worker => {
-                arguments.push(format!("-working-dir={}", working_directory(index)));
+                let directory = working_directory(launcher, plan, index);
+                arguments.push(format!("-working-dir={}", directory.display()));
             }
             Service::Watcher | Service::Scheduler => {}
         }
@@ -96,12 +98,13 @@ impl Member {
     }
 }
 
-/// Relative to the site; that of the first worker is the one of `cts start`.
-pub(super) fn working_directory(index: usize) -> String {
+/// That of the first worker is the one of `cts start`.
+pub(super) fn working_directory(launcher: &Launcher, plan: &Plan, index: usize) -> PathBuf {
+    let parent = plan.workers_below.as_deref().unwrap_or(launcher.path());
     if index == 0 {
-        "work".to_owned()
+        parent.join("work")
     } else {
-        format!("work-{index}")
+        parent.join(format!("work-{index}"))
     }
 }
 
@@ -116,29 +119,23 @@ fn channel(port: u16, tls: Option<&ClientTls>) -> Channel {
 }
 
 fn own_configuration(plan: &Plan, service: Service, name: &str, api_port: Option<u16>) -> String {
-    let mut text = format!("id = \"{name}\"\n");
-    match service {
-        Service::Watcher => {}
-        Service::Scheduler => {
-            text += &format!(
-                "scheduler {{ lease_ttl = \"{}ms\" }}\n",
-                plan.lease_ttl.as_millis()
-            );
-            if let Some(storage) = plan.storage {
-                text += &format!(
-                    "high_availability {{\n  cluster {{\n    name = \"edge\"\n    \
-                     storage \"{storage}\" {{ session_ttl = \"{}ms\" }}\n  }}\n  \
-                     instance {{ address = \"{name}.example.net:8558\" }}\n}}\n",
-                    plan.session_ttl.as_millis()
-                );
-            }
-        }
-        Service::Worker => text += &format!("worker {{ slots = {} }}\n", plan.slots),
-        Service::Gateway => {
-            if let Some(port) = api_port {
-                text += &format!("port = {port}\n");
-            }
-        }
-    }
-    text
+    let of_service = match service {
+        Service::Watcher => String::new(),
+        Service::Scheduler => of_scheduler(plan, name),
+        Service::Worker => format!("worker {{ slots = {} }}\n", plan.slots),
+        Service::Gateway => api_port.map_or_else(String::new, |port| format!("port = {port}\n")),
+    };
+    format!("id = \"{name}\"\n{of_service}")
+}
+
+fn of_scheduler(plan: &Plan, name: &str) -> String {
+    let (lease, session) = (plan.lease_ttl.as_millis(), plan.session_ttl.as_millis());
+    let high_availability = plan.storage.map_or_else(String::new, |storage| {
+        format!(
+            "high_availability {{\n  cluster {{\n    name = \"edge\"\n    \
+             storage \"{storage}\" {{ session_ttl = \"{session}ms\" }}\n  }}\n  \
+             instance {{ address = \"{name}.example.net:8558\" }}\n}}\n"
+        )
+    });
+    format!("scheduler {{ lease_ttl = \"{lease}ms\" }}\n{high_availability}")
 }

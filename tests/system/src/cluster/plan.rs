@@ -1,6 +1,7 @@
 //! What a cluster under test is made of.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cts_rpc::ClientTls;
@@ -63,6 +64,8 @@ pub struct Plan {
     pub database: Option<String>,
     /// Configuration files of all, or of one kind; relative to the site. By default `cts.hcl` of all.
     pub files: Vec<(Option<Service>, String)>,
+    /// Parent of the workers' directories; `None` for the site.
+    pub workers_below: Option<PathBuf>,
     /// How tests talk to the processes; `None` for plain text.
     pub tls: Option<ClientTls>,
 }
@@ -81,6 +84,7 @@ impl Default for Plan {
             storage: Some("postgres"),
             database: None,
             files: vec![(None, "cts.hcl".to_owned())],
+            workers_below: None,
             tls: None,
         }
     }

@@ -18,7 +18,9 @@ impl Cluster {
     pub async fn worker_id(&self, worker: usize) -> String {
         let pid = Pid::from_raw(self.pid(Service::Worker, worker));
         eventually(DEADLINE, async || {
-            let mut guards = processes().into_iter().filter(|one| parent_of(*one) == Some(pid));
+            let mut guards = processes()
+                .into_iter()
+                .filter(|one| parent_of(*one) == Some(pid));
             guards
                 .find_map(|guard| variable_of(guard, GUARD_MARKER))
                 .ok_or("the worker has no guard")

@@ -5,5 +5,20 @@
 //! `cargo build --workspace --bins` first, or use scripts/test.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod capabilities;
+mod certificates;
+mod cluster_status;
+mod database_outage;
+mod drain;
+mod embedded_replicas;
+mod grpc_document;
+mod local_backend;
+mod modules;
+mod rolling_restart;
+mod scale_out;
 mod scene;
+mod stand_in;
+mod standstill;
 mod takeover;
+mod tls;
+mod worker_loss;

@@ -18,8 +18,12 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) async fn start(plan: Plan) -> Self {
+        Self::start_at(Site::new(), plan).await
+    }
+
+    /// The same in a site that has something already.
+    pub(crate) async fn start_at(site: Site, plan: Plan) -> Self {
         let consul = ConsulAgent::start().await;
-        let site = Site::new();
         pool(&site, &consul.address());
         consul.register_service("web", "web-1", 1, &[], &[]).await;
         let cluster = Cluster::start(&site, plan).await;
@@ -45,7 +49,9 @@ impl Scene {
 
     /// The ids of all that is registered, as they are in the journal.
     pub(crate) fn ids(&self) -> String {
-        let mut ids: Vec<String> = (1..self.next).map(|number| format!("web-{number}")).collect();
+        let mut ids: Vec<String> = (1..self.next)
+            .map(|number| format!("web-{number}"))
+            .collect();
         ids.sort();
         ids.join(",")
     }
@@ -59,6 +65,16 @@ impl Scene {
     pub(crate) async fn change_is_applied(&mut self) {
         self.change().await;
         self.wait_until_applied().await;
+    }
+
+    /// Waits until the API of a gateway answers.
+    pub(crate) async fn wait_until_api_answers(&self, gateway: usize) {
+        let api = self.cluster.api(gateway);
+        eventually(DEADLINE, async || match api.ask("/v1/health").await {
+            Ok((200, _)) => Ok(()),
+            other => Err(format!("{other:?}")),
+        })
+        .await;
     }
 
     /// The newest events of the task, once all its runs are reported.

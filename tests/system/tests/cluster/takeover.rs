@@ -1,9 +1,10 @@
 //! One scheduler leads, and another one takes over when it goes.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};
+use tokio::time::Instant;
 
 use crate::scene::{POLL, Scene};
 
@@ -86,8 +87,8 @@ async fn steps_after_a_takeover(storage: &'static str) -> (Cluster, Site, Consul
     let site = Site::new();
     site.write_steps("red");
     site.write_steps("blue");
-    let tasks = task("red", "./modules/red", &["web"], "")
-        + &task("blue", "./modules/blue", &["web"], "");
+    let tasks =
+        task("red", "./modules/red", &["web"], "") + &task("blue", "./modules/blue", &["web"], "");
     site.configure(&consul.address(), Backend::Shared, &tasks);
     consul.register_service("web", "web-1", 1, &[], &[]).await;
     let mut plan = Plan::of(1, 2, 1, 1);
@@ -108,7 +109,9 @@ async fn a_takeover_runs_nothing_that_is_applied() {
     let leader = cluster.wait_for_leader().await;
     eventually(DEADLINE, async || {
         let output = cluster.output(Service::Scheduler, leader);
-        let decided = output.matches("task input is unchanged, no run needed").count();
+        let decided = output
+            .matches("task input is unchanged, no run needed")
+            .count();
         if decided >= 2 { Ok(()) } else { Err(decided) }
     })
     .await;

@@ -14,6 +14,7 @@ mod failing_module;
 mod grpc;
 mod grpc_log;
 mod hostile_values;
+mod migrate;
 mod module_variables;
 mod provider_environment;
 mod refusal;

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use cts_testkit::ConsulAgent;
-use cts_tests::{Backend, Cluster, RECORDER, Site, task};
+use cts_tests::{Backend, Cluster, Plan, RECORDER, Service, Site, task};
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -106,16 +106,17 @@ async fn documented_calls_work_against_each_of_the_four() {
     site.write("modules/hello/main.tf", RECORDER);
     let hello = task("hello", "./modules/hello", &["web"], "");
     site.configure(&consul.address(), Backend::Consul, &hello);
-    let cluster = Cluster::start(&site).await;
-    let events = cluster.api().wait_for_events("hello", 1).await;
+    let cluster = Cluster::start(&site, Plan::of(1, 1, 1, 1)).await;
+    let events = cluster.api(0).wait_for_events("hello", 1).await;
     assert_eq!(events[0]["success"], true, "{events:?}");
 
     let ports = [
-        ("127.0.0.1:8560", cluster.scheduler_address(0)),
-        ("127.0.0.1:8561", cluster.watcher_address(0)),
-        ("127.0.0.1:8562", cluster.worker_address(0)),
-        ("127.0.0.1:8563", cluster.gateway_address(0)),
-    ];
+        ("127.0.0.1:8560", Service::Scheduler),
+        ("127.0.0.1:8561", Service::Watcher),
+        ("127.0.0.1:8562", Service::Worker),
+        ("127.0.0.1:8563", Service::Gateway),
+    ]
+    .map(|(documented, service)| (documented, cluster.grpc_address(service, 0)));
     let calls = calls();
     assert!(calls.len() > 15, "the document shows calls: {calls:?}");
     for (documented, _) in &ports {

@@ -1,0 +1,173 @@
+//! What the writes to the database prove.
+
+use std::collections::BTreeMap;
+
+use super::record::{Audit, LeaderWrite, RunWrite};
+use crate::sightings::Sighting;
+use crate::violation::{Rule, Violation};
+
+const FINISHED: [&str; 3] = ["succeeded", "failed", "cancelled"];
+
+/// Room for the difference between the clocks, in microseconds.
+const TOLERANCE: i64 = 300_000;
+
+/// Each run's epochs, statuses and holders.
+///
+/// Also that each task has one running at most, and none that begins while it is disabled; and that who
+/// reported a success had worked under the lease that was valid then.
+pub fn runs(audit: &Audit, sightings: &[Sighting]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut running: BTreeMap<&str, &RunWrite> = BTreeMap::new();
+    for write in &audit.runs {
+        violations.extend(broken_write(write));
+        let was_running = write
+            .old
+            .as_ref()
+            .is_some_and(|old| old.status == "running");
+        let runs_now = write.new.status == "running";
+        if runs_now && !was_running {
+            if let Some(other) = running.insert(&write.task, write) {
+                violations.push(Violation::new(
+                    Rule::OneRunAtATime,
+                    &write.task,
+                    format!("{write:?} while {other:?}"),
+                ));
+            }
+            if !was_enabled(audit, write) {
+                violations.push(Violation::new(
+                    Rule::NothingLost,
+                    &write.task,
+                    format!("disabled, but {write:?}"),
+                ));
+            }
+        } else if was_running && !runs_now {
+            let granted = running.remove(&*write.task);
+            // Only of a run that was granted before can there be somebody who was overtaken; and a look
+            // at all processes may miss a very short work.
+            let again = write.new.epoch > 1;
+            if again
+                && write.new.status == "succeeded"
+                && !has_worked(audit, granted, write, sightings)
+            {
+                violations.push(Violation::new(
+                    Rule::NoStaleWrite,
+                    &write.task,
+                    format!(
+                        "a success, granted by {granted:?}, of one that did not work: {write:?}"
+                    ),
+                ));
+            }
+        }
+    }
+    violations
+}
+
+/// What one write alone shows.
+fn broken_write(write: &RunWrite) -> Option<Violation> {
+    let stale = |why: &str| {
+        let evidence = format!("{why}: {write:?}");
+        Some(Violation::new(Rule::NoStaleWrite, &write.task, evidence))
+    };
+    let Some(old) = &write.old else {
+        return None;
+    };
+    let new = &write.new;
+    let grant = old.status == "queued" && new.status == "running";
+    if FINISHED.contains(&&*old.status) && old.status != new.status {
+        return stale("a finished run changes");
+    }
+    if new.epoch != old.epoch + i64::from(grant) {
+        return stale("the epoch changes without a grant, or not with it");
+    }
+    if old.status == "running" && new.status == "running" {
+        if old.holder != new.holder {
+            return stale("the holder changes without a grant");
+        }
+        if new.expires < old.expires {
+            return stale("a lease becomes shorter");
+        }
+        if old
+            .expires
+            .is_some_and(|expires| expires < write.at - TOLERANCE)
+        {
+            return stale("an expired lease is renewed");
+        }
+    }
+    None
+}
+
+fn was_enabled(audit: &Audit, grant: &RunWrite) -> bool {
+    // The task's row is locked by both, and the clock is asked under the lock.
+    let mut switches = audit.switches.iter();
+    let last = switches.rfind(|switched| switched.task == grant.task && switched.at < grant.at);
+    last.is_none_or(|switched| switched.enabled == Some(true))
+}
+
+/// Whether the holder's Terraform was at work between the grant and the end.
+fn has_worked(
+    audit: &Audit,
+    granted: Option<&RunWrite>,
+    end: &RunWrite,
+    sightings: &[Sighting],
+) -> bool {
+    let holder = end.old.as_ref().and_then(|old| old.holder.as_deref());
+    let (Some(granted), Some(holder)) = (granted, holder) else {
+        return false;
+    };
+    let by_database =
+        |hundredths: u64| audit.boot + i64::try_from(hundredths).unwrap_or_default() * 10_000;
+    granted.run == end.run
+        && sightings.iter().any(|sighting| {
+            sighting.task == end.task
+                && sighting.worker == holder
+                && by_database(sighting.from) <= end.at + TOLERANCE
+                && by_database(sighting.until) >= granted.at - TOLERANCE
+        })
+}
+
+/// At most one leads, and nobody leads whose time has not come.
+pub fn leaders(writes: &[LeaderWrite]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut newest = 0;
+    for write in writes {
+        let [old, new] = write.epochs;
+        let [before, after] = &write.holders;
+        let mut broken = |why: &str| {
+            let evidence = format!("{why}: {write:?}");
+            violations.push(Violation::new(Rule::OneLeader, "leadership", evidence));
+        };
+        if new < old || old < newest {
+            broken("an epoch becomes smaller");
+        }
+        if new == old && after.is_some() && after != before {
+            broken("another leads in the same epoch");
+        }
+        let taken = before.is_some() && after.is_some() && after != before;
+        if taken && write.expires[0] > write.at {
+            broken("the leadership is taken before it has expired");
+        }
+        newest = newest.max(new);
+    }
+    violations
+}
+
+/// One event of a run at most.
+pub fn lone_events(events: &[(String, String, String)]) -> Vec<Violation> {
+    let mut of_runs: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, run, _) in events {
+        *of_runs.entry(run).or_default() += 1;
+    }
+    let several = of_runs.into_iter().filter(|&(_, count)| count > 1);
+    several
+        .map(|(run, count)| {
+            Violation::new(
+                Rule::NoStaleWrite,
+                run,
+                format!("{count} events of one run"),
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

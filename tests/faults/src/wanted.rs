@@ -1,0 +1,217 @@
+//! What was ordered and confirmed: instances in the catalog.
+//!
+//! An order without an answer may have been carried out, or be so later. Whatever it was about is in doubt
+//! from then on, is left alone, and is ordered anew when the trouble is over.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reqwest::{Client, Method, Response};
+use serde_json::{Value, json};
+
+use crate::module;
+use crate::plan::{Change, Instance, Plan};
+
+const PATIENCE: Duration = Duration::from_secs(3);
+const NODE: &str = "edge";
+
+/// What is known of one thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Known {
+    Sure(Option<Instance>),
+    InDoubt,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Wanted {
+    client: Client,
+    consul: String,
+    instances: BTreeMap<(usize, u64), Known>,
+    /// Orders that were confirmed.
+    pub confirmed: usize,
+    /// Orders without an answer.
+    pub unanswered: usize,
+    /// Orders about what was in doubt, which were left out.
+    pub left_out: usize,
+}
+
+impl Wanted {
+    /// Nothing is ordered yet. `consul` is `host:port`.
+    pub fn new(consul: &str) -> Self {
+        let client = Client::builder().no_proxy().timeout(PATIENCE).build();
+        Self {
+            client: client.unwrap(),
+            consul: format!("http://{consul}"),
+            instances: BTreeMap::new(),
+            confirmed: 0,
+            unanswered: 0,
+            left_out: 0,
+        }
+    }
+
+    /// Orders a change, unless it is about something in doubt.
+    pub async fn order(&mut self, change: &Change) {
+        let (Change::Register { service, place, .. } | Change::Deregister { service, place }) =
+            change;
+        let subject = (*service, *place);
+        if self.instances.get(&subject) == Some(&Known::InDoubt) {
+            self.left_out += 1;
+            return;
+        }
+        let (done, wanted) = match change {
+            Change::Register { instance, .. } => {
+                let done = self.register(*service, *place, instance).await;
+                (done, Some(instance.clone()))
+            }
+            Change::Deregister { .. } => (self.deregister(*service, *place).await, None),
+        };
+        if done {
+            self.confirmed += 1;
+            self.instances.insert(subject, Known::Sure(wanted));
+        } else {
+            self.unanswered += 1;
+            self.instances.insert(subject, Known::InDoubt);
+        }
+    }
+
+    /// Orders anew what is in doubt, until nothing is.
+    pub async fn settle(&mut self) -> Result<(), String> {
+        let instances = self.instances.iter();
+        let in_doubt = instances.filter(|(_, known)| **known == Known::InDoubt);
+        let in_doubt: Vec<(usize, u64)> = in_doubt.map(|(&subject, _)| subject).collect();
+        for (service, place) in in_doubt {
+            if !self.deregister(service, place).await {
+                return Err("consul does not answer".to_owned());
+            }
+            self.instances.insert((service, place), Known::Sure(None));
+        }
+        Ok(())
+    }
+
+    /// What a task that watches `services` has to have applied.
+    pub fn text(&self, services: &[usize]) -> String {
+        let instances =
+            self.instances
+                .iter()
+                .filter_map(|(&(service, place), known)| match known {
+                    Known::Sure(Some(instance)) if services.contains(&service) => {
+                        Some((module::instance_id(service, place), instance))
+                    }
+                    _ => None,
+                });
+        module::text(instances)
+    }
+
+    /// The same by the catalog itself.
+    pub async fn text_in_catalog(&self, services: &[usize]) -> Result<String, String> {
+        let mut found = BTreeMap::new();
+        for &service in services {
+            let path = format!("/v1/health/service/{}", Plan::service(service));
+            let answer = self.consul(Method::GET, &path, "").await?;
+            let entries: Value = answer.json().await.map_err(|error| error.to_string())?;
+            for entry in entries.as_array().into_iter().flatten() {
+                let service = &entry["Service"];
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let mut tags: Vec<String> = service["Tags"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(text)
+                    .collect();
+                tags.sort();
+                let instance = Instance {
+                    port: service["Port"].as_u64().unwrap_or_default(),
+                    tags,
+                    version: text(&service["Meta"]["version"]),
+                };
+                found.insert(text(&service["ID"]), instance);
+            }
+        }
+        Ok(module::text(
+            found.iter().map(|(id, instance)| (id.clone(), instance)),
+        ))
+    }
+
+    /// A value of Consul's key/value store.
+    pub async fn key(&self, key: &str) -> Result<Vec<u8>, String> {
+        let answer = self
+            .consul(Method::GET, &format!("/v1/kv/{key}?raw"), "")
+            .await?;
+        let body = answer.bytes().await.map_err(|error| error.to_string())?;
+        Ok(body.to_vec())
+    }
+
+    async fn register(&self, service: usize, place: u64, instance: &Instance) -> bool {
+        let body = json!({
+            "Node": NODE, "Address": "10.0.0.9",
+            "Service": {
+                "ID": module::instance_id(service, place), "Service": Plan::service(service),
+                "Port": instance.port, "Tags": instance.tags, "Meta": {"version": instance.version},
+            },
+        });
+        let path = "/v1/catalog/register";
+        self.consul(Method::PUT, path, &body.to_string())
+            .await
+            .is_ok()
+    }
+
+    async fn deregister(&self, service: usize, place: u64) -> bool {
+        let body = json!({"Node": NODE, "ServiceID": module::instance_id(service, place)});
+        let path = "/v1/catalog/deregister";
+        self.consul(Method::PUT, path, &body.to_string())
+            .await
+            .is_ok()
+    }
+
+    async fn consul(&self, method: Method, path: &str, body: &str) -> Result<Response, String> {
+        let url = format!("{}{path}", self.consul);
+        let request = self.client.request(method, url).body(body.to_owned());
+        let answer = request.send().await.and_then(Response::error_for_status);
+        answer.map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted() -> Wanted {
+        Wanted::new("127.0.0.1:1")
+    }
+
+    #[test]
+    fn the_text_is_that_of_the_known_instances_of_the_services() {
+        let mut wanted = wanted();
+        let instance = |port| {
+            Known::Sure(Some(Instance {
+                port,
+                tags: vec!["blue".to_owned(), "red".to_owned()],
+                version: "v1".to_owned(),
+            }))
+        };
+        wanted.instances.insert((0, 1), instance(7));
+        wanted.instances.insert((0, 0), instance(8));
+        wanted.instances.insert((0, 2), Known::Sure(None));
+        wanted.instances.insert((1, 0), instance(9));
+        assert_eq!(
+            wanted.text(&[0]),
+            "svc-0-0/8/blue.red/v1;svc-0-1/7/blue.red/v1"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_order_without_an_answer_leaves_its_subject_in_doubt() {
+        let mut wanted = wanted();
+        let change = Change::Deregister {
+            service: 0,
+            place: 0,
+        };
+        wanted.order(&change).await;
+        wanted.order(&change).await;
+        assert_eq!(
+            (wanted.confirmed, wanted.unanswered, wanted.left_out),
+            (0, 1, 1)
+        );
+    }
+}

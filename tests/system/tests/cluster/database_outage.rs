@@ -1,0 +1,107 @@
+//! Postgres goes away and comes back, and nothing is forgotten (spec/ha.md, G2, G3, G6, G15).
+
+use cts_testkit::{ConsulAgent, Postgres, eventually};
+use cts_tests::{Api, Backend, Cluster, DEADLINE, Plan, RECORDER, Site, task};
+
+async fn wait_for_health(api: &Api, status: u16) -> serde_json::Value {
+    eventually(DEADLINE, async || match api.ask("/v1/health").await {
+        Ok((answered, body)) if answered == status => Ok(body),
+        other => Err(format!("{other:?}")),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn after_an_outage_all_is_as_before_and_changes_are_applied() {
+    let mut postgres = Postgres::start().await;
+    let url = postgres.create_database().await;
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.write("modules/pool/main.tf", RECORDER);
+    site.write_steps("idle");
+    let tasks = task("pool", "./modules/pool", &["web"], "")
+        + &task("idle", "./modules/idle", &["web"], "enabled = false");
+    site.configure(&consul.address(), Backend::Shared, &tasks);
+    site.write_database(&url);
+    site.migrate().await;
+    let mut plan = Plan::of(1, 2, 2, 2);
+    plan.database = Some(url);
+    let cluster = Cluster::start(&site, plan).await;
+    let apis = [cluster.api(0), cluster.api(1)];
+    apis[0].wait_for_events("pool", 1).await;
+    let mut ids = Vec::new();
+    for number in 1..=5 {
+        let id = format!("web-{number}");
+        consul.register_service("web", &id, number, &[], &[]).await;
+        ids.push(id);
+        let all: Vec<&str> = ids.iter().map(String::as_str).collect();
+        site.wait_for_ids("pool", &all).await;
+    }
+    let before = eventually(DEADLINE, async || {
+        let queue = apis[0].get("/v1/queue").await;
+        let events = apis[0].events("pool").await;
+        let settled = queue["running"] == 0 && events.len() == 5;
+        if settled {
+            Ok(events)
+        } else {
+            Err(queue.to_string())
+        }
+    })
+    .await;
+    let status_before = apis[0].get("/v1/status").await;
+
+    postgres.stop().await;
+    for api in &apis {
+        let body = wait_for_health(api, 503).await;
+        assert!(body["error"]["message"].is_string(), "{body}");
+    }
+    consul.register_service("web", "web-6", 6, &[], &[]).await;
+    postgres.start_again().await;
+    for api in &apis {
+        wait_for_health(api, 200).await;
+    }
+    let all = ["web-1", "web-2", "web-3", "web-4", "web-5", "web-6"];
+    site.wait_for_ids("pool", &all).await;
+    let after = eventually(DEADLINE, async || {
+        let events = apis[1].events("pool").await;
+        if events[0] == before[0] {
+            Err("no new event")
+        } else {
+            Ok(events)
+        }
+    })
+    .await;
+    assert_eq!(
+        after[1..],
+        before[..4],
+        "the newest of before, in their order"
+    );
+    assert_eq!(apis[1].get("/v1/status").await, status_before);
+    for api in &apis {
+        let idle = api.task_status("idle").await;
+        assert_eq!(idle["enabled"], false, "{idle}");
+        assert!(api.events("idle").await.is_empty());
+    }
+    assert!(site.journal("idle").is_empty());
+}
+
+#[tokio::test]
+async fn the_same_events_are_shown_before_and_after_a_takeover() {
+    use cts_tests::Service;
+
+    use crate::scene::Scene;
+
+    let mut scene = Scene::start(Plan::of(1, 2, 1, 1)).await;
+    for _ in 0..5 {
+        scene.change_is_applied().await;
+        scene.settled_events().await;
+    }
+    let before = scene.settled_events().await;
+    assert_eq!(before.len(), 5);
+    let status = scene.cluster.api(0).task_status("pool").await;
+    let leader = scene.cluster.wait_for_leader().await;
+    scene.cluster.kill(Service::Scheduler, leader).await;
+    scene.cluster.wait_for_leader().await;
+    assert_eq!(scene.cluster.api(0).events("pool").await, before);
+    assert_eq!(scene.cluster.api(0).task_status("pool").await, status);
+}

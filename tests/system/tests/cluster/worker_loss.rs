@@ -1,0 +1,153 @@
+//! A worker dies, or stands still, in the middle of an apply (G8).
+
+use std::fs;
+
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::run::v1::{AcquireRunRequest, CompleteRunRequest};
+use cts_testkit::eventually;
+use cts_tests::{DEADLINE, Plan, Service};
+use tokio::time::Instant;
+use tonic::Code;
+
+use crate::scene::{POLL, Scene};
+
+const STARTED: &str = "run started";
+
+/// In the middle of the apply of a change: Terraform, and the worker that has it.
+async fn in_the_middle(scene: &mut Scene) -> (i32, usize) {
+    scene.site.hold();
+    scene.change().await;
+    let ids = scene.ids();
+    let terraform = scene.site.wait_for_step("pool", "begin", &ids).await;
+    (terraform, scene.cluster.worker_of(terraform))
+}
+
+/// Waits until `worker` has begun one more run than `before`.
+async fn another_run(scene: &Scene, worker: usize, before: usize) {
+    eventually(DEADLINE, async || {
+        let output = scene.cluster.output(Service::Worker, worker);
+        if output.matches(STARTED).count() > before {
+            Ok(())
+        } else {
+            Err("the other worker has not got the run")
+        }
+    })
+    .await;
+}
+
+/// Panics if the state's lock is left, as it is by a Terraform that did not end well.
+fn assert_no_lock(scene: &Scene) {
+    let state = scene.site.state_path("pool");
+    for entry in fs::read_dir(state.parent().unwrap()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(!name.ends_with(".lock.info"), "{name} is left");
+    }
+}
+
+#[tokio::test]
+async fn the_run_of_a_killed_worker_is_interrupted_well_and_goes_to_another_one() {
+    let plan = Plan::of(1, 1, 2, 1);
+    let promised = plan.lease_ttl + POLL;
+    let mut scene = Scene::start(plan).await;
+    let (_, lost) = in_the_middle(&mut scene).await;
+    let other = 1 - lost;
+    let output = scene.cluster.output(Service::Worker, other);
+    let before = output.matches(STARTED).count();
+    let killed = Instant::now();
+    scene.cluster.kill(Service::Worker, lost).await;
+    scene.site.wait_until_quiet().await;
+    assert_no_lock(&scene);
+    another_run(&scene, other, before).await;
+    assert!(killed.elapsed() < promised, "{:?}", killed.elapsed());
+
+    scene.site.release();
+    scene.wait_until_applied().await;
+    let events = scene.settled_events().await;
+    assert!(
+        events.iter().all(|event| event["success"] == true),
+        "{events:?}"
+    );
+    scene.assert_no_overlap();
+}
+
+#[tokio::test]
+async fn a_worker_that_wakes_up_after_its_lease_reports_nothing() {
+    let plan = Plan::of(1, 1, 2, 1);
+    let promised = plan.lease_ttl + POLL;
+    let mut scene = Scene::start(plan).await;
+    let (_, lost) = in_the_middle(&mut scene).await;
+    let other = 1 - lost;
+    let output = scene.cluster.output(Service::Worker, other);
+    let before = output.matches(STARTED).count();
+    let stopped = Instant::now();
+    scene.cluster.pause(Service::Worker, lost);
+    another_run(&scene, other, before).await;
+    assert!(stopped.elapsed() < promised, "{:?}", stopped.elapsed());
+    scene.site.release();
+    scene.wait_until_applied().await;
+
+    scene.cluster.resume(Service::Worker, lost);
+    eventually(DEADLINE, async || {
+        let output = scene.cluster.output(Service::Worker, lost);
+        let lines = [
+            "the result is not reported",
+            "the end of the run could not be reported",
+        ];
+        let refused = lines.iter().any(|line| output.contains(line));
+        refused.then_some(()).ok_or("the worker has not noticed")
+    })
+    .await;
+    let events = scene.settled_events().await;
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert!(
+        events.iter().all(|event| event["success"] == true),
+        "{events:?}"
+    );
+    scene.assert_no_overlap();
+    assert_no_lock(&scene);
+
+    // It is as good as any other again.
+    scene.cluster.stop(Service::Worker, other).await;
+    scene.change_is_applied().await;
+    scene.assert_no_overlap();
+}
+
+#[tokio::test]
+async fn a_report_under_an_epoch_that_is_over_is_refused() {
+    let mut scene = Scene::start(Plan::default()).await;
+    scene.settled_events().await;
+    scene.cluster.stop(Service::Worker, 0).await;
+    scene.change().await;
+    let mut runs = RunServiceClient::new(scene.cluster.channel(Service::Scheduler, 0));
+    let request = AcquireRunRequest {
+        worker_id: "a worker that is never heard of again".to_owned(),
+        wait: Some(prost_types::Duration {
+            seconds: 20,
+            nanos: 0,
+        }),
+        capabilities: Some(cts_proto::worker::v1::Capabilities {
+            engines: vec![cts_proto::worker::v1::Engine {
+                driver: "terraform".to_owned(),
+                version: "1.0.0".to_owned(),
+            }],
+            bundles: true,
+        }),
+    };
+    let lease = runs.acquire_run(request).await.unwrap().into_inner().lease;
+    let lease = lease.expect("a change waits for a worker");
+
+    scene.cluster.run(Service::Worker, 0).await;
+    scene.wait_until_applied().await;
+    let before = scene.settled_events().await;
+    let report = CompleteRunRequest {
+        run_id: lease.run_id,
+        epoch: lease.epoch,
+        outcome: Some(cts_rpc::convert::outcome_to_wire(
+            cts_core::runs::AttemptOutcome::Failed("a late word".to_owned()),
+        )),
+        log: Vec::new(),
+    };
+    let refused = runs.complete_run(report).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    assert_eq!(scene.settled_events().await, before);
+}
