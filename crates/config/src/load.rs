@@ -138,6 +138,9 @@ fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sink) -> Confi
         .cloned()
         .collect();
     let mut decoder = TaskDecoder::new(context.current_dir, &working_dirs, buffer_period, sink);
+    if database.is_some() {
+        decoder.modules_may_be_elsewhere();
+    }
     for block in without_lone_empty(top.repeated("task"), "task", sink) {
         decoder.decode(block);
     }

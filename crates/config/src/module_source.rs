@@ -41,6 +41,7 @@ pub(crate) struct ModuleSources<'a> {
     working_dirs: &'a [PathBuf],
     sink: &'a Sink,
     local: HashMap<PathBuf, Result<LocalModule, String>>,
+    may_be_elsewhere: bool,
 }
 
 /// What is known of a module directory.
@@ -59,7 +60,14 @@ impl<'a> ModuleSources<'a> {
             working_dirs,
             sink,
             local: HashMap::new(),
+            may_be_elsewhere: false,
         }
+    }
+
+    /// A module directory that is missing is only warned of: with a database of several members another
+    /// one may have it, or have stored its bundle (spec/ha.md 1.9).
+    pub(crate) fn may_be_elsewhere(&mut self) {
+        self.may_be_elsewhere = true;
     }
 
     /// The source as Terraform gets it, and the digest of a local module's files.
@@ -71,6 +79,14 @@ impl<'a> ModuleSources<'a> {
         }
         let path = clean(&self.current_dir.join(written));
         let working_dirs = self.working_dirs;
+        if self.may_be_elsewhere && !path.exists() {
+            let message = format!(
+                "module directory {} does not exist here: its task needs another member, or the bundle of an earlier start",
+                path.display()
+            );
+            self.sink.warning(&module.place, message);
+            return (path.to_string_lossy().into_owned(), None);
+        }
         let found = self.local.entry(path).or_insert_with_key(|path| {
             require_module(path)?;
             local_module(path, working_dirs)

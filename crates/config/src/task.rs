@@ -49,6 +49,11 @@ pub(crate) struct TaskDecoder<'a> {
 }
 
 impl<'a> TaskDecoder<'a> {
+    /// See [`ModuleSources::may_be_elsewhere`].
+    pub(crate) fn modules_may_be_elsewhere(&mut self) {
+        self.modules.may_be_elsewhere();
+    }
+
     /// `working_dirs` hold task directories; `buffer_period` is the global one.
     pub(crate) fn new(
         current_dir: &'a Path,

@@ -3,17 +3,24 @@
 use std::error::Error;
 use std::fmt;
 
-/// Shows an error with all its causes, outermost first, on one line: what a log or a caller gets, since
-/// no error repeats its cause.
+/// Shows an error with all its causes, outermost first, on one line: what a log or a caller gets.
+///
+/// No error of ours repeats its cause, but some of other crates do: what one has said already is not said
+/// again.
 #[derive(Debug)]
 pub struct Chain<'a>(pub &'a (dyn Error + 'static));
 
 impl fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
+        let mut said = self.0.to_string();
+        f.write_str(&said)?;
         let mut cause = self.0.source();
         while let Some(error) = cause {
-            write!(f, ": {error}")?;
+            let text = error.to_string();
+            if !said.ends_with(&text) {
+                write!(f, ": {text}")?;
+                said = text;
+            }
             cause = error.source();
         }
         Ok(())
@@ -34,5 +41,15 @@ mod tests {
     fn causes_follow_the_error() {
         let error = Outer(io::Error::other("disk gone"));
         assert_eq!(Chain(&error).to_string(), "cannot open: disk gone");
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot write: {0}")]
+    struct Repeating(#[source] io::Error);
+
+    #[test]
+    fn what_was_said_is_not_said_again() {
+        let error = Repeating(io::Error::other("disk gone"));
+        assert_eq!(Chain(&error).to_string(), "cannot write: disk gone");
     }
 }

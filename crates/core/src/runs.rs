@@ -123,7 +123,8 @@ pub struct AttemptContext {
     pub attempts: u32,
     /// A queued run with a newer input exists.
     pub newer_waits: bool,
-    /// Failed runs of the task since its last success, this one not included.
+    /// Failed runs of the task in a row without a newer input or a success between them, this one not
+    /// included: a newer input has not failed yet, however often earlier ones did.
     pub earlier_failures: u32,
     /// The task wants slow retries after a final failure.
     pub retry_failed: bool,

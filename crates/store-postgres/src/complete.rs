@@ -234,12 +234,13 @@ async fn give_up(
             INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config)
             SELECT $5, task_name, id, FALSE, started_at, $4, $6, $7 FROM closed
         ), counted AS (
-            UPDATE tasks t SET failures = failures + 1, active_run = NULL
+            UPDATE tasks t
+            SET failures = failures + CASE WHEN $8 IS NULL THEN 0 ELSE 1 END, active_run = NULL
             FROM closed WHERE t.name = closed.task_name
         ), retried AS (
             INSERT INTO runs (id, task_name, input_hash, status, due_at, created_at, updated_at)
             SELECT $8, task_name, input_hash, 'queued', $9, $4, $4 FROM closed
-            WHERE $8 IS NOT NULL
+            WHERE $8::UUID IS NOT NULL
         )
         SELECT count(*) FROM closed",
     )

@@ -63,8 +63,8 @@ pub(crate) async fn complete(
             close(connection, completion, &attempt, RunStatus::Failed, now).await?;
             let event = event(&attempt, completion, false, now)?;
             store_event(connection, &event).await?;
-            count_failure(connection, &attempt).await?;
             if let Some(wait) = retry_after {
+                count_failure(connection, &attempt).await?;
                 let due_at = now.saturating_add(span_micros(wait));
                 let task = attempt.task.as_str();
                 insert_run(

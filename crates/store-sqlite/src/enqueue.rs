@@ -19,6 +19,8 @@ struct Situation {
     runs: TaskRuns,
     queued: Option<RunId>,
     skip_unchanged: bool,
+    /// Its last runs have failed.
+    has_failed: bool,
     /// The request's run exists already.
     repeated: bool,
 }
@@ -62,11 +64,13 @@ pub(crate) async fn enqueue(
                 now,
             )
             .await?;
+            forget_failures(connection, &situation, request.task.as_str()).await?;
             queued = Some(request.run);
         }
         EnqueueDecision::Replace => {
             store_input(connection, request, now).await?;
             replace(connection, situation.queued, input, now).await?;
+            forget_failures(connection, &situation, request.task.as_str()).await?;
         }
         EnqueueDecision::Keep => {}
         EnqueueDecision::Skip { cancel_queued } => {
@@ -93,7 +97,7 @@ async fn situation(
     let name = request.task.as_str();
     let row = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
-        SELECT t.skip_unchanged, t.settled_input, q.id AS queued_id, q.input_hash AS queued_input,
+        SELECT t.skip_unchanged, t.failures > 0 AS has_failed, t.settled_input, q.id AS queued_id, q.input_hash AS queued_input,
                r.input_hash AS running_input,
                EXISTS (SELECT 1 FROM runs e WHERE e.id = ?2) AS repeated
         FROM tasks t
@@ -126,6 +130,7 @@ async fn situation(
         },
         queued: queued.transpose()?,
         skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
+        has_failed: row.try_get("has_failed").map_err(&read)?,
         repeated: row.try_get("repeated").map_err(&read)?,
     }))
 }
@@ -223,6 +228,23 @@ async fn cancel(
     .execute(connection)
     .await
     .map_err(failed_to("cancel a queued run"))?;
+    Ok(())
+}
+
+/// A newer input has not failed yet.
+async fn forget_failures(
+    connection: &mut SqliteConnection,
+    situation: &Situation,
+    task: &str,
+) -> Result<(), StoreError> {
+    if !situation.has_failed {
+        return Ok(());
+    }
+    sqlx::query("-- enqueue: forget failures\nUPDATE tasks SET failures = 0 WHERE name = ?")
+        .bind(task)
+        .execute(connection)
+        .await
+        .map_err(failed_to("forget failures"))?;
     Ok(())
 }
 

@@ -133,6 +133,7 @@ macro_rules! store_suite {
                 the_event_of_a_failed_run_tells_every_error_newest_first,
                 a_failed_run_is_tried_afresh_later_and_later,
                 success_ends_the_row_of_failures,
+                a_newer_input_begins_the_row_of_failures_anew,
                 without_retry_failed_nothing_follows_a_failed_run,
                 a_failure_is_final_when_a_newer_input_waits,
                 a_success_leaves_the_newer_input_queued,

@@ -44,6 +44,13 @@ const FORCED: [&str; 6] = [
     WORKER_MARKER,
 ];
 
+/// Where Terraform looks for further arguments of `apply`.
+const APPLY_ARGUMENTS: &str = "TF_CLI_ARGS_apply";
+
+/// How long `apply` waits for the lock of the state where a worker may follow another one that was killed:
+/// longer than Consul keeps the lock of the dead (spec/ha.md 2.3). A `task_env` can say something else.
+const LOCK_TIMEOUT: &str = "-lock-timeout=60s";
+
 /// First version without the flags that plugins once needed.
 const PLUGIN_FLAGS_UNTIL: Version = Version::new(0, 15, 0);
 
@@ -178,6 +185,10 @@ impl ChildEnvironment {
         variables.insert(TASK_DIRECTORY_MARKER.into(), directory.path().into());
         if let Some(worker) = sources.worker {
             variables.insert(WORKER_MARKER.into(), worker.into());
+            let lock_timeout = OsString::from(LOCK_TIMEOUT);
+            variables
+                .entry(APPLY_ARGUMENTS.into())
+                .or_insert(lock_timeout);
         }
         variables.insert("TF_IN_AUTOMATION".into(), "1".into());
         if sources.persist_log {

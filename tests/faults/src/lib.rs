@@ -15,8 +15,10 @@
 
 pub mod audit;
 mod campaign;
+mod evidence;
 pub mod history;
 pub mod journal;
+mod judge;
 mod module;
 mod plan;
 mod random;

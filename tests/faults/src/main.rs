@@ -26,6 +26,9 @@ struct Arguments {
     /// Where Terraform keeps its state.
     #[arg(long, value_enum, default_value_t = State::Consul)]
     backend: State,
+    /// How many minutes it may take after the last fault until everything is applied.
+    #[arg(long, default_value_t = 30)]
+    patience: u64,
     /// Directory in which files are kept when something must not be.
     #[arg(long, default_value = "target/faults")]
     keep: PathBuf,
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
             State::Directory => Backend::Shared,
         },
         keep,
+        patience: Duration::from_mins(arguments.patience),
     };
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,

@@ -1,7 +1,6 @@
 //! A plan from its begin to the verdict.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +8,11 @@ use cts_tests::{Backend, Cluster, Service};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::audit::{self, Audit};
+use crate::audit;
 use crate::campaign::Campaign;
+use crate::evidence::{KeepOnPanic, keep, show};
 use crate::history::{self, History};
-use crate::journal;
+use crate::judge::judge;
 use crate::plan::{Change, MEMBERS, Plan};
 use crate::report::{Report, say};
 use crate::scene::Scene;
@@ -20,13 +20,10 @@ use crate::sightings::{self, Lookout};
 use crate::violation::{Rule, Violation};
 use crate::wanted::Wanted;
 
-/// A failed run is tried again after a minute or two, and doubled after that.
-const QUIET: Duration = Duration::from_mins(8);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 const BETWEEN_WORDS: Duration = Duration::from_secs(20);
 /// Guards and Terraform processes end after their worker.
 const LEAVING: Duration = Duration::from_secs(20);
-const LINES_SHOWN: usize = 15;
 
 /// How a plan is carried out.
 #[derive(Debug, Clone)]
@@ -35,6 +32,9 @@ pub struct Course {
     pub backend: Backend,
     /// Where files go if something must not be.
     pub keep: PathBuf,
+    /// How long it may take after the last fault until everything is applied. A failed run is tried again
+    /// after a minute, which doubles with every further failure.
+    pub patience: Duration,
 }
 
 /// Carries out a plan and judges what has happened.
@@ -64,7 +64,15 @@ pub async fn carry_out(plan: &Plan, course: &Course) -> Report {
     say("the trouble is over; waiting for quiet");
     let calm = Instant::now();
     let mut campaign = Campaign::new(Arc::clone(&scene.consul), Arc::clone(&scene.postgres));
-    if let Err(complaint) = settle(&mut scene, &mut campaign, plan, &mut report).await {
+    if let Err(complaint) = settle(
+        &mut scene,
+        &mut campaign,
+        plan,
+        course.patience,
+        &mut report,
+    )
+    .await
+    {
         report.violations.push(Violation::new(
             Rule::EndsLikeTheCatalog,
             "everything",
@@ -158,9 +166,10 @@ async fn settle(
     scene: &mut Scene,
     campaign: &mut Campaign,
     plan: &Plan,
+    patience: Duration,
     report: &mut Report,
 ) -> Result<(), String> {
-    let end = Instant::now() + QUIET;
+    let end = Instant::now() + patience;
     retry(end, async || scene.wanted.settle().await).await?;
     check_flags(scene, plan, report).await?;
     for (number, watched) in plan.tasks.iter().enumerate() {
@@ -186,7 +195,7 @@ async fn settle(
         }
         sleep(BETWEEN_LOOKS).await;
     }
-    Err(format!("not quiet after {QUIET:?}: {last}"))
+    Err(format!("not quiet after {patience:?}: {last}"))
 }
 
 /// Tasks that are to be applied, by number, with what they watch.
@@ -288,142 +297,5 @@ async fn end_all(scene: &mut Scene, campaign: &mut Campaign, report: &mut Report
             return;
         }
         sleep(BETWEEN_LOOKS).await;
-    }
-}
-
-/// What everything that was written down proves.
-async fn judge(
-    scene: &Scene,
-    plan: &Plan,
-    history: &History,
-    lookout: Lookout,
-    report: &mut Report,
-) {
-    let mut seen = lookout.end();
-    let audit = Audit::read(&scene.database).await.unwrap();
-    let (mut begun, mut ended, mut superseded) = (0, 0, 0);
-    let violations = &mut report.violations;
-    violations.extend(sightings::overlaps(&seen));
-    let commands = seen.len();
-    for (number, watched) in plan.tasks.iter().enumerate() {
-        let name = Plan::task(number);
-        match journal::parse(&scene.journal(number)) {
-            Ok(lines) => {
-                violations.extend(journal::overlaps(&name, &lines));
-                seen.extend(journal::sightings(&name, &lines));
-                let counts = journal::counts(&lines);
-                begun += counts.0;
-                ended += counts.1;
-                let other = journal::last_applied(&lines) != Some(&*scene.wanted.text(watched));
-                superseded += usize::from(other && !plan.disabled.contains(&number));
-                if plan.disabled.contains(&number) && counts.0 > 0 {
-                    violations.push(Violation::new(
-                        Rule::NothingLost,
-                        name,
-                        "disabled, but at work",
-                    ));
-                }
-            }
-            Err(complaint) => {
-                violations.push(Violation::new(Rule::OneApplyAtATime, name, complaint));
-            }
-        }
-    }
-    violations.extend(audit::runs(&audit, &seen));
-    violations.extend(audit::leaders(&audit.leaders));
-    violations.extend(audit::lone_events(&audit.events));
-    violations.extend(history.check(&audit.events));
-    let of = |old: &str, new: &str| {
-        let writes = audit.runs.iter().filter(|write| {
-            write.new.status == new
-                && write
-                    .old
-                    .as_ref()
-                    .is_some_and(|before| before.status == old)
-        });
-        writes.count().to_string()
-    };
-    let grants = audit.runs.iter().filter(|write| {
-        write.new.status == "running"
-            && write.old.as_ref().is_some_and(|old| old.status == "queued")
-    });
-    let waited = grants
-        .map(|grant| grant.at - grant.due)
-        .max()
-        .unwrap_or_default();
-    let numbers = &mut report.figures;
-    numbers.insert("steps begun and ended", format!("{begun} and {ended}"));
-    numbers.insert(
-        "last step of another content than the state",
-        superseded.to_string(),
-    );
-    numbers.insert("commands of Terraform seen", commands.to_string());
-    numbers.insert("leases granted", of("queued", "running"));
-    numbers.insert("leases taken back or returned", of("running", "queued"));
-    numbers.insert("runs succeeded", of("running", "succeeded"));
-    numbers.insert("runs failed", of("running", "failed"));
-    numbers.insert("runs cancelled at work", of("running", "cancelled"));
-    let epochs = audit.leaders.last().map_or(0, |write| write.epochs[1]);
-    numbers.insert("leader epochs", epochs.to_string());
-    numbers.insert("longest wait of a due run", format!("{} ms", waited / 1000));
-}
-
-/// Shows what belongs to the violations.
-fn show(scene: &Scene, plan: &Plan, report: &Report) {
-    let subjects: BTreeMap<&str, &Violation> = report
-        .violations
-        .iter()
-        .map(|violation| (&*violation.subject, violation))
-        .collect();
-    for number in 0..plan.tasks.len() {
-        if subjects.contains_key(&*Plan::task(number)) {
-            say(&last(
-                &format!("journal of {}", Plan::task(number)),
-                &scene.journal(number),
-            ));
-        }
-    }
-    for (service, count) in MEMBERS {
-        for index in 0..count {
-            let output = scene.cluster.output(service, index);
-            say(&last(&format!("{service}-{index}"), &output));
-        }
-    }
-}
-
-fn last(name: &str, text: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let shown = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
-    format!("the last lines of {name}:\n{}", shown.join("\n"))
-}
-
-/// Copies the files of the site to where they stay.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "it must work while a panic goes on, when there may be no runtime"
-)]
-fn keep(site: &Path, to: &Path) {
-    let copied = std::process::Command::new("cp")
-        .arg("-a")
-        .arg(site)
-        .arg(to)
-        .status();
-    say(&format!(
-        "the files are kept in {}: {copied:?}",
-        to.display()
-    ));
-}
-
-/// Keeps the files when the suite itself fails.
-struct KeepOnPanic {
-    site: PathBuf,
-    to: PathBuf,
-}
-
-impl Drop for KeepOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            keep(&self.site, &self.to);
-        }
     }
 }

@@ -20,6 +20,7 @@ async fn nothing_forbidden_happens_in_a_minute_of_trouble() {
     let course = Course {
         backend: Backend::Shared,
         keep: target,
+        patience: Duration::from_mins(4),
     };
     let report = carry_out(&Plan::new(SEED, size), &course).await;
     say(&report.to_string());

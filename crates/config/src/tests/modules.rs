@@ -23,6 +23,26 @@ fn local_modules_are_made_absolute() {
 }
 
 #[test]
+fn a_module_of_one_of_several_members_may_be_elsewhere() {
+    let sandbox = Sandbox::new();
+    let text = format!(
+        "database {{ url = \"postgres://127.0.0.1/cts\" }}\n{}",
+        task_with("module = \"./none\"")
+    );
+    sandbox.write("cts.hcl", &text);
+    let loaded = sandbox.load(&["cts.hcl"]).unwrap();
+    let definition = &loaded.config.tasks[0].definition;
+    let absolute = sandbox.path().join("none");
+    assert_eq!(definition.module_source, absolute.to_str().unwrap());
+    assert_eq!(definition.module_digest, None);
+    let warnings = sandbox.rendered(&loaded.warnings);
+    assert!(
+        warnings.contains("module directory /cwd/none does not exist here"),
+        "{warnings}"
+    );
+}
+
+#[test]
 fn local_modules_must_be_there() {
     let sandbox = Sandbox::new();
     sandbox.write("e/readme", "");

@@ -58,7 +58,7 @@ impl<'a> Changes<'a> {
                 FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[]) AS n (id, task, input)",
             )
             .bind(self.new_runs)
-            .bind(self.new_tasks)
+            .bind(&self.new_tasks)
             .bind(self.new_inputs)
             .bind(now)
             .execute(&mut **transaction)
@@ -75,12 +75,23 @@ impl<'a> Changes<'a> {
                 FROM unnest($1::TEXT[], $2::TEXT[]) AS n (task, input)
                 WHERE r.task_name = n.task AND r.status = 'queued'",
             )
-            .bind(self.replaced_tasks)
+            .bind(&self.replaced_tasks)
             .bind(self.replaced_inputs)
             .bind(now)
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("replace the inputs of queued runs"))?;
+        }
+        let begun_anew = [self.new_tasks, self.replaced_tasks].concat();
+        if !begun_anew.is_empty() {
+            sqlx::query(
+                "-- enqueue: a newer input has not failed yet
+                UPDATE tasks SET failures = 0 WHERE name = ANY ($1) AND failures <> 0",
+            )
+            .bind(begun_anew)
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed_to("forget failures"))?;
         }
         if !self.cancelled_tasks.is_empty() {
             sqlx::query(

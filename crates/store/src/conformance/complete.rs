@@ -177,6 +177,25 @@ pub async fn success_ends_the_row_of_failures<F: Fixture>() {
     assert_eq!(wait, Some(seconds(60)));
 }
 
+pub async fn a_newer_input_begins_the_row_of_failures_anew<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    let wait = scene.fail_thrice(lease).await.next_due;
+    assert_eq!(wait, Some(seconds(60)));
+    // It takes the place of the retry.
+    scene.enqueue("a", "2").await;
+    let wait = scene.fail_thrice(scene.lease().await).await.next_due;
+    assert_eq!(wait, Some(seconds(60)));
+    scene.advance(seconds(60));
+    let lease = scene.lease().await;
+    // One that comes during the last run: that run's failure is none of the newer input's.
+    scene.enqueue("a", "3").await;
+    let completed = scene.failed(&lease, "no").await;
+    assert_eq!(completed.status, RunStatus::Failed);
+    let wait = scene.fail_thrice(scene.lease().await).await.next_due;
+    assert_eq!(wait, Some(seconds(60)));
+}
+
 pub async fn without_retry_failed_nothing_follows_a_failed_run<F: Fixture>() {
     let mut once = spec("a");
     once.retry_failed = false;

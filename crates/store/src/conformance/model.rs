@@ -138,6 +138,7 @@ impl Model {
             EnqueueDecision::Enqueue => {
                 self.insert(request.run, request.task.clone(), hash, Duration::ZERO);
                 self.inputs.insert(hash);
+                self.forget_failures(&request.task);
                 answer.queued = Some(request.run);
             }
             EnqueueDecision::Replace => {
@@ -145,6 +146,7 @@ impl Model {
                 self.inputs.insert(hash);
                 let run = self.run(queued);
                 (run.input, run.attempts, run.due) = (hash, 0, now);
+                self.forget_failures(&request.task);
             }
             EnqueueDecision::Skip {
                 cancel_queued: true,
@@ -155,6 +157,13 @@ impl Model {
             EnqueueDecision::Skip { .. } | EnqueueDecision::Keep => {}
         }
         answer
+    }
+
+    /// A newer input has not failed yet.
+    fn forget_failures(&mut self, task: &TaskName) {
+        if let Some(task) = self.tasks.get_mut(task) {
+            task.failures = 0;
+        }
     }
 
     fn run(&mut self, id: Option<RunId>) -> &mut ModelRun {
@@ -245,7 +254,7 @@ impl Model {
         let Some(run) = self.live(id, epoch).filter(|run| run.expires > now) else {
             return false;
         };
-        run.expires = now + time_to_live;
+        run.expires = run.expires.max(now + time_to_live);
         true
     }
 
@@ -286,7 +295,7 @@ impl Model {
             }
             AfterAttempt::GiveUp { retry_after } => {
                 run.status = RunStatus::Failed;
-                task.failures += 1;
+                task.failures += u32::from(retry_after.is_some());
                 (event.success, event.error) = (false, Some(run.errors.join("\n\n")));
                 task.events.push(event.clone());
                 retry = retry_after;

@@ -113,6 +113,12 @@ fn the_marker_of_the_worker_is_never_somebody_elses() {
         worker: Some("mine"),
     };
     let with = ChildEnvironment::new(sources, &TaskName::new("edge").unwrap(), &directory());
+    assert_eq!(without.get("TF_CLI_ARGS_apply"), None);
+    assert_eq!(
+        with.get("TF_CLI_ARGS_apply"),
+        Some(OsStr::new("-lock-timeout=60s")),
+        "it may follow a worker that was killed and has left a lock"
+    );
     assert_eq!(with.get("CTS_WORKER"), Some(OsStr::new("mine")));
 }
 

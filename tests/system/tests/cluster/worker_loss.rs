@@ -75,7 +75,7 @@ async fn a_worker_that_wakes_up_after_its_lease_reports_nothing() {
     let plan = Plan::of(1, 1, 2, 1);
     let promised = plan.lease_ttl + POLL;
     let mut scene = Scene::start(plan).await;
-    let (_, lost) = in_the_middle(&mut scene).await;
+    let (terraform, lost) = in_the_middle(&mut scene).await;
     let other = 1 - lost;
     let output = scene.cluster.output(Service::Worker, other);
     let before = output.matches(STARTED).count();
@@ -83,6 +83,11 @@ async fn a_worker_that_wakes_up_after_its_lease_reports_nothing() {
     scene.cluster.pause(Service::Worker, lost);
     another_run(&scene, other, before).await;
     assert!(stopped.elapsed() < promised, "{:?}", stopped.elapsed());
+    let left = scene.site.terraform_processes();
+    assert!(
+        !left.contains(&terraform),
+        "nobody stopped the Terraform of the worker that stands still: {left:?}"
+    );
     scene.site.release();
     scene.wait_until_applied().await;
 
