@@ -7,13 +7,6 @@ use sqlx::{Row as _, SqliteConnection};
 
 use crate::row::{Cell, InputEncoding, failed_to};
 
-/// Inputs from this size on are compressed, in bytes. Below, it takes longer than it saves, on the way of
-/// every change.
-const COMPRESSED_FROM: usize = 16 * 1024;
-
-/// Level of compression.
-const ZSTD_LEVEL: i32 = 1;
-
 /// What the rules need to know of a task.
 struct Situation {
     runs: TaskRuns,
@@ -141,17 +134,11 @@ async fn store_input(
     now: i64,
 ) -> Result<(), StoreError> {
     let operation = "store an input";
-    let bytes = request.input.bytes.as_slice();
-    let (encoding, content) = if bytes.len() < COMPRESSED_FROM {
-        (InputEncoding::Plain, bytes.to_vec())
-    } else {
-        let compressed = zstd::encode_all(bytes, ZSTD_LEVEL);
-        let compressed = compressed.map_err(|error| StoreError::Database {
-            operation,
-            source: Box::new(error),
-        })?;
-        (InputEncoding::Zstd, compressed)
-    };
+    let encoded = InputEncoding::encode(request.input.bytes.clone());
+    let (encoding, content) = encoded.map_err(|error| StoreError::Database {
+        operation,
+        source: Box::new(error),
+    })?;
     sqlx::query(
         "-- enqueue: inputs are stored once by content
         INSERT INTO inputs (hash, encoding, content, created_at) VALUES (?, ?, ?, ?)

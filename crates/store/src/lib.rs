@@ -6,6 +6,7 @@
 //! under it unchanged.
 #![warn(missing_docs)]
 
+pub mod cell;
 mod cluster;
 #[cfg(feature = "conformance")]
 pub mod conformance;

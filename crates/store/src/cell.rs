@@ -1,0 +1,164 @@
+//! Between columns and values, for databases that hold both as texts and whole numbers.
+//!
+//! Implementations of [`Store`](crate::Store) share the spellings, so that rows can be moved from one to
+//! another (`cts migrate`).
+
+use std::error::Error;
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cts_core::TaskOrigin;
+use cts_core::runs::RunStatus;
+
+use crate::error::StoreError;
+use crate::model::LogStream;
+
+/// Inputs from this size on are compressed, in bytes. Below, it takes longer than it saves, on the way of
+/// every change.
+const COMPRESSED_FROM: usize = 16 * 1024;
+
+/// Level of compression.
+const ZSTD_LEVEL: i32 = 1;
+
+/// A duration in microseconds; one too long for the column becomes the longest there is.
+pub fn span_micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 2)
+}
+
+/// The JSON of a value; `operation` is for the error.
+pub fn encoded(
+    operation: &'static str,
+    value: &impl serde::Serialize,
+) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Database {
+        operation,
+        source: Box::new(error),
+    })
+}
+
+/// Which cell a value was read from, for errors.
+#[derive(Debug, Clone, Copy)]
+pub struct Cell<'a> {
+    /// The table.
+    pub table: &'static str,
+    /// The column.
+    pub column: &'static str,
+    /// The row's key.
+    pub row: &'a str,
+}
+
+impl Cell<'_> {
+    /// An error that says what is wrong with the cell.
+    pub fn corrupt(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        let Self { table, column, row } = self;
+        StoreError::CorruptRow {
+            table,
+            column,
+            row: row.to_owned(),
+            source: source.into(),
+        }
+    }
+
+    /// The value of a text that this program has written.
+    pub fn parse<T>(self, text: &str) -> Result<T, StoreError>
+    where
+        T: FromStr,
+        T::Err: Error + Send + Sync + 'static,
+    {
+        text.parse().map_err(|error| self.corrupt(Box::new(error)))
+    }
+
+    /// The value of a JSON text.
+    pub fn json<T: serde::de::DeserializeOwned>(self, text: &str) -> Result<T, StoreError> {
+        serde_json::from_str(text).map_err(|error| self.corrupt(error))
+    }
+
+    /// The moment of microseconds since 1970.
+    pub fn time(self, micros: i64) -> Result<DateTime<Utc>, StoreError> {
+        DateTime::from_timestamp_micros(micros)
+            .ok_or_else(|| self.corrupt(format!("{micros} is out of range")))
+    }
+
+    /// A whole number that must fit.
+    pub fn number<T: TryFrom<i64>>(self, number: i64) -> Result<T, StoreError>
+    where
+        T::Error: Display,
+    {
+        T::try_from(number).map_err(|error| self.corrupt(format!("{number}: {error}")))
+    }
+
+    fn unknown(self, text: &str) -> StoreError {
+        self.corrupt(format!("{text:?} is unknown"))
+    }
+
+    /// Where a task was declared.
+    pub fn origin(self, text: &str) -> Result<TaskOrigin, StoreError> {
+        [TaskOrigin::Config, TaskOrigin::Api]
+            .into_iter()
+            .find(|origin| origin.as_str() == text)
+            .ok_or_else(|| self.unknown(text))
+    }
+
+    /// A run's status.
+    pub fn run_status(self, text: &str) -> Result<RunStatus, StoreError> {
+        use RunStatus::{Cancelled, Failed, Queued, Running, Succeeded};
+        [Queued, Running, Succeeded, Failed, Cancelled]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+            .ok_or_else(|| self.unknown(text))
+    }
+
+    /// How an input is stored.
+    pub fn input_encoding(self, text: &str) -> Result<InputEncoding, StoreError> {
+        [InputEncoding::Plain, InputEncoding::Zstd]
+            .into_iter()
+            .find(|encoding| encoding.as_str() == text)
+            .ok_or_else(|| self.unknown(text))
+    }
+
+    /// The stream of a log line.
+    pub fn log_stream(self, text: &str) -> Result<LogStream, StoreError> {
+        [LogStream::Stdout, LogStream::Stderr]
+            .into_iter()
+            .find(|stream| stream.as_str() == text)
+            .ok_or_else(|| self.unknown(text))
+    }
+}
+
+/// How the bytes of an input are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputEncoding {
+    /// As they are.
+    Plain,
+    /// Compressed.
+    Zstd,
+}
+
+impl InputEncoding {
+    /// The stored spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// How `bytes` are stored.
+    pub fn encode(bytes: Vec<u8>) -> std::io::Result<(Self, Vec<u8>)> {
+        if bytes.len() < COMPRESSED_FROM {
+            return Ok((Self::Plain, bytes));
+        }
+        let compressed = zstd::encode_all(bytes.as_slice(), ZSTD_LEVEL)?;
+        Ok((Self::Zstd, compressed))
+    }
+
+    /// The bytes that were stored as `content`.
+    pub fn decode(self, content: Vec<u8>) -> std::io::Result<Vec<u8>> {
+        match self {
+            Self::Plain => Ok(content),
+            Self::Zstd => zstd::decode_all(content.as_slice()),
+        }
+    }
+}
