@@ -95,14 +95,11 @@ fn look(site: &Path, seen: &mut Seen) {
     }
     for ((task, worker, group), started) in alive {
         let leader = group_and_start(group).map_or(started, |(_, leader)| leader.min(started));
-        // Seen without a break: the same group. The number of a group is not used again within a second.
-        let known = seen.groups.values_mut().rev().find(|known| {
-            known.group == group
-                && known.task == task
-                && known.worker == worker
-                && known.until + 100 > now
-        });
-        if let Some(known) = known {
+        let mut groups = seen.groups.values_mut().rev();
+        if let Some(known) = groups.find(|known| is_same(known, &task, &worker, group, now)) {
+            if known.worker.is_empty() {
+                known.worker = worker;
+            }
             known.until = now;
             known.from = known.from.min(leader);
         } else {
@@ -119,6 +116,15 @@ fn look(site: &Path, seen: &mut Seen) {
             );
         }
     }
+}
+
+/// Seen without a break: the same group. The number of a group is not used again within a second. The
+/// environment of a process that is just being started may be read in part, without the worker.
+fn is_same(known: &Sighting, task: &str, worker: &str, group: u32, now: u64) -> bool {
+    known.group == group
+        && known.task == task
+        && (known.worker == worker || known.worker.is_empty() || worker.is_empty())
+        && known.until + 100 > now
 }
 
 /// Process ids.
@@ -239,5 +245,19 @@ mod tests {
     fn the_machine_has_a_clock_and_this_process_a_start() {
         let (_, started) = group_and_start(std::process::id()).unwrap();
         assert!(started <= uptime() && started > 0);
+    }
+
+    #[test]
+    fn a_group_whose_worker_was_not_read_is_still_one() {
+        let known = sighting("a", "", 7, 100, 200);
+        assert!(is_same(&known, "a", "w", 7, 203));
+        assert!(is_same(&sighting("a", "w", 7, 100, 200), "a", "", 7, 203));
+        assert!(!is_same(&sighting("a", "v", 7, 100, 200), "a", "w", 7, 203));
+        assert!(!is_same(&known, "b", "w", 7, 203));
+        assert!(!is_same(&known, "a", "w", 8, 203));
+        assert!(
+            !is_same(&known, "a", "w", 7, 900),
+            "the number is another group's by now"
+        );
     }
 }
