@@ -10,8 +10,9 @@ use tokio::sync::mpsc;
 
 use crate::changes::Changes;
 
-/// Pause after a batch, in which the next one gathers. The first hint after a quiet time goes at once.
-const GATHER: Duration = Duration::from_millis(3);
+/// Pause after a batch, in which the next one gathers, since every batch is a transaction. The first hint
+/// after a quiet time goes at once.
+const GATHER: Duration = Duration::from_millis(10);
 
 /// Hints in one batch.
 const BATCH: usize = 256;
