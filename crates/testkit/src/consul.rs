@@ -124,9 +124,9 @@ impl ConsulAgent {
         }
     }
 
-    /// Freezes the process: connections stay open, nothing is answered.
+    /// Freezes the process: connections stay open, nothing is answered. Returns when it stands still.
     pub fn pause(&self) {
-        self.running().signal(Signal::SIGSTOP);
+        self.running().freeze();
     }
 
     /// Lets a frozen process go on.

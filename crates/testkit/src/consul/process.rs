@@ -20,6 +20,8 @@ use crate::programs::consul_path;
 
 const READY_DEADLINE: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Looks at a process that was told to stand still: ten seconds.
+const FREEZE_POLLS: usize = 10_000;
 const LOG: &str = "consul.log";
 const PORTS: &str = "ports.json";
 const CONFIGURATION: &str = "consul.json";
@@ -132,6 +134,30 @@ impl Process {
 
     pub(super) fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Stops every thread, and waits until none is at work any more: the signal alone lets them finish what
+    /// they are about.
+    pub(super) fn freeze(&self) {
+        self.signal(Signal::SIGSTOP);
+        for _ in 0..FREEZE_POLLS {
+            if self.stands_still() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        panic!("Consul ({}) does not stand still", self.pid);
+    }
+
+    fn stands_still(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid));
+        let mut threads = threads.into_iter().flatten().flatten();
+        threads.all(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            // One that has just ended has no state.
+            stat.rsplit_once(") ")
+                .is_none_or(|(_, fields)| fields.starts_with('T'))
+        })
     }
 
     pub(super) fn signal(&self, signal: Signal) {
