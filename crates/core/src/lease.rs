@@ -34,11 +34,10 @@
 //!   go on looking after them: a worker that was stopped between its last look at the clock and the start
 //!   of Terraform starts it when it wakes.
 //!
-//! * Leases are taken back by a scheduler that watches how database time passes ([`KeeperClock`]), so that
-//!   a database clock that is set forward ends none of them early.
-//!
-//! What is *not* covered: a whole host that is frozen and thawed does not see its own deadlines in time. The
-//! state lock of the backend stands behind that.
+//! What is *not* covered: a database clock that is set forward ends leases early, and a whole host that is
+//! frozen and thawed does not see its own deadlines in time. The state lock of the backend stands behind
+//! both. [`KeeperClock`] is the remedy for the first. The simulation takes leases back by it and shows that two
+//! write at once without it; the stores do not use it yet.
 
 mod hold;
 mod keeper_clock;

@@ -13,6 +13,8 @@ const SLOWEST_ANSWER: Duration = Duration::from_secs(1);
 /// for as long as any lease lives knows the slowest it has been in that time, and takes back only what
 /// has ended by that. Steps back need no care: they only make leases last longer.
 ///
+/// Not used by the stores yet, see the [module](super).
+///
 /// `now`, `asked` and `answered` are readings of the scheduler's monotonic clock, as durations since any fixed
 /// moment; database time likewise.
 #[derive(Debug, Clone)]
