@@ -49,6 +49,8 @@ fn decode_services(mut block: Block<'_>, sink: &Sink) -> ServicesCondition {
     let by_expression = block.unsupported("regexp");
     block.unsupported("source_includes_var");
     let condition = ServicesCondition {
+        regexp: None,
+        declared: std::collections::BTreeMap::default(),
         datacenter: block.text("datacenter").unwrap_or_default(),
         namespace: block.text("namespace").unwrap_or_default(),
         filter: block.text("filter").unwrap_or_default(),

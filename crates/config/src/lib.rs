@@ -35,6 +35,7 @@ mod source;
 mod suggestion;
 mod task;
 mod template;
+mod top_level;
 mod tree;
 mod variables;
 mod worker;

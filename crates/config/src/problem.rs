@@ -16,6 +16,8 @@ pub enum Severity {
     Error,
     /// It can, but not all of it means what it seems to.
     Warning,
+    /// It is valid, but this version cannot do what it asks for.
+    Unsupported,
 }
 
 /// One thing that is wrong with the configuration.
@@ -81,7 +83,7 @@ impl std::error::Error for Problem {}
 impl Diagnostic for Problem {
     fn severity(&self) -> Option<MietteSeverity> {
         Some(match self.severity {
-            Severity::Error => MietteSeverity::Error,
+            Severity::Error | Severity::Unsupported => MietteSeverity::Error,
             Severity::Warning => MietteSeverity::Warning,
         })
     }

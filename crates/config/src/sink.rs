@@ -39,10 +39,15 @@ impl Sink {
         self.push(Severity::Warning, None, message.into(), None);
     }
 
-    /// A part of the original format that is understood but has no effect yet. Never a warning: who
-    /// writes it relies on it.
+    /// A part of the original format that is read and checked but has no effect yet. Never a warning:
+    /// who writes it relies on it.
     pub(crate) fn unsupported(&self, place: &Place, what: &str) {
-        self.error(place, format!("`{what}` is not supported yet"));
+        self.push(
+            Severity::Unsupported,
+            Some(place.clone()),
+            format!("`{what}` is not supported yet"),
+            None,
+        );
     }
 
     fn push(
@@ -60,11 +65,16 @@ impl Sink {
         });
     }
 
-    /// Errors and warnings, apart.
-    pub(crate) fn into_parts(self) -> (Vec<Problem>, Vec<Problem>) {
-        self.problems
-            .into_inner()
-            .into_iter()
-            .partition(|problem| problem.severity == Severity::Error)
+    /// Errors, warnings and what is not supported yet, apart.
+    pub(crate) fn into_parts(self) -> (Vec<Problem>, Vec<Problem>, Vec<Problem>) {
+        let mut parts = (Vec::new(), Vec::new(), Vec::new());
+        for problem in self.problems.into_inner() {
+            match problem.severity {
+                Severity::Error => parts.0.push(problem),
+                Severity::Warning => parts.1.push(problem),
+                Severity::Unsupported => parts.2.push(problem),
+            }
+        }
+        parts
     }
 }

@@ -103,6 +103,9 @@ impl<'a> TaskDecoder<'a> {
             };
             Some(TaskSpec {
                 definition: TaskDefinition {
+                    module_inputs: Vec::new(),
+                    services: Vec::new(),
+                    workspace: None,
                     name,
                     description,
                     module,

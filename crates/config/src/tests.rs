@@ -69,7 +69,9 @@ impl Sandbox {
         self.write("a.hcl", format!("{text}\n"));
         match self.load(&["a.hcl"]) {
             Ok(loaded) => loaded.config,
-            Err(ConfigError::Problems(report)) => panic!("{text}\n{}", report.render()),
+            Err(ConfigError::Problems(report) | ConfigError::Unsupported(report)) => {
+                panic!("{text}\n{}", report.render())
+            }
             Err(ConfigError::NothingFound(_)) => panic!("nothing found"),
         }
     }

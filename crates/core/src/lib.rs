@@ -17,6 +17,7 @@ mod buffer;
 mod capability;
 mod chain;
 mod clock;
+mod condition;
 mod event;
 mod identity;
 mod input;
@@ -34,6 +35,10 @@ pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
 pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, Lacks, Requirement};
 pub use chain::Chain;
 pub use clock::{Clock, SystemClock};
+pub use condition::{
+    CatalogServicesCondition, Condition, ConsulKvCondition, DeclaredService, KvQuery, ModuleInput,
+    ScheduleCondition, ServicesCondition, ServicesInput,
+};
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use identity::{EventId, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
 pub use input::{Digest, FrozenInput, InvalidDigest, RunInput};
@@ -41,7 +46,7 @@ pub use provider::{ProviderBlock, ProviderId};
 pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, ServiceInstance};
 pub use task::{
-    BundleReference, Condition, ServicesCondition, TaskDefinition, TaskOrigin, TaskSpec,
+    BundleReference, CloudExecution, CloudWorkspace, TaskDefinition, TaskOrigin, TaskSpec,
 };
 pub use view::{ServiceView, UnknownRevision, ViewDelta, ViewId, ViewSnapshot};
 pub use worker::WorkerRecord;

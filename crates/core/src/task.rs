@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::buffer::{BufferPeriod, BufferSetting};
 use crate::capability::Requirement;
+use crate::condition::{Condition, ModuleInput};
 use crate::identity::TaskName;
 use crate::input::Digest;
 use crate::provider::ProviderId;
-use crate::view::ServiceView;
 
 /// Where a task was declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,6 +82,16 @@ pub struct TaskDefinition {
     pub providers: Vec<ProviderId>,
     /// What triggers the task.
     pub condition: Condition,
+    /// What the module gets beside the condition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub module_inputs: Vec<ModuleInput>,
+    /// Entries of the deprecated `services` list, for answers that show it; what they mean is in
+    /// `condition` or `module_inputs` already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<String>,
+    /// `terraform_cloud_workspace`, for the driver of that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<CloudWorkspace>,
     /// Values of the module's own variables, evaluated.
     pub variables: BTreeMap<String, Value>,
     /// Directory of the generated root module: relative to the working directory of who runs
@@ -98,50 +108,26 @@ pub struct BundleReference {
     pub module: PathBuf,
 }
 
-/// What triggers a task (spec/config.md 13).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// `terraform_cloud_workspace` of a task (spec/config.md 16).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CloudWorkspace {
+    /// Where runs happen.
+    pub execution: CloudExecution,
+    /// Exact version of Terraform; `None` keeps that of the workspace.
+    pub terraform_version: Option<String>,
+    /// Whether a version that does not fit is raised to the nearest that does.
+    pub auto_upgrade_tf_version: bool,
+}
+
+/// Where the runs of a workspace happen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Condition {
-    /// Instances of services chosen by name.
-    Services(ServicesCondition),
-}
-
-/// `condition "services"` (spec/config.md 13.1).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServicesCondition {
-    /// Names as configured, at least one, none empty.
-    pub names: Vec<String>,
-    /// Datacenter, empty for the agent's own.
-    pub datacenter: String,
-    /// Consul Enterprise namespace, may be empty.
-    pub namespace: String,
-    /// Consul filter expression as configured, may be empty.
-    pub filter: String,
-    /// Copied into every instance that the module gets.
-    pub cts_user_defined_meta: BTreeMap<String, String>,
-    /// Whether the module gets the instances; if not, changes still run it.
-    pub use_as_module_input: bool,
-}
-
-impl Condition {
-    /// The views that must have given a full snapshot before the task can run, in module order:
-    /// names sorted bytewise (spec/runtime-watch.md 1.9), each once.
-    pub fn views(&self) -> Vec<ServiceView> {
-        match self {
-            Self::Services(services) => {
-                let mut names = services.names.clone();
-                names.sort_unstable();
-                names.dedup();
-                names
-                    .into_iter()
-                    .map(|name| ServiceView {
-                        name,
-                        datacenter: services.datacenter.clone(),
-                        namespace: services.namespace.clone(),
-                        filter: services.filter.trim_matches('\n').to_owned(),
-                    })
-                    .collect()
-            }
-        }
-    }
+pub enum CloudExecution {
+    /// On machines of the platform.
+    #[default]
+    Remote,
+    /// On an agent of the pool with this id.
+    AgentPoolId(String),
+    /// On an agent of the pool with this name.
+    AgentPoolName(String),
 }

@@ -76,7 +76,7 @@ fn event_config(task: &TaskSpec) -> EventConfig {
     let providers = task.definition.providers.iter();
     EventConfig {
         providers: providers.map(ToString::to_string).collect(),
-        services: Vec::new(),
+        services: task.definition.services.clone(),
         source: task.definition.module_source.clone(),
     }
 }

@@ -12,7 +12,7 @@ mod variables_tf;
 
 use std::fmt;
 
-use cts_core::{Backend, Digest, ProviderBlock, TaskDefinition};
+use cts_core::{Backend, Condition, Digest, ProviderBlock, TaskDefinition};
 use serde_json::{Map, Value};
 
 pub use tfvars::render_tfvars;
@@ -100,6 +100,29 @@ pub enum RenderError {
         /// The name.
         name: String,
     },
+    /// The task needs something of this version that it does not have.
+    #[error("{what} is not supported yet")]
+    Unsupported {
+        /// What the task needs.
+        what: String,
+    },
+}
+
+fn refuse_unsupported(definition: &TaskDefinition) -> Result<(), RenderError> {
+    let unsupported = |what: String| Err(RenderError::Unsupported { what });
+    match &definition.condition {
+        Condition::NoCondition => {}
+        Condition::Services(services) if services.regexp.is_none() => {}
+        Condition::Services(_) => return unsupported("`regexp` in a condition".to_owned()),
+        Condition::CatalogServices(_) | Condition::ConsulKv(_) | Condition::Schedule(_) => {
+            return unsupported(format!("condition {:?}", definition.condition.kind()));
+        }
+    }
+    if definition.module_inputs.is_empty() {
+        Ok(())
+    } else {
+        unsupported("`module_input`".to_owned())
+    }
 }
 
 /// Renders every file of `definition`'s root module except `terraform.tfvars`
@@ -108,6 +131,7 @@ pub fn render_root_module(
     definition: &TaskDefinition,
     settings: &RenderSettings,
 ) -> Result<RootModule, RenderError> {
+    refuse_unsupported(definition)?;
     let providers = task_providers(definition, settings)?;
     for name in definition.variables.keys() {
         require_identifier("variable", name)?;

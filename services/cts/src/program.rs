@@ -246,10 +246,11 @@ pub(crate) fn load(
         },
     )
     .map_err(Failure::Configuration)?;
-    if !loaded.warnings.is_empty() {
-        say(&loaded.warnings.render());
+    let (config, warnings) = loaded.usable().map_err(Failure::Configuration)?;
+    if !warnings.is_empty() {
+        say(&warnings.render());
     }
-    Ok(loaded.config)
+    Ok(config)
 }
 
 /// Listens for the API on the address asked for, else on every address of the host.
@@ -272,6 +273,10 @@ async fn listen_for_api(api: &ApiAddress, config: &Config) -> Result<TcpListener
 fn fail(failure: &Failure) -> ExitCode {
     match failure {
         Failure::Configuration(ConfigError::Problems(report)) => say(&report.render()),
+        Failure::Configuration(ConfigError::Unsupported(report)) => {
+            say(&report.render());
+            say(&format!("error: {}", Chain(failure)));
+        }
         Failure::Configuration(ConfigError::NothingFound(warnings)) => {
             if !warnings.is_empty() {
                 say(&warnings.render());

@@ -2,6 +2,7 @@
 //! the order in which they are sent.
 
 mod cluster;
+mod condition;
 mod error;
 mod queue;
 mod status;

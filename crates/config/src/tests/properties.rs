@@ -61,7 +61,9 @@ fn load(text: &[u8]) -> Option<String> {
     let sandbox = Sandbox::new();
     sandbox.write("a.hcl", text);
     match sandbox.load(&["a.hcl"]) {
-        Err(ConfigError::Problems(report)) => Some(report.render()),
+        Err(ConfigError::Problems(report) | ConfigError::Unsupported(report)) => {
+            Some(report.render())
+        }
         Ok(_) | Err(ConfigError::NothingFound(_)) => None,
     }
 }

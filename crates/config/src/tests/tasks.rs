@@ -38,6 +38,8 @@ fn a_full_task_is_read() {
     assert_eq!(
         definition.condition,
         Condition::Services(ServicesCondition {
+            regexp: None,
+            declared: std::collections::BTreeMap::default(),
             names: vec!["b".into(), "a".into()],
             datacenter: "lab".into(),
             namespace: "ns".into(),

@@ -35,12 +35,15 @@ pub struct Task {
     /// Where the task was declared.
     #[prost(enumeration = "TaskOrigin", tag = "10")]
     pub origin: i32,
+    /// What the module gets beside the condition; at most one of each kind.
+    #[prost(message, repeated, tag = "11")]
+    pub module_inputs: ::prost::alloc::vec::Vec<ModuleInput>,
 }
-/// What triggers a task.
+/// What triggers a task; of no kind where nothing does.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Condition {
     /// The kind of condition.
-    #[prost(oneof = "condition::Kind", tags = "1")]
+    #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4")]
     pub kind: ::core::option::Option<condition::Kind>,
 }
 /// Nested message and enum types in `Condition`.
@@ -48,15 +51,24 @@ pub mod condition {
     /// The kind of condition.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Kind {
-        /// Instances of services chosen by name.
+        /// Instances of services.
         #[prost(message, tag = "1")]
         Services(super::ServicesCondition),
+        /// The names of services and their tags.
+        #[prost(message, tag = "2")]
+        CatalogServices(super::CatalogServicesCondition),
+        /// A key of the KV store, or all keys below a prefix.
+        #[prost(message, tag = "3")]
+        ConsulKv(super::ConsulKvCondition),
+        /// Points in time.
+        #[prost(message, tag = "4")]
+        Schedule(super::ScheduleCondition),
     }
 }
-/// The instances of one or more services.
+/// The instances of services, chosen by names or by an expression.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ServicesCondition {
-    /// Service names.
+    /// Service names; none where an expression is given.
     #[prost(string, repeated, tag = "1")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Datacenter; empty for the agent's own.
@@ -77,6 +89,109 @@ pub struct ServicesCondition {
     /// Whether the module gets the instances.
     #[prost(bool, tag = "6")]
     pub use_as_module_input: bool,
+    /// RE2 expression over service names, not anchored.
+    #[prost(string, optional, tag = "7")]
+    pub regexp: ::core::option::Option<::prost::alloc::string::String>,
+}
+/// The names of services and their tags.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CatalogServicesCondition {
+    /// RE2 expression over service names, not anchored.
+    #[prost(string, tag = "1")]
+    pub regexp: ::prost::alloc::string::String,
+    /// Datacenter; empty for the agent's own.
+    #[prost(string, tag = "2")]
+    pub datacenter: ::prost::alloc::string::String,
+    /// Consul Enterprise namespace; may be empty.
+    #[prost(string, tag = "3")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only services on nodes with all these pairs in their meta data.
+    #[prost(btree_map = "string, string", tag = "4")]
+    pub node_meta: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// Whether the module gets the names and tags.
+    #[prost(bool, tag = "5")]
+    pub use_as_module_input: bool,
+}
+/// A key of the KV store, or all keys below a prefix.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConsulKvCondition {
+    /// What is watched.
+    #[prost(message, optional, tag = "1")]
+    pub query: ::core::option::Option<KvQuery>,
+    /// Whether the module gets the pairs.
+    #[prost(bool, tag = "2")]
+    pub use_as_module_input: bool,
+}
+/// A key of the KV store, or a prefix of keys.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KvQuery {
+    /// Key or prefix.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// Whether the path is a prefix.
+    #[prost(bool, tag = "2")]
+    pub recurse: bool,
+    /// Datacenter; empty for the agent's own.
+    #[prost(string, tag = "3")]
+    pub datacenter: ::prost::alloc::string::String,
+    /// Consul Enterprise namespace; may be empty.
+    #[prost(string, tag = "4")]
+    pub namespace: ::prost::alloc::string::String,
+}
+/// Points in time.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ScheduleCondition {
+    /// Cron expression, in the local time zone of the scheduler.
+    #[prost(string, tag = "1")]
+    pub cron: ::prost::alloc::string::String,
+}
+/// What a module gets without being triggered by it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ModuleInput {
+    /// The kind of input.
+    #[prost(oneof = "module_input::Kind", tags = "1, 2")]
+    pub kind: ::core::option::Option<module_input::Kind>,
+}
+/// Nested message and enum types in `ModuleInput`.
+pub mod module_input {
+    /// The kind of input.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        /// Instances of services.
+        #[prost(message, tag = "1")]
+        Services(super::ServicesInput),
+        /// A key of the KV store, or all keys below a prefix.
+        #[prost(message, tag = "2")]
+        ConsulKv(super::KvQuery),
+    }
+}
+/// The instances of services as a module input.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ServicesInput {
+    /// Service names.
+    #[prost(string, repeated, tag = "1")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// RE2 expression over service names, not anchored; counts if names are given as well.
+    #[prost(string, optional, tag = "2")]
+    pub regexp: ::core::option::Option<::prost::alloc::string::String>,
+    /// Datacenter; empty for the agent's own.
+    #[prost(string, tag = "3")]
+    pub datacenter: ::prost::alloc::string::String,
+    /// Consul Enterprise namespace; may be empty.
+    #[prost(string, tag = "4")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Consul filter expression; may be empty.
+    #[prost(string, tag = "5")]
+    pub filter: ::prost::alloc::string::String,
+    /// Copied into every instance that the module gets.
+    #[prost(btree_map = "string, string", tag = "6")]
+    pub cts_user_defined_meta: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
 }
 /// A buffer period as written; absent members are inherited.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,8 +1,8 @@
 //! Tasks, their states and events.
 
 use cts_core::{
-    BufferSetting, Condition, Event, EventConfig, ServicesCondition, TaskOrigin, TaskSpec,
-    TaskStatus,
+    BufferSetting, Condition, Event, EventConfig, KvQuery, ModuleInput, ScheduleCondition,
+    ServicesCondition, TaskOrigin, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
 
@@ -24,6 +24,11 @@ pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {
             .map(ToString::to_string)
             .collect(),
         condition: Some(condition_to_wire(definition.condition)),
+        module_inputs: definition
+            .module_inputs
+            .into_iter()
+            .map(module_input_to_wire)
+            .collect(),
         variables: definition
             .variables
             .into_iter()
@@ -39,27 +44,65 @@ pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {
 }
 
 fn condition_to_wire(condition: Condition) -> proto::Condition {
+    use proto::condition::Kind;
     let kind = match condition {
-        Condition::Services(services) => {
-            let ServicesCondition {
-                names,
-                datacenter,
-                namespace,
-                filter,
-                cts_user_defined_meta,
-                use_as_module_input,
-            } = services;
-            proto::condition::Kind::Services(proto::ServicesCondition {
-                names,
-                datacenter,
-                namespace,
-                filter,
-                cts_user_defined_meta,
-                use_as_module_input,
-            })
+        Condition::NoCondition => None,
+        Condition::Services(services) => Some(Kind::Services(services_to_wire(services))),
+        Condition::CatalogServices(services) => {
+            Some(Kind::CatalogServices(proto::CatalogServicesCondition {
+                regexp: services.regexp,
+                datacenter: services.datacenter,
+                namespace: services.namespace,
+                node_meta: services.node_meta,
+                use_as_module_input: services.use_as_module_input,
+            }))
+        }
+        Condition::ConsulKv(pairs) => Some(Kind::ConsulKv(proto::ConsulKvCondition {
+            query: Some(kv_to_wire(pairs.query)),
+            use_as_module_input: pairs.use_as_module_input,
+        })),
+        Condition::Schedule(ScheduleCondition { cron }) => {
+            Some(Kind::Schedule(proto::ScheduleCondition { cron }))
         }
     };
-    proto::Condition { kind: Some(kind) }
+    proto::Condition { kind }
+}
+
+fn services_to_wire(services: ServicesCondition) -> proto::ServicesCondition {
+    proto::ServicesCondition {
+        names: services.names,
+        datacenter: services.datacenter,
+        namespace: services.namespace,
+        filter: services.filter,
+        cts_user_defined_meta: services.cts_user_defined_meta,
+        use_as_module_input: services.use_as_module_input,
+        regexp: services.regexp,
+    }
+}
+
+fn kv_to_wire(query: KvQuery) -> proto::KvQuery {
+    proto::KvQuery {
+        path: query.path,
+        recurse: query.recurse,
+        datacenter: query.datacenter,
+        namespace: query.namespace,
+    }
+}
+
+fn module_input_to_wire(input: ModuleInput) -> proto::ModuleInput {
+    use proto::module_input::Kind;
+    let kind = match input {
+        ModuleInput::Services(services) => Kind::Services(proto::ServicesInput {
+            names: services.names,
+            regexp: services.regexp,
+            datacenter: services.datacenter,
+            namespace: services.namespace,
+            filter: services.filter,
+            cts_user_defined_meta: services.cts_user_defined_meta,
+        }),
+        ModuleInput::ConsulKv(query) => Kind::ConsulKv(kv_to_wire(query)),
+    };
+    proto::ModuleInput { kind: Some(kind) }
 }
 
 fn buffer_to_wire(setting: BufferSetting) -> proto::BufferPeriod {

@@ -41,6 +41,8 @@ fn unusual(name: &str) -> TaskSpec {
     ]
     .into();
     spec.definition.condition = Condition::Services(ServicesCondition {
+        regexp: None,
+        declared: std::collections::BTreeMap::default(),
         names: vec!["web".into(), "api".into()],
         datacenter: "dc2".into(),
         namespace: "team".into(),

@@ -1,6 +1,6 @@
 //! `main.tf`: terraform, provider and module blocks (spec/runtime-terraform.md 4.4).
 
-use cts_core::{Condition, TaskDefinition};
+use cts_core::TaskDefinition;
 use serde_json::Value;
 
 use super::expression::{indent, is_identifier, quoted, value, write_assignments};
@@ -119,8 +119,7 @@ fn write_module_block(out: &mut String, title: &Title<'_>, definition: &TaskDefi
     if !definition.version.is_empty() {
         arguments.push(("version", quoted(&definition.version)));
     }
-    // Every module takes `services`; a condition of another kind would add its own input here.
-    let Condition::Services(_) = &definition.condition;
+    // Every module takes `services`, also where there are none.
     arguments.push(("services", "var.services".to_owned()));
     write_assignments(out, &arguments, 1);
 

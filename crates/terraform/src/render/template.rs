@@ -10,7 +10,9 @@ use cts_core::Condition;
 use super::header::Title;
 
 pub(super) fn render(title: &Title<'_>, condition: &Condition) -> String {
-    let Condition::Services(services) = condition;
+    let use_as_module_input = condition
+        .services()
+        .is_some_and(|services| services.use_as_module_input);
     // A description is text also where it looks like an action.
     let mut text = title.header().replace("{{", "{{\"{{\"}}");
     text.push_str("\nservices = {\n");
@@ -28,7 +30,7 @@ pub(super) fn render(title: &Title<'_>, condition: &Condition) -> String {
             text.push_str(&argument(&view.filter));
         }
         text.push_str(" }}");
-        if services.use_as_module_input {
+        if use_as_module_input {
             text.push_str("\n{{ instance . }}");
         }
         text.push_str("\n{{- end }}\n");

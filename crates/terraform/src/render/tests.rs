@@ -18,6 +18,9 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
 
 fn definition() -> TaskDefinition {
     TaskDefinition {
+        module_inputs: Vec::new(),
+        services: Vec::new(),
+        workspace: None,
         name: TaskName::new("edge-pool").unwrap(),
         description: "keep the edge pool current".into(),
         module: "acme/edge-pool-nia/lbx".into(),
@@ -27,6 +30,8 @@ fn definition() -> TaskDefinition {
         version: "0.3.0".into(),
         providers: vec![ProviderId::from("lbx.north")],
         condition: Condition::Services(ServicesCondition {
+            regexp: None,
+            declared: BTreeMap::default(),
             names: vec!["web".into(), "cart".into()],
             datacenter: "dc1".into(),
             namespace: String::new(),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use cts_core::{Condition, RunInput, ServiceInstance};
+use cts_core::{RunInput, ServiceInstance};
 use serde_json::Value;
 
 use super::TaskProvider;
@@ -17,11 +17,10 @@ use super::header::Title;
 ///
 /// Of instances with equal keys (4.6) the last is written, as Terraform would keep it.
 pub fn render_tfvars(input: &RunInput) -> String {
-    let Condition::Services(condition) = &input.definition.condition;
     let mut text = Title::of(&input.definition).header();
     text.push_str("\nservices = {\n");
-    if condition.use_as_module_input {
-        let meta = string_map(&condition.cts_user_defined_meta, 2);
+    let condition = input.definition.condition.services();
+    if let Some(condition) = condition.filter(|condition| condition.use_as_module_input) {
         let keys: Vec<_> = input
             .services
             .iter()
@@ -30,6 +29,7 @@ pub fn render_tfvars(input: &RunInput) -> String {
         let last: HashMap<_, _> = keys.iter().zip(0_usize..).collect();
         for (index, (instance, key)) in input.services.iter().zip(&keys).enumerate() {
             if last.get(key) == Some(&index) {
+                let meta = string_map(condition.meta_of(&instance.name), 2);
                 write_instance(&mut text, key, instance, &meta);
             }
         }

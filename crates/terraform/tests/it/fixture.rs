@@ -127,6 +127,9 @@ impl Sandbox {
                 providers: Vec::new(),
             },
             definition: TaskDefinition {
+                module_inputs: Vec::new(),
+                services: Vec::new(),
+                workspace: None,
                 name: TaskName::new("edge").unwrap(),
                 description: "a test".into(),
                 module: "./module".into(),
@@ -136,6 +139,8 @@ impl Sandbox {
                 version: String::new(),
                 providers: Vec::new(),
                 condition: Condition::Services(ServicesCondition {
+                    regexp: None,
+                    declared: BTreeMap::default(),
                     names: vec!["web".into()],
                     datacenter: String::new(),
                     namespace: String::new(),

@@ -92,7 +92,9 @@ async fn hostile_texts_arrive_unchanged() {
         name: large,
         ..instance("large", "x")
     });
-    let Condition::Services(condition) = &mut sandbox.definition.condition;
+    let Condition::Services(condition) = &mut sandbox.definition.condition else {
+        panic!("the fixture has a condition on services");
+    };
     condition.cts_user_defined_meta = texts
         .iter()
         .map(|text| (text.clone(), text.clone()))

@@ -7,6 +7,7 @@ use cts_rpc::convert::duration_from_wire;
 use serde::Serialize;
 
 use crate::duration_text::DurationText;
+use crate::model::condition::{ConditionObject, ModuleInputObject};
 use crate::request_log::RequestId;
 
 /// All tasks.
@@ -32,33 +33,12 @@ pub(crate) struct TaskObject<'a> {
     description: &'a str,
     enabled: bool,
     module: &'a str,
-    module_input: ModuleInputObject,
+    module_input: ModuleInputObject<'a>,
     name: &'a str,
     providers: &'a [String],
     variables: &'a BTreeMap<String, String>,
     version: &'a str,
 }
-
-/// `{}` for a task that nothing triggers.
-#[derive(Debug, Serialize)]
-struct ConditionObject<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    services: Option<ServicesObject<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct ServicesObject<'a> {
-    cts_user_defined_meta: &'a BTreeMap<String, String>,
-    datacenter: &'a str,
-    filter: &'a str,
-    names: &'a [String],
-    namespace: &'a str,
-    use_as_module_input: bool,
-}
-
-/// Tasks have no module input of their own yet.
-#[derive(Debug, Serialize)]
-struct ModuleInputObject {}
 
 #[derive(Debug, Serialize)]
 struct BufferPeriodObject {
@@ -71,35 +51,16 @@ struct BufferPeriodObject {
 impl<'a> From<&'a proto::Task> for TaskObject<'a> {
     fn from(task: &'a proto::Task) -> Self {
         Self {
-            condition: ConditionObject {
-                services: task
-                    .condition
-                    .as_ref()
-                    .and_then(|condition| condition.kind.as_ref())
-                    .map(|proto::condition::Kind::Services(services)| services.into()),
-            },
+            condition: ConditionObject::of(task.condition.as_ref()),
             buffer_period: task.buffer_period.as_ref().map(BufferPeriodObject::from),
             description: &task.description,
             enabled: task.enabled,
             module: &task.module,
-            module_input: ModuleInputObject {},
+            module_input: ModuleInputObject::of(&task.module_inputs),
             name: &task.name,
             providers: &task.providers,
             variables: &task.variables,
             version: &task.version,
-        }
-    }
-}
-
-impl<'a> From<&'a proto::ServicesCondition> for ServicesObject<'a> {
-    fn from(services: &'a proto::ServicesCondition) -> Self {
-        Self {
-            cts_user_defined_meta: &services.cts_user_defined_meta,
-            datacenter: &services.datacenter,
-            filter: &services.filter,
-            names: &services.names,
-            namespace: &services.namespace,
-            use_as_module_input: services.use_as_module_input,
         }
     }
 }

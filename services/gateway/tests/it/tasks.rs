@@ -148,6 +148,7 @@ pub(crate) fn three_tasks() -> MemoryTasks {
 
 fn edge_lb() -> Task {
     Task {
+        module_inputs: Vec::new(),
         name: "edge-lb".into(),
         description: "keeps <the> pool & more current".into(),
         enabled: true,
@@ -156,6 +157,7 @@ fn edge_lb() -> Task {
         providers: vec!["bigip.east".into()],
         condition: Some(Condition {
             kind: Some(condition::Kind::Services(ServicesCondition {
+                regexp: None,
                 names: vec!["api".into(), "web".into()],
                 datacenter: "dc1".into(),
                 namespace: "ns".into(),
@@ -189,6 +191,7 @@ fn fw_sync() -> Task {
         module: "./fw".into(),
         condition: Some(Condition {
             kind: Some(condition::Kind::Services(ServicesCondition {
+                regexp: None,
                 names: vec!["web".into()],
                 ..ServicesCondition::default()
             })),

@@ -7,6 +7,9 @@ use super::*;
 fn task(name: &str, services: &[&str], buffer_period: BufferPeriod) -> TaskSpec {
     TaskSpec {
         definition: TaskDefinition {
+            module_inputs: Vec::new(),
+            services: Vec::new(),
+            workspace: None,
             name: TaskName::new(name).unwrap(),
             description: String::new(),
             module: "./m".into(),
@@ -16,6 +19,8 @@ fn task(name: &str, services: &[&str], buffer_period: BufferPeriod) -> TaskSpec 
             version: String::new(),
             providers: Vec::new(),
             condition: Condition::Services(ServicesCondition {
+                regexp: None,
+                declared: std::collections::BTreeMap::default(),
                 names: services.iter().map(|&name| name.to_owned()).collect(),
                 datacenter: String::new(),
                 namespace: String::new(),

@@ -191,6 +191,9 @@ fn terraform() -> Capabilities {
 pub(crate) fn task(name: &str) -> TaskSpec {
     TaskSpec {
         definition: TaskDefinition {
+            module_inputs: Vec::new(),
+            services: Vec::new(),
+            workspace: None,
             name: TaskName::new(name).unwrap(),
             description: String::new(),
             module: "./m".into(),
@@ -200,6 +203,8 @@ pub(crate) fn task(name: &str) -> TaskSpec {
             version: String::new(),
             providers: Vec::new(),
             condition: Condition::Services(ServicesCondition {
+                regexp: None,
+                declared: std::collections::BTreeMap::default(),
                 names: vec!["web".into()],
                 datacenter: String::new(),
                 namespace: String::new(),

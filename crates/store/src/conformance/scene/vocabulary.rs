@@ -23,6 +23,9 @@ pub fn task(name: &str) -> TaskName {
 pub fn spec(name: &str) -> TaskSpec {
     TaskSpec {
         definition: TaskDefinition {
+            module_inputs: Vec::new(),
+            services: Vec::new(),
+            workspace: None,
             name: task(name),
             description: format!("the task {name}"),
             module: "./module".to_owned(),
@@ -32,6 +35,8 @@ pub fn spec(name: &str) -> TaskSpec {
             version: String::new(),
             providers: vec![ProviderId::from("local"), ProviderId::from("f5.west")],
             condition: Condition::Services(ServicesCondition {
+                regexp: None,
+                declared: BTreeMap::default(),
                 names: vec!["web".to_owned()],
                 datacenter: String::new(),
                 namespace: String::new(),

@@ -1,0 +1,199 @@
+//! What triggers a task, and what else its module gets (spec/config.md 13 and 14).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::view::ServiceView;
+
+/// What triggers a task (spec/config.md 13).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Condition {
+    /// Nothing: the task runs once, and again when it is changed itself.
+    #[default]
+    NoCondition,
+    /// Instances of services.
+    Services(ServicesCondition),
+    /// The names of services and their tags.
+    CatalogServices(CatalogServicesCondition),
+    /// A key, or all keys below a prefix.
+    ConsulKv(ConsulKvCondition),
+    /// Points in time.
+    Schedule(ScheduleCondition),
+}
+
+/// `condition "services"` (spec/config.md 13.1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServicesCondition {
+    /// Names as configured, none empty; none at all exactly where `regexp` is set.
+    pub names: Vec<String>,
+    /// RE2 expression over service names, not anchored; "" takes every service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regexp: Option<String>,
+    /// Datacenter, empty for the agent's own.
+    pub datacenter: String,
+    /// Consul Enterprise namespace, may be empty.
+    pub namespace: String,
+    /// Consul filter expression as configured, may be empty.
+    pub filter: String,
+    /// Copied into every instance that the module gets.
+    pub cts_user_defined_meta: BTreeMap<String, String>,
+    /// Settings of the deprecated `service` blocks, by service name. They take the place of the ones
+    /// above for that name (spec/config.md 15).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub declared: BTreeMap<String, DeclaredService>,
+    /// Whether the module gets the instances; if not, changes still run it.
+    pub use_as_module_input: bool,
+}
+
+/// What a deprecated `service` block says of its service (spec/config.md 15).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredService {
+    /// Datacenter, empty for the agent's own.
+    pub datacenter: String,
+    /// Consul Enterprise namespace, may be empty.
+    pub namespace: String,
+    /// Consul filter expression as configured, may be empty.
+    pub filter: String,
+    /// Copied into every instance of this service.
+    pub cts_user_defined_meta: BTreeMap<String, String>,
+}
+
+/// `condition "catalog-services"` (spec/config.md 13.2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CatalogServicesCondition {
+    /// RE2 expression over service names, not anchored; "" takes every service.
+    pub regexp: String,
+    /// Datacenter, empty for the agent's own.
+    pub datacenter: String,
+    /// Consul Enterprise namespace, may be empty.
+    pub namespace: String,
+    /// Only services on nodes with all these pairs in their meta data.
+    pub node_meta: BTreeMap<String, String>,
+    /// Whether the module gets `catalog_services`.
+    pub use_as_module_input: bool,
+}
+
+/// `condition "consul-kv"` (spec/config.md 13.3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsulKvCondition {
+    /// What is watched.
+    pub query: KvQuery,
+    /// Whether the module gets `consul_kv`.
+    pub use_as_module_input: bool,
+}
+
+/// A key of Consul's KV store, or a prefix of keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KvQuery {
+    /// Key or prefix as configured.
+    pub path: String,
+    /// Whether `path` is a prefix.
+    pub recurse: bool,
+    /// Datacenter, empty for the agent's own.
+    pub datacenter: String,
+    /// Consul Enterprise namespace, may be empty.
+    pub namespace: String,
+}
+
+/// `condition "schedule"` (spec/config.md 13.4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleCondition {
+    /// Cron expression as configured, in the local time zone.
+    pub cron: String,
+}
+
+/// What a module gets beside its condition, without being triggered by it (spec/config.md 14). At most
+/// one of each kind in a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModuleInput {
+    /// Instances of services.
+    Services(ServicesInput),
+    /// A key, or all keys below a prefix.
+    ConsulKv(KvQuery),
+}
+
+/// `module_input "services"`. Its content is not validated (spec/config.md 14).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServicesInput {
+    /// Names as configured.
+    pub names: Vec<String>,
+    /// RE2 expression over service names; counts if names are given as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regexp: Option<String>,
+    /// Datacenter, empty for the agent's own.
+    pub datacenter: String,
+    /// Consul Enterprise namespace, may be empty.
+    pub namespace: String,
+    /// Consul filter expression as configured, may be empty.
+    pub filter: String,
+    /// Copied into every instance that the module gets.
+    pub cts_user_defined_meta: BTreeMap<String, String>,
+    /// Settings of the deprecated `service` blocks, by service name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub declared: BTreeMap<String, DeclaredService>,
+}
+
+impl Condition {
+    /// The label of the condition's block.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::NoCondition => "no-condition",
+            Self::Services(_) => "services",
+            Self::CatalogServices(_) => "catalog-services",
+            Self::ConsulKv(_) => "consul-kv",
+            Self::Schedule(_) => "schedule",
+        }
+    }
+
+    /// The condition on services, if it is one.
+    pub const fn services(&self) -> Option<&ServicesCondition> {
+        match self {
+            Self::Services(services) => Some(services),
+            Self::NoCondition
+            | Self::CatalogServices(_)
+            | Self::ConsulKv(_)
+            | Self::Schedule(_) => None,
+        }
+    }
+
+    /// The service views that must have given a full snapshot before the task can run, in module order:
+    /// names sorted bytewise (spec/runtime-watch.md 1.9), each once.
+    pub fn views(&self) -> Vec<ServiceView> {
+        self.services()
+            .map_or_else(Vec::new, ServicesCondition::views)
+    }
+}
+
+impl ServicesCondition {
+    fn views(&self) -> Vec<ServiceView> {
+        let mut names = self.names.clone();
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().map(|name| self.view(name)).collect()
+    }
+
+    fn view(&self, name: String) -> ServiceView {
+        let (datacenter, namespace, filter) = match self.declared.get(&name) {
+            Some(declared) => (&declared.datacenter, &declared.namespace, &declared.filter),
+            None => (&self.datacenter, &self.namespace, &self.filter),
+        };
+        ServiceView {
+            name,
+            datacenter: datacenter.clone(),
+            namespace: namespace.clone(),
+            filter: filter.trim_matches('\n').to_owned(),
+        }
+    }
+
+    /// What is copied into every instance of the service `name`.
+    pub fn meta_of(&self, name: &str) -> &BTreeMap<String, String> {
+        self.declared
+            .get(name)
+            .map_or(&self.cts_user_defined_meta, |declared| {
+                &declared.cts_user_defined_meta
+            })
+    }
+}
