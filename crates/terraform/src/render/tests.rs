@@ -115,7 +115,9 @@ fn rendered(definition: &TaskDefinition, settings: &RenderSettings) -> RootModul
 }
 
 fn services_of(definition: &mut TaskDefinition) -> &mut ServicesCondition {
-    let Condition::Services(services) = &mut definition.condition;
+    let Condition::Services(services) = &mut definition.condition else {
+        panic!("the definition has a condition on services");
+    };
     services
 }
 
