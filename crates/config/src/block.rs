@@ -1,10 +1,15 @@
 //! The reader of typed blocks: takes what is known out of a block and reports the rest.
 
+mod inner;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use cts_hcl1::{Value, ValueKind};
 
-use crate::coerce::{self, Mismatch, describe};
+use crate::block::inner::{bodies_or_report, keep_first};
+use crate::coerce::{self, A_BLOCK, Mismatch};
+use crate::mask::is_secret_name;
 use crate::place::{Located, Place};
 use crate::sink::Sink;
 use crate::suggestion::suggestion;
@@ -33,9 +38,12 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The block behind the key of `entry`; what is no block is reported.
+    /// The one block behind the key of `entry`; what is no block is reported, and so are more of them.
     pub(crate) fn of_entry(name: impl Into<String>, entry: &Entry<'a>, sink: &'a Sink) -> Self {
-        Self::of_entries(name, std::slice::from_ref(entry), sink)
+        let name = name.into();
+        let mut parts = bodies_or_report(entry, &name, sink);
+        keep_first(&mut parts, &name, sink);
+        Self::new(name, parts, sink)
     }
 
     /// All blocks behind the keys of `entries` as one.
@@ -68,8 +76,8 @@ impl<'a> Block<'a> {
     pub(crate) fn has(&self, name: &str) -> bool {
         let entries = self.parts.iter().flat_map(|part| &part.entries);
         entries
-            .map(Entry::name)
-            .any(|written| written.eq_ignore_ascii_case(name))
+            .filter(|entry| !entry.is_unset())
+            .any(|entry| entry.name().eq_ignore_ascii_case(name))
     }
 
     /// Reports something that the block lacks.
@@ -134,15 +142,20 @@ impl<'a> Block<'a> {
                     kind: ValueKind::List(values),
                     ..
                 }) => values.iter().collect(),
-                Some(value) => vec![value],
-                None => {
-                    self.mismatch(&place, name, "a list of strings", "a block", None);
+                None
+                | Some(Value {
+                    kind: ValueKind::Object(_),
+                    ..
+                }) => {
+                    let found = entry.noun();
+                    self.mismatch(&place, name, "a list of strings", found, None);
                     continue;
                 }
+                Some(value) => vec![value],
             };
             let mut strings = Vec::new();
             for element in elements {
-                match coerce::text(element) {
+                match coerce::text(entry.single(element)) {
                     Ok(value) => strings.push(Located {
                         value,
                         place: Place::new(entry.source(), element.span.clone()),
@@ -167,7 +180,8 @@ impl<'a> Block<'a> {
     pub(crate) fn text_map(&mut self, name: &'static str) -> BTreeMap<String, Located<String>> {
         let map = self.united(name);
         let mut texts = BTreeMap::new();
-        for entry in map.parts.iter().flat_map(|part| &part.entries) {
+        let entries = map.parts.iter().flat_map(|part| &part.entries);
+        for entry in entries.filter(|entry| !entry.is_unset()) {
             if let Some(text) = map.convert(entry, entry.name(), coerce::text) {
                 texts.insert(entry.name().to_owned(), text);
             }
@@ -175,59 +189,11 @@ impl<'a> Block<'a> {
         texts
     }
 
-    /// A block that may stand once in each file.
-    pub(crate) fn block(&mut self, name: &'static str) -> Option<Self> {
-        let path = self.path_of(name);
-        let mut parts = Vec::new();
-        for of_file in self.claim_by_part(name) {
-            let mut bodies: Vec<Part<'a>> = of_file
-                .iter()
-                .flat_map(|entry| bodies_or_report(entry, &path, self.sink))
-                .collect();
-            for second in bodies.iter().skip(1) {
-                let message = format!("only one `{path}` block can be configured");
-                self.sink.error(&second.place, message);
-            }
-            // Reading the others as well would add problems that follow from this one.
-            bodies.truncate(1);
-            parts.append(&mut bodies);
-        }
-        (!parts.is_empty()).then(|| Self::new(path, parts, self.sink))
-    }
-
-    /// Blocks that may stand any number of times, each for itself.
-    pub(crate) fn repeated(&mut self, name: &'static str) -> Vec<Self> {
-        let path = self.path_of(name);
-        self.claim(name)
-            .iter()
-            .flat_map(|entry| bodies_or_report(entry, &path, self.sink))
-            .map(|part| Self::new(path.clone(), vec![part], self.sink))
-            .collect()
-    }
-
-    /// All blocks of a name as one.
-    pub(crate) fn united(&mut self, name: &'static str) -> Self {
-        let path = self.path_of(name);
-        let parts = self
-            .claim(name)
-            .iter()
-            .flat_map(|entry| bodies_or_report(entry, &path, self.sink))
-            .collect();
-        Self::new(path, parts, self.sink)
-    }
-
-    /// A key of the original format that has no effect here yet; reported if present.
-    pub(crate) fn unsupported(&mut self, name: &'static str) -> bool {
-        let entries = self.claim(name);
-        for entry in &entries {
-            self.sink.unsupported(&entry.key_place(), name);
-        }
-        !entries.is_empty()
-    }
-
-    /// A key that is known and without effect in the original as well.
-    pub(crate) fn ignored(&mut self, name: &'static str) {
-        self.claim(name);
+    /// Takes out what has this name, whatever its type, and says where it stands. It is not a name to
+    /// suggest for others.
+    pub(crate) fn places_of(&mut self, name: &str) -> Vec<Place> {
+        let entries = self.parts.iter_mut().flat_map(|part| part.claim(name));
+        entries.map(|entry| entry.key_place()).collect()
     }
 
     /// If a label was put on a block that takes none, reports it and goes on with what is inside.
@@ -260,10 +226,11 @@ impl<'a> Block<'a> {
     /// Reports what has not been taken.
     pub(crate) fn finish(self) {
         for entry in self.parts.iter().flat_map(|part| &part.entries) {
+            let name = shortened(entry.name());
             let message = if self.name.is_empty() {
-                format!("unknown key `{}`", entry.name())
+                format!("unknown key `{name}`")
             } else {
-                format!("unknown key `{}` in `{}`", entry.name(), self.name)
+                format!("unknown key `{name}` in `{}`", self.name)
             };
             let help = suggestion(entry.name(), &self.asked);
             self.sink.error_with_help(&entry.key_place(), message, help);
@@ -295,10 +262,10 @@ impl<'a> Block<'a> {
         coercion: impl Fn(&Value) -> Result<T, Mismatch>,
     ) -> Option<Located<T>> {
         let Some(value) = entry.plain_value() else {
-            self.mismatch(&entry.key_place(), name, "a single value", "a block", None);
+            self.mismatch(&entry.key_place(), name, "a single value", A_BLOCK, None);
             return None;
         };
-        match coercion(value) {
+        match coercion(entry.single(value)) {
             Ok(value) => Some(Located {
                 value,
                 place: entry.value_place(),
@@ -312,13 +279,13 @@ impl<'a> Block<'a> {
 
     fn report(&self, entry: &Entry<'a>, name: &str, mismatch: Mismatch) {
         let place = Place::new(entry.source(), mismatch.span);
-        self.mismatch(
-            &place,
-            name,
-            mismatch.expected,
-            &mismatch.found,
-            mismatch.help,
-        );
+        let found = match mismatch.found.as_str() {
+            A_BLOCK => entry.noun(),
+            // It may be the secret itself that stands under the wrong key.
+            quoted if quoted.starts_with('"') && is_secret_name(name) => "what is written here",
+            found => found,
+        };
+        self.mismatch(&place, name, mismatch.expected, found, mismatch.help);
     }
 
     fn mismatch(
@@ -334,17 +301,11 @@ impl<'a> Block<'a> {
     }
 }
 
-fn bodies_or_report<'a>(entry: &Entry<'a>, path: &str, sink: &Sink) -> Vec<Part<'a>> {
-    let mut parts = Vec::new();
-    for body in entry.bodies() {
-        match body {
-            Ok(part) => parts.push(part),
-            Err(value) => {
-                let place = Place::new(entry.source(), value.span.clone());
-                let message = format!("`{path}` must be a block, not {}", describe(value));
-                sink.error(&place, message);
-            }
-        }
+/// A name as it was written, for a message.
+fn shortened(name: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 60;
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
+        None => Cow::Borrowed(name),
     }
-    parts
 }

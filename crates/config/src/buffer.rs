@@ -5,22 +5,29 @@ use std::time::Duration;
 use cts_core::BufferSetting;
 
 use crate::block::Block;
-use crate::coerce;
+use crate::place::Located;
 
 /// Reads the `buffer_period` of `parent`, if there is one. What it resolves to is decided in the core.
 pub(crate) fn decode_buffer(parent: &mut Block<'_>) -> Option<BufferSetting> {
+    Some(decode_located_buffer(parent)?.value)
+}
+
+/// The same with the place of the block.
+pub(crate) fn decode_located_buffer(parent: &mut Block<'_>) -> Option<Located<BufferSetting>> {
     let mut block = parent.block("buffer_period")?;
+    let place = block.place().cloned()?;
     let enabled = block.flag("enabled");
     let on = enabled != Some(false);
     let min = positive(&mut block, "min", on);
     let max = positive(&mut block, "max", on);
     block.finish();
-    Some(BufferSetting { enabled, min, max })
+    let value = BufferSetting { enabled, min, max };
+    Some(Located { value, place })
 }
 
 /// A duration that must not be negative, unless buffering is off and it does not count.
 fn positive(block: &mut Block<'_>, name: &'static str, on: bool) -> Option<Duration> {
-    let written = block.take(name, coerce::duration)?;
+    let written = block.duration(name)?;
     match u64::try_from(written.value) {
         Ok(nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
         Err(_negative) => {

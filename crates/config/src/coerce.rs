@@ -5,6 +5,8 @@ use cts_hcl1::{Number, Span, Value, ValueKind};
 use crate::duration::parse_duration;
 use crate::mask::may_hold_password;
 
+const BEYOND: &str = "a number beyond 64 bits";
+
 /// A value is of no type that can be converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mismatch {
@@ -25,6 +27,9 @@ impl Mismatch {
     }
 }
 
+/// What an object is called; in JSON the word is another one.
+pub(crate) const A_BLOCK: &str = "a block";
+
 /// The kind of a value, never its content: it may be a secret.
 pub(crate) fn describe(value: &Value) -> &'static str {
     match &value.kind {
@@ -33,17 +38,9 @@ pub(crate) fn describe(value: &Value) -> &'static str {
         ValueKind::Bool(_) => "a boolean",
         ValueKind::List(values) if values.is_empty() => "an empty list",
         ValueKind::List(_) => "a list",
-        ValueKind::Object(_) => "a block",
+        ValueKind::Object(_) => A_BLOCK,
+        ValueKind::Null => "null",
     }
-}
-
-/// Lists of one element count as their element where a single value is expected, at any depth.
-pub(crate) fn unwrapped(mut value: &Value) -> &Value {
-    while let ValueKind::List(values) = &value.kind {
-        let [only] = values.as_slice() else { break };
-        value = only;
-    }
-    value
 }
 
 /// Text for a message; not if there may be a secret in it, or more of the file than one value.
@@ -56,12 +53,13 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 pub(crate) fn text(value: &Value) -> Result<String, Mismatch> {
-    let value = unwrapped(value);
     match &value.kind {
         ValueKind::String(text) => Ok(text.clone()),
         ValueKind::Number(Number::Integer(number)) => Ok(number.to_string()),
         ValueKind::Number(Number::Float(number)) => Ok(number.to_string()),
         ValueKind::Bool(flag) => Ok(if *flag { "1" } else { "0" }.to_owned()),
+        // A key that is `null` is absent and does not get here; in a list it is an empty text.
+        ValueKind::Null => Ok(String::new()),
         ValueKind::List(_) | ValueKind::Object(_) => {
             Err(Mismatch::new("text", describe(value), value))
         }
@@ -70,7 +68,6 @@ pub(crate) fn text(value: &Value) -> Result<String, Mismatch> {
 
 pub(crate) fn flag(value: &Value) -> Result<bool, Mismatch> {
     const EXPECTED: &str = "true or false";
-    let value = unwrapped(value);
     match &value.kind {
         ValueKind::Bool(flag) => Ok(*flag),
         ValueKind::Number(Number::Integer(number)) => Ok(*number != 0),
@@ -80,7 +77,7 @@ pub(crate) fn flag(value: &Value) -> Result<bool, Mismatch> {
             "" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
             other => Err(Mismatch::new(EXPECTED, quoted(other), value)),
         },
-        ValueKind::List(_) | ValueKind::Object(_) => {
+        ValueKind::List(_) | ValueKind::Object(_) | ValueKind::Null => {
             Err(Mismatch::new(EXPECTED, describe(value), value))
         }
     }
@@ -88,15 +85,16 @@ pub(crate) fn flag(value: &Value) -> Result<bool, Mismatch> {
 
 pub(crate) fn integer(value: &Value) -> Result<i64, Mismatch> {
     const EXPECTED: &str = "a whole number";
-    let value = unwrapped(value);
     match &value.kind {
-        ValueKind::Number(number) => Ok(truncated(*number)),
+        ValueKind::Number(number) => {
+            truncated(*number).ok_or_else(|| Mismatch::new(EXPECTED, BEYOND, value))
+        }
         ValueKind::Bool(flag) => Ok(i64::from(*flag)),
         ValueKind::String(text) if text.is_empty() => Ok(0),
         ValueKind::String(text) => {
             parse_integer(text).ok_or_else(|| Mismatch::new(EXPECTED, quoted(text), value))
         }
-        ValueKind::List(_) | ValueKind::Object(_) => {
+        ValueKind::List(_) | ValueKind::Object(_) | ValueKind::Null => {
             Err(Mismatch::new(EXPECTED, describe(value), value))
         }
     }
@@ -105,9 +103,10 @@ pub(crate) fn integer(value: &Value) -> Result<i64, Mismatch> {
 /// A duration in nanoseconds, which may be negative.
 pub(crate) fn duration(value: &Value) -> Result<i64, Mismatch> {
     const EXPECTED: &str = "a duration such as \"30s\" or \"1m30s\"";
-    let value = unwrapped(value);
     match &value.kind {
-        ValueKind::Number(number) => Ok(truncated(*number)),
+        ValueKind::Number(number) => {
+            truncated(*number).ok_or_else(|| Mismatch::new(EXPECTED, BEYOND, value))
+        }
         ValueKind::Bool(flag) => Ok(i64::from(*flag)),
         ValueKind::String(text) => parse_duration(text).ok_or_else(|| Mismatch {
             help: text
@@ -116,20 +115,25 @@ pub(crate) fn duration(value: &Value) -> Result<i64, Mismatch> {
                 .then(|| format!("give a unit, for example \"{text}s\"")),
             ..Mismatch::new(EXPECTED, quoted(text), value)
         }),
-        ValueKind::List(_) | ValueKind::Object(_) => {
+        ValueKind::List(_) | ValueKind::Object(_) | ValueKind::Null => {
             Err(Mismatch::new(EXPECTED, describe(value), value))
         }
     }
 }
 
+/// Without its fraction; `None` beyond 64 bits, where no number is the one that was meant.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "fractions are cut off by definition, and the cast saturates"
+    clippy::cast_precision_loss,
+    reason = "fractions are cut off by definition, and the limits are powers of two"
 )]
-fn truncated(number: Number) -> i64 {
+fn truncated(number: Number) -> Option<i64> {
     match number {
-        Number::Integer(number) => number,
-        Number::Float(number) => number as i64,
+        Number::Integer(number) => Some(number),
+        Number::Float(number) => {
+            let limits = i64::MIN as f64..-(i64::MIN as f64);
+            limits.contains(&number).then_some(number as i64)
+        }
     }
 }
 
@@ -177,19 +181,18 @@ mod tests {
             ("1e3", "1000"),
             ("true", "1"),
             ("false", "0"),
-            ("[[\"x\"]]", "x"),
         ];
         for (written, expected) in cases {
             assert_eq!(text(&value(written)).unwrap(), expected, "{written}");
         }
-        for bad in ["[]", "[\"a\", \"b\"]", "{}"] {
+        for bad in ["[]", "[\"a\"]", "{}"] {
             assert!(text(&value(bad)).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn numbers_and_known_words_become_booleans() {
-        for yes in ["true", "1", "-2", "0.5", "\"t\"", "\"True\"", "[true]"] {
+        for yes in ["true", "1", "-2", "0.5", "\"t\"", "\"True\""] {
             assert_eq!(flag(&value(yes)), Ok(true), "{yes}");
         }
         for no in ["false", "0", "\"\"", "\"F\"", "\"False\""] {
@@ -229,6 +232,8 @@ mod tests {
             "\"089\"",
             "\"--5\"",
             "\"9223372036854775808\"",
+            "1e19",
+            "-1e300",
             "[]",
         ] {
             assert!(integer(&value(bad)).is_err(), "{bad}");

@@ -1,13 +1,22 @@
 //! `condition` of a task (spec/config.md 13).
 
-use cts_core::{Condition, ServicesCondition};
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use cts_core::{
+    CatalogServicesCondition, Chain, Condition, ConsulKvCondition, CronExpression,
+    ScheduleCondition, ServicesCondition,
+};
+use serde_json::{Map, Value};
 
 use crate::block::Block;
-use crate::place::Located;
+use crate::coerce;
+use crate::place::{Located, Place};
+use crate::query::{WrittenKv, WrittenServices, check_regexp, insert_some, insert_texts, texts};
 use crate::sink::Sink;
 use crate::suggestion::suggestion;
+use crate::task::former::FormerUse;
 
-const UNSUPPORTED: [&str; 4] = ["catalog-services", "consul-kv", "schedule", "no-condition"];
 const KNOWN: [&str; 5] = [
     "services",
     "catalog-services",
@@ -16,76 +25,314 @@ const KNOWN: [&str; 5] = [
     "no-condition",
 ];
 
-/// Reads the content of a `condition` block.
-pub(crate) fn decode_condition(block: Block<'_>, sink: &Sink) -> Option<Condition> {
-    if block.is_empty() {
-        block.missing("a `condition` block needs a label, its type, for example \"services\"");
-        return None;
-    }
-    let entries = block.into_entries();
-    let (entry, more) = entries.split_first()?;
-    if let Some(second) = more.first() {
-        sink.error(
-            &second.key_place(),
-            "only one condition can be configured in a task",
+/// What a task's block says of its trigger.
+#[derive(Debug)]
+pub(crate) enum GivenCondition {
+    Absent,
+    /// Of no type that exists, which has been reported.
+    Unknown,
+    /// The place is that of the block.
+    Given(Box<Located<WrittenCondition>>),
+}
+
+/// A condition as written, checked; `None` is unset.
+#[derive(Debug)]
+pub(crate) enum WrittenCondition {
+    NoCondition,
+    Services {
+        query: WrittenServices,
+        use_as_module_input: Option<bool>,
+    },
+    CatalogServices {
+        regexp: String,
+        datacenter: Option<String>,
+        namespace: Option<String>,
+        node_meta: BTreeMap<String, String>,
+        use_as_module_input: Option<bool>,
+    },
+    ConsulKv {
+        query: WrittenKv,
+        use_as_module_input: Option<bool>,
+    },
+    Schedule {
+        cron: String,
+    },
+}
+
+/// Reads the `condition` of a task. Uses of deprecated keys are added to `former`.
+pub(crate) fn decode_condition(
+    task: &mut Block<'_>,
+    now: DateTime<Utc>,
+    former: &mut Vec<FormerUse>,
+) -> GivenCondition {
+    let sink = task.sink();
+    let Some(block) = task.block("condition") else {
+        return GivenCondition::Absent;
+    };
+    let place = block.place().cloned();
+    let mut entries = block.into_entries();
+    entries.retain(|entry| !entry.is_unset());
+    let (Some(place), Some((entry, more))) = (place.clone(), entries.split_first()) else {
+        if let Some(place) = place {
+            let message = "a `condition` block needs a label, its type, for example \"services\"";
+            sink.error(&place, message);
+        }
+        return GivenCondition::Unknown;
+    };
+    for second in more {
+        let message = format!(
+            "only one condition can be configured in a task, and there is `{}` already",
+            entry.name()
         );
+        sink.error(&second.key_place(), message);
     }
     let kind = entry.name();
-    if UNSUPPORTED.contains(&kind) {
-        sink.unsupported(&entry.key_place(), &format!("condition \"{kind}\""));
-        return None;
-    }
-    if kind != "services" {
-        let message = format!("unsupported condition type `{kind}`");
+    if !KNOWN.contains(&kind) {
+        let message = format!(
+            "unsupported condition type `{kind}`: expected {}",
+            KNOWN[..4].join(", ")
+        );
         sink.error_with_help(&entry.key_place(), message, suggestion(kind, &KNOWN));
-        return None;
+        return GivenCondition::Unknown;
     }
-    let block = Block::of_entry("task.condition \"services\"", entry, sink);
-    Some(Condition::Services(decode_services(block, sink)))
+    let block = Block::of_entry(format!("task.condition \"{kind}\""), entry, sink);
+    let value = WrittenCondition::decode(kind, block, now, former);
+    GivenCondition::Given(Box::new(Located { value, place }))
 }
 
-fn decode_services(mut block: Block<'_>, sink: &Sink) -> ServicesCondition {
-    let names = block.list("names");
-    let by_expression = block.unsupported("regexp");
-    block.unsupported("source_includes_var");
-    let condition = ServicesCondition {
-        regexp: None,
-        declared: std::collections::BTreeMap::default(),
-        datacenter: block.text("datacenter").unwrap_or_default(),
-        namespace: block.text("namespace").unwrap_or_default(),
-        filter: block.text("filter").unwrap_or_default(),
-        cts_user_defined_meta: block
-            .text_map("cts_user_defined_meta")
-            .into_iter()
-            .map(|(name, text)| (name, text.value))
-            .collect(),
-        use_as_module_input: block.flag("use_as_module_input").unwrap_or(true),
-        names: checked(names, by_expression, &block, sink),
-    };
-    block.finish();
-    condition
+impl WrittenCondition {
+    fn decode(
+        kind: &str,
+        mut block: Block<'_>,
+        now: DateTime<Utc>,
+        former: &mut Vec<FormerUse>,
+    ) -> Self {
+        let condition = match kind {
+            "services" => {
+                let given = block.has("names") || block.has("regexp");
+                let query = WrittenServices::decode(&mut block);
+                check_services(&query, given, &block);
+                Self::Services {
+                    query,
+                    use_as_module_input: decode_use(&mut block, former),
+                }
+            }
+            "catalog-services" => Self::CatalogServices {
+                regexp: decode_required_regexp(&mut block),
+                datacenter: block.text("datacenter"),
+                namespace: block.text("namespace"),
+                node_meta: texts(&mut block, "node_meta"),
+                use_as_module_input: decode_use(&mut block, former),
+            },
+            "consul-kv" => {
+                let given = block.has("path");
+                let query = WrittenKv::decode(&mut block);
+                check_path(&query, given, &block);
+                Self::ConsulKv {
+                    query,
+                    use_as_module_input: decode_use(&mut block, former),
+                }
+            }
+            "schedule" => Self::Schedule {
+                cron: decode_cron(&mut block, now),
+            },
+            _ => Self::NoCondition,
+        };
+        block.finish();
+        condition
+    }
+
+    /// The variable of the module that it monitors, if any.
+    pub(crate) fn variable(&self) -> Option<&'static str> {
+        match self {
+            Self::Services { .. } => Some("services"),
+            Self::CatalogServices { .. } => Some("catalog_services"),
+            Self::ConsulKv { .. } => Some("consul_kv"),
+            Self::Schedule { .. } | Self::NoCondition => None,
+        }
+    }
+
+    /// Marks what no service of this version can watch yet.
+    pub(crate) fn mark_unsupported(&self, place: &Place, sink: &Sink) {
+        let kind = match self {
+            Self::NoCondition => return,
+            Self::Services { query, .. } => {
+                if let Some(regexp) = &query.regexp {
+                    sink.unsupported(&regexp.place, "regexp");
+                }
+                return;
+            }
+            Self::CatalogServices { .. } => "catalog-services",
+            Self::ConsulKv { .. } => "consul-kv",
+            Self::Schedule { .. } => "schedule",
+        };
+        sink.unsupported(place, &format!("condition \"{kind}\""));
+    }
+
+    pub(crate) fn into_condition(self) -> Condition {
+        match self {
+            Self::NoCondition => Condition::NoCondition,
+            Self::Services {
+                query,
+                use_as_module_input,
+            } => {
+                let input = query.into_input();
+                Condition::Services(ServicesCondition {
+                    names: input.names,
+                    regexp: input.regexp,
+                    datacenter: input.datacenter,
+                    namespace: input.namespace,
+                    filter: input.filter,
+                    cts_user_defined_meta: input.cts_user_defined_meta,
+                    declared: input.declared,
+                    use_as_module_input: use_as_module_input.unwrap_or(true),
+                })
+            }
+            Self::CatalogServices {
+                regexp,
+                datacenter,
+                namespace,
+                node_meta,
+                use_as_module_input,
+            } => Condition::CatalogServices(CatalogServicesCondition {
+                regexp,
+                datacenter: datacenter.unwrap_or_default(),
+                namespace: namespace.unwrap_or_default(),
+                node_meta,
+                use_as_module_input: use_as_module_input.unwrap_or(true),
+            }),
+            Self::ConsulKv {
+                query,
+                use_as_module_input,
+            } => Condition::ConsulKv(ConsulKvCondition {
+                query: query.into_query(),
+                use_as_module_input: use_as_module_input.unwrap_or(true),
+            }),
+            Self::Schedule { cron } => Condition::Schedule(ScheduleCondition { cron }),
+        }
+    }
+
+    /// The object of the API, with the type as its only member; what is unset is left out
+    /// (spec/api.md 9).
+    pub(crate) fn to_object(&self) -> Map<String, Value> {
+        let (kind, mut object, use_as_module_input) = match self {
+            Self::NoCondition => return Map::new(),
+            Self::Services {
+                query,
+                use_as_module_input,
+            } => ("services", query.to_object(), use_as_module_input),
+            Self::CatalogServices {
+                regexp,
+                datacenter,
+                namespace,
+                node_meta,
+                use_as_module_input,
+            } => {
+                let mut object = Map::new();
+                object.insert("regexp".to_owned(), Value::from(regexp.as_str()));
+                insert_some(&mut object, "datacenter", datacenter.as_ref());
+                insert_some(&mut object, "namespace", namespace.as_ref());
+                insert_texts(&mut object, "node_meta", node_meta);
+                ("catalog_services", object, use_as_module_input)
+            }
+            Self::ConsulKv {
+                query,
+                use_as_module_input,
+            } => ("consul_kv", query.to_object(), use_as_module_input),
+            Self::Schedule { cron } => {
+                let mut object = Map::new();
+                object.insert("cron".to_owned(), Value::from(cron.as_str()));
+                ("schedule", object, &None)
+            }
+        };
+        insert_some(
+            &mut object,
+            "use_as_module_input",
+            use_as_module_input.as_ref(),
+        );
+        Map::from_iter([(kind.to_owned(), Value::Object(object))])
+    }
 }
 
-fn checked(
-    names: Option<Located<Vec<Located<String>>>>,
-    by_expression: bool,
-    block: &Block<'_>,
-    sink: &Sink,
-) -> Vec<String> {
-    let Some(names) = names else {
-        if !by_expression {
+/// `given` is whether one of the two keys is there, whatever its type.
+fn check_services(query: &WrittenServices, given: bool, block: &Block<'_>) {
+    let sink = block.sink();
+    match (&query.names, &query.regexp) {
+        (Some(_), Some(regexp)) => sink.error(
+            &regexp.place,
+            "`names` and `regexp` cannot both be configured in a `services` condition",
+        ),
+        (None, None) if !given => {
             block
                 .missing("either `names` or `regexp` must be configured in a `services` condition");
         }
-        return Vec::new();
-    };
-    if names.value.is_empty() && !by_expression {
-        sink.error(&names.place, "`names` must have at least one service name");
+        (Some(names), None) if names.value.is_empty() => sink.error(
+            &names.place,
+            "`names` must have at least one service name, unless `regexp` is configured instead",
+        ),
+        _ => {}
     }
-    for name in &names.value {
+    for name in query.names() {
         if name.value.is_empty() {
             sink.error(&name.place, "`names` includes an empty string");
         }
     }
-    names.value.into_iter().map(|name| name.value).collect()
+}
+
+fn decode_required_regexp(block: &mut Block<'_>) -> String {
+    if !block.has("regexp") {
+        block.missing(
+            "`regexp` must be set in a `catalog-services` condition; \".*\" takes every service",
+        );
+    }
+    let Some(regexp) = block.take("regexp", coerce::text) else {
+        return String::new();
+    };
+    check_regexp(&regexp, block.sink());
+    regexp.value
+}
+
+fn check_path(query: &WrittenKv, given: bool, block: &Block<'_>) {
+    const MESSAGE: &str = "`path` is required in a `consul-kv` condition and must not be empty";
+    match &query.path {
+        Some(path) if path.value.is_empty() => block.sink().error(&path.place, MESSAGE),
+        None if !given => block.missing(MESSAGE),
+        Some(_) | None => {}
+    }
+}
+
+/// What can never fire again keeps the original busy without end (spec/config.md 23, accident 4).
+fn decode_cron(block: &mut Block<'_>, now: DateTime<Utc>) -> String {
+    let given = block.has("cron");
+    let Some(cron) = block.take("cron", coerce::text) else {
+        if !given {
+            block.missing("`cron` is required in a `schedule` condition");
+        }
+        return String::new();
+    };
+    let refused = match CronExpression::parse(&cron.value) {
+        Ok(expression) if expression.next_after(&now).is_some() => None,
+        Ok(_) => Some("it never fires again: its last time has passed".to_owned()),
+        Err(error) => Some(Chain(&error).to_string()),
+    };
+    if let Some(reason) = refused {
+        let message = format!("`cron` is no usable cron expression: {reason}");
+        block.sink().error(&cron.place, message);
+    }
+    cron.value
+}
+
+/// `use_as_module_input`, or what it was called before.
+fn decode_use(block: &mut Block<'_>, former: &mut Vec<FormerUse>) -> Option<bool> {
+    let flag = block.flag("use_as_module_input");
+    let predecessor = block.take("source_includes_var", coerce::flag);
+    if let Some(predecessor) = &predecessor {
+        former.push(FormerUse {
+            key: "source_includes_var",
+            replacement: "`use_as_module_input`",
+            place: predecessor.place.clone(),
+            overruled: flag.is_some(),
+        });
+    }
+    flag.or(predecessor.map(|predecessor| predecessor.value))
 }

@@ -13,10 +13,15 @@ use crate::gateway::GatewayConfig;
 use crate::high_availability::{HaStorage, HighAvailability};
 use crate::scheduler::{OnTakeover, SchedulerConfig};
 use crate::services::ServicesConfig;
+use crate::syslog::SyslogConfig;
+use crate::terraform_cloud::TerraformCloudDriver;
+use crate::tls::ApiTls;
+use crate::vault::VaultConfig;
 use crate::worker::WorkerConfig;
 
-/// A valid configuration: nothing in it is unset, relative or of doubtful type any more.
-#[derive(Debug, Clone)]
+/// A valid configuration: nothing in it is unset, relative or of doubtful type any more. Its `Debug`
+/// form is [`dump_json`](crate::dump_json()), without secrets.
+#[derive(Clone)]
 pub struct Config {
     /// `log_level`.
     pub log_level: LogLevel,
@@ -27,12 +32,20 @@ pub struct Config {
     /// `working_dir`, absolute: home of the SQLite file, and parent of the task directories unless a
     /// worker has its own.
     pub working_dir: PathBuf,
+    /// `tls` of the API; `None` while it is off.
+    pub tls: Option<ApiTls>,
+    /// `syslog`; `None` while it is off.
+    pub syslog: Option<SyslogConfig>,
     /// The global `buffer_period`, resolved.
     pub buffer_period: BufferPeriod,
     /// `consul`.
     pub consul: ConsulConfig,
-    /// `driver "terraform"`.
+    /// `vault`; `None` while it is off.
+    pub vault: Option<VaultConfig>,
+    /// `driver "terraform"`; its defaults where the other driver is configured.
     pub driver: TerraformDriver,
+    /// `driver "terraform-cloud"`, the one of CTS Enterprise.
+    pub terraform_cloud: Option<TerraformCloudDriver>,
     /// `terraform_provider` blocks in the order of the files.
     pub providers: Vec<ProviderBlock>,
     /// `database`, a block of ours, or what the environment says; without it SQLite is used.
@@ -107,6 +120,17 @@ impl LogLevel {
             Self::Error,
         ];
         levels.get(position).copied()
+    }
+
+    /// The name in the files.
+    pub(crate) const fn configured_name(self) -> &'static str {
+        match self {
+            Self::Trace => "TRACE",
+            Self::Debug => "DEBUG",
+            Self::Info => "INFO",
+            Self::Warn => "WARN",
+            Self::Error => "ERR",
+        }
     }
 
     /// The usual lower-case name, as log filters write it.

@@ -2,9 +2,10 @@
 
 mod decode;
 
-use std::time::Duration;
-
 use secrecy::SecretString;
+
+use crate::client_tls::ClientTls;
+use crate::transport::Transport;
 
 pub(crate) use decode::decode_consul;
 
@@ -20,7 +21,7 @@ pub struct ConsulConfig {
     /// HTTP basic authentication.
     pub auth: Option<BasicAuth>,
     /// `tls`.
-    pub tls: ConsulTls,
+    pub tls: ClientTls,
     /// `transport`.
     pub transport: Transport,
     /// `kv_path`, as written: base of the default path of Terraform's state.
@@ -40,44 +41,6 @@ pub struct BasicAuth {
     pub username: String,
     /// Password, may be empty.
     pub password: SecretString,
-}
-
-/// `consul.tls` (spec/config.md 7.2). Empty strings are unset; files are not opened here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConsulTls {
-    /// Whether TLS is on. Values from the environment do not switch it on.
-    pub enabled: bool,
-    /// Whether the server's certificate is verified.
-    pub verify: bool,
-    /// PEM file of certificate authorities; beats `ca_path`.
-    pub ca_cert: String,
-    /// Directory of certificate authorities.
-    pub ca_path: String,
-    /// PEM file of the client certificate, with its key if `key` is empty.
-    pub cert: String,
-    /// PEM file of the client's private key.
-    pub key: String,
-    /// Name that the server's certificate must have.
-    pub server_name: String,
-}
-
-/// `consul.transport` (spec/config.md 7.3).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transport {
-    /// Interval of TCP keep-alive probes.
-    pub dial_keep_alive: Duration,
-    /// Limit for establishing a connection.
-    pub dial_timeout: Duration,
-    /// Whether every request gets a connection of its own.
-    pub disable_keep_alives: bool,
-    /// How long an unused connection is kept.
-    pub idle_conn_timeout: Duration,
-    /// Unused connections over all hosts; 0 for no limit.
-    pub max_idle_conns: usize,
-    /// Unused connections for each host.
-    pub max_idle_conns_per_host: usize,
-    /// Limit for the TLS handshake.
-    pub tls_handshake_timeout: Duration,
 }
 
 /// `consul.service_registration` (spec/config.md 7.4).

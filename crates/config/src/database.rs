@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use crate::block::Block;
 use crate::coerce;
-use crate::environment::{DATABASE_URL, Environment};
+use crate::environment::{Environment, Setting};
 use crate::module_source::clean;
 use crate::sink::Sink;
 
@@ -58,7 +58,8 @@ pub(crate) fn decode_database(
     };
     if url.is_none() && !mistyped {
         block.missing(format!(
-            "`database` needs a `url`, or the environment variable {DATABASE_URL}"
+            "`database` needs a `url`, or the environment variable {}",
+            Setting::DatabaseUrl.variable()
         ));
     }
     let max_connections = block.number_within("max_connections", &(1..=MOST_CONNECTIONS));
@@ -72,11 +73,12 @@ pub(crate) fn decode_database(
 }
 
 fn url_of_environment(environment: Environment<'_>, sink: &Sink) -> Option<SecretString> {
-    let url = environment.database_url()?;
+    let url = environment.text(Setting::DatabaseUrl)?;
     if let Err(reason) = check_url(&url) {
         let help = help_for(&url).map_or_else(String::new, |help| format!(": {help}"));
         sink.error_outside(format!(
-            "the environment variable {DATABASE_URL} {reason}{help}"
+            "the environment variable {} {reason}{help}",
+            Setting::DatabaseUrl.variable()
         ));
     }
     Some(SecretString::from(url))

@@ -2,7 +2,7 @@
 
 mod backend;
 mod sharing;
-mod version;
+pub(crate) mod version;
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,12 @@ use crate::block::Block;
 use crate::coerce;
 use crate::consul::ConsulConfig;
 use crate::driver::backend::decode_backend;
-use crate::driver::version::check_version;
+use crate::driver::version::{check_version, is_before};
+use crate::environment::Environment;
 use crate::free_form::free_form;
 use crate::module_source::clean;
+use crate::place::Located;
+use crate::terraform_cloud::{TerraformCloudDriver, decode_terraform_cloud};
 
 pub use sharing::BackendRefusal;
 
@@ -38,20 +41,42 @@ pub struct TerraformDriver {
     pub required_providers: Map<String, Value>,
 }
 
-/// Reads `driver`, which may be absent.
+/// The first Terraform whose backend `pg` works with the workspaces of tasks (spec/config.md 9.1).
+const FIRST_WITH_PG: [u64; 3] = [0, 14, 0];
+
+/// Reads `driver`, which may be absent. Beside a driver of the other kind the first one has its defaults.
 pub(crate) fn decode_driver(
     driver: Option<Block<'_>>,
     consul: &ConsulConfig,
+    environment: Environment<'_>,
     current_dir: &Path,
-) -> TerraformDriver {
-    let terraform = driver.and_then(|mut driver| {
-        let terraform = driver.block("terraform");
-        driver.unsupported("terraform-cloud");
-        driver.finish();
-        terraform
-    });
-    let Some(mut block) = terraform else {
-        return TerraformDriver {
+) -> (TerraformDriver, Option<TerraformCloudDriver>) {
+    let Some(mut driver) = driver else {
+        return (TerraformDriver::absent(consul), None);
+    };
+    let terraform = driver.block("terraform");
+    let cloud = driver.block("terraform-cloud");
+    let sink = driver.sink();
+    driver.finish();
+    if let Some(place) = cloud.as_ref().and_then(Block::place) {
+        sink.unsupported(place, "driver \"terraform-cloud\"");
+        if terraform.is_some() {
+            let message = "only one driver can be configured, and there is `terraform` as well";
+            sink.error(place, message);
+        }
+    }
+    let terraform = match terraform {
+        Some(block) => decode_terraform(block, consul, current_dir),
+        None => TerraformDriver::absent(consul),
+    };
+    let cloud = cloud.and_then(|block| decode_terraform_cloud(block, environment));
+    (terraform, cloud)
+}
+
+impl TerraformDriver {
+    /// What counts without a block.
+    fn absent(consul: &ConsulConfig) -> Self {
+        Self {
             version: None,
             path: None,
             log: false,
@@ -59,21 +84,31 @@ pub(crate) fn decode_driver(
             backend: backend::default_backend(consul),
             shared_local_backend: false,
             required_providers: Map::new(),
-        };
-    };
+        }
+    }
+}
+
+fn decode_terraform(
+    mut block: Block<'_>,
+    consul: &ConsulConfig,
+    current_dir: &Path,
+) -> TerraformDriver {
     let version = block.take("version", coerce::text);
-    let version = version
-        .filter(|version| !version.value.is_empty())
-        .map(|version| {
-            if let Err(reason) = check_version(&version.value) {
-                block.sink().error(&version.place, reason.to_string());
-            }
-            version.value
-        });
+    let version = version.filter(|version| !version.value.is_empty());
+    if let Some(version) = &version
+        && let Err(reason) = check_version(&version.value)
+    {
+        block.sink().error(&version.place, reason.to_string());
+    }
     let path = block.text("path").filter(|path| !path.is_empty());
+    block.removed(
+        "working_dir",
+        "it was removed in 0.5: use `working_dir` at the top level or in a task",
+    );
     let backend = decode_backend(block.united("backend"), consul);
+    warn_of_old_terraform(&block, version.as_ref(), &backend);
     let driver = TerraformDriver {
-        version,
+        version: version.map(|version| version.value),
         path: path.map(|path| clean(&current_dir.join(path))),
         log: block.flag("log").unwrap_or(false),
         persist_log: block.flag("persist_log").unwrap_or(false),
@@ -83,6 +118,17 @@ pub(crate) fn decode_driver(
     };
     block.finish();
     driver
+}
+
+/// No error: a binary of another version may be there already, and is used then.
+fn warn_of_old_terraform(block: &Block<'_>, version: Option<&Located<String>>, backend: &Backend) {
+    if let Some(version) = version
+        && backend.kind == "pg"
+        && is_before(&version.value, &FIRST_WITH_PG)
+    {
+        let message = "backend `pg` needs Terraform 0.14.0 or later";
+        block.sink().warning(&version.place, message);
+    }
 }
 
 /// Tasks run in a named workspace, of which backend `local` keeps the state below `workspace_dir`; its
@@ -110,7 +156,7 @@ fn decode_shared(block: &mut Block<'_>, backend: &Backend) -> bool {
 }
 
 /// An entry replaces an earlier one of the same provider as a whole (spec/config.md 1.8).
-fn decode_required(block: Block<'_>) -> Map<String, Value> {
+pub(crate) fn decode_required(block: Block<'_>) -> Map<String, Value> {
     let sink = block.sink();
     let mut required = Map::new();
     for entry in block.into_entries() {

@@ -5,23 +5,88 @@ use std::path::PathBuf;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::client_tls::{ClientTls, SuppliedTls};
 use crate::consul::ConsulConfig;
 use crate::sink::Sink;
 
-const ADDRESS: &str = "CONSUL_HTTP_ADDR";
-const TOKENS: [&str; 2] = ["CONSUL_TOKEN", "CONSUL_HTTP_TOKEN"];
-const TOKEN_FILE: &str = "CONSUL_HTTP_TOKEN_FILE";
-const BASIC_AUTH: &str = "CONSUL_HTTP_AUTH";
-const HTTPS: &str = "CONSUL_HTTP_SSL";
-const NAMESPACE: &str = "CONSUL_NAMESPACE";
-const PARTITION: &str = "CONSUL_PARTITION";
-const CA_CERT: &str = "CONSUL_CACERT";
-const CA_PATH: &str = "CONSUL_CAPATH";
-const CLIENT_CERT: &str = "CONSUL_CLIENT_CERT";
-const CLIENT_KEY: &str = "CONSUL_CLIENT_KEY";
-const TLS_SERVER_NAME: &str = "CONSUL_TLS_SERVER_NAME";
-/// Ours. The name is for messages.
-pub(crate) const DATABASE_URL: &str = "CTS_DATABASE_URL";
+/// What a variable supplies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Setting {
+    ConsulAddress,
+    ConsulToken,
+    ConsulTokenFile,
+    ConsulBasicAuth,
+    ConsulHttps,
+    ConsulNamespace,
+    ConsulPartition,
+    ConsulCaCert,
+    ConsulCaPath,
+    ConsulCert,
+    ConsulKey,
+    ConsulServerName,
+    VaultAddress,
+    VaultNamespace,
+    VaultToken,
+    VaultRenewToken,
+    VaultUnwrapToken,
+    VaultCaCert,
+    VaultCaPath,
+    VaultCert,
+    VaultKey,
+    VaultServerName,
+    VaultSkipVerify,
+    CloudHostname,
+    CloudOrganization,
+    CloudToken,
+    PanosUsername,
+    Home,
+    DatabaseUrl,
+}
+
+impl Setting {
+    /// The variable that supplies it; the first where there are two.
+    pub(crate) fn variable(self) -> &'static str {
+        let found = VARIABLES.iter().find(|(_, supplied)| *supplied == self);
+        found.map_or("", |(name, _)| name)
+    }
+}
+
+/// Every variable that the configuration looks at; of two for one setting the first wins.
+const VARIABLES: [(&str, Setting); 30] = [
+    ("CONSUL_HTTP_ADDR", Setting::ConsulAddress),
+    ("CONSUL_TOKEN", Setting::ConsulToken),
+    ("CONSUL_HTTP_TOKEN", Setting::ConsulToken),
+    ("CONSUL_HTTP_TOKEN_FILE", Setting::ConsulTokenFile),
+    ("CONSUL_HTTP_AUTH", Setting::ConsulBasicAuth),
+    ("CONSUL_HTTP_SSL", Setting::ConsulHttps),
+    ("CONSUL_NAMESPACE", Setting::ConsulNamespace),
+    ("CONSUL_PARTITION", Setting::ConsulPartition),
+    ("CONSUL_CACERT", Setting::ConsulCaCert),
+    ("CONSUL_CAPATH", Setting::ConsulCaPath),
+    ("CONSUL_CLIENT_CERT", Setting::ConsulCert),
+    ("CONSUL_CLIENT_KEY", Setting::ConsulKey),
+    ("CONSUL_TLS_SERVER_NAME", Setting::ConsulServerName),
+    ("VAULT_ADDR", Setting::VaultAddress),
+    ("VAULT_NAMESPACE", Setting::VaultNamespace),
+    ("VAULT_TOKEN", Setting::VaultToken),
+    ("VAULT_RENEW_TOKEN", Setting::VaultRenewToken),
+    ("VAULT_UNWRAP_TOKEN", Setting::VaultUnwrapToken),
+    ("VAULT_CACERT", Setting::VaultCaCert),
+    ("VAULT_CAPATH", Setting::VaultCaPath),
+    ("VAULT_CLIENT_CERT", Setting::VaultCert),
+    ("VAULT_CLIENT_KEY", Setting::VaultKey),
+    ("VAULT_TLS_SERVER_NAME", Setting::VaultServerName),
+    ("VAULT_SKIP_VERIFY", Setting::VaultSkipVerify),
+    ("TFC_HOSTNAME", Setting::CloudHostname),
+    ("TFC_ORGANIZATION", Setting::CloudOrganization),
+    ("TFC_TOKEN", Setting::CloudToken),
+    ("PANOS_USERNAME", Setting::PanosUsername),
+    ("HOME", Setting::Home),
+    ("CTS_DATABASE_URL", Setting::DatabaseUrl),
+];
+
+/// In which Terraform's `consul` backend looks; it does not know the first of the two above.
+const BACKEND_TOKEN: &str = "CONSUL_HTTP_TOKEN";
 
 /// The environment as the configuration sees it: trimmed, and empty is unset.
 #[derive(Debug, Clone, Copy)]
@@ -34,101 +99,103 @@ impl<'a> Environment<'a> {
         Self { variables }
     }
 
-    fn get(self, name: &str) -> Option<String> {
-        let value = self.variables.get(name)?.trim();
-        (!value.is_empty()).then(|| value.to_owned())
+    /// The variable that supplies `setting`, and its value.
+    fn find(self, setting: Setting) -> Option<(&'static str, &'a str)> {
+        VARIABLES
+            .iter()
+            .filter(|(_, supplied)| *supplied == setting)
+            .find_map(|(name, _)| {
+                let value = self.variables.get(*name)?.trim();
+                (!value.is_empty()).then_some((*name, value))
+            })
     }
 
-    pub(crate) fn consul_address(self) -> Option<String> {
-        self.get(ADDRESS)
+    /// The value for `setting`; may be a secret.
+    pub(crate) fn text(self, setting: Setting) -> Option<String> {
+        self.find(setting).map(|(_, value)| value.to_owned())
     }
 
-    pub(crate) fn consul_token(self) -> Option<String> {
-        TOKENS.iter().find_map(|name| self.get(name))
-    }
-
-    /// A file whose content beats any other token. The name of the variable is for messages.
-    pub(crate) fn consul_token_file(self) -> Option<(&'static str, PathBuf)> {
-        Some((TOKEN_FILE, self.get(TOKEN_FILE)?.into()))
-    }
-
-    /// User and password.
-    pub(crate) fn consul_basic_auth(self) -> Option<(String, String)> {
-        let written = self.get(BASIC_AUTH)?;
-        let (user, password) = written.split_once(':').unwrap_or((&written, ""));
-        Some((user.to_owned(), password.to_owned()))
-    }
-
-    pub(crate) fn consul_https(self, sink: &Sink) -> bool {
-        match self.get(HTTPS).as_deref() {
-            None | Some("0" | "f" | "F" | "FALSE" | "false" | "False") => false,
-            Some("1" | "t" | "T" | "TRUE" | "true" | "True") => true,
-            Some(other) => {
+    /// A switch; what is none is ignored, with a warning.
+    pub(crate) fn flag(self, setting: Setting, sink: &Sink) -> Option<bool> {
+        let (name, value) = self.find(setting)?;
+        match value {
+            "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
+            "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
+            other => {
                 sink.warning_outside(format!(
-                    "environment variable {HTTPS} is ignored: it must be true or false, not {other:?}"
+                    "environment variable {name} is ignored: it must be true or false, not {other:?}"
                 ));
-                false
+                None
             }
         }
     }
 
-    pub(crate) fn consul_namespace(self) -> Option<String> {
-        self.get(NAMESPACE)
+    /// The name of the variable, for messages, and the file that it names.
+    pub(crate) fn file(self, setting: Setting) -> Option<(&'static str, PathBuf)> {
+        let (name, path) = self.find(setting)?;
+        Some((name, path.into()))
     }
 
-    pub(crate) fn consul_partition(self) -> Option<String> {
-        self.get(PARTITION)
+    /// User and password.
+    pub(crate) fn consul_basic_auth(self) -> Option<(String, String)> {
+        let (_, written) = self.find(Setting::ConsulBasicAuth)?;
+        let (user, password) = written.split_once(':').unwrap_or((written, ""));
+        Some((user.to_owned(), password.to_owned()))
     }
 
-    pub(crate) fn consul_ca_cert(self) -> Option<String> {
-        self.get(CA_CERT)
+    /// There is no variable for `verify`: that of the client library has no effect in the original.
+    pub(crate) fn consul_tls(self) -> SuppliedTls {
+        SuppliedTls {
+            verify: None,
+            ca_cert: self.text(Setting::ConsulCaCert),
+            ca_path: self.text(Setting::ConsulCaPath),
+            cert: self.text(Setting::ConsulCert),
+            key: self.text(Setting::ConsulKey),
+            server_name: self.text(Setting::ConsulServerName),
+        }
     }
 
-    pub(crate) fn consul_ca_path(self) -> Option<String> {
-        self.get(CA_PATH)
-    }
-
-    pub(crate) fn consul_client_cert(self) -> Option<String> {
-        self.get(CLIENT_CERT)
-    }
-
-    pub(crate) fn consul_client_key(self) -> Option<String> {
-        self.get(CLIENT_KEY)
-    }
-
-    /// May hold a password.
-    pub(crate) fn database_url(self) -> Option<String> {
-        self.get(DATABASE_URL)
-    }
-
-    pub(crate) fn consul_tls_server_name(self) -> Option<String> {
-        self.get(TLS_SERVER_NAME)
+    pub(crate) fn vault_tls(self, sink: &Sink) -> SuppliedTls {
+        let skip = self.flag(Setting::VaultSkipVerify, sink);
+        SuppliedTls {
+            verify: skip.map(|skip| !skip),
+            ca_cert: self.text(Setting::VaultCaCert),
+            ca_path: self.text(Setting::VaultCaPath),
+            cert: self.text(Setting::VaultCert),
+            key: self.text(Setting::VaultKey),
+            server_name: self.text(Setting::VaultServerName),
+        }
     }
 }
 
 /// What Terraform's `consul` backend finds in the environment of its process (spec/config.md 9.5).
 pub(crate) fn of_consul_backend(consul: &ConsulConfig) -> Vec<(String, SecretString)> {
     let mut variables = vec![(
-        ADDRESS.to_owned(),
+        Setting::ConsulAddress.variable().to_owned(),
         SecretString::from(consul.address.clone()),
     )];
     if let Some(token) = &consul.token {
         let value = SecretString::from(token.expose_secret());
-        variables.push(("CONSUL_HTTP_TOKEN".to_owned(), value));
+        variables.push((BACKEND_TOKEN.to_owned(), value));
     }
     if consul.tls.enabled {
-        let tls = &consul.tls;
-        for (name, value) in [
-            (CA_CERT, &tls.ca_cert),
-            (CA_PATH, &tls.ca_path),
-            (CLIENT_CERT, &tls.cert),
-            (CLIENT_KEY, &tls.key),
-            (TLS_SERVER_NAME, &tls.server_name),
-        ] {
-            if !value.is_empty() {
-                variables.push((name.to_owned(), SecretString::from(value.as_str())));
-            }
-        }
+        variables.extend(of_tls(&consul.tls));
     }
     variables
+}
+
+fn of_tls(tls: &ClientTls) -> impl Iterator<Item = (String, SecretString)> + '_ {
+    [
+        (Setting::ConsulCaCert, &tls.ca_cert),
+        (Setting::ConsulCaPath, &tls.ca_path),
+        (Setting::ConsulCert, &tls.cert),
+        (Setting::ConsulKey, &tls.key),
+        (Setting::ConsulServerName, &tls.server_name),
+    ]
+    .into_iter()
+    .filter(|(_, value)| !value.is_empty())
+    .map(|(setting, value)| {
+        let name = setting.variable().to_owned();
+        (name, SecretString::from(value.as_str()))
+    })
 }

@@ -1,30 +1,39 @@
 //! Contents that are not ours: arguments of backends and providers, required providers.
 
+use std::collections::HashMap;
+
 use cts_hcl1::{Number, Value as Hcl, ValueKind};
 use serde_json::{Map, Value};
 
-use crate::place::Place;
+use crate::place::{Place, Rules};
 use crate::sink::Sink;
 use crate::tree::{Entry, Part};
 
 /// Turns free-form entries into JSON (spec/config.md 1.5, last paragraph).
 ///
-/// A block given once is an object, given several times a list of objects; lists of the same name are
-/// joined, of other repeated values the last one wins.
+/// In HCL a block given once is an object, given several times a list of objects; lists of the same
+/// name are joined, of other repeated values the last one wins. JSON is taken as it is.
 pub(crate) fn free_form(entries: &[Entry<'_>], sink: &Sink) -> Map<String, Value> {
     let mut names: Vec<&str> = Vec::new();
+    let mut same: HashMap<&str, Vec<&Entry<'_>>> = HashMap::new();
     for entry in entries {
-        if !names.contains(&entry.name()) {
+        let entries = same.entry(entry.name()).or_default();
+        if entries.is_empty() {
             names.push(entry.name());
         }
+        entries.push(entry);
     }
     let mut map = Map::new();
     for name in names {
-        let same: Vec<&Entry<'_>> = entries
-            .iter()
-            .filter(|entry| entry.name() == name)
-            .collect();
-        map.insert(name.to_owned(), unwrap_single(joined(&same, sink)));
+        let entries = same.remove(name).unwrap_or_default();
+        let value = match entries.as_slice() {
+            [entry] if entry.rules() == Rules::Json => {
+                let value = entry.plain_value();
+                value.map_or(Value::Null, |value| json(value, entry, sink))
+            }
+            entries => unwrap_single(joined(entries, sink)),
+        };
+        map.insert(name.to_owned(), value);
     }
     map
 }
@@ -45,7 +54,9 @@ fn joined(same: &[&Entry<'_>], sink: &Sink) -> Value {
                 let values = values.iter().map(|value| json(value, entry, sink));
                 list.get_or_insert_default().extend(values);
             }
-            Some(ValueKind::String(_) | ValueKind::Number(_) | ValueKind::Bool(_)) => {
+            Some(
+                ValueKind::String(_) | ValueKind::Number(_) | ValueKind::Bool(_) | ValueKind::Null,
+            ) => {
                 scalar = entry.plain_value().map(|value| json(value, entry, sink));
             }
         }
@@ -86,12 +97,14 @@ fn json(value: &Hcl, entry: &Entry<'_>, sink: &Sink) -> Value {
         ValueKind::Number(Number::Integer(number)) => Value::from(*number),
         ValueKind::Number(Number::Float(number)) => Value::from(*number),
         ValueKind::Bool(flag) => Value::from(*flag),
+        ValueKind::Null => Value::Null,
         ValueKind::List(values) => {
-            let values = values
-                .iter()
-                .map(|value| json(value, entry, sink))
-                .collect();
-            unwrap_single(Value::Array(values))
+            let values = values.iter().map(|value| json(value, entry, sink));
+            let list = Value::Array(values.collect());
+            match entry.rules() {
+                Rules::Hcl => unwrap_single(list),
+                Rules::Json => list,
+            }
         }
         ValueKind::Object(body) => {
             let place = Place::new(entry.source(), value.span.clone());

@@ -10,48 +10,70 @@
 
 mod block;
 mod buffer;
+mod client_tls;
+mod cloud_workspace;
 mod coerce;
 mod condition;
 mod config;
 mod consul;
 mod database;
 mod driver;
+mod dump;
 mod duration;
 mod environment;
+mod former;
 mod free_form;
 mod gateway;
 mod high_availability;
+mod json;
+mod license;
 mod limits;
 mod load;
 mod mask;
+mod module_input;
 mod module_source;
 mod place;
 mod problem;
 mod provider;
+mod query;
 mod scheduler;
+mod service_block;
 mod services;
 mod sink;
 mod source;
 mod suggestion;
+mod syslog;
 mod task;
+mod task_file;
 mod template;
+mod terraform_cloud;
+mod tls;
+mod token_file;
 mod top_level;
+mod transport;
 mod tree;
 mod variables;
+mod vault;
 mod worker;
 
+pub use client_tls::ClientTls;
 pub use config::{Config, LogLevel};
-pub use consul::{
-    BasicAuth, ConsulConfig, ConsulTls, DefaultCheck, ServiceRegistration, Transport,
-};
+pub use consul::{BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration};
 pub use database::DatabaseConfig;
 pub use driver::{BackendRefusal, TerraformDriver};
+pub use dump::{dump, dump_json};
 pub use gateway::{GatewayConfig, GatewayMode};
 pub use high_availability::{HaStorage, HighAvailability};
-pub use load::{ConfigError, LoadContext, Loaded, load};
+pub use load::{ConfigError, LoadContext, Loaded, check, load};
 pub use problem::{Problem, Report, Severity};
 pub use scheduler::{OnTakeover, SchedulerConfig};
 pub use services::{ServicesConfig, ServicesTls};
+pub use syslog::{SyslogConfig, SyslogFacility};
+pub use task_file::{DeprecatedUse, TaskFile, TaskFileError, load_task_file};
+pub use terraform_cloud::{CloudWorkspaces, TerraformCloudDriver};
+pub use tls::ApiTls;
+pub use transport::Transport;
+pub use vault::VaultConfig;
 pub use worker::WorkerConfig;
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Settings that must lie between limits, or be one of a few words.
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
+
+use cts_hcl1::ValueKind;
 
 use crate::block::Block;
 use crate::coerce;
@@ -10,18 +13,51 @@ use crate::place::Located;
 use crate::suggestion::suggestion;
 
 /// Bare numbers are nanoseconds; what is shorter than this was hardly meant so.
-const SHORTEST_MEANT: Duration = Duration::from_millis(1);
+const SHORTEST_MEANT: u64 = 1_000_000;
 
 impl Block<'_> {
+    /// A duration in nanoseconds, which may be negative. A bare number that can hardly have been meant as
+    /// nanoseconds is taken as such, but not in silence.
+    pub(crate) fn duration(&mut self, name: &'static str) -> Option<Located<i64>> {
+        let (written, hint) = self.duration_and_hint(name)?;
+        if let Some(hint) = hint {
+            let duration = Duration::from_nanos(written.value.unsigned_abs());
+            let message = format!("`{}` is {duration:?}: {hint}", self.path_of(name));
+            self.sink().warning(&written.place, message);
+        }
+        Some(written)
+    }
+
+    fn duration_and_hint(
+        &mut self,
+        name: &'static str,
+    ) -> Option<(Located<i64>, Option<&'static str>)> {
+        let bare = Cell::new(false);
+        let written = self.take(name, |value| {
+            let kind = &value.kind;
+            bare.set(matches!(kind, ValueKind::Number(_) | ValueKind::Bool(_)));
+            coerce::duration(value)
+        })?;
+        let doubtful = (1..SHORTEST_MEANT).contains(&written.value.unsigned_abs());
+        let hint = (bare.get() && doubtful)
+            .then_some("a bare number is in nanoseconds; give a unit, as in \"30s\"");
+        Some((written, hint))
+    }
+
     /// A duration; beyond its limits it is reported, with an example of how to write one.
     pub(crate) fn duration_within(
         &mut self,
         name: &'static str,
         limits: &RangeInclusive<Duration>,
     ) -> Option<Located<Duration>> {
-        let written = self.take(name, coerce::duration)?;
+        let (written, hint) = self.duration_and_hint(name)?;
         let duration = Duration::from_nanos(written.value.unsigned_abs());
+        let path = self.path_of(name);
         if written.value >= 0 && limits.contains(&duration) {
+            if let Some(hint) = hint {
+                let message = format!("`{path}` is {duration:?}: {hint}");
+                self.sink().warning(&written.place, message);
+            }
             return Some(Located {
                 value: duration,
                 place: written.place,
@@ -29,14 +65,11 @@ impl Block<'_> {
         }
         let sign = if written.value < 0 { "-" } else { "" };
         let message = format!(
-            "`{}` must be between {} and {}, not {sign}{duration:?}",
-            self.path_of(name),
+            "`{path}` must be between {} and {}, not {sign}{duration:?}",
             in_units(*limits.start()),
             in_units(*limits.end()),
         );
-        let bare = !duration.is_zero() && duration < SHORTEST_MEANT;
-        let help =
-            bare.then(|| "a bare number is in nanoseconds; give a unit, as in \"30s\"".to_owned());
+        let help = hint.map(str::to_owned);
         self.sink().error_with_help(&written.place, message, help);
         None
     }

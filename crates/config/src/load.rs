@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, Utc};
+
 use crate::config::Config;
 use crate::problem::Report;
 use crate::sink::Sink;
 use crate::source::read_all;
-use crate::template::refuse_templates;
+use crate::template::Templates;
 use crate::top_level::decode;
 use crate::tree::Part;
 
@@ -20,6 +22,8 @@ pub struct LoadContext<'a> {
     pub current_dir: &'a Path,
     /// Name of this machine, for the default `id`.
     pub hostname: &'a str,
+    /// The present, to tell schedules that never fire again.
+    pub now: DateTime<Utc>,
 }
 
 /// A configuration that can be used, and what is doubtful about it.
@@ -63,12 +67,7 @@ pub enum ConfigError {
 /// one wins (spec/config.md 1).
 pub fn load(paths: &[PathBuf], context: &LoadContext<'_>) -> Result<Loaded, ConfigError> {
     let sink = Sink::default();
-    let (found, files) = read_all(paths, context.current_dir, &sink);
-    let parts: Vec<Part<'_>> = files.iter().map(Part::of_file).collect();
-    for part in &parts {
-        refuse_templates(part, &sink);
-    }
-    let config = decode(parts, context, &sink);
+    let (found, config) = read_and_decode(paths, context, &sink);
     let (errors, warnings, unsupported) = sink.into_parts();
     if !errors.is_empty() {
         return Err(Report::new(errors).into());
@@ -83,4 +82,28 @@ pub fn load(paths: &[PathBuf], context: &LoadContext<'_>) -> Result<Loaded, Conf
         warnings,
         unsupported,
     })
+}
+
+/// Everything there is to say about the files at `paths`: errors, warnings and what is not supported yet
+/// in one report. They can be used, or could by a later version, if no error is among it.
+pub fn check(paths: &[PathBuf], context: &LoadContext<'_>) -> Report {
+    let sink = Sink::default();
+    let (found, _) = read_and_decode(paths, context, &sink);
+    if found == 0 {
+        sink.error_outside(ConfigError::NothingFound(Report::default()).to_string());
+    }
+    sink.into_report()
+}
+
+/// How many files were found, and what they say as far as it could be understood.
+fn read_and_decode(paths: &[PathBuf], context: &LoadContext<'_>, sink: &Sink) -> (usize, Config) {
+    let (found, files) = read_all(paths, context.current_dir, sink);
+    let parts: Vec<Part<'_>> = files.iter().map(Part::of_file).collect();
+    let mut templates = Templates::new(sink);
+    for part in &parts {
+        templates.look_through(part);
+    }
+    let config = decode(parts, context, sink);
+    templates.finish(config.vault.is_some());
+    (found, config)
 }

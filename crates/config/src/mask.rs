@@ -71,6 +71,7 @@ fn mask_value(source: &mut [u8], value: &Value, shown: Option<&'static [&'static
                 mask_value(source, value, shown);
             }
         }
+        ValueKind::Null => {}
         ValueKind::String(_) | ValueKind::Number(_) | ValueKind::Bool(_) => {
             let text = source.get(value.span.clone());
             if shown.is_some() || text.is_some_and(may_hold_password) {
@@ -93,6 +94,7 @@ fn cover(source: &mut [u8], span: Span) {
 /// Covers what looks like a secret in text that could not be parsed.
 pub(crate) fn mask_text(source: &mut [u8]) {
     mask_urls(source);
+    let last_brace = source.iter().rposition(|byte| *byte == b'{');
     let mut at = 0;
     while at < source.len() {
         let word = source[at..].iter().take_while(|b| is_word(**b)).count();
@@ -103,7 +105,10 @@ pub(crate) fn mask_text(source: &mut [u8]) {
         let name = String::from_utf8_lossy(&source[at..at + word]).into_owned();
         at += word;
         if shown_of(&name).is_some() {
-            at = cover_braces(source, at);
+            // A file may name blocks over and over and open none; looking every time takes long.
+            if last_brace.is_some_and(|last| at <= last) {
+                at = cover_braces(source, at);
+            }
         } else if is_secret_name(&name) {
             at = cover_assigned(source, at);
         }
@@ -169,27 +174,28 @@ fn cover_assigned(source: &mut [u8], from: usize) -> usize {
             .take_while(|b| matches!(b, b' ' | b'\t'))
             .count();
     let rest = &source[start..];
-    let line = rest.iter().take_while(|b| **b != b'\n').count();
     let length = match rest.first() {
-        Some(b'"') => closing_quote(rest).unwrap_or(line).min(line),
+        Some(b'"') => quoted_length(rest),
         Some(b'[' | b'{' | b'<') => rest.len(),
-        _ => line,
+        _ => rest.iter().take_while(|b| **b != b'\n').count(),
     };
     cover(source, start..start + length);
     start + length
 }
 
-fn closing_quote(rest: &[u8]) -> Option<usize> {
+/// Up to and with the closing quote; without one, to the end of the line.
+fn quoted_length(rest: &[u8]) -> usize {
     let mut escaped = false;
     for (at, byte) in rest.iter().enumerate().skip(1) {
         match byte {
+            b'\n' => return at,
             _ if escaped => escaped = false,
             b'\\' => escaped = true,
-            b'"' => return Some(at + 1),
+            b'"' => return at + 1,
             _ => {}
         }
     }
-    None
+    rest.len()
 }
 
 #[cfg(test)]

@@ -6,17 +6,24 @@ use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity as MietteSeverity,
     SourceCode,
 };
+use serde::Serialize;
+use serde::ser::{SerializeStruct as _, Serializer};
 
 use crate::place::Place;
 
-/// How bad a problem is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How many problems a rendered report shows. Nobody reads on, and a file can be made of nothing else.
+const MOST_SHOWN: usize = 1000;
+
+/// How bad a problem is; serialized as `error`, `warning` and `note`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The configuration cannot be used.
     Error,
     /// It can, but not all of it means what it seems to.
     Warning,
     /// It is valid, but this version cannot do what it asks for.
+    #[serde(rename = "note")]
     Unsupported,
 }
 
@@ -65,10 +72,34 @@ impl Problem {
         Some(place.source.position(place.span.start))
     }
 
+    /// Line and column of the first character behind the place, both from one.
+    fn end(&self) -> Option<(usize, usize)> {
+        let place = self.place.as_ref()?;
+        Some(place.source.position(place.span.end))
+    }
+
     /// Files in the order in which they were read; what belongs to no file comes first.
     fn sort_key(&self) -> Option<(usize, usize)> {
         let place = self.place.as_ref()?;
         Some((place.source.order(), place.span.start))
+    }
+}
+
+/// The form for programs; what is not known is `null`. Of the text of the file nothing is in it.
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (line, column) = self.position().unzip();
+        let (end_line, end_column) = self.end().unzip();
+        let mut fields = serializer.serialize_struct("Problem", 8)?;
+        fields.serialize_field("severity", &self.severity)?;
+        fields.serialize_field("message", self.message())?;
+        fields.serialize_field("help", &self.help())?;
+        fields.serialize_field("file", &self.file())?;
+        fields.serialize_field("line", &line)?;
+        fields.serialize_field("column", &column)?;
+        fields.serialize_field("end_line", &end_line)?;
+        fields.serialize_field("end_column", &end_column)?;
+        fields.end()
     }
 }
 
@@ -83,8 +114,9 @@ impl std::error::Error for Problem {}
 impl Diagnostic for Problem {
     fn severity(&self) -> Option<MietteSeverity> {
         Some(match self.severity {
-            Severity::Error | Severity::Unsupported => MietteSeverity::Error,
+            Severity::Error => MietteSeverity::Error,
             Severity::Warning => MietteSeverity::Warning,
+            Severity::Unsupported => MietteSeverity::Advice,
         })
     }
 
@@ -106,8 +138,10 @@ impl Diagnostic for Problem {
     }
 }
 
-/// All problems of one kind that a configuration has, in the order of files and lines.
-#[derive(Debug, Clone, Default)]
+/// What is wrong or doubtful about a configuration, in the order of files and lines; serialized as the
+/// list of its problems.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(transparent)]
 pub struct Report {
     problems: Vec<Problem>,
 }
@@ -121,6 +155,12 @@ impl Report {
     /// Whether there is nothing to report.
     pub fn is_empty(&self) -> bool {
         self.problems.is_empty()
+    }
+
+    /// How many problems are of this severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        let same = |problem: &&Problem| problem.severity == severity;
+        self.problems.iter().filter(same).count()
     }
 
     /// The problems.
@@ -137,11 +177,17 @@ impl Report {
             .with_wrap_lines(false)
             .without_cause_chain();
         let mut text = String::new();
-        for problem in &self.problems {
+        for problem in self.problems.iter().take(MOST_SHOWN) {
             if let Err(fmt::Error) = handler.render_report(&mut text, problem) {
                 text.push_str(problem.message());
             }
             text.push('\n');
+        }
+        let rest = self.problems.len().saturating_sub(MOST_SHOWN);
+        if rest > 0 {
+            text.push_str("and ");
+            text.push_str(&rest.to_string());
+            text.push_str(" more that are not shown\n\n");
         }
         text.push_str(&self.to_string());
         text.push('\n');
@@ -151,10 +197,22 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.problems.len() {
-            1 => f.write_str("1 problem in the configuration"),
-            count => write!(f, "{count} problems in the configuration"),
+        let counted = [
+            (Severity::Error, "problem"),
+            (Severity::Warning, "warning"),
+            (Severity::Unsupported, "note"),
+        ]
+        .into_iter()
+        .filter_map(|(severity, noun)| match self.count(severity) {
+            0 => None,
+            1 => Some(format!("1 {noun}")),
+            count => Some(format!("{count} {noun}s")),
+        });
+        let counted: Vec<String> = counted.collect();
+        if counted.is_empty() {
+            return f.write_str("no problems in the configuration");
         }
+        write!(f, "{} in the configuration", counted.join(", "))
     }
 }
 

@@ -1,34 +1,49 @@
 //! `terraform_provider` (spec/config.md 11).
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry as MapEntry;
+use std::collections::{BTreeMap, HashMap};
 
-use cts_core::ProviderBlock;
-use cts_hcl1::ValueKind;
+use cts_core::{ProviderBlock, ProviderId};
+use cts_hcl1::{Number, ValueKind};
 use serde_json::Value;
 
 use crate::block::Block;
+use crate::coerce;
+use crate::environment::{Environment, Setting};
 use crate::free_form::free_form;
-use crate::place::Place;
+use crate::place::{Place, Rules};
 use crate::sink::Sink;
 use crate::tree::Entry;
 
+/// The provider whose changes have to be committed.
+const PANOS: &str = "panos";
+
 /// Reads the blocks in order; ids are unique.
-pub(crate) fn decode_providers(blocks: Vec<Block<'_>>, sink: &Sink) -> Vec<ProviderBlock> {
-    let mut providers: Vec<ProviderBlock> = Vec::new();
-    let mut places: Vec<Place> = Vec::new();
+pub(crate) fn decode_providers(
+    blocks: Vec<Block<'_>>,
+    environment: Environment<'_>,
+    sink: &Sink,
+) -> Vec<ProviderBlock> {
+    let mut providers = Vec::new();
+    let mut places: HashMap<ProviderId, Place> = HashMap::new();
     for block in blocks {
         let Some((provider, place)) = decode_provider(block, sink) else {
             continue;
         };
-        let id = provider.id();
-        let same = providers.iter().position(|other| other.id() == id);
-        if let Some(first) = same.and_then(|index| places.get(index)) {
-            let message = format!("duplicate provider configuration for `{id}`");
-            let help = format!("the first one is at {}", first.describe());
-            sink.error_with_help(&place, message, Some(help));
+        if provider.name == PANOS {
+            check_panos(&provider, &place, environment, sink);
+        }
+        match places.entry(provider.id()) {
+            MapEntry::Occupied(first) => {
+                let message = format!("duplicate provider configuration for `{}`", first.key());
+                let help = format!("the first one is at {}", first.get().describe());
+                sink.error_with_help(&place, message, Some(help));
+            }
+            MapEntry::Vacant(entry) => {
+                entry.insert(place);
+            }
         }
         providers.push(provider);
-        places.push(place);
     }
     providers
 }
@@ -64,17 +79,67 @@ fn decode_provider(block: Block<'_>, sink: &Sink) -> Option<(ProviderBlock, Plac
         .flatten()
         .flat_map(|part| part.entries)
         .partition(|argument| argument.name() == "task_env");
-    let arguments = free_form(&arguments, sink);
+    let alias = decode_alias(&arguments, sink);
+    if name == PANOS {
+        refuse_commits(&arguments, sink);
+    }
     let provider = ProviderBlock {
         name: name.to_owned(),
-        alias: arguments
-            .get("alias")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
+        alias,
         task_env: decode_environment(&environments, sink),
-        arguments,
+        arguments: free_form(&arguments, sink),
     };
     Some((provider, entry.key_place()))
+}
+
+/// What is no text crashes the original as soon as a task uses the block. A number is its digits here,
+/// as for other texts.
+fn decode_alias(arguments: &[Entry<'_>], sink: &Sink) -> Option<String> {
+    let entry = arguments.iter().rfind(|entry| entry.name() == "alias")?;
+    let value = entry.single_value();
+    match value.map(|value| &value.kind) {
+        Some(ValueKind::String(text)) => Some(text.clone()),
+        Some(ValueKind::Number(number)) => Some(match number {
+            Number::Integer(number) => number.to_string(),
+            Number::Float(number) => number.to_string(),
+        }),
+        Some(ValueKind::Null) => None,
+        Some(ValueKind::Bool(_) | ValueKind::List(_) | ValueKind::Object(_)) | None => {
+            let found = value.map_or("a block", coerce::describe);
+            let message = format!("`alias` of a provider must be text, not {found}");
+            sink.error(&entry.value_place(), message);
+            None
+        }
+    }
+}
+
+/// Committing is done by the program, not by Terraform; without it the changes would have no effect.
+fn refuse_commits(arguments: &[Entry<'_>], sink: &Sink) {
+    let entry = arguments
+        .iter()
+        .rfind(|entry| entry.name() == "auto_commit");
+    if let Some(entry) = entry
+        && let Some(value) = entry.single_value()
+        && value.kind == ValueKind::Bool(true)
+    {
+        sink.unsupported(&entry.key_place(), "auto_commit");
+    }
+}
+
+/// No error: who runs Terraform may have the variable, or the file of settings may name the user.
+fn check_panos(provider: &ProviderBlock, place: &Place, environment: Environment<'_>, sink: &Sink) {
+    let given = |name: &str| {
+        let value = provider.arguments.get(name);
+        value.is_some_and(|value| value != &Value::from(""))
+    };
+    if !given("username")
+        && !given("json_config_file")
+        && environment.text(Setting::PanosUsername).is_none()
+    {
+        let variable = Setting::PanosUsername.variable();
+        let message = format!("provider `{PANOS}` needs a `username`, or the variable {variable}");
+        sink.warning(place, message);
+    }
 }
 
 fn decode_environment(entries: &[Entry<'_>], sink: &Sink) -> BTreeMap<String, String> {
@@ -91,13 +156,23 @@ fn decode_environment(entries: &[Entry<'_>], sink: &Sink) -> BTreeMap<String, St
     if let Some(second) = more.first() {
         refuse(&second.key_place(), "it is given more than once");
     }
-    for body in entry.bodies() {
+    let mut bodies = entry.bodies();
+    // A list of one is its element, but not in JSON.
+    let is_list = matches!(
+        entry.plain_value().map(|value| &value.kind),
+        Some(ValueKind::List(_))
+    );
+    if bodies.len() != 1 || (is_list && entry.rules() == Rules::Json) {
+        refuse(&entry.value_place(), "it must be a map of strings");
+        bodies.clear();
+    }
+    for body in bodies {
         let Ok(part) = body else {
             refuse(&entry.value_place(), "it must be a map of strings");
             continue;
         };
         for variable in &part.entries {
-            let value = variable.plain_value().map(|value| &value.kind);
+            let value = variable.single_value().map(|value| &value.kind);
             if let Some(ValueKind::String(text)) = value {
                 environment.insert(variable.name().to_owned(), text.clone());
             } else {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use crate::place::Place;
-use crate::problem::{Problem, Severity};
+use crate::problem::{Problem, Report, Severity};
 
 /// Collects problems. Shared by reference, because every block of the tree reports into it while
 /// others are still being read.
@@ -28,7 +28,11 @@ impl Sink {
 
     /// An error that no file contains, such as a missing file.
     pub(crate) fn error_outside(&self, message: impl Into<String>) {
-        self.push(Severity::Error, None, message.into(), None);
+        self.error_outside_with_help(message, None);
+    }
+
+    pub(crate) fn error_outside_with_help(&self, message: impl Into<String>, help: Option<String>) {
+        self.push(Severity::Error, None, message.into(), help);
     }
 
     pub(crate) fn warning(&self, place: &Place, message: impl Into<String>) {
@@ -59,10 +63,23 @@ impl Sink {
     ) {
         self.problems.borrow_mut().push(Problem {
             severity,
-            message,
-            help,
+            message: printable(message),
+            help: help.map(printable),
             place,
         });
+    }
+
+    /// Whether anything was found that makes the files unusable.
+    pub(crate) fn has_errors(&self) -> bool {
+        let problems = self.problems.borrow();
+        problems
+            .iter()
+            .any(|problem| problem.severity == Severity::Error)
+    }
+
+    /// Everything that was found, as one report.
+    pub(crate) fn into_report(self) -> Report {
+        Report::new(self.problems.into_inner())
     }
 
     /// Errors, warnings and what is not supported yet, apart.
@@ -77,4 +94,20 @@ impl Sink {
         }
         parts
     }
+}
+
+/// Names of keys and files stand in messages, and may hold what steers a terminal or breaks the line.
+fn printable(text: String) -> String {
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    printable
 }

@@ -1,14 +1,16 @@
-//! Finds and reads the configuration files (spec/config.md 1.2).
+//! Finds the configuration files (spec/config.md 1.2).
+
+mod read;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::mask::{mask_text, mask_tree};
-use crate::place::{Place, SourceText};
+pub(crate) use self::read::read_bytes;
+
 use crate::sink::Sink;
+use crate::suggestion::suggestion;
 use crate::tree::ParsedFile;
 
 /// Reads everything below `paths`, in order. Returns how many files were found beside those that
@@ -21,100 +23,91 @@ pub(crate) fn read_all(
     let mut found = Vec::new();
     for path in paths {
         if let Err(error) = find(path, current_dir, &mut found, sink) {
-            sink.error_outside(format!("cannot read {}: {error}", path.display()));
+            refuse(path, current_dir, &error, sink);
         }
     }
     let count = found.len();
     let mut files = Vec::new();
     for (order, path) in found.iter().enumerate() {
-        files.extend(read(path, order, current_dir, sink));
+        files.extend(read::read(path, order, current_dir, sink));
     }
     (count, files)
 }
 
+/// Adds the file, or the files of the directory, at `path`.
+///
+/// What is no configuration file by its name is passed over with a warning where it was named, and
+/// without one in a directory, where it may well have another purpose.
 fn find(path: &Path, current_dir: &Path, found: &mut Vec<PathBuf>, sink: &Sink) -> io::Result<()> {
     let place = current_dir.join(path);
     let metadata = fs::metadata(&place)?;
+    let shown = path.display();
     if metadata.is_file() {
-        if !is_hcl(path) && !is_json(path) {
-            let name = path.display();
+        if !path.file_name().is_some_and(is_configuration) {
             sink.warning_outside(format!(
-                "{name} is ignored: its name ends neither in .hcl nor in .json"
+                "{shown} is ignored: its name ends neither in .hcl nor in .json"
             ));
         } else if metadata.len() == 0 {
-            sink.warning_outside(format!("{} is ignored: it is empty", path.display()));
+            sink.warning_outside(format!("{shown} is ignored: it is empty"));
         } else {
             found.push(path.to_owned());
         }
         return Ok(());
     }
     if !metadata.is_dir() {
-        return Err(io::Error::other(
-            "unknown filetype, neither file nor directory",
-        ));
+        return Err(unknown_type());
     }
     let mut names = Vec::new();
     for entry in fs::read_dir(&place)? {
         names.push(entry?.file_name());
     }
+    names.retain(|name| is_configuration(name));
     names.sort_by(|a, b| a.as_encoded_bytes().cmp(b.as_encoded_bytes()));
     for name in names {
-        let suffixed = ends_with(&name, ".hcl") || ends_with(&name, ".json");
-        if suffixed && !fs::metadata(place.join(&name))?.is_dir() {
-            found.push(path.join(name));
+        match fs::metadata(place.join(&name)) {
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(metadata) if metadata.is_file() => found.push(path.join(name)),
+            Ok(_) => refuse(&path.join(name), current_dir, &unknown_type(), sink),
+            Err(error) => refuse(&path.join(name), current_dir, &error, sink),
         }
     }
     Ok(())
 }
 
-fn read(path: &Path, order: usize, current_dir: &Path, sink: &Sink) -> Option<ParsedFile> {
-    let name = path.display().to_string();
-    let mut bytes = match fs::read(current_dir.join(path)) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            sink.error_outside(format!("cannot read {name}: {error}"));
-            return None;
-        }
-    };
-    if path
-        .file_name()
-        .is_some_and(|name| ends_with(name, ".json"))
-    {
-        sink.error_outside(format!("{name}: JSON configuration is not supported yet"));
-        return None;
+/// Whoever opens a pipe or a device may wait for ever.
+fn unknown_type() -> io::Error {
+    io::Error::other("unknown filetype, neither file nor directory")
+}
+
+/// Reports a path that cannot be read.
+fn refuse(path: &Path, current_dir: &Path, error: &io::Error, sink: &Sink) {
+    let shown = path.display();
+    if error.kind() != ErrorKind::NotFound {
+        sink.error_outside(format!("cannot read {shown}: {error}"));
+        return;
     }
-    match cts_hcl1::parse(&bytes) {
-        Ok(body) => {
-            mask_tree(&mut bytes, &body);
-            let source = Arc::new(SourceText::new(name, order, &bytes));
-            Some(ParsedFile { source, body })
-        }
-        Err(error) => {
-            let span = error.span();
-            let before = bytes.clone();
-            mask_text(&mut bytes);
-            let source = Arc::new(SourceText::new(name, order, &bytes));
-            let place = Place::new(&source, span.clone());
-            if before.get(span.clone()) == bytes.get(span) {
-                sink.error_with_help(&place, error.message(), error.help().map(str::to_owned));
-            } else {
-                // The parser quotes what it stumbled over, and here that is part of a secret.
-                sink.error(&place, "syntax error in a value that is not shown");
-            }
-            None
-        }
-    }
+    let message = format!("cannot read {shown}: there is no such file or directory");
+    sink.error_outside_with_help(message, near_name(path, current_dir));
+}
+
+/// The name beside a missing one that was probably meant.
+fn near_name(path: &Path, current_dir: &Path) -> Option<String> {
+    // Only a suggestion, for which no large directory is read through.
+    const MOST: usize = 1000;
+    let missing = path.file_name()?.to_str()?;
+    let beside = current_dir.join(path.parent()?);
+    let entries = fs::read_dir(beside).ok()?.take(MOST);
+    let names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    suggestion(missing, &names)
+}
+
+fn is_configuration(name: &OsStr) -> bool {
+    ends_with(name, ".hcl") || ends_with(name, ".json")
 }
 
 fn ends_with(name: &OsStr, suffix: &str) -> bool {
     name.as_encoded_bytes().ends_with(suffix.as_bytes())
-}
-
-fn is_hcl(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| ends_with(name, ".hcl"))
-}
-
-fn is_json(path: &Path) -> bool {
-    path.file_name()
-        .is_some_and(|name| ends_with(name, ".json"))
 }

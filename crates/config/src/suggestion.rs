@@ -2,11 +2,19 @@
 
 /// Finds the known name that a misspelt one was probably meant to be.
 pub(crate) fn suggestion(written: &str, known: &[&str]) -> Option<String> {
+    // Nothing that is so much longer than every name is a misspelling of one, and comparing takes time.
+    const LONGEST: usize = 60;
+    if written.len() > LONGEST {
+        return None;
+    }
     let written = written.to_lowercase();
+    let tolerance = |name: &str| (name.len() / 3).max(1);
+    let length = written.chars().count();
     let near = known
         .iter()
+        .filter(|name| length.abs_diff(name.chars().count()) <= tolerance(name))
         .map(|name| (strsim::damerau_levenshtein(&written, name), *name))
-        .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
+        .filter(|(distance, name)| *distance <= tolerance(name))
         .min();
     let part = || {
         let is_part =

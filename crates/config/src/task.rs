@@ -1,31 +1,28 @@
 //! `task` (spec/config.md 12).
 
+pub(crate) mod former;
+pub(crate) mod written;
+
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use cts_core::{
-    BufferPeriod, Condition, ProviderBlock, ProviderId, Requirement, TaskDefinition, TaskName,
-    TaskSpec,
+    BufferPeriod, BufferSetting, Condition, ModuleInput, ProviderBlock, ProviderId, Requirement,
+    ServicesCondition, ServicesInput, TaskDefinition, TaskSpec,
 };
 use serde_json::Value;
 
 use crate::block::Block;
-use crate::buffer::decode_buffer;
-use crate::coerce;
-use crate::condition::decode_condition;
+use crate::condition::GivenCondition;
+use crate::load::LoadContext;
 use crate::module_source::{ModuleSources, clean};
 use crate::place::{Located, Place};
+use crate::service_block::ServiceBlocks;
 use crate::sink::Sink;
-use crate::variables::{VariableFiles, evaluate_text};
-
-/// Parts of a task in the original format that mean nothing here yet.
-const UNSUPPORTED: [&str; 5] = [
-    "module_input",
-    "source_input",
-    "source_includes_var",
-    "terraform_version",
-    "terraform_cloud_workspace",
-];
+use crate::suggestion::suggestion;
+use crate::task::written::WrittenTask;
+use crate::variables::VariableFiles;
 
 /// A task block that has been read.
 #[derive(Debug)]
@@ -39,8 +36,11 @@ pub(crate) struct DecodedTask {
 /// Reads task blocks and what they refer to: variable files and local modules.
 #[derive(Debug)]
 pub(crate) struct TaskDecoder<'a> {
-    current_dir: &'a Path,
+    context: &'a LoadContext<'a>,
     buffer_period: BufferPeriod,
+    services: ServiceBlocks,
+    /// Whether the driver is `terraform-cloud`.
+    in_cloud: bool,
     modules: ModuleSources<'a>,
     files: VariableFiles<'a>,
     names: HashMap<String, Place>,
@@ -49,85 +49,52 @@ pub(crate) struct TaskDecoder<'a> {
 }
 
 impl<'a> TaskDecoder<'a> {
-    /// See [`ModuleSources::may_be_elsewhere`].
-    pub(crate) fn modules_may_be_elsewhere(&mut self) {
-        self.modules.may_be_elsewhere();
-    }
-
     /// `working_dirs` hold task directories; `buffer_period` is the global one.
     pub(crate) fn new(
-        current_dir: &'a Path,
+        context: &'a LoadContext<'a>,
         working_dirs: &'a [PathBuf],
         buffer_period: BufferPeriod,
         sink: &'a Sink,
     ) -> Self {
         Self {
-            current_dir,
+            context,
             buffer_period,
-            modules: ModuleSources::new(current_dir, working_dirs, sink),
-            files: VariableFiles::new(current_dir, sink),
+            services: ServiceBlocks::default(),
+            in_cloud: false,
+            modules: ModuleSources::new(context.current_dir, working_dirs, sink),
+            files: VariableFiles::new(context.current_dir, sink),
             names: HashMap::new(),
             tasks: Vec::new(),
             sink,
         }
     }
 
-    /// Reads one block.
-    pub(crate) fn decode(&mut self, mut block: Block<'_>) {
-        block.refuse_label();
-        let name = self.decode_name(&mut block);
-        let description = block.text("description").unwrap_or_default();
-        let enabled = block.flag("enabled").unwrap_or(true);
-        let module = self.decode_module(&mut block);
-        let version = block.text("version").unwrap_or_default();
-        let providers = self.decode_provider_ids(&mut block);
-        let condition = self.decode_condition(&mut block);
-        let variables = self.decode_variables(&mut block);
-        let working_dir = block.text("working_dir");
-        let buffer_setting = decode_buffer(&mut block);
-        let skip_unchanged = block.flag("skip_unchanged").unwrap_or(true);
-        let retry_failed = block.flag("retry_failed").unwrap_or(true);
-        for unsupported in UNSUPPORTED {
-            block.unsupported(unsupported);
-        }
-        block.finish();
+    /// See [`ModuleSources::may_be_elsewhere`].
+    pub(crate) fn modules_may_be_elsewhere(&mut self) {
+        self.modules.may_be_elsewhere();
+    }
 
-        let ids = providers.iter().map(|id| id.value.clone()).collect();
-        let spec = (|| {
-            let name = name?;
-            let (module, module_source, module_digest) = module?;
-            let working_dir = match working_dir.filter(|path| !path.is_empty()) {
-                Some(path) => clean(&self.current_dir.join(path)),
-                // Below a directory that only who runs Terraform knows.
-                None => PathBuf::from(name.as_str()),
-            };
-            Some(TaskSpec {
-                definition: TaskDefinition {
-                    module_inputs: Vec::new(),
-                    services: Vec::new(),
-                    workspace: None,
-                    name,
-                    description,
-                    module,
-                    module_source,
-                    module_digest,
-                    bundle: None,
-                    version,
-                    providers: ids,
-                    condition: condition?,
-                    variables,
-                    working_dir,
-                },
-                enabled,
-                buffer_setting,
-                buffer_period: self
-                    .buffer_period
-                    .refine(buffer_setting.unwrap_or_default()),
-                skip_unchanged,
-                retry_failed,
-                requirement: Requirement::default(),
-            })
-        })();
+    /// Tasks may have settings for the driver `terraform-cloud`.
+    pub(crate) fn run_in_cloud(&mut self) {
+        self.in_cloud = true;
+    }
+
+    /// The deprecated `service` blocks, to which tasks may refer.
+    pub(crate) fn declare_services(&mut self, blocks: Vec<Block<'_>>) {
+        self.services = ServiceBlocks::decode(blocks, self.sink);
+    }
+
+    /// Reads one block.
+    pub(crate) fn decode(&mut self, block: Block<'_>) {
+        let mut written = WrittenTask::decode(block, self.context.now);
+        for used in &written.former {
+            used.warn(self.sink);
+        }
+        if let Some(name) = &written.name {
+            self.refuse_duplicate(name.value.as_str(), &name.place);
+        }
+        let providers = written.providers.take().unwrap_or_default();
+        let spec = self.spec(written, &providers);
         self.tasks.push(DecodedTask { spec, providers });
     }
 
@@ -136,102 +103,195 @@ impl<'a> TaskDecoder<'a> {
         self.tasks
     }
 
-    fn decode_name(&mut self, block: &mut Block<'_>) -> Option<TaskName> {
-        if !block.has("name") {
-            block.missing("a task needs a `name`");
-        }
-        let written = block.take("name", coerce::text)?;
-        if let Some(first) = self.names.get(&written.value) {
-            let message = format!("duplicate task name {:?}", written.value);
+    fn refuse_duplicate(&mut self, name: &str, place: &Place) {
+        if let Some(first) = self.names.get(name) {
+            let message = format!("duplicate task name {name:?}");
             let help = format!("the first one is at {}", first.describe());
-            self.sink
-                .error_with_help(&written.place, message, Some(help));
+            self.sink.error_with_help(place, message, Some(help));
+        } else {
+            self.names.insert(name.to_owned(), place.clone());
         }
-        let name = TaskName::new(written.value.clone());
-        let name = name.map_err(|error| {
-            self.sink
-                .error(&written.place, format!("invalid task name: {error}"));
-        });
-        self.names.entry(written.value).or_insert(written.place);
-        name.ok()
     }
 
-    fn decode_module(
+    fn spec(
         &mut self,
-        block: &mut Block<'_>,
-    ) -> Option<(String, String, Option<cts_core::Digest>)> {
-        let given = block.has("module");
-        let by_old_name = block.unsupported("source");
-        let written = block.take("module", coerce::text);
-        if !given && !by_old_name {
-            block.missing("a task needs a `module`");
-        }
-        let written = written?;
-        if written.value.is_empty() {
-            self.sink
-                .error(&written.place, "`module` must not be empty");
-            return None;
-        }
-        let (source, digest) = self.modules.resolve(&written);
-        Some((written.value, source, digest))
-    }
-
-    fn decode_provider_ids(&self, block: &mut Block<'_>) -> Vec<Located<ProviderId>> {
-        let mut ids: Vec<Located<ProviderId>> = Vec::new();
-        for text in block
-            .list("providers")
-            .map(|list| list.value)
-            .unwrap_or_default()
-        {
-            let id = ProviderId::from(text.value);
-            if ids.iter().any(|other| other.value.name == id.name) {
-                let message = format!(
-                    "provider `{}` is listed twice: a task can have only one instance of a provider",
-                    id.name
-                );
-                self.sink.error(&text.place, message);
-            }
-            ids.push(Located {
-                value: id,
-                place: text.place,
-            });
-        }
-        ids
-    }
-
-    fn decode_condition(&self, block: &mut Block<'_>) -> Option<Condition> {
-        let by_list = block.unsupported("services");
-        if !block.has("condition") && !by_list {
-            block.missing("a task without `condition` is not supported yet");
-        }
-        decode_condition(block.block("condition")?, self.sink)
+        mut written: WrittenTask,
+        providers: &[Located<ProviderId>],
+    ) -> Option<TaskSpec> {
+        let resolved = written.module.as_ref();
+        let resolved = resolved.map(|module| self.modules.resolve(module));
+        let variables = self.variables(&written);
+        let services = written.services.iter().flat_map(|list| &list.value);
+        let services = services.map(|entry| entry.value.clone()).collect();
+        let (condition, module_inputs) = self.monitored(&mut written);
+        let (buffer_setting, buffer_period) = self.buffer(&written, &condition);
+        let workspace = if self.in_cloud {
+            written.workspace.check(self.sink)
+        } else {
+            written.workspace.refuse(self.sink);
+            None
+        };
+        let name = written.name?.value;
+        let (module_source, module_digest) = resolved?;
+        let working_dir = match written.working_dir {
+            Some(path) => clean(&self.context.current_dir.join(path.value)),
+            // Below a directory that only who runs Terraform knows.
+            None => PathBuf::from(name.as_str()),
+        };
+        Some(TaskSpec {
+            definition: TaskDefinition {
+                name,
+                description: written.description.unwrap_or_default(),
+                module: written.module?.value,
+                module_source,
+                module_digest,
+                bundle: None,
+                version: written.version.unwrap_or_default(),
+                providers: providers.iter().map(|id| id.value.clone()).collect(),
+                condition,
+                module_inputs,
+                services,
+                workspace,
+                variables,
+                working_dir,
+            },
+            enabled: written.enabled.unwrap_or(true),
+            buffer_setting,
+            buffer_period,
+            skip_unchanged: written.skip_unchanged.is_none_or(|skip| skip.value),
+            retry_failed: written.retry_failed.is_none_or(|retry| retry.value),
+            requirement: Requirement::default(),
+        })
     }
 
     /// Values of files beat those in the block, later files beat earlier ones.
-    fn decode_variables(&mut self, block: &mut Block<'_>) -> BTreeMap<String, Value> {
-        let mut variables = BTreeMap::new();
-        for (name, text) in block.text_map("variables") {
-            match evaluate_text(&text.value) {
-                Ok(value) => {
-                    variables.insert(name, value);
-                }
-                Err(reason) => {
-                    let message = format!("variable `{name}` is no HCL expression: {reason}");
-                    let help = "the value is the text of an expression, so a string needs quotes of \
-                                its own: \"\\\"text\\\"\"";
-                    self.sink
-                        .error_with_help(&text.place, message, Some(help.to_owned()));
-                }
-            }
-        }
-        for file in block
-            .list("variable_files")
-            .map(|list| list.value)
-            .unwrap_or_default()
-        {
-            variables.extend(self.files.read(&file));
+    fn variables(&mut self, written: &WrittenTask) -> BTreeMap<String, Value> {
+        let block = written.variables.iter();
+        let mut variables: BTreeMap<String, Value> = block
+            .map(|(name, variable)| (name.clone(), variable.value.clone()))
+            .collect();
+        for file in &written.variable_files {
+            variables.extend(self.files.read(file));
         }
         variables
+    }
+
+    /// What triggers the task and what else its module gets; the deprecated list of services is one or
+    /// the other (spec/config.md 12.2).
+    fn monitored(&self, written: &mut WrittenTask) -> (Condition, Vec<ModuleInput>) {
+        let mut inputs = Vec::new();
+        for input in written.inputs.drain(..) {
+            self.sink.unsupported(&input.place, "module_input");
+            inputs.push(input.value.into_input());
+        }
+        let listed = written.services.as_ref().map(|list| {
+            let listed = self.services.resolve(&list.value, self.sink);
+            ServicesInput {
+                names: listed.names,
+                declared: listed.declared,
+                ..ServicesInput::default()
+            }
+        });
+        let listed = listed.filter(|_| written.lists_services());
+        let place = written.services.as_ref().map(|list| &list.place);
+        let condition = match std::mem::replace(&mut written.condition, GivenCondition::Absent) {
+            GivenCondition::Given(condition) => {
+                condition
+                    .value
+                    .mark_unsupported(&condition.place, self.sink);
+                if let Some(listed) = listed {
+                    if let Some(place) = place {
+                        self.sink.unsupported(place, "services as a module input");
+                    }
+                    inputs.push(ModuleInput::Services(listed));
+                }
+                condition.value.into_condition()
+            }
+            GivenCondition::Unknown => Condition::NoCondition,
+            GivenCondition::Absent => {
+                if let Some(listed) = listed {
+                    condition_of(listed)
+                } else {
+                    self.warn_of_no_condition(written);
+                    Condition::NoCondition
+                }
+            }
+        };
+        (condition, inputs)
+    }
+
+    fn warn_of_no_condition(&self, written: &WrittenTask) {
+        if let Some(place) = &written.place {
+            let message = "without a `condition` this task runs once, and never again for a change; \
+                           `condition \"no-condition\" {}` says so without this warning";
+            self.sink.warning(place, message);
+        }
+    }
+
+    /// A schedule is never buffered (spec/config.md 5).
+    fn buffer(
+        &self,
+        written: &WrittenTask,
+        condition: &Condition,
+    ) -> (Option<BufferSetting>, BufferPeriod) {
+        let setting = written.buffer.as_ref();
+        if !matches!(condition, Condition::Schedule(_)) {
+            let setting = setting.map(|setting| setting.value);
+            let period = self.buffer_period.refine(setting.unwrap_or_default());
+            return (setting, period);
+        }
+        if let Some(setting) = setting.filter(|setting| setting.value.enabled != Some(false)) {
+            let message = "`buffer_period` has no effect in a task with a `schedule` condition";
+            self.sink.warning(&setting.place, message);
+        }
+        let off = BufferSetting {
+            enabled: Some(false),
+            min: Some(Duration::ZERO),
+            max: Some(Duration::ZERO),
+        };
+        (Some(off), BufferPeriod::DISABLED)
+    }
+}
+
+fn condition_of(listed: ServicesInput) -> Condition {
+    Condition::Services(ServicesCondition {
+        names: listed.names,
+        regexp: listed.regexp,
+        datacenter: listed.datacenter,
+        namespace: listed.namespace,
+        filter: listed.filter,
+        cts_user_defined_meta: listed.cts_user_defined_meta,
+        declared: listed.declared,
+        use_as_module_input: true,
+    })
+}
+
+/// Tells of references that the original passes over in silence and that give the task an empty provider
+/// (spec/config.md 11.2). Where no provider is configured at all, others may know them.
+pub(crate) fn warn_of_unknown_providers(
+    tasks: &[DecodedTask],
+    providers: &[ProviderBlock],
+    sink: &Sink,
+) {
+    if providers.is_empty() {
+        return;
+    }
+    let known: Vec<String> = providers
+        .iter()
+        .map(|block| block.id().to_string())
+        .collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    for id in tasks.iter().flat_map(|task| &task.providers) {
+        if ProviderBlock::select(providers, &id.value).is_none() {
+            let written = id.value.to_string();
+            let mut message = format!(
+                "no `terraform_provider` block is `{written}`: the task gets this provider without any argument"
+            );
+            if let Some(meant) = suggestion(&written, &known) {
+                message = format!("{message}; {meant}");
+            }
+            sink.warning(&id.place, message);
+        }
     }
 }
 

@@ -1,79 +1,131 @@
 //! Finds dynamic templates, `{{ key "x" }}` and the like (spec/config.md 11.4).
 
+mod recognition;
+
 use cts_hcl1::{Value, ValueKind};
 
 use crate::place::Place;
 use crate::sink::Sink;
+use crate::template::recognition::{Recognised, recognise};
 use crate::tree::{Entry, Part};
 
-/// Where the original takes the text literally, although it looks like a template: the check it makes
-/// sees only what its log shows (spec/config.md 1.10).
-const LITERAL: [&[&str]; 4] = [
-    &["consul", "token"],
-    &["consul", "auth", "password"],
-    &["task", "variables"],
-    &["task", "working_dir"],
-];
+/// Where text that looks like a template is text: a module's variable may well hold one for another
+/// program. The original takes more places literally, because its check does not see them, but there a
+/// template is of no use to anybody (spec/config.md 23, no. 36).
+const LITERAL: [&[&str]; 1] = [&["task", "variables"]];
 
-/// Reports every template of a file: in provider blocks they are not supported yet, elsewhere never.
-pub(crate) fn refuse_templates(part: &Part<'_>, sink: &Sink) {
-    for entry in &part.entries {
-        walk(entry, &mut Vec::new(), sink);
-    }
+/// Where a template may stand beside `terraform_provider`.
+const CLOUD_TOKEN: &[&str] = &["driver", "terraform-cloud", "token"];
+
+/// Looks for templates in the files, and collects those for which Vault is needed.
+#[derive(Debug)]
+pub(crate) struct Templates<'a> {
+    sink: &'a Sink,
+    of_vault: Vec<Place>,
 }
 
-fn walk<'a>(entry: &Entry<'a>, path: &mut Vec<&'a str>, sink: &Sink) {
-    path.push(entry.name());
-    if !is_literal(path) {
-        match entry.plain_value() {
-            Some(value) => walk_value(value, entry, path, sink),
-            None => {
-                for part in entry.bodies().into_iter().flatten() {
-                    for inner in &part.entries {
-                        if is_provider(path) && path.len() == 1 && is_dynamic(inner.name()) {
-                            report_misplaced(&inner.key_place(), sink);
+impl<'a> Templates<'a> {
+    pub(crate) fn new(sink: &'a Sink) -> Self {
+        Self {
+            sink,
+            of_vault: Vec::new(),
+        }
+    }
+
+    /// Looks through one file: where templates are allowed they are only not supported yet, elsewhere
+    /// they are wrong.
+    pub(crate) fn look_through(&mut self, part: &Part<'_>) {
+        for entry in &part.entries {
+            self.walk(entry, &mut Vec::new());
+        }
+    }
+
+    /// To be called when all files have been read.
+    pub(crate) fn finish(self, vault_enabled: bool) {
+        if vault_enabled {
+            return;
+        }
+        for place in &self.of_vault {
+            let message = "a template reads a secret, but Vault is not configured";
+            let help = "add a `vault` block with an `address`, or set VAULT_ADDR".to_owned();
+            self.sink.error_with_help(place, message, Some(help));
+        }
+    }
+
+    fn walk<'t>(&mut self, entry: &Entry<'t>, path: &mut Vec<&'t str>) {
+        path.push(entry.name());
+        if !is_one_of(path, &LITERAL) {
+            match entry.plain_value() {
+                Some(value) => self.walk_value(value, entry, path),
+                None => {
+                    for part in entry.bodies().into_iter().flatten() {
+                        for inner in &part.entries {
+                            self.refuse_label(inner, path);
+                            self.walk(inner, path);
                         }
-                        walk(inner, path, sink);
                     }
                 }
             }
         }
+        path.pop();
     }
-    path.pop();
-}
 
-fn walk_value<'a>(value: &'a Value, entry: &Entry<'a>, path: &mut Vec<&'a str>, sink: &Sink) {
-    match &value.kind {
-        ValueKind::String(text) if is_dynamic(text) => {
-            let place = Place::new(entry.source(), value.span.clone());
-            if is_provider(path) {
-                sink.error(
-                    &place,
-                    "dynamic templates (`{{ … }}`) are not supported yet",
-                );
-            } else {
-                report_misplaced(&place, sink);
+    fn walk_value<'t>(&mut self, value: &'t Value, entry: &Entry<'t>, path: &mut Vec<&'t str>) {
+        match &value.kind {
+            ValueKind::String(text) => {
+                let place = || Place::new(entry.source(), value.span.clone());
+                self.look_at(text, place, path);
             }
-        }
-        ValueKind::List(values) => {
-            for value in values {
-                walk_value(value, entry, path, sink);
+            ValueKind::List(values) => {
+                for value in values {
+                    self.walk_value(value, entry, path);
+                }
             }
-        }
-        ValueKind::Object(body) => {
-            for inner in &Part::of_body(entry.source(), body, entry.key_place()).entries {
-                walk(inner, path, sink);
+            ValueKind::Object(body) => {
+                for inner in &Part::of_body(entry.source(), body, entry.key_place()).entries {
+                    self.refuse_label(inner, path);
+                    self.walk(inner, path);
+                }
             }
+            ValueKind::Number(_) | ValueKind::Bool(_) | ValueKind::Null => {}
         }
-        ValueKind::String(_) | ValueKind::Number(_) | ValueKind::Bool(_) => {}
     }
-}
 
-fn report_misplaced(place: &Place, sink: &Sink) {
-    sink.error(
-        place,
-        "dynamic templates (`{{ … }}`) are only allowed in the values of `terraform_provider` blocks",
-    );
+    fn look_at(&mut self, text: &str, place: impl Fn() -> Place, path: &[&str]) {
+        let Some(recognised) = recognise(text) else {
+            return;
+        };
+        let allowed = is_provider(path) || is_one_of(path, &[CLOUD_TOKEN]);
+        match recognised {
+            Recognised::Unlike if allowed => {
+                let message = "this looks like a dynamic template but is passed on as it is: only \
+                               `{{ env \"…\" }}`, `{{ key \"…\" }}` and `{{ with secret \"…\" }}` are recognised";
+                self.sink.warning(&place(), message);
+            }
+            Recognised::Unlike => {}
+            Recognised::Template { reads_secret } if allowed => {
+                let place = place();
+                self.sink.unsupported(&place, "{{ … }}");
+                if reads_secret {
+                    self.of_vault.push(place);
+                }
+            }
+            Recognised::Template { .. } => self.report_misplaced(&place()),
+        }
+    }
+
+    /// The labels of provider blocks are no place for templates, other keys are not looked at.
+    fn refuse_label(&self, entry: &Entry<'_>, path: &[&str]) {
+        let is_label = is_provider(path) && path.len() == 1;
+        if is_label && matches!(recognise(entry.name()), Some(Recognised::Template { .. })) {
+            self.report_misplaced(&entry.key_place());
+        }
+    }
+
+    fn report_misplaced(&self, place: &Place) {
+        let message = "dynamic templates (`{{ … }}`) are only allowed in the values of `terraform_provider` blocks";
+        self.sink.error(place, message);
+    }
 }
 
 fn is_provider(path: &[&str]) -> bool {
@@ -81,80 +133,12 @@ fn is_provider(path: &[&str]) -> bool {
         .is_some_and(|first| first.eq_ignore_ascii_case("terraform_provider"))
 }
 
-fn is_literal(path: &[&str]) -> bool {
-    LITERAL.iter().any(|literal| {
-        literal.len() == path.len()
-            && literal
+fn is_one_of(path: &[&str], known: &[&[&str]]) -> bool {
+    known.iter().any(|known| {
+        known.len() == path.len()
+            && known
                 .iter()
                 .zip(path)
                 .all(|(a, b)| a.eq_ignore_ascii_case(b))
     })
-}
-
-/// Whether the original would recognise a template in `text`.
-pub(crate) fn is_dynamic(text: &str) -> bool {
-    text.match_indices("{{")
-        .any(|(at, opening)| starts_template(&text[at + opening.len()..]))
-}
-
-fn starts_template(rest: &str) -> bool {
-    let rest = rest.trim_start();
-    let rest = ["env", "key"]
-        .iter()
-        .find_map(|function| rest.strip_prefix(function))
-        .or_else(|| {
-            let behind = rest.strip_prefix("with")?;
-            let function = behind.trim_start();
-            (function.len() < behind.len())
-                .then_some(function)?
-                .strip_prefix("secret")
-        });
-    let Some(rest) = rest else { return false };
-    let argument = rest.trim_start();
-    let Some(inside) = argument
-        .strip_prefix('"')
-        .filter(|_| argument.len() < rest.len())
-    else {
-        return false;
-    };
-    let Some((argument, behind)) = inside.split_once('"') else {
-        return false;
-    };
-    !argument.is_empty() && behind.trim_start().starts_with("}}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn templates_of_the_three_functions_are_recognised() {
-        for text in [
-            r#"{{ env "X" }}"#,
-            r#"{{env "X"}}"#,
-            r#"a {{  key "a/b" }} b"#,
-            r#"{{ with secret "kv/x" }}{{ .Data.t }}{{ end }}"#,
-            r#"{{{{ env "X" }}"#,
-        ] {
-            assert!(is_dynamic(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn other_templates_are_plain_text() {
-        for text in [
-            r#"{{- env "X" }}"#,
-            r#"{{ env "X" | toUpper }}"#,
-            "{{ env `X` }}",
-            r#"{{ keyOrDefault "a" "b" }}"#,
-            r#"{{ secret "a" }}"#,
-            r#"{{ env"X" }}"#,
-            r#"{{ env "" }}"#,
-            r#"{{ env "X""#,
-            "${x}",
-            "{{",
-        ] {
-            assert!(!is_dynamic(text), "{text}");
-        }
-    }
 }

@@ -1,27 +1,42 @@
 //! Whole configurations, from files to values or reports.
 
+mod cloud;
+mod conditions;
 mod database;
 mod documentation;
 mod driver;
+mod dump;
+mod environment;
 mod examples;
 mod files;
 mod high_availability;
+mod hostile;
+mod json;
+mod module_inputs;
 mod modules;
+mod outside;
 mod properties;
 mod providers;
 mod reports;
+mod secrets;
+mod service_blocks;
 mod services;
+mod task_files;
 mod tasks;
+mod templates;
+mod terraform_cloud;
 mod values;
+mod vault;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, TimeDelta};
 use cts_core::TaskSpec;
 use tempfile::TempDir;
 
-use crate::{Config, ConfigError, LoadContext, Loaded, Report, load};
+use crate::{Config, ConfigError, LoadContext, Loaded, Report, check, load};
 
 /// A current directory with a module `./m` in it, and an environment.
 struct Sandbox {
@@ -55,12 +70,21 @@ impl Sandbox {
 
     fn load(&self, paths: &[&str]) -> Result<Loaded, ConfigError> {
         let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
-        let context = LoadContext {
+        self.in_context(|context| load(&paths, context))
+    }
+
+    fn in_context<T>(&self, load: impl FnOnce(&LoadContext<'_>) -> T) -> T {
+        load(&LoadContext {
             environment: &self.environment,
             current_dir: self.path(),
             hostname: "host",
-        };
-        load(&paths, &context)
+            now: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+        })
+    }
+
+    fn check(&self, paths: &[&str]) -> Report {
+        let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        self.in_context(|context| check(&paths, context))
     }
 
     /// Loads `text` as the only file, `a.hcl`.
@@ -74,6 +98,16 @@ impl Sandbox {
             }
             Err(ConfigError::NothingFound(_)) => panic!("nothing found"),
         }
+    }
+
+    /// Line and message of what is valid in `text` but not supported yet.
+    fn unsupported(&self, text: &str) -> Vec<(usize, String)> {
+        self.write("a.hcl", format!("{text}\n"));
+        let loaded = self.load(&["a.hcl"]).unwrap();
+        let problems = loaded.unsupported.problems().iter();
+        problems
+            .map(|problem| (problem.line().unwrap_or(0), problem.message().to_owned()))
+            .collect()
     }
 
     /// Messages of the warnings about `text`.

@@ -14,28 +14,22 @@ use crate::driver::decode_driver;
 use crate::environment::Environment;
 use crate::gateway::decode_gateway;
 use crate::high_availability::decode_high_availability;
+use crate::license::ignore_license;
 use crate::load::LoadContext;
 use crate::module_source::clean;
 use crate::provider::decode_providers;
 use crate::scheduler::decode_scheduler;
 use crate::services::decode_services;
 use crate::sink::Sink;
-use crate::task::{TaskDecoder, refuse_shared_commits};
+use crate::syslog::decode_syslog;
+use crate::task::{TaskDecoder, refuse_shared_commits, warn_of_unknown_providers};
+use crate::tls::decode_tls;
 use crate::tree::Part;
+use crate::vault::decode_vault;
 use crate::worker::decode_worker;
 
 const DEFAULT_PORT: u16 = 8558;
 const DEFAULT_WORKING_DIR: &str = "sync-tasks";
-
-/// Parts of the original format that mean nothing here yet.
-const UNSUPPORTED: [&str; 6] = [
-    "syslog",
-    "tls",
-    "vault",
-    "service",
-    "license",
-    "license_path",
-];
 
 /// Reads everything that the files say.
 pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sink) -> Config {
@@ -51,20 +45,26 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
     let working_dir = clean(&context.current_dir.join(working_dir));
     let buffer_setting = decode_buffer(&mut top).unwrap_or_default();
     let buffer_period = BufferPeriod::global(buffer_setting);
+    let tls = decode_tls(top.block("tls"), context.current_dir);
+    let syslog = decode_syslog(top.block("syslog"));
     let consul = decode_consul(
         top.block("consul"),
         environment,
         context.current_dir,
-        port,
+        &format!(
+            "{}://localhost:{port}",
+            tls.as_ref().map_or("http", |_| "https")
+        ),
         sink,
     );
-    let driver = decode_driver(top.block("driver"), &consul, context.current_dir);
-    let providers = without_lone_empty(
-        top.repeated("terraform_provider"),
-        "terraform_provider",
-        sink,
-    );
-    let providers = decode_providers(providers, sink);
+    let vault = decode_vault(top.block("vault"), environment, context.current_dir, sink);
+    let driver = top.block("driver");
+    let in_cloud = driver
+        .as_ref()
+        .is_some_and(|driver| driver.has("terraform-cloud"));
+    let (driver, terraform_cloud) =
+        decode_driver(driver, &consul, environment, context.current_dir);
+    let providers = decode_providers(top.repeated("terraform_provider"), environment, sink);
 
     let database = decode_database(
         top.block("database"),
@@ -76,36 +76,54 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
     let scheduler = decode_scheduler(top.block("scheduler"));
     let worker = decode_worker(top.block("worker"), context.current_dir);
     let gateway = decode_gateway(top.block("gateway"));
-    let high_availability = decode_high_availability(top.block("high_availability"));
+    let high_availability = top.block("high_availability");
+    if let Some(place) = high_availability.as_ref().and_then(Block::place)
+        && let Err(refusal) = driver.require_shared_backend()
+    {
+        sink.error(place, refusal.to_string());
+    }
+    let high_availability = decode_high_availability(high_availability);
 
     let working_dirs: Vec<PathBuf> = [Some(&working_dir), worker.working_dir.as_ref()]
         .into_iter()
         .flatten()
         .cloned()
         .collect();
-    let mut decoder = TaskDecoder::new(context.current_dir, &working_dirs, buffer_period, sink);
+    let mut decoder = TaskDecoder::new(context, &working_dirs, buffer_period, sink);
     if database.is_some() {
         decoder.modules_may_be_elsewhere();
     }
-    for block in without_lone_empty(top.repeated("task"), "task", sink) {
+    if in_cloud {
+        decoder.run_in_cloud();
+    }
+    decoder.declare_services(top.repeated("service"));
+    for block in top.repeated("task") {
         decoder.decode(block);
     }
     let tasks = decoder.finish();
     refuse_shared_commits(&tasks, &providers, sink);
+    warn_of_unknown_providers(&tasks, &providers, sink);
 
-    top.ignored("client_type");
-    for name in UNSUPPORTED {
-        top.unsupported(name);
-    }
+    // Typed, but of no effect in the original either.
+    top.text("client_type");
+    top.removed(
+        "provider",
+        "it was removed in 0.1: use `terraform_provider`",
+    );
+    ignore_license(&mut top);
     top.finish();
     Config {
         log_level,
         port,
         id,
         working_dir,
+        tls,
+        syslog,
         buffer_period,
         consul,
+        vault,
         driver,
+        terraform_cloud,
         providers,
         database,
         services,
@@ -143,18 +161,4 @@ fn decode_port(top: &mut Block<'_>) -> u16 {
         top.sink().error(&written.place, message);
         DEFAULT_PORT
     })
-}
-
-/// An empty block that is the only one of its kind counts as absent (spec/config.md 1.4); beside
-/// others it is incomplete. Who writes one at least hears of it.
-fn without_lone_empty<'a>(mut blocks: Vec<Block<'a>>, name: &str, sink: &Sink) -> Vec<Block<'a>> {
-    if let [only] = blocks.as_slice()
-        && only.is_empty()
-    {
-        if let Some(place) = only.place() {
-            sink.warning(place, format!("an empty `{name}` block has no effect"));
-        }
-        blocks.clear();
-    }
-    blocks
 }

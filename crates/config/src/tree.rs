@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use cts_hcl1::{Body, Key, Value, ValueKind};
 
-use crate::place::{Place, SourceText};
+use crate::coerce::A_BLOCK;
+use crate::place::{Place, Rules, SourceText};
 
 /// One parsed file.
 #[derive(Debug)]
@@ -58,9 +59,40 @@ impl<'a> Entry<'a> {
         self.source
     }
 
+    pub(crate) fn rules(&self) -> Rules {
+        self.source.rules()
+    }
+
+    /// What a block is called in this file.
+    pub(crate) fn noun(&self) -> &'static str {
+        match self.rules() {
+            Rules::Hcl => A_BLOCK,
+            Rules::Json => "an object",
+        }
+    }
+
     /// The value, unless labels make this a block of blocks.
     pub(crate) fn plain_value(&self) -> Option<&'a Value> {
         self.labels.is_empty().then_some(self.value)
+    }
+
+    /// Whether the value is `null`, which for keys that are ours is the same as no such key.
+    pub(crate) fn is_unset(&self) -> bool {
+        self.labels.is_empty() && matches!(self.value.kind, ValueKind::Null)
+    }
+
+    /// The value where a single one is expected: in HCL, lists of one element count as their element,
+    /// at any depth (spec/config.md 1.5).
+    pub(crate) fn single<'v>(&self, value: &'v Value) -> &'v Value {
+        match self.rules() {
+            Rules::Hcl => unwrapped(value),
+            Rules::Json => value,
+        }
+    }
+
+    /// The value of an entry of which a single one is expected.
+    pub(crate) fn single_value(&self) -> Option<&'a Value> {
+        self.plain_value().map(|value| self.single(value))
     }
 
     /// The bodies behind the key: one of a block, several of a list of objects. What is no body comes
@@ -70,38 +102,64 @@ impl<'a> Entry<'a> {
             return vec![Ok(Part {
                 place: self.key_place(),
                 labelled: true,
+                listed: false,
                 entries: vec![entry],
             })];
         }
         let mut bodies = Vec::new();
-        self.collect_bodies(self.value, &mut bodies);
+        self.collect_bodies(self.value, false, &mut bodies);
         bodies
     }
 
-    fn collect_bodies(&self, value: &'a Value, into: &mut Vec<Result<Part<'a>, &'a Value>>) {
+    fn collect_bodies(
+        &self,
+        value: &'a Value,
+        listed: bool,
+        into: &mut Vec<Result<Part<'a>, &'a Value>>,
+    ) {
         match &value.kind {
             ValueKind::Object(body) => {
-                into.push(Ok(Part::of_body(self.source, body, self.key_place())));
+                let place = if listed {
+                    // Several of them have one key; what differs is where they begin.
+                    Place::new(self.source, value.span.start..value.span.start + 1)
+                } else {
+                    self.key_place()
+                };
+                let part = Part::of_body(self.source, body, place);
+                into.push(Ok(Part { listed, ..part }));
             }
-            ValueKind::List(values) => {
+            ValueKind::List(values) if !listed || self.rules() == Rules::Hcl => {
                 for value in values {
-                    self.collect_bodies(value, into);
+                    self.collect_bodies(value, true, into);
                 }
             }
-            ValueKind::String(_) | ValueKind::Number(_) | ValueKind::Bool(_) => {
-                into.push(Err(value));
-            }
+            ValueKind::List(_)
+            | ValueKind::String(_)
+            | ValueKind::Number(_)
+            | ValueKind::Bool(_)
+            | ValueKind::Null => into.push(Err(value)),
         }
     }
+}
+
+/// Lists of one element count as their element, at any depth.
+fn unwrapped(mut value: &Value) -> &Value {
+    while let ValueKind::List(values) = &value.kind {
+        let [only] = values.as_slice() else { break };
+        value = only;
+    }
+    value
 }
 
 /// What one file says about a block.
 #[derive(Debug, Clone)]
 pub(crate) struct Part<'a> {
-    /// The key that opens the block.
+    /// The key that opens the block; in a list of several, its brace.
     pub(crate) place: Place,
     /// Whether the only entry was a label of the block.
     pub(crate) labelled: bool,
+    /// Whether it is an element of a list.
+    pub(crate) listed: bool,
     pub(crate) entries: Vec<Entry<'a>>,
 }
 
@@ -120,21 +178,32 @@ impl<'a> Part<'a> {
         Self {
             place,
             labelled: false,
+            listed: false,
             entries,
         }
     }
 
+    pub(crate) fn rules(&self) -> Rules {
+        self.place.source.rules()
+    }
+
     /// Takes out the entries of a name: those that match exactly, or if there are none those that
-    /// match without regard to case (spec/config.md 1.5).
+    /// match without regard to case (spec/config.md 1.5), all in the spelling of the first. What is
+    /// `null` is taken out as well but not given: it counts as absent.
     pub(crate) fn claim(&mut self, name: &str) -> Vec<Entry<'a>> {
-        let exact = self.entries.iter().any(|entry| entry.name() == name);
-        let wanted = |entry: &mut Entry<'a>| {
-            if exact {
-                entry.name() == name
-            } else {
-                entry.name().eq_ignore_ascii_case(name)
-            }
+        let Some(spelling) = self.spelling(name) else {
+            return Vec::new();
         };
-        self.entries.extract_if(.., wanted).collect()
+        self.entries
+            .extract_if(.., |entry| entry.name() == spelling)
+            .filter(|entry| !entry.is_unset())
+            .collect()
+    }
+
+    /// How `name` is written here.
+    fn spelling(&self, name: &str) -> Option<&'a str> {
+        let names = || self.entries.iter().map(Entry::name);
+        let inexact = || names().find(|written| written.eq_ignore_ascii_case(name));
+        names().find(|written| *written == name).or_else(inexact)
     }
 }

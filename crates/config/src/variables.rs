@@ -1,7 +1,8 @@
 //! Variables of a task's module: HCL 2 files and expressions (spec/config.md 12.1).
 
+pub(crate) mod written;
+
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::mask::mask_text;
 use crate::module_source::clean;
 use crate::place::{Located, Place, SourceText};
 use crate::sink::Sink;
+use crate::source::read_bytes;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -64,7 +66,7 @@ impl<'a> VariableFiles<'a> {
 }
 
 fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result<Values> {
-    let bytes = fs::read(path)?;
+    let bytes = read_bytes(path)?;
     let text = String::from_utf8(bytes).map_err(io::Error::other)?;
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
     let mut shown = text.as_bytes().to_vec();
@@ -74,7 +76,13 @@ fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result
         Ok(body) => body,
         Err(error) => {
             let offset = error.location().offset();
-            sink.error(&Place::new(&source, offset..offset), error.message());
+            let place = Place::new(&source, offset..offset);
+            let is_json = Path::new(name)
+                .extension()
+                .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+            let help = is_json
+                .then(|| "variable files are written in HCL 2; JSON is not supported".to_owned());
+            sink.error_with_help(&place, error.message(), help);
             return Ok(Values::new());
         }
     };

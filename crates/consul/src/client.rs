@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use cts_core::{ServiceInstance, ServiceView};
-use reqwest::{Client, Response};
+use reqwest::{Client, RequestBuilder, Response, Url};
 use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
 
 use crate::error::{ConsulError, SettingsError};
 use crate::settings::ConsulSettings;
@@ -66,11 +67,7 @@ impl ConsulClient {
     ) -> Result<Answer, ConsulError> {
         let path = format!("/v1/health/service/{}", path_segment(&view.name)?);
         let index_text = index.to_string();
-        let namespace = if view.namespace.is_empty() {
-            self.namespace.as_deref().unwrap_or_default()
-        } else {
-            view.namespace.as_str()
-        };
+        let namespace = self.namespace_or(&view.namespace);
         let parameters = [
             ("passing", if view.passing_only() { "1" } else { "" }),
             ("dc", view.datacenter.as_str()),
@@ -85,13 +82,58 @@ impl ConsulClient {
         Ok(Answer { index, instances })
     }
 
-    /// Parameters with an empty value are left out.
+    /// Registers a service with the agent, or replaces what it has under the same id
+    /// (spec/runtime-tasks.md 6).
+    pub(crate) async fn register(&self, body: &Value, namespace: &str) -> Result<(), ConsulError> {
+        let url = self.url(
+            "/v1/agent/service/register",
+            &[("ns", self.namespace_or(namespace))],
+        );
+        self.send(self.client.put(url).json(body), Some(PLAIN_DEADLINE))
+            .await?;
+        Ok(())
+    }
+
+    /// Takes a service off the agent.
+    pub(crate) async fn deregister(&self, id: &str, namespace: &str) -> Result<(), ConsulError> {
+        let path = format!("/v1/agent/service/deregister/{}", path_segment(id)?);
+        let url = self.url(&path, &[("ns", self.namespace_or(namespace))]);
+        self.send(self.client.put(url), Some(PLAIN_DEADLINE))
+            .await?;
+        Ok(())
+    }
+
+    /// Whether the agent has a service of this id.
+    pub(crate) async fn has_service(&self, id: &str, namespace: &str) -> Result<bool, ConsulError> {
+        let path = format!("/v1/agent/service/{}", path_segment(id)?);
+        let parameters = [("ns", self.namespace_or(namespace))];
+        match self.get(&path, &parameters, Some(PLAIN_DEADLINE)).await {
+            Ok(_service) => Ok(true),
+            Err(ConsulError::Status { status: 404, .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn namespace_or<'a>(&'a self, namespace: &'a str) -> &'a str {
+        if namespace.is_empty() {
+            self.namespace.as_deref().unwrap_or_default()
+        } else {
+            namespace
+        }
+    }
+
     async fn get(
         &self,
         path: &str,
         parameters: &[(&str, &str)],
         deadline: Option<Duration>,
     ) -> Result<Response, ConsulError> {
+        let request = self.client.get(self.url(path, parameters));
+        self.send(request, deadline).await
+    }
+
+    /// Parameters with an empty value are left out.
+    fn url(&self, path: &str, parameters: &[(&str, &str)]) -> Url {
         let mut url = transport::url(&self.base, path);
         let everywhere = [("partition", self.partition.as_deref().unwrap_or_default())];
         let given = parameters
@@ -101,7 +143,15 @@ impl ConsulClient {
         for (key, value) in given {
             url.query_pairs_mut().append_pair(key, value);
         }
-        let mut request = self.client.get(url);
+        url
+    }
+
+    /// Fails for every status but success.
+    async fn send(
+        &self,
+        mut request: RequestBuilder,
+        deadline: Option<Duration>,
+    ) -> Result<Response, ConsulError> {
         if let Some((user, password)) = &self.basic_auth {
             request = request.basic_auth(user, Some(password.expose_secret()));
         }

@@ -4,7 +4,8 @@
 //! It knows nothing of tasks, subscribers or gRPC: it yields what Consul says, reduced to what a module
 //! can see, and what went wrong.
 //!
-//! Start with [`ConsulSettings`] and [`ConsulClient`]; [`poll_service`] is the loop.
+//! Start with [`ConsulSettings`] and [`ConsulClient`]; [`poll_service`] is the loop. [`keep_registered`]
+//! makes the program itself known there.
 #![warn(missing_docs)]
 
 mod address;
@@ -13,10 +14,12 @@ mod error;
 mod health;
 mod leader;
 mod poll;
+mod registration;
 mod settings;
 mod transport;
 
 pub use client::{Answer, ConsulClient};
 pub use error::{ConsulError, SettingsError};
 pub use poll::{MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, PollEvent, poll_service};
+pub use registration::{DEREGISTRATION_LIMIT, REGISTRATION_LOOK, Registration, keep_registered};
 pub use settings::{ConsulSettings, TlsSettings};

@@ -9,6 +9,10 @@ use crate::view::ServiceView;
 /// What triggers a task (spec/config.md 13).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(
+    clippy::enum_variant_names,
+    reason = "the variants are called as their labels in the files"
+)]
 pub enum Condition {
     /// Nothing: the task runs once, and again when it is changed itself.
     #[default]

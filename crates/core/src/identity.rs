@@ -35,8 +35,8 @@ impl TaskName {
         let Some(first) = characters.next() else {
             return Err(InvalidName::Empty);
         };
-        let starts_well = first == '_' || unicode_ident::is_xid_start(first);
-        let goes_on_well = characters.all(|c| c == '-' || unicode_ident::is_xid_continue(c));
+        let starts_well = first == '_' || is_id_start(first);
+        let goes_on_well = characters.all(|c| c == '-' || is_id_continue(c));
         if starts_well && goes_on_well {
             Ok(Self(text))
         } else {
@@ -48,6 +48,38 @@ impl TaskName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// The class `ID_Start`. `XID_Start` lacks a few of its characters, those that become something else in
+/// normalisation form KC.
+fn is_id_start(character: char) -> bool {
+    unicode_ident::is_xid_start(character)
+        || is_unstable(character)
+        || matches!(character, '\u{e33}' | '\u{eb3}' | '\u{ff9e}'..='\u{ff9f}')
+}
+
+/// The class `ID_Continue`.
+fn is_id_continue(character: char) -> bool {
+    unicode_ident::is_xid_continue(character) || is_unstable(character)
+}
+
+/// What both classes have, and their counterparts for normalised texts both lack.
+fn is_unstable(character: char) -> bool {
+    matches!(
+        character,
+        '\u{37a}'
+            | '\u{309b}'..='\u{309c}'
+            | '\u{fc5e}'..='\u{fc63}'
+            | '\u{fdfa}'..='\u{fdfb}'
+            | '\u{fe70}'
+            | '\u{fe72}'
+            | '\u{fe74}'
+            | '\u{fe76}'
+            | '\u{fe78}'
+            | '\u{fe7a}'
+            | '\u{fe7c}'
+            | '\u{fe7e}'
+    )
 }
 
 impl fmt::Display for TaskName {
@@ -205,5 +237,28 @@ mod tests {
                 Err(InvalidName::NotAnIdentifier(bad.into()))
             );
         }
+    }
+
+    #[test]
+    fn characters_of_names_are_those_of_the_unicode_classes() {
+        let class = |name: &str| regex::Regex::new(&format!(r"^\p{{{name}}}$")).unwrap();
+        let known = class("Assigned");
+        let (start, goes_on) = (class("ID_Start"), class("ID_Continue"));
+        let stable = [class("XID_Start"), class("XID_Continue")];
+        let characters = ('\0'..=char::MAX).filter(|character| *character != '_');
+        let mut compared = 0;
+        for character in characters {
+            let text = character.to_string();
+            // The two tables need not be of the same version of Unicode.
+            let same_version = unicode_ident::is_xid_start(character) == stable[0].is_match(&text)
+                && unicode_ident::is_xid_continue(character) == stable[1].is_match(&text);
+            if same_version && known.is_match(&text) {
+                compared += 1;
+                let expected = (start.is_match(&text), goes_on.is_match(&text));
+                let found = (is_id_start(character), is_id_continue(character));
+                assert_eq!(found, expected, "{character:?}");
+            }
+        }
+        assert!(compared > 100_000, "{compared}");
     }
 }

@@ -18,11 +18,13 @@ mod capability;
 mod chain;
 mod clock;
 mod condition;
+mod cron;
 mod event;
 mod identity;
 mod input;
 pub mod lease;
 mod provider;
+mod regexp;
 pub mod runs;
 mod schedule;
 mod service;
@@ -39,10 +41,12 @@ pub use condition::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DeclaredService, KvQuery, ModuleInput,
     ScheduleCondition, ServicesCondition, ServicesInput,
 };
+pub use cron::{CronExpression, InvalidCron};
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use identity::{EventId, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
 pub use input::{Digest, FrozenInput, InvalidDigest, RunInput};
 pub use provider::{ProviderBlock, ProviderId};
+pub use regexp::{InvalidRegexp, Regexp};
 pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, ServiceInstance};
 pub use task::{

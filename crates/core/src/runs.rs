@@ -1,19 +1,93 @@
 //! The rules of runs: whether a frozen input needs one, and what follows a finished attempt.
 //!
-//! Of one task at most one run is *running* and at most one is *queued*; a newer input replaces the
-//! queued one. Beside them a task remembers the input it is *settled* on: the one of its last run, if
-//! that was applied. From the moment a run is leased nothing is settled, because Terraform may have
-//! changed anything, until a run is applied again. So "equal to what is applied" can always be
-//! answered, also after a crash at any point.
+//! A run *applies* its input, or only *plans* what an apply would do.
+//!
+//! Of one task at most one run is *running*, of whatever kind, because both work in the task's directory.
+//! At most one run that applies is *queued*; a newer input replaces the queued one. Beside them a task
+//! remembers the input it is *settled* on: the one of its last apply, if that succeeded. From the moment a run
+//! is leased to apply its input nothing is settled, because Terraform may have changed anything, until one
+//! succeeds again. So "equal to what is applied" can always be answered, also after a crash at any point.
+//!
+//! Plans stand beside all that. Each is asked for by somebody who waits for its answer: any number of them
+//! may be queued, none is merged with another or with an apply, skipped or cancelled because of one. A plan
+//! changes nothing in reality, so what the task is settled on, its failures, its events and its queued
+//! run stay as they are, whatever becomes of the plan. A plan that is interrupted or loses its worker is
+//! made again; one that fails has failed.
+//!
+//! A run is *single* if whoever asked for it wants the result of one attempt: nothing is tried again after a
+//! failure, neither at once nor later.
 
-use std::time::Duration;
+mod attempt;
+mod plan;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::attempt::{ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt};
+pub use self::plan::{PLAN_BYTES, Plan};
 use crate::input::Digest;
 
-/// Attempts of one run before it counts as failed (spec/runtime-tasks.md 3.4).
-pub const ATTEMPTS: u32 = 3;
+/// What a run is for.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum RunKind {
+    /// Its input is applied.
+    #[default]
+    Apply,
+    /// Terraform tells what an apply would change; nothing is applied.
+    Plan,
+}
+
+impl RunKind {
+    /// The stored and shown spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Apply => "apply",
+            Self::Plan => "plan",
+        }
+    }
+}
+
+/// Kinds of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RunKinds {
+    /// [`RunKind::Apply`].
+    pub applies: bool,
+    /// [`RunKind::Plan`].
+    pub plans: bool,
+}
+
+impl RunKinds {
+    /// Every kind.
+    pub const ALL: Self = Self {
+        applies: true,
+        plans: true,
+    };
+
+    /// Plans only.
+    pub const PLANS: Self = Self {
+        applies: false,
+        plans: true,
+    };
+
+    /// Whether this kind is among them.
+    pub const fn has(self, kind: RunKind) -> bool {
+        match kind {
+            RunKind::Apply => self.applies,
+            RunKind::Plan => self.plans,
+        }
+    }
+
+    /// Those that are among the others as well.
+    #[must_use]
+    pub const fn and(self, others: Self) -> Self {
+        Self {
+            applies: self.applies && others.applies,
+            plans: self.plans && others.plans,
+        }
+    }
+}
 
 /// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,11 +97,12 @@ pub enum RunStatus {
     Queued,
     /// Leased by a worker.
     Running,
-    /// Applied.
+    /// Applied, or planned.
     Succeeded,
     /// Every attempt failed.
     Failed,
-    /// Ended without a result of its own, because a newer input took its place.
+    /// Ended without a result of its own, because a newer input took its place or nobody waits for its
+    /// plan any more.
     Cancelled,
 }
 
@@ -42,17 +117,42 @@ impl RunStatus {
             Self::Cancelled => "cancelled",
         }
     }
+
+    /// Whether the run has ended: it never has another status again.
+    pub const fn is_end(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
 }
 
-/// What is known of the runs of one task when a new input is frozen.
+/// The queued run that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuedApply {
+    /// Its input.
+    pub input: Digest,
+    /// Whether it is single.
+    pub single: bool,
+}
+
+/// What is known of the runs of one task when a new input is frozen to be applied; plans do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskRuns {
-    /// Input of the queued run.
-    pub queued: Option<Digest>,
-    /// Input of the running run.
+    /// The queued run.
+    pub queued: Option<QueuedApply>,
+    /// Input of the run that is applying.
     pub running: Option<Digest>,
     /// Input that is applied, if nothing may have changed since.
     pub settled: Option<Digest>,
+}
+
+/// An input that is to be applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WantedApply {
+    /// The input.
+    pub input: Digest,
+    /// Whether the run is to be single.
+    pub single: bool,
+    /// Whether an input that is applied, or is being applied, needs no run.
+    pub skip_unchanged: bool,
 }
 
 /// What to do with a new input.
@@ -60,8 +160,11 @@ pub struct TaskRuns {
 pub enum EnqueueDecision {
     /// Queue a run.
     Enqueue,
-    /// Put the new input into the queued run and make it due now.
+    /// Put the new input into the queued run, make it single or not as is wanted now, and make it due
+    /// now with all its attempts.
     Replace,
+    /// Cancel the queued run and queue another: a single run does not go on with earlier attempts.
+    Supersede,
     /// The queued run has this input already.
     Keep,
     /// No run: the input is applied, or is being applied.
@@ -71,107 +174,27 @@ pub enum EnqueueDecision {
     },
 }
 
-/// Decides whether `input` needs a run.
-pub fn decide_enqueue(runs: TaskRuns, input: Digest, skip_unchanged: bool) -> EnqueueDecision {
+/// Decides whether an input needs a run that applies it.
+///
+/// What is asked for later holds for the queued run: a change that comes after somebody asked for a
+/// single run gets all its attempts, so that it is not lost (P3).
+pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
     let current = runs.running.or(runs.settled);
-    if skip_unchanged && current == Some(input) {
+    if wanted.skip_unchanged && current == Some(wanted.input) {
         return EnqueueDecision::Skip {
-            cancel_queued: runs.queued.is_some(),
+            // Somebody waits for a single run, which is not pointless because its input is applied.
+            cancel_queued: runs
+                .queued
+                .is_some_and(|queued| !queued.single || queued.input != wanted.input),
         };
     }
+    let WantedApply { input, single, .. } = wanted;
     match runs.queued {
         None => EnqueueDecision::Enqueue,
-        Some(queued) if queued == input => EnqueueDecision::Keep,
+        Some(queued) if queued == (QueuedApply { input, single }) => EnqueueDecision::Keep,
+        Some(queued) if single && !queued.single => EnqueueDecision::Supersede,
         Some(_) => EnqueueDecision::Replace,
     }
-}
-
-/// How an attempt ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AttemptOutcome {
-    /// Terraform applied the input.
-    Applied,
-    /// Terraform, or what goes before it, failed with this error.
-    Failed(String),
-    /// The worker stopped Terraform because it is shutting down.
-    Interrupted,
-}
-
-/// What follows an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AfterAttempt {
-    /// The run succeeded; its input is settled; one event.
-    Settle,
-    /// The run goes back to the queue for its next attempt, not before this much time has passed.
-    Retry(Duration),
-    /// The run failed; one event.
-    GiveUp {
-        /// Queue the same input once more after this time; `None` where a newer one waits already
-        /// or the task does not want it.
-        retry_after: Option<Duration>,
-    },
-    /// The run goes back to the queue as if this attempt had not been; no event.
-    Requeue,
-    /// The run ends without an event, because a newer input waits already.
-    Cancel,
-}
-
-/// The surroundings in which an attempt ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AttemptContext {
-    /// Attempts of this run so far, this one included; at least 1.
-    pub attempts: u32,
-    /// A queued run with a newer input exists.
-    pub newer_waits: bool,
-    /// Failed runs of the task in a row without a newer input or a success between them, this one not
-    /// included: a newer input has not failed yet, however often earlier ones did.
-    pub earlier_failures: u32,
-    /// The task wants slow retries after a final failure.
-    pub retry_failed: bool,
-    /// Random share in `[0, 1)` for the jitter of the wait.
-    pub jitter: f64,
-}
-
-/// Decides what follows an attempt. A failing attempt is not repeated when a newer input waits: that
-/// one is what must be applied.
-pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
-    match outcome {
-        AttemptOutcome::Applied => AfterAttempt::Settle,
-        AttemptOutcome::Interrupted if context.newer_waits => AfterAttempt::Cancel,
-        AttemptOutcome::Interrupted => AfterAttempt::Requeue,
-        AttemptOutcome::Failed(_) if context.newer_waits => {
-            AfterAttempt::GiveUp { retry_after: None }
-        }
-        AttemptOutcome::Failed(_) if context.attempts < ATTEMPTS => {
-            AfterAttempt::Retry(attempt_delay(context.attempts, context.jitter))
-        }
-        AttemptOutcome::Failed(_) => AfterAttempt::GiveUp {
-            retry_after: context
-                .retry_failed
-                .then(|| failure_delay(context.earlier_failures, context.jitter)),
-        },
-    }
-}
-
-/// Wait before the next attempt after `attempts` failed ones: 2^n seconds and up to half as much more
-/// (spec/runtime-watch.md 1.5), so 1-1.5 s and 2-3 s.
-fn attempt_delay(attempts: u32, jitter: f64) -> Duration {
-    with_jitter(
-        Duration::from_secs(1 << attempts.saturating_sub(1).min(10)),
-        jitter,
-    )
-}
-
-/// Wait before a failed run's input is tried afresh: a minute, doubling to an hour.
-fn failure_delay(earlier_failures: u32, jitter: f64) -> Duration {
-    with_jitter(
-        Duration::from_secs((60 << earlier_failures.min(6)).min(3600)),
-        jitter,
-    )
-}
-
-fn with_jitter(base: Duration, jitter: f64) -> Duration {
-    base + base.mul_f64(jitter.clamp(0.0, 1.0) / 2.0)
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ pub struct BundleReference {
 }
 
 /// `terraform_cloud_workspace` of a task (spec/config.md 16).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CloudWorkspace {
     /// Where runs happen.
     pub execution: CloudExecution,
@@ -117,6 +117,17 @@ pub struct CloudWorkspace {
     pub terraform_version: Option<String>,
     /// Whether a version that does not fit is raised to the nearest that does.
     pub auto_upgrade_tf_version: bool,
+}
+
+impl Default for CloudWorkspace {
+    /// What counts without a setting.
+    fn default() -> Self {
+        Self {
+            execution: CloudExecution::default(),
+            terraform_version: None,
+            auto_upgrade_tf_version: true,
+        }
+    }
 }
 
 /// Where the runs of a workspace happen.

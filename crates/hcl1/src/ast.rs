@@ -52,7 +52,7 @@ pub struct Value {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueKind {
     /// A string with its escapes resolved, but `${...}` as written, or the text of a heredoc with
-    /// its last line end. Line ends of the source are always `\n` in it.
+    /// its last line end and, for `<<`, the indentation of its closing line. Line ends of the source are always `\n` in it.
     String(String),
     /// A number in any notation.
     Number(Number),
@@ -62,6 +62,9 @@ pub enum ValueKind {
     List(Vec<Value>),
     /// `{ }`, of a block or behind `=` or in a list.
     Object(Body),
+    /// `null`. HCL has none, and [`parse`](crate::parse) never gives one: it is for other languages
+    /// that are read into the same tree.
+    Null,
 }
 
 /// A number, by its notation: one with a point or an exponent is a float, even if it is whole.

@@ -162,8 +162,10 @@ impl<'a> Parser<'a> {
                 }
                 _ if comma_missing => return Err(self.missing_comma()),
                 _ => {
-                    elements.push(self.value("a list element or `]`")?);
-                    comma_missing = true;
+                    let element = self.value("a list element or `]`")?;
+                    // Behind a list in a list the original wants none.
+                    comma_missing = !matches!(element.kind, ValueKind::List(_));
+                    elements.push(element);
                 }
             }
         }

@@ -8,7 +8,10 @@ mod time;
 mod view;
 mod worker;
 
-pub use run::{lease_epoch, outcome_from_wire, outcome_to_wire, run_id, status_to_wire};
+pub use run::{
+    kind_of_lease, kind_to_wire, kinds_from_wire, known_kinds, lease_epoch, outcome_from_wire,
+    outcome_to_wire, plan_from_wire, plan_to_wire, run_id, status_to_wire,
+};
 pub use task::{
     event_from_wire, event_to_wire, task_from_spec, task_status_from_wire, task_status_to_wire,
 };

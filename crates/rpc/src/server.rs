@@ -5,6 +5,7 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
+use cts_tls::ServerTls;
 use futures::{Stream, StreamExt as _, stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -19,7 +20,7 @@ use tower::Service;
 
 use crate::health::{HealthSwitch, set_all};
 use crate::memory::MemoryListener;
-use crate::tls::{ServerTls, tls_connections};
+use crate::tls::tls_connections;
 
 /// Pause before a silent connection is asked for a sign of life, and time to give it. A client that stands
 /// still is lost sooner than a lease ends, so that it is not granted the run again by a call that it left

@@ -7,6 +7,9 @@ mod log;
 mod signals;
 mod tasks;
 
-pub use log::{LogFormat, LogLevel, init_log};
+pub use log::{
+    LONGEST_DATAGRAM, LogError, LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogError,
+    SyslogSettings, init_log,
+};
 pub use signals::StopSignals;
 pub use tasks::{TaskFailure, Tasks};

@@ -1,10 +1,13 @@
 //! The end of an attempt.
 
 mod attempt;
+mod plan;
 
 use std::time::Duration;
 
-use cts_core::runs::{AfterAttempt, AttemptContext, AttemptOutcome, RunStatus, after_attempt};
+use cts_core::runs::{
+    AfterAttempt, AttemptContext, AttemptOutcome, RunKind, RunStatus, after_attempt,
+};
 use cts_core::{Event, EventConfig};
 use cts_store::{Completed, Completion, LeaseError, StoreError};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
@@ -21,11 +24,12 @@ pub(crate) async fn complete(
     connection: &mut PgConnection,
     completion: &Completion,
 ) -> Result<Completed, LeaseError> {
-    if completion.outcome == AttemptOutcome::Applied {
-        applied(connection, completion).await
-    } else {
-        not_applied(connection, completion).await
+    if completion.outcome == AttemptOutcome::Applied
+        && let Some(completed) = applied(connection, completion).await?
+    {
+        return Ok(completed);
     }
+    not_applied(connection, completion).await
 }
 
 fn lost(completion: &Completion) -> LeaseError {
@@ -36,11 +40,12 @@ fn lost(completion: &Completion) -> LeaseError {
 }
 
 /// The ordinary end, in one statement. The task is locked before the run is looked at for good; the
-/// functions see what was committed while that lock was waited for.
+/// functions see what was committed while that lock was waited for. `None` if there is no such lease of a
+/// run that is to be applied; nothing has happened then.
 async fn applied(
     connection: &mut PgConnection,
     completion: &Completion,
-) -> Result<Completed, LeaseError> {
+) -> Result<Option<Completed>, LeaseError> {
     let failed = failed_to("end a run");
     let log = Columns::of(&completion.log);
     let row = sqlx::query(
@@ -57,7 +62,8 @@ async fn applied(
                 holder = NULL,
                 expires_at = NULL
             FROM task
-            WHERE r.id = $1 AND r.epoch = $2 AND r.status = 'running' AND r.task_name = task.name
+            WHERE r.id = $1 AND r.epoch = $2 AND r.status = 'running' AND r.kind = 'apply'
+              AND r.task_name = task.name
             RETURNING r.id, r.task_name, r.input_hash, r.started_at, r.finished_at,
                       task.event_config
         ), event AS (
@@ -84,9 +90,7 @@ async fn applied(
     .fetch_optional(connection)
     .await
     .map_err(&failed)?;
-    let Some(row) = row else {
-        return Err(lost(completion));
-    };
+    let Some(row) = row else { return Ok(None) };
     let key = completion.run.to_string();
     let cell = |column| Cell {
         table: "runs",
@@ -104,7 +108,8 @@ async fn applied(
     .json(config)?;
     let time = |column| cell(column).time(row.try_get(column).map_err(&failed)?);
     let next_due: Option<i64> = row.try_get("next_due").map_err(&failed)?;
-    Ok(Completed {
+    Ok(Some(Completed {
+        kind: RunKind::Apply,
         event: Some(Event {
             id: completion.event,
             task_name: Clone::clone(&task),
@@ -118,7 +123,7 @@ async fn applied(
         task,
         status: RunStatus::Succeeded,
         next_due: next_due.map(span),
-    })
+    }))
 }
 
 async fn not_applied(
@@ -130,12 +135,14 @@ async fn not_applied(
     let Some(mut attempt) = Attempt::locked(&mut transaction, completion).await? else {
         return Err(lost(completion));
     };
-    if let AttemptOutcome::Failed(error) = &completion.outcome {
-        attempt.errors.push(error.clone());
+    if let Some(error) = completion.outcome.error(attempt.kind) {
+        attempt.errors.push(error.to_owned());
     }
     let after = after_attempt(
         &completion.outcome,
         AttemptContext {
+            kind: attempt.kind,
+            single: attempt.single,
             attempts: attempt.attempts,
             newer_waits: attempt.newer_waits,
             earlier_failures: attempt.earlier_failures,
@@ -149,6 +156,10 @@ async fn not_applied(
         AfterAttempt::Settle | AfterAttempt::Cancel => {
             cancel(&mut transaction, completion, &attempt).await?;
             (RunStatus::Cancelled, None)
+        }
+        AfterAttempt::EndPlan { succeeded } => {
+            let status = plan::end(&mut transaction, completion, &attempt, succeeded).await?;
+            (status, None)
         }
         AfterAttempt::GiveUp { retry_after } => {
             let event = attempt.failure(completion)?;
@@ -181,6 +192,7 @@ async fn not_applied(
     transaction.commit().await.map_err(&failed)?;
     Ok(Completed {
         task: attempt.task,
+        kind: attempt.kind,
         status,
         event,
         next_due: due.map(|due| span(due.saturating_sub(attempt.now))),

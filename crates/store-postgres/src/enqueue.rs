@@ -4,7 +4,9 @@ mod changes;
 
 use std::collections::{BTreeSet, HashMap};
 
-use cts_core::runs::{EnqueueDecision, TaskRuns, decide_enqueue};
+use cts_core::runs::{
+    EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
+};
 use cts_core::{Digest, LeaderEpoch, RunId};
 use cts_store::{EnqueueRequest, Enqueued, LeaderError, StoreError, Unchanged};
 use sqlx::postgres::PgRow;
@@ -21,8 +23,8 @@ struct Situation {
     runs: TaskRuns,
     queued: Option<RunId>,
     skip_unchanged: bool,
-    /// The request's run exists already.
-    repeated: bool,
+    /// What has become of the request's run, if it exists already.
+    earlier: Option<RunStatus>,
 }
 
 pub(crate) async fn enqueue(
@@ -90,7 +92,8 @@ async fn lock(
     Ok(())
 }
 
-/// The situations of the enabled tasks of a wave, by name. Their tasks are locked, so that they stay.
+/// The situations of the tasks of a wave that may have the run, by name. Their tasks are locked, so that
+/// they stay.
 async fn situations(
     transaction: &mut PgTransaction<'_>,
     requests: &[EnqueueRequest],
@@ -98,19 +101,25 @@ async fn situations(
 ) -> Result<HashMap<String, Situation>, StoreError> {
     let names: Vec<&str> = wave.iter().map(|&at| requests[at].task.as_str()).collect();
     let runs: Vec<Uuid> = wave.iter().map(|&at| requests[at].run.as_uuid()).collect();
+    let plans: Vec<bool> = wave
+        .iter()
+        .map(|&at| requests[at].kind == RunKind::Plan)
+        .collect();
     let rows = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.name, t.skip_unchanged, t.settled_input, q.id AS queued_id,
-               q.input_hash AS queued_input, r.input_hash AS running_input,
-               EXISTS (SELECT FROM runs e WHERE e.id = n.run) AS repeated
-        FROM unnest($1::TEXT[], $2::UUID[]) AS n (task, run)
+               q.input_hash AS queued_input, q.single AS queued_single,
+               r.input_hash AS running_input,
+               (SELECT e.status FROM runs e WHERE e.id = n.run) AS earlier
+        FROM unnest($1::TEXT[], $2::UUID[], $3::BOOLEAN[]) AS n (task, run, plan)
         JOIN tasks t ON t.name = n.task
-        LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued'
-        LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running'
-        WHERE t.enabled",
+        LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued' AND q.kind = 'apply'
+        LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running' AND r.kind = 'apply'
+        WHERE t.enabled OR n.plan",
     )
     .bind(names)
     .bind(runs)
+    .bind(plans)
     .fetch_all(&mut **transaction)
     .await
     .map_err(failed_to("read the runs of tasks"))?;
@@ -130,15 +139,21 @@ fn situation(row: &PgRow) -> Result<(String, Situation), StoreError> {
         text.map(|text| cell.parse(text)).transpose()
     };
     let queued: Option<Uuid> = row.try_get("queued_id").map_err(&read)?;
+    let input = digest("queued_input", cell("runs", "input_hash"))?;
+    let single: Option<bool> = row.try_get("queued_single").map_err(&read)?;
+    let earlier: Option<&str> = row.try_get("earlier").map_err(&read)?;
+    let earlier = earlier.map(|status| cell("runs", "status").run_status(status));
     let situation = Situation {
         runs: TaskRuns {
-            queued: digest("queued_input", cell("runs", "input_hash"))?,
+            queued: input
+                .zip(single)
+                .map(|(input, single)| QueuedApply { input, single }),
             running: digest("running_input", cell("runs", "input_hash"))?,
             settled: digest("settled_input", cell("tasks", "settled_input"))?,
         },
         queued: queued.map(RunId::from_uuid),
         skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
-        repeated: row.try_get("repeated").map_err(&read)?,
+        earlier: earlier.transpose()?,
     };
     Ok((name.to_owned(), situation))
 }
@@ -157,28 +172,50 @@ fn decide<'a>(
     let Some(situation) = situation else {
         return answer;
     };
+    if request.kind == RunKind::Plan {
+        let queued = situation.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
+        answer.queued = queued.then_some(request.run);
+        answer.decision = Some(if situation.earlier.is_some() {
+            EnqueueDecision::Keep
+        } else {
+            changes.insert(request);
+            EnqueueDecision::Enqueue
+        });
+        return answer;
+    }
     let skip_unchanged = match request.unchanged {
         Unchanged::AsTaskSays => situation.skip_unchanged,
         Unchanged::Skip => true,
         Unchanged::Run => false,
     };
-    let decision = if situation.repeated {
+    let decision = if situation.earlier.is_some() {
         EnqueueDecision::Keep
     } else {
-        decide_enqueue(situation.runs, request.input.hash, skip_unchanged)
+        let wanted = WantedApply {
+            input: request.input.hash,
+            single: request.single,
+            skip_unchanged,
+        };
+        decide_enqueue(situation.runs, wanted)
     };
     answer.decision = Some(decision);
     answer.queued = situation.queued;
     match decision {
         EnqueueDecision::Enqueue => {
-            changes.insert(request);
+            changes.begin(request);
             answer.queued = Some(request.run);
+        }
+        EnqueueDecision::Supersede => {
+            changes.cancel(request);
+            changes.begin(request);
+            answer.cancelled = answer.queued.replace(request.run);
         }
         EnqueueDecision::Replace => changes.replace(request),
         EnqueueDecision::Keep => {}
         EnqueueDecision::Skip { cancel_queued } => {
-            changes.skip(request, cancel_queued);
+            changes.skip(request);
             if cancel_queued {
+                changes.cancel(request);
                 answer.cancelled = answer.queued.take();
             }
         }

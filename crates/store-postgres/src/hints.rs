@@ -165,12 +165,13 @@ impl Ear {
 mod tests {
     use super::*;
     use cts_core::TaskName;
-    use cts_core::runs::RunStatus;
+    use cts_core::runs::{RunKind, RunStatus};
 
     fn run(name: &str) -> Hint {
         Hint::Run {
             run: cts_core::RunId::from_uuid(uuid::Uuid::from_u128(1)),
             task: TaskName::new(name).unwrap(),
+            kind: RunKind::Apply,
             status: RunStatus::Queued,
             at: chrono::DateTime::UNIX_EPOCH,
         }

@@ -25,7 +25,9 @@ pub(crate) async fn acquire(
             SELECT r.id
             FROM runs r JOIN tasks t ON t.name = r.task_name
             WHERE r.status = 'queued' AND r.due_at <= cts_now()
-              AND t.enabled AND t.active_run IS NULL
+              AND CASE r.kind WHEN 'plan' THEN $6 ELSE $7 AND t.enabled END
+              AND (r.single OR NOT $8)
+              AND t.active_run IS NULL
               AND EXISTS (
                 SELECT FROM unnest($3::TEXT[], $4::TEXT[]) AS engine (driver, version)
                 WHERE engine.driver = t.requires_driver
@@ -47,10 +49,13 @@ pub(crate) async fn acquire(
                 updated_at = cts_now()
             FROM candidate
             WHERE r.id = candidate.id AND r.status = 'queued'
-            RETURNING r.id, r.task_name, r.epoch, r.input_hash, r.attempts
+            RETURNING r.id, r.task_name, r.kind, r.epoch, r.input_hash, r.attempts
         ), busy AS (
-            -- From now on Terraform may change anything, so nothing counts as applied.
-            UPDATE tasks t SET active_run = leased.id, settled_input = NULL
+            -- From now on Terraform may change anything, so nothing counts as applied. A plan changes
+            -- nothing.
+            UPDATE tasks t
+            SET active_run = leased.id,
+                settled_input = CASE leased.kind WHEN 'plan' THEN t.settled_input END
             FROM leased WHERE t.name = leased.task_name
         )
         SELECT * FROM leased",
@@ -60,6 +65,9 @@ pub(crate) async fn acquire(
     .bind(drivers)
     .bind(versions)
     .bind(claim.capabilities.bundles)
+    .bind(claim.kinds.plans)
+    .bind(claim.kinds.applies)
+    .bind(claim.only_single)
     .fetch_all(&mut *connection)
     .await
     .map_err(failed_to("lease a run"))?;
@@ -108,9 +116,11 @@ fn lease(row: &PgRow) -> Result<Lease, StoreError> {
     let task: &str = row.try_get("task_name").map_err(&read)?;
     let input: &str = row.try_get("input_hash").map_err(&read)?;
     let attempts: i32 = row.try_get("attempts").map_err(&read)?;
+    let kind: &str = row.try_get("kind").map_err(&read)?;
     Ok(Lease {
         run: RunId::from_uuid(id),
         task: cell("task_name").parse(task)?,
+        kind: cell("kind").run_kind(kind)?,
         epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
         input: cell("input_hash").parse(input)?,
         attempt: cell("attempts").number(attempts.into())?,

@@ -1,6 +1,6 @@
 //! Forgets what is old.
 
-use cts_store::StoreError;
+use cts_store::{PLANS_KEPT, StoreError};
 use sqlx::{Connection as _, PgConnection};
 
 use crate::row::failed_to;
@@ -24,14 +24,15 @@ pub(crate) async fn prune(connection: &mut PgConnection, keep: u32) -> Result<u6
         DELETE FROM runs
         WHERE id IN (
             SELECT id
-            FROM (SELECT id, row_number() OVER (
-                      PARTITION BY task_name, status = 'cancelled'
+            FROM (SELECT id, kind, row_number() OVER (
+                      PARTITION BY task_name, kind, status = 'cancelled'
                       ORDER BY created_at DESC, id DESC) AS place
                   FROM runs
                   WHERE status IN ('succeeded', 'failed', 'cancelled')) ended
-            WHERE place > $1)",
+            WHERE place > CASE kind WHEN 'plan' THEN $2 ELSE $1 END)",
     )
     .bind(i64::from(keep))
+    .bind(i64::from(keep.min(PLANS_KEPT)))
     .execute(&mut *transaction)
     .await
     .map_err(&write)?;

@@ -15,7 +15,7 @@ pub(crate) async fn next_due(
         "-- next_due; index runs_due
         SELECT r.due_at - cts_now()
         FROM runs r JOIN tasks t ON t.name = r.task_name
-        WHERE r.status = 'queued' AND t.enabled AND t.active_run IS NULL
+        WHERE r.status = 'queued' AND (t.enabled OR r.kind = 'plan') AND t.active_run IS NULL
         ORDER BY r.due_at
         LIMIT 1",
     )
@@ -28,14 +28,14 @@ pub(crate) async fn next_due(
 pub(crate) async fn depth(connection: &mut PgConnection) -> Result<QueueDepth, StoreError> {
     let failed = failed_to("count the queue");
     let row = sqlx::query(
-        "-- queue_depth; indexes runs_one_queued, runs_one_running
+        "-- queue_depth; indexes runs_due, runs_one_running
         SELECT count(*) AS queued,
                count(*) FILTER (WHERE ready) AS ready,
                cts_now() - min(due_at) FILTER (WHERE ready) AS oldest_ready,
                (SELECT count(*) FROM runs WHERE status = 'running') AS running
         FROM (SELECT r.due_at, r.due_at <= cts_now() AND t.active_run IS NULL AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
-              WHERE r.status = 'queued' AND t.enabled) q",
+              WHERE r.status = 'queued' AND (t.enabled OR r.kind = 'plan')) q",
     )
     .fetch_one(connection)
     .await
@@ -86,7 +86,8 @@ pub(crate) async fn run(
     let read = failed_to("read a run");
     let row = sqlx::query(
         "-- run
-        SELECT task_name, status, input_hash, attempts, created_at, due_at, started_at, finished_at
+        SELECT task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+               plan_encoding, plan, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = $1",
     )
     .bind(id.as_uuid())
@@ -106,12 +107,21 @@ pub(crate) async fn run(
         micros.map(|micros| cell(column).time(micros)).transpose()
     };
     let attempts: i32 = row.try_get("attempts").map_err(&read)?;
+    let encoding: Option<&str> = row.try_get("plan_encoding").map_err(&read)?;
     Ok(Some(RunRecord {
         id,
         task: cell("task_name").parse(text("task_name")?)?,
+        kind: cell("kind").run_kind(text("kind")?)?,
+        single: row.try_get("single").map_err(&read)?,
         status: cell("status").run_status(text("status")?)?,
         input: cell("input_hash").parse(text("input_hash")?)?,
         attempts: cell("attempts").number(attempts.into())?,
+        errors: cell("errors").json(text("errors")?)?,
+        plan: cell("plan").plan(
+            row.try_get("changes_present").map_err(&read)?,
+            encoding,
+            row.try_get("plan").map_err(&read)?,
+        )?,
         created_at: cell("created_at").time(row.try_get("created_at").map_err(&read)?)?,
         due_at: cell("due_at").time(row.try_get("due_at").map_err(&read)?)?,
         started_at: time("started_at")?,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cts_core::{Event, EventConfig, EventId, RunId};
 use cts_store::StoreError;
-pub(crate) use cts_store::cell::{Cell, InputEncoding, encoded, span_micros};
+pub(crate) use cts_store::cell::{Cell, InputEncoding, encoded, encoded_plan, span_micros};
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;

@@ -1,5 +1,6 @@
 //! Leases taken back: of workers that are gone, or of all.
 
+use cts_core::runs::RunStatus;
 use cts_core::{LeaderEpoch, RunId};
 use cts_store::{LeaderError, Requeued, StoreError};
 use sqlx::postgres::PgRow;
@@ -34,13 +35,28 @@ pub(crate) async fn release_all(
         .fetch_one(&mut *transaction)
         .await
         .map_err(&failed)?;
-    let requeued = take_back(&mut transaction, i64::MAX, now).await?;
+    let mut requeued = take_back(&mut transaction, i64::MAX, now).await?;
+    let cancelled: Vec<Uuid> = sqlx::query_scalar(
+        "-- release_all: whoever waited for these is dead
+        UPDATE runs SET status = 'cancelled', finished_at = $1, updated_at = $1
+        WHERE status = 'queued' AND (kind = 'plan' OR single)
+        RETURNING id",
+    )
+    .bind(now)
+    .fetch_all(&mut *transaction)
+    .await
+    .map_err(&failed)?;
+    for run in &mut requeued {
+        if cancelled.contains(&run.run.as_uuid()) {
+            run.status = RunStatus::Cancelled;
+        }
+    }
     leadership::clear(&mut transaction).await?;
     transaction.commit().await.map_err(&failed)?;
     Ok(requeued)
 }
 
-/// Takes back the leases that end at `until` or before. A run whose task has a newer one queued ends;
+/// Takes back the leases that end at `until` or before. A run that applies ends if a newer one is queued;
 /// any other goes back to the queue, and the attempt that was cut off does not count.
 async fn take_back(
     transaction: &mut PgTransaction<'_>,
@@ -67,8 +83,9 @@ async fn take_back(
     let rows = sqlx::query(
         "-- take_back; indexes runs_one_running, runs_one_queued
         WITH lost AS (
-            SELECT r.id, EXISTS (
-                SELECT FROM runs q WHERE q.task_name = r.task_name AND q.status = 'queued') AS newer
+            SELECT r.id, r.kind = 'apply' AND EXISTS (
+                SELECT FROM runs q
+                WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply') AS newer
             FROM runs r
             WHERE r.task_name = ANY ($1) AND r.status = 'running' AND r.expires_at <= $2
         ), back AS (
@@ -82,7 +99,7 @@ async fn take_back(
                 updated_at = $3
             FROM lost
             WHERE r.id = lost.id AND r.status = 'running' AND r.expires_at <= $2
-            RETURNING r.id, r.task_name, r.status
+            RETURNING r.id, r.task_name, r.kind, r.status
         ), free AS (
             UPDATE tasks t SET active_run = NULL FROM back WHERE t.name = back.task_name
         )
@@ -108,9 +125,11 @@ fn requeued(row: &PgRow) -> Result<Requeued, StoreError> {
     };
     let task: &str = row.try_get("task_name").map_err(&read)?;
     let status: &str = row.try_get("status").map_err(&read)?;
+    let kind: &str = row.try_get("kind").map_err(&read)?;
     Ok(Requeued {
         run: RunId::from_uuid(id),
         task: cell("task_name").parse(task)?,
+        kind: cell("kind").run_kind(kind)?,
         status: cell("status").run_status(status)?,
     })
 }

@@ -1,14 +1,16 @@
 //! The end of an attempt.
 
+mod plan;
+
 use std::time::Duration;
 
-use cts_core::runs::{AfterAttempt, AttemptContext, AttemptOutcome, RunStatus, after_attempt};
+use cts_core::runs::{AfterAttempt, AttemptContext, RunKind, RunStatus, after_attempt};
 use cts_core::{Digest, Event, EventConfig, TaskName};
 use cts_store::{Completed, Completion, LeaseError, StoreError};
 use sqlx::sqlite::SqliteQueryResult;
 use sqlx::{Row as _, SqliteConnection};
 
-use crate::enqueue::insert_run;
+use crate::enqueue::{NewRun, insert_run};
 use crate::lease::stored_epoch;
 use crate::logs;
 use crate::queue::next_due_of;
@@ -19,6 +21,8 @@ const ENCODE: &str = "encode the end of an attempt";
 /// The leased run and its surroundings.
 struct Attempt {
     task: TaskName,
+    kind: RunKind,
+    single: bool,
     input: Digest,
     started_at: i64,
     errors: Vec<String>,
@@ -38,12 +42,14 @@ pub(crate) async fn complete(
         return Err(lost(completion));
     };
     logs::append(connection, completion.run, &completion.log).await?;
-    if let AttemptOutcome::Failed(error) = &completion.outcome {
-        attempt.errors.push(error.clone());
+    if let Some(error) = completion.outcome.error(attempt.kind) {
+        attempt.errors.push(error.to_owned());
     }
     let after = after_attempt(
         &completion.outcome,
         AttemptContext {
+            kind: attempt.kind,
+            single: attempt.single,
             attempts: attempt.attempts,
             newer_waits: attempt.newer_waits,
             earlier_failures: attempt.earlier_failures,
@@ -65,17 +71,15 @@ pub(crate) async fn complete(
             store_event(connection, &event).await?;
             if let Some(wait) = retry_after {
                 count_failure(connection, &attempt).await?;
-                let due_at = now.saturating_add(span_micros(wait));
-                let task = attempt.task.as_str();
-                insert_run(
-                    connection,
-                    completion.retry_run,
-                    task,
-                    attempt.input,
-                    due_at,
-                    now,
-                )
-                .await?;
+                let retry = NewRun {
+                    id: completion.retry_run,
+                    task: attempt.task.as_str(),
+                    kind: RunKind::Apply,
+                    single: false,
+                    input: attempt.input,
+                    due_at: now.saturating_add(span_micros(wait)),
+                };
+                insert_run(connection, retry, now).await?;
             }
             (RunStatus::Failed, Some(event))
         }
@@ -108,10 +112,15 @@ pub(crate) async fn complete(
             close(connection, completion, &attempt, RunStatus::Cancelled, now).await?;
             (RunStatus::Cancelled, None)
         }
+        AfterAttempt::EndPlan { succeeded } => {
+            let status = plan::end(connection, completion, &attempt, succeeded, now).await?;
+            (status, None)
+        }
     };
     let next_due = next_due_of(connection, &attempt.task, now).await?;
     Ok(Completed {
         task: attempt.task,
+        kind: attempt.kind,
         status,
         event,
         next_due,
@@ -126,10 +135,11 @@ async fn attempt(
     let id = completion.run.to_string();
     let row = sqlx::query(
         "-- complete: the attempt
-        SELECT r.task_name, r.input_hash, r.started_at, r.errors, r.attempts,
+        SELECT r.task_name, r.kind, r.single, r.input_hash, r.started_at, r.errors, r.attempts,
                t.failures, t.retry_failed, t.event_config,
                EXISTS (SELECT 1 FROM runs q
-                       WHERE q.task_name = r.task_name AND q.status = 'queued') AS newer_waits
+                       WHERE q.task_name = r.task_name AND q.status = 'queued'
+                         AND q.kind = 'apply') AS newer_waits
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.id = ? AND r.epoch = ? AND r.status = 'running'",
     )
@@ -153,6 +163,8 @@ async fn attempt(
     };
     Ok(Some(Attempt {
         task: cell("task_name").parse(&task)?,
+        kind: cell("kind").run_kind(&text("kind")?)?,
+        single: row.try_get("single").map_err(&read)?,
         input: cell("input_hash").parse(&text("input_hash")?)?,
         started_at: row.try_get("started_at").map_err(&read)?,
         errors: cell("errors").json(&text("errors")?)?,

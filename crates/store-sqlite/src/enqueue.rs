@@ -1,6 +1,8 @@
 //! Frozen inputs become queued runs.
 
-use cts_core::runs::{EnqueueDecision, TaskRuns, decide_enqueue};
+use cts_core::runs::{
+    EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
+};
 use cts_core::{Digest, RunId};
 use cts_store::{EnqueueRequest, Enqueued, StoreError, Unchanged};
 use sqlx::{Row as _, SqliteConnection};
@@ -14,8 +16,18 @@ struct Situation {
     skip_unchanged: bool,
     /// Its last runs have failed.
     has_failed: bool,
-    /// The request's run exists already.
-    repeated: bool,
+    /// What has become of the request's run, if it exists already.
+    earlier: Option<RunStatus>,
+}
+
+/// A run to be queued.
+pub(crate) struct NewRun<'a> {
+    pub(crate) id: RunId,
+    pub(crate) task: &'a str,
+    pub(crate) kind: RunKind,
+    pub(crate) single: bool,
+    pub(crate) input: Digest,
+    pub(crate) due_at: i64,
 }
 
 pub(crate) async fn enqueue(
@@ -32,8 +44,11 @@ pub(crate) async fn enqueue(
             cancelled: None,
         });
     };
+    if request.kind == RunKind::Plan {
+        return enqueue_plan(connection, request, &situation, now).await;
+    }
     let input = request.input.hash;
-    let decision = if situation.repeated {
+    let decision = if situation.earlier.is_some() {
         EnqueueDecision::Keep
     } else {
         let skip_unchanged = match request.unchanged {
@@ -41,28 +56,28 @@ pub(crate) async fn enqueue(
             Unchanged::Skip => true,
             Unchanged::Run => false,
         };
-        decide_enqueue(situation.runs, input, skip_unchanged)
+        let wanted = WantedApply {
+            input,
+            single: request.single,
+            skip_unchanged,
+        };
+        decide_enqueue(situation.runs, wanted)
     };
     let mut queued = situation.queued;
     let mut cancelled = None;
     match decision {
-        EnqueueDecision::Enqueue => {
-            store_input(connection, request, now).await?;
-            insert_run(
-                connection,
-                request.run,
-                request.task.as_str(),
-                input,
-                now,
-                now,
-            )
-            .await?;
+        EnqueueDecision::Enqueue | EnqueueDecision::Supersede => {
+            if decision == EnqueueDecision::Supersede {
+                cancel(connection, situation.queued, now).await?;
+                cancelled = queued.take();
+            }
+            insert_wanted(connection, request, now).await?;
             forget_failures(connection, &situation, request.task.as_str()).await?;
             queued = Some(request.run);
         }
         EnqueueDecision::Replace => {
             store_input(connection, request, now).await?;
-            replace(connection, situation.queued, input, now).await?;
+            replace(connection, situation.queued, request, now).await?;
             forget_failures(connection, &situation, request.task.as_str()).await?;
         }
         EnqueueDecision::Keep => {}
@@ -82,6 +97,45 @@ pub(crate) async fn enqueue(
     })
 }
 
+/// A plan is queued beside whatever there is.
+async fn enqueue_plan(
+    connection: &mut SqliteConnection,
+    request: &EnqueueRequest,
+    situation: &Situation,
+    now: i64,
+) -> Result<Enqueued, StoreError> {
+    let (decision, status) = match situation.earlier {
+        Some(status) => (EnqueueDecision::Keep, status),
+        None => {
+            insert_wanted(connection, request, now).await?;
+            (EnqueueDecision::Enqueue, RunStatus::Queued)
+        }
+    };
+    Ok(Enqueued {
+        task: request.task.clone(),
+        decision: Some(decision),
+        queued: (status == RunStatus::Queued).then_some(request.run),
+        cancelled: None,
+    })
+}
+
+async fn insert_wanted(
+    connection: &mut SqliteConnection,
+    request: &EnqueueRequest,
+    now: i64,
+) -> Result<(), StoreError> {
+    store_input(connection, request, now).await?;
+    let run = NewRun {
+        id: request.run,
+        task: request.task.as_str(),
+        kind: request.kind,
+        single: request.single,
+        input: request.input.hash,
+        due_at: now,
+    };
+    insert_run(connection, run, now).await
+}
+
 async fn situation(
     connection: &mut SqliteConnection,
     request: &EnqueueRequest,
@@ -90,16 +144,18 @@ async fn situation(
     let name = request.task.as_str();
     let row = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
-        SELECT t.skip_unchanged, t.failures > 0 AS has_failed, t.settled_input, q.id AS queued_id, q.input_hash AS queued_input,
+        SELECT t.skip_unchanged, t.failures > 0 AS has_failed, t.settled_input,
+               q.id AS queued_id, q.input_hash AS queued_input, q.single AS queued_single,
                r.input_hash AS running_input,
-               EXISTS (SELECT 1 FROM runs e WHERE e.id = ?2) AS repeated
+               (SELECT e.status FROM runs e WHERE e.id = ?2) AS earlier
         FROM tasks t
-        LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued'
-        LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running'
-        WHERE t.name = ?1 AND t.enabled = 1",
+        LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued' AND q.kind = 'apply'
+        LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running' AND r.kind = 'apply'
+        WHERE t.name = ?1 AND (t.enabled = 1 OR ?3)",
     )
     .bind(name)
     .bind(request.run.to_string())
+    .bind(request.kind == RunKind::Plan)
     .fetch_optional(connection)
     .await
     .map_err(&read)?;
@@ -115,16 +171,22 @@ async fn situation(
     };
     let queued: Option<&str> = row.try_get("queued_id").map_err(&read)?;
     let queued = queued.map(|id| cell("runs", "id").parse(id));
+    let single: Option<bool> = row.try_get("queued_single").map_err(&read)?;
+    let input = digest("queued_input", cell("runs", "input_hash"))?;
+    let earlier: Option<&str> = row.try_get("earlier").map_err(&read)?;
+    let earlier = earlier.map(|status| cell("runs", "status").run_status(status));
     Ok(Some(Situation {
         runs: TaskRuns {
-            queued: digest("queued_input", cell("runs", "input_hash"))?,
+            queued: input
+                .zip(single)
+                .map(|(input, single)| QueuedApply { input, single }),
             running: digest("running_input", cell("runs", "input_hash"))?,
             settled: digest("settled_input", cell("tasks", "settled_input"))?,
         },
         queued: queued.transpose()?,
         skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
         has_failed: row.try_get("has_failed").map_err(&read)?,
-        repeated: row.try_get("repeated").map_err(&read)?,
+        earlier: earlier.transpose()?,
     }))
 }
 
@@ -156,21 +218,21 @@ async fn store_input(
 
 pub(crate) async fn insert_run(
     connection: &mut SqliteConnection,
-    run: RunId,
-    task: &str,
-    input: Digest,
-    due_at: i64,
+    run: NewRun<'_>,
     now: i64,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- insert_run
-        INSERT INTO runs (id, task_name, input_hash, status, due_at, created_at, updated_at)
-        VALUES (?1, ?2, ?3, 'queued', ?4, ?5, ?5)",
+        INSERT INTO runs (id, task_name, kind, single, input_hash, status, due_at, created_at,
+                          updated_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7, ?7)",
     )
-    .bind(run.to_string())
-    .bind(task)
-    .bind(input.to_string())
-    .bind(due_at)
+    .bind(run.id.to_string())
+    .bind(run.task)
+    .bind(run.kind.as_str())
+    .bind(run.single)
+    .bind(run.input.to_string())
+    .bind(run.due_at)
     .bind(now)
     .execute(connection)
     .await
@@ -183,17 +245,18 @@ pub(crate) async fn insert_run(
 async fn replace(
     connection: &mut SqliteConnection,
     queued: Option<RunId>,
-    input: Digest,
+    request: &EnqueueRequest,
     now: i64,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- enqueue: replace
-        UPDATE runs SET input_hash = ?1, attempts = 0, due_at = ?2, updated_at = ?2
+        UPDATE runs SET input_hash = ?1, single = ?4, attempts = 0, due_at = ?2, updated_at = ?2
         WHERE id = ?3 AND status = 'queued'",
     )
-    .bind(input.to_string())
+    .bind(request.input.hash.to_string())
     .bind(now)
     .bind(queued.map(|run| run.to_string()))
+    .bind(request.single)
     .execute(connection)
     .await
     .map_err(failed_to("replace the input of a queued run"))?;

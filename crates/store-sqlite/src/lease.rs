@@ -30,7 +30,9 @@ pub(crate) async fn acquire(
         WHERE status = 'queued' AND id = (
             SELECT r.id
             FROM runs r JOIN tasks t ON t.name = r.task_name
-            WHERE r.status = 'queued' AND r.due_at <= ?3 AND t.enabled = 1
+            WHERE r.status = 'queued' AND r.due_at <= ?3
+              AND CASE r.kind WHEN 'plan' THEN ?6 ELSE ?7 AND t.enabled END
+              AND (r.single OR NOT ?8)
               AND NOT EXISTS (
                 SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
               AND NOT EXISTS (
@@ -42,13 +44,16 @@ pub(crate) async fn acquire(
                   AND (t.requires_version IS NULL OR e.value ->> 1 = t.requires_version))
             ORDER BY r.due_at, r.id
             LIMIT 1)
-        RETURNING id, task_name, epoch, input_hash, attempts",
+        RETURNING id, task_name, kind, epoch, input_hash, attempts",
     )
     .bind(claim.worker.as_str())
     .bind(now.saturating_add(span_micros(claim.time_to_live)))
     .bind(now)
     .bind(claim.capabilities.bundles)
     .bind(engines(&claim.capabilities))
+    .bind(claim.kinds.plans)
+    .bind(claim.kinds.applies)
+    .bind(claim.only_single)
     // All of it, and not only the first row: the statement commits when it is through.
     .fetch_all(pool)
     .await
@@ -96,9 +101,11 @@ fn lease(row: &SqliteRow) -> Result<Lease, StoreError> {
     };
     let task: String = row.try_get("task_name").map_err(&read)?;
     let input: String = row.try_get("input_hash").map_err(&read)?;
+    let kind: String = row.try_get("kind").map_err(&read)?;
     Ok(Lease {
         run: cell("id").parse(&id)?,
         task: cell("task_name").parse(&task)?,
+        kind: cell("kind").run_kind(&kind)?,
         epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
         input: cell("input_hash").parse(&input)?,
         attempt: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
@@ -135,7 +142,7 @@ pub(crate) async fn renew(
     }
 }
 
-/// Takes back the leases that end at `until` or before. A run whose task has a newer one queued ends;
+/// Takes back the leases that end at `until` or before. A run that applies ends if a newer one is queued;
 /// any other goes back to the queue, and the attempt that was cut off does not count.
 pub(crate) async fn take_back(
     connection: &mut SqliteConnection,
@@ -153,12 +160,13 @@ pub(crate) async fn take_back(
             holder = NULL,
             expires_at = NULL,
             updated_at = ?2
-        FROM (SELECT r.id AS lost, EXISTS (
-                  SELECT 1 FROM runs q WHERE q.task_name = r.task_name AND q.status = 'queued'
+        FROM (SELECT r.id AS lost, r.kind = 'apply' AND EXISTS (
+                  SELECT 1 FROM runs q
+                  WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply'
               ) AS newer
               FROM runs r WHERE r.status = 'running' AND r.expires_at <= ?1)
         WHERE id = lost
-        RETURNING id, task_name, status",
+        RETURNING id, task_name, kind, status",
     )
     .bind(until)
     .bind(now)
@@ -166,6 +174,30 @@ pub(crate) async fn take_back(
     .await
     .map_err(&write)?;
     rows.iter().map(requeued).collect()
+}
+
+/// Takes back every lease, and cancels every plan and every single run: whoever waited for one is dead.
+pub(crate) async fn take_back_all(
+    connection: &mut SqliteConnection,
+    now: i64,
+) -> Result<Vec<Requeued>, StoreError> {
+    let mut requeued = take_back(connection, i64::MAX, now).await?;
+    let cancelled: Vec<String> = sqlx::query_scalar(
+        "-- release_all: what somebody waited for
+        UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
+        WHERE status = 'queued' AND (kind = 'plan' OR single)
+        RETURNING id",
+    )
+    .bind(now)
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("cancel what somebody waited for"))?;
+    for run in &mut requeued {
+        if cancelled.contains(&run.run.to_string()) {
+            run.status = RunStatus::Cancelled;
+        }
+    }
+    Ok(requeued)
 }
 
 fn requeued(row: &SqliteRow) -> Result<Requeued, StoreError> {
@@ -179,9 +211,11 @@ fn requeued(row: &SqliteRow) -> Result<Requeued, StoreError> {
     let task: String = row.try_get("task_name").map_err(&read)?;
     let status: String = row.try_get("status").map_err(&read)?;
     let status: RunStatus = cell("status").run_status(&status)?;
+    let kind: String = row.try_get("kind").map_err(&read)?;
     Ok(Requeued {
         run: cell("id").parse(&id)?,
         task: cell("task_name").parse(&task)?,
+        kind: cell("kind").run_kind(&kind)?,
         status,
     })
 }

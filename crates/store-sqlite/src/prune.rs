@@ -1,6 +1,6 @@
 //! Forgets what is old.
 
-use cts_store::StoreError;
+use cts_store::{PLANS_KEPT, StoreError};
 use sqlx::SqliteConnection;
 
 use crate::row::failed_to;
@@ -12,14 +12,15 @@ pub(crate) async fn prune(connection: &mut SqliteConnection, keep: u32) -> Resul
         DELETE FROM runs
         WHERE id IN (
             SELECT id
-            FROM (SELECT id, row_number() OVER (
-                      PARTITION BY task_name, status = 'cancelled'
+            FROM (SELECT id, kind, row_number() OVER (
+                      PARTITION BY task_name, kind, status = 'cancelled'
                       ORDER BY created_at DESC, id DESC) AS place
                   FROM runs
                   WHERE status IN ('succeeded', 'failed', 'cancelled'))
-            WHERE place > ?)",
+            WHERE place > CASE kind WHEN 'plan' THEN ?2 ELSE ?1 END)",
     )
     .bind(keep)
+    .bind(keep.min(PLANS_KEPT))
     .execute(&mut *connection)
     .await
     .map_err(&write)?;

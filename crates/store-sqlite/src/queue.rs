@@ -16,7 +16,7 @@ pub(crate) async fn next_due(
         "-- next_due; index runs_due
         SELECT r.due_at
         FROM runs r JOIN tasks t ON t.name = r.task_name
-        WHERE r.status = 'queued' AND t.enabled = 1
+        WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind = 'plan')
           AND NOT EXISTS (
             SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
         ORDER BY r.due_at
@@ -44,7 +44,7 @@ pub(crate) async fn depth(
                          SELECT 1 FROM runs a
                          WHERE a.task_name = r.task_name AND a.status = 'running') AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
-              WHERE r.status = 'queued' AND t.enabled = 1)",
+              WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind = 'plan'))",
     )
     .bind(now)
     .fetch_one(executor)
@@ -63,18 +63,18 @@ pub(crate) async fn depth(
     })
 }
 
-/// Time until the queued run of one task is due.
+/// Time until the next queued run of one task is due.
 pub(crate) async fn next_due_of(
     executor: impl SqliteExecutor<'_>,
     task: &TaskName,
     now: i64,
 ) -> Result<Option<Duration>, StoreError> {
     let due: Option<i64> = sqlx::query_scalar(
-        "-- next_due_of; index runs_one_queued
-        SELECT due_at FROM runs WHERE task_name = ? AND status = 'queued'",
+        "-- next_due_of; index runs_waiting
+        SELECT min(due_at) FROM runs WHERE task_name = ? AND status = 'queued'",
     )
     .bind(task.as_str())
-    .fetch_optional(executor)
+    .fetch_one(executor)
     .await
     .map_err(failed_to("find the next due run"))?;
     Ok(due.map(|due| between(now, due)))

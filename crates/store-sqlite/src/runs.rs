@@ -14,7 +14,8 @@ pub(crate) async fn run(
     let key = id.to_string();
     let row = sqlx::query(
         "-- run
-        SELECT task_name, status, input_hash, attempts, created_at, due_at, started_at, finished_at
+        SELECT task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+               plan_encoding, plan, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = ?",
     )
     .bind(&key)
@@ -34,12 +35,21 @@ pub(crate) async fn run(
     };
     let created_at: i64 = row.try_get("created_at").map_err(&read)?;
     let due_at: i64 = row.try_get("due_at").map_err(&read)?;
+    let encoding: Option<&str> = row.try_get("plan_encoding").map_err(&read)?;
     Ok(Some(RunRecord {
         id,
         task: cell("task_name").parse(&text("task_name")?)?,
+        kind: cell("kind").run_kind(&text("kind")?)?,
+        single: row.try_get("single").map_err(&read)?,
         status: cell("status").run_status(&text("status")?)?,
         input: cell("input_hash").parse(&text("input_hash")?)?,
         attempts: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
+        errors: cell("errors").json(&text("errors")?)?,
+        plan: cell("plan").plan(
+            row.try_get("changes_present").map_err(&read)?,
+            encoding,
+            row.try_get("plan").map_err(&read)?,
+        )?,
         created_at: cell("created_at").time(created_at)?,
         due_at: cell("due_at").time(due_at)?,
         started_at: time("started_at")?,

@@ -171,7 +171,7 @@ impl Store for SqliteStore {
 
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
         let mut transaction = self.begin().await?;
-        let requeued = lease::take_back(&mut transaction, i64::MAX, self.now()).await?;
+        let requeued = lease::take_back_all(&mut transaction, self.now()).await?;
         leadership::release(&mut transaction).await?;
         workers::forget_silent(&mut *transaction, i64::MAX).await?;
         commit(transaction).await?;

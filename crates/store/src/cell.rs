@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::TaskOrigin;
-use cts_core::runs::RunStatus;
+use cts_core::runs::{Plan, RunKind, RunStatus};
 
 use crate::error::StoreError;
 use crate::model::LogStream;
 
-/// Inputs from this size on are compressed, in bytes. Below, it takes longer than it saves, on the way of
+/// Inputs and plans from this size on are compressed, in bytes. Below, it takes longer than it saves, on the way of
 /// every change.
 const COMPRESSED_FROM: usize = 16 * 1024;
 
@@ -33,6 +33,18 @@ pub fn encoded(
     value: &impl serde::Serialize,
 ) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Database {
+        operation,
+        source: Box::new(error),
+    })
+}
+
+/// The text of a plan as it is stored; `operation` is for the error.
+pub fn encoded_plan(
+    operation: &'static str,
+    plan: &Plan,
+) -> Result<(InputEncoding, Vec<u8>), StoreError> {
+    let encoded = InputEncoding::encode(plan.text.clone().into_bytes());
+    encoded.map_err(|error| StoreError::Database {
         operation,
         source: Box::new(error),
     })
@@ -101,6 +113,38 @@ impl Cell<'_> {
             .ok_or_else(|| self.unknown(text))
     }
 
+    /// What a run is for.
+    pub fn run_kind(self, text: &str) -> Result<RunKind, StoreError> {
+        [RunKind::Apply, RunKind::Plan]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| self.unknown(text))
+    }
+
+    /// The plan of a run from its three columns, of which it has all or none.
+    pub fn plan(
+        self,
+        changes_present: Option<bool>,
+        encoding: Option<&str>,
+        content: Option<Vec<u8>>,
+    ) -> Result<Option<Plan>, StoreError> {
+        let (changes_present, encoding, content) = match (changes_present, encoding, content) {
+            (None, None, None) => return Ok(None),
+            (Some(changes_present), Some(encoding), Some(content)) => {
+                (changes_present, self.input_encoding(encoding)?, content)
+            }
+            _ => return Err(self.corrupt("the plan is not complete")),
+        };
+        let text = encoding
+            .decode(content)
+            .map_err(|error| self.corrupt(error))?;
+        let text = String::from_utf8(text).map_err(|error| self.corrupt(error))?;
+        Ok(Some(Plan {
+            changes_present,
+            text,
+        }))
+    }
+
     /// A run's status.
     pub fn run_status(self, text: &str) -> Result<RunStatus, StoreError> {
         use RunStatus::{Cancelled, Failed, Queued, Running, Succeeded};
@@ -110,7 +154,7 @@ impl Cell<'_> {
             .ok_or_else(|| self.unknown(text))
     }
 
-    /// How an input is stored.
+    /// How an input or a plan is stored.
     pub fn input_encoding(self, text: &str) -> Result<InputEncoding, StoreError> {
         [InputEncoding::Plain, InputEncoding::Zstd]
             .into_iter()
@@ -127,7 +171,7 @@ impl Cell<'_> {
     }
 }
 
-/// How the bytes of an input are stored.
+/// How the bytes of an input or of a plan are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputEncoding {
     /// As they are.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::RunStatus;
+use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{LeaderEpoch, RunId, TaskName, WorkerRecord};
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ pub struct WorkerState {
 /// How much work waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueDepth {
-    /// Queued runs of enabled tasks, due or not.
+    /// Queued runs of enabled tasks, and plans of any, due or not.
     pub queued: u64,
     /// Those of them that a worker could have now: due, and no run of their task is running.
     pub ready: u64,
@@ -81,6 +81,9 @@ pub enum Hint {
         run: RunId,
         /// The task.
         task: TaskName,
+        /// What the run is for.
+        #[serde(default)]
+        kind: RunKind,
         /// Its status.
         status: RunStatus,
         /// Moment of the change, by the clock of the process that tells.

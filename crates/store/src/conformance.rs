@@ -34,12 +34,16 @@ pub mod lease;
 pub mod logs;
 mod model;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod plans;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod prune;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod queue;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod recovery;
 mod scene;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod single;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod states;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
@@ -141,6 +145,42 @@ macro_rules! store_suite {
                 an_interrupted_run_is_cancelled_when_a_newer_input_waits,
                 an_attempt_of_a_disabled_task_can_be_completed,
                 error_texts_come_back_unchanged,
+            }
+            single {
+                a_single_run_fails_with_its_first_attempt_and_nothing_follows,
+                a_single_run_that_succeeds_settles_its_input,
+                an_interrupted_single_run_has_its_attempt_again,
+                a_single_run_does_not_go_on_with_earlier_attempts,
+                a_single_request_joins_one_that_waits,
+                a_change_behind_a_single_run_gets_all_its_attempts,
+                a_single_run_of_what_is_applied_survives_a_skip,
+                releasing_everything_cancels_single_runs,
+                only_single_runs_are_leased_where_they_are_claimed,
+                a_single_run_is_refused_where_the_task_is_disabled,
+            }
+            plans {
+                a_plan_is_queued_and_due_at_once,
+                a_plan_that_succeeds_keeps_its_text,
+                plans_come_back_unchanged,
+                a_plan_changes_nothing_for_its_task,
+                a_failed_plan_has_failed_for_good,
+                an_interrupted_plan_is_made_again,
+                a_plan_whose_worker_is_lost_is_made_again,
+                plans_wait_while_their_task_is_applied_and_the_other_way_round,
+                plans_of_one_task_are_all_made_one_after_another,
+                a_plan_is_made_whatever_is_applied_or_queued,
+                inputs_are_decided_as_if_there_were_no_plans,
+                a_newer_input_does_not_cancel_a_plan,
+                a_disabled_task_can_be_planned,
+                an_unknown_task_cannot_be_planned,
+                a_repeated_request_for_a_plan_changes_nothing,
+                only_claimed_kinds_are_leased,
+                plans_count_in_the_queue,
+                releasing_everything_cancels_plans,
+                a_worker_that_applied_a_plan_has_failed,
+                a_worker_that_only_planned_an_apply_has_failed,
+                plans_push_out_no_result_and_are_kept_for_a_while_only,
+                plans_outlive_a_restart,
             }
             states {
                 the_newest_five_events_make_the_status,

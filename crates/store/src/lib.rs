@@ -20,6 +20,6 @@ pub use cts_core::WorkerRecord;
 pub use error::{LeaderError, LeaseError, StoreError};
 pub use model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, LogStream,
-    Requeued, RunRecord, StoredTask, TaskState, Unchanged,
+    PLANS_KEPT, Requeued, RunRecord, StoredTask, TaskState, Unchanged,
 };
 pub use store::{HintStream, Store};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunStatus};
+use cts_core::runs::{AttemptOutcome, EnqueueDecision, Plan, RunKind, RunKinds, RunStatus};
 use cts_core::{
     Capabilities, Digest, Event, EventId, FrozenInput, LeaseEpoch, RunId, TaskName, TaskOrigin,
     TaskSpec, TaskStatus, WorkerId,
@@ -18,6 +18,9 @@ pub struct StoredTask {
     pub origin: TaskOrigin,
 }
 
+/// Ended plans kept of each task, at most: they are large, and worth little when they are old.
+pub const PLANS_KEPT: u32 = 20;
+
 /// A frozen input that may need a run.
 #[derive(Debug, Clone)]
 pub struct EnqueueRequest {
@@ -25,9 +28,13 @@ pub struct EnqueueRequest {
     pub task: TaskName,
     /// The input.
     pub input: FrozenInput,
-    /// Id of the run, if there is to be a new one.
+    /// Id of the run, if there is to be a new one. A plan is always a new one.
     pub run: RunId,
-    /// What an input means that is applied already.
+    /// What the run is for.
+    pub kind: RunKind,
+    /// Whether the run has one attempt only and nothing follows its failure; so it is with every plan.
+    pub single: bool,
+    /// What an input means that is applied already. A plan is made whatever is applied.
     pub unchanged: Unchanged,
 }
 
@@ -50,6 +57,10 @@ pub struct Claim {
     pub worker: WorkerId,
     /// What it can do; only runs of tasks whose requirement this meets are leased to it.
     pub capabilities: Capabilities,
+    /// Only runs of these kinds are leased to it.
+    pub kinds: RunKinds,
+    /// Only runs with one attempt are leased to it: what is left from before is not to be gone on with.
+    pub only_single: bool,
     /// Life of the lease.
     pub time_to_live: Duration,
 }
@@ -59,9 +70,9 @@ pub struct Claim {
 pub struct Enqueued {
     /// The task.
     pub task: TaskName,
-    /// What the rules said; `None` if the task is unknown or disabled.
+    /// What the rules said; `None` if the task is unknown, or disabled and not only to be planned.
     pub decision: Option<EnqueueDecision>,
-    /// The queued run, if there is one now.
+    /// The queued run, if there is one now; for a plan its own run, while that is queued.
     pub queued: Option<RunId>,
     /// A run that was queued and has become pointless.
     pub cancelled: Option<RunId>,
@@ -74,6 +85,8 @@ pub struct Lease {
     pub run: RunId,
     /// The task.
     pub task: TaskName,
+    /// What the run is for.
+    pub kind: RunKind,
     /// Number of this grant.
     pub epoch: LeaseEpoch,
     /// Hash of the frozen input.
@@ -106,21 +119,26 @@ pub struct Completion {
 pub struct Completed {
     /// The task.
     pub task: TaskName,
+    /// What the run is for.
+    pub kind: RunKind,
     /// Status of the run now.
     pub status: RunStatus,
     /// The event, if the run has ended with one.
     pub event: Option<Event>,
-    /// Time until this task's queued run is due, if there is one.
+    /// Time until this task's next queued run is due, if there is one.
     pub next_due: Option<Duration>,
 }
 
-/// A run that lost its worker and went back to the queue, or ended because a newer one waits.
+/// A run that lost its worker and went back to the queue, or ended because a newer one waits or nobody
+/// waits for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requeued {
     /// The run.
     pub run: RunId,
     /// The task.
     pub task: TaskName,
+    /// What the run is for.
+    pub kind: RunKind,
     /// Its status now: queued or cancelled.
     pub status: RunStatus,
 }
@@ -132,12 +150,20 @@ pub struct RunRecord {
     pub id: RunId,
     /// The task.
     pub task: TaskName,
+    /// What it is for.
+    pub kind: RunKind,
+    /// Whether it has one attempt only.
+    pub single: bool,
     /// Status.
     pub status: RunStatus,
     /// Hash of the input.
     pub input: Digest,
     /// Attempts so far.
     pub attempts: u32,
+    /// Errors of the attempts that failed, oldest first.
+    pub errors: Vec<String>,
+    /// The plan, of a run that is one and has succeeded.
+    pub plan: Option<Plan>,
     /// When it was queued.
     pub created_at: DateTime<Utc>,
     /// When it is or was due.
@@ -146,6 +172,18 @@ pub struct RunRecord {
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
+}
+
+impl RunRecord {
+    /// What went wrong in all attempts, as an event tells it: newest first. `None` if nothing has, or
+    /// if a later attempt succeeded.
+    pub fn error(&self) -> Option<String> {
+        if self.errors.is_empty() || self.status == RunStatus::Succeeded {
+            return None;
+        }
+        let newest_first: Vec<_> = self.errors.iter().rev().map(String::as_str).collect();
+        Some(newest_first.join("\n\n"))
+    }
 }
 
 /// The state of a task as its newest events tell it.

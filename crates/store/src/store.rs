@@ -72,8 +72,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The state of one task.
     async fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;
 
-    /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them. The word
-    /// of a deposed leader is refused whatever it asks for, an empty batch included.
+    /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them. A plan
+    /// is queued whatever else there is, also of a disabled task; nothing else notices it. The word of a
+    /// deposed leader is refused whatever it asks for, an empty batch included.
     /// Repeating a request changes nothing: one whose run exists already is answered with
     /// [`Keep`](cts_core::runs::EnqueueDecision::Keep), whatever has become of that run.
     async fn enqueue(
@@ -82,8 +83,8 @@ pub trait Store: Send + Sync + fmt::Debug {
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError>;
 
-    /// Leases the run that has been due longest, of a task that is enabled, has none running and
-    /// requires nothing that the worker lacks. The lease expires after its life unless it is renewed.
+    /// Leases the run that has been due longest and is one that is claimed, of a task that is
+    /// enabled unless the run is a plan, has none running and requires nothing that the worker lacks. The lease expires after its life unless it is renewed.
     /// A worker that is known to drain gets none; one that is not known gets what there is.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
@@ -105,7 +106,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn reap(&self, leader: LeaderEpoch) -> Result<Vec<Requeued>, LeaderError>;
 
     /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
-    /// that knows that nobody else lives: the embedded mode at its start.
+    /// that knows that nobody else lives: the embedded mode at its start. Whoever waited for a plan or a
+    /// single run is dead as well: those that are queued or were running are cancelled. Nothing is lost by
+    /// that, because nothing is settled after an apply was cut off.
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
 
     /// Time until the next queued run is due, zero if one is; `None` if there is none that could be
@@ -147,8 +150,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 
     /// Forgets, per task, ended runs with their logs and events beyond the newest `keep`, and inputs
-    /// that no run refers to any more. Cancelled runs, which have no event, are counted apart, so that
-    /// they push out no result. Returns how many runs went.
+    /// that no run refers to any more. Plans and cancelled runs, which have no event, are counted apart, so
+    /// that they push out no result; no more than [`PLANS_KEPT`](crate::PLANS_KEPT) plans are kept. Returns
+    /// how many runs went.
     ///
     /// Forgets module bundles as well that nobody has stored or kept for a week. Tasks are not looked at:
     /// whoever prunes keeps the bundles of its tasks first.

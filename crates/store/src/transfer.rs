@@ -3,7 +3,7 @@
 //! Tasks, inputs, runs, events, log lines and bundles move, whole and in their order, with ids, epochs and
 //! times as they are. Who leads, and which replicas and workers live, does not: after a move nobody does.
 //! So a run that is running arrives as its lease had been taken back: queued, with the attempt that was
-//! cut off not counted, or cancelled if a newer one waits.
+//! cut off not counted, or cancelled if it applies and a newer one waits.
 //!
 //! An implementation of [`Export`] reads one state of its store, an [`Import`] is one transaction;
 //! [`copy`] brings them together in pages, so that the size of a store does not matter for memory.

@@ -44,10 +44,10 @@ const FORCED: [&str; 6] = [
     WORKER_MARKER,
 ];
 
-/// Where Terraform looks for further arguments of `apply`.
-const APPLY_ARGUMENTS: &str = "TF_CLI_ARGS_apply";
+/// Where Terraform looks for further arguments of `apply` and `plan`.
+const FURTHER_ARGUMENTS: [&str; 2] = ["TF_CLI_ARGS_apply", "TF_CLI_ARGS_plan"];
 
-/// How long `apply` waits for the lock of the state where a worker may follow another one that was killed:
+/// How long they wait for the lock of the state where a worker may follow another one that was killed:
 /// longer than Consul keeps the lock of the dead (spec/ha.md 2.3). A `task_env` can say something else.
 const LOCK_TIMEOUT: &str = "-lock-timeout=60s";
 
@@ -92,12 +92,12 @@ impl Step {
                 arguments
             }
             Self::Validate => vec!["validate", "-no-color", "-json"],
+            // Without `-lock-timeout=0s`, which is the default and could not be overruled.
             Self::Plan => vec![
                 "plan",
                 "-no-color",
                 "-input=false",
                 "-detailed-exitcode",
-                "-lock-timeout=0s",
                 "-lock=true",
                 "-parallelism=10",
                 "-refresh=true",
@@ -185,10 +185,11 @@ impl ChildEnvironment {
         variables.insert(TASK_DIRECTORY_MARKER.into(), directory.path().into());
         if let Some(worker) = sources.worker {
             variables.insert(WORKER_MARKER.into(), worker.into());
-            let lock_timeout = OsString::from(LOCK_TIMEOUT);
-            variables
-                .entry(APPLY_ARGUMENTS.into())
-                .or_insert(lock_timeout);
+            for arguments in FURTHER_ARGUMENTS {
+                variables
+                    .entry(arguments.into())
+                    .or_insert_with(|| LOCK_TIMEOUT.into());
+            }
         }
         variables.insert("TF_IN_AUTOMATION".into(), "1".into());
         if sources.persist_log {

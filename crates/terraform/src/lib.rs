@@ -45,4 +45,4 @@ pub use render::{
     GeneratedFile, RenderError, RenderSettings, RootModule, render_root_module, render_tfvars,
 };
 pub use stop::{StopOrder, StopPolicy};
-pub use terraform::{Plan, Terraform};
+pub use terraform::Terraform;

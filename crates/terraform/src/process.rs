@@ -39,6 +39,8 @@ pub(crate) enum StdoutUse {
     Live,
     /// Kept and returned.
     Captured,
+    /// Both.
+    LiveAndCaptured,
 }
 
 /// A process to be run.
@@ -53,7 +55,7 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
-    /// Captured standard output, empty if it went to the sink.
+    /// Captured standard output, empty if it was not to be kept.
     pub(crate) stdout: String,
     /// The end of standard error.
     pub(crate) stderr: String,
@@ -94,6 +96,7 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
     let (stdout_sink, stdout_kept) = match stdout_use {
         StdoutUse::Live => (live(OutputStream::Stdout), 0),
         StdoutUse::Captured => (None, STDOUT_KEPT),
+        StdoutUse::LiveAndCaptured => (live(OutputStream::Stdout), STDOUT_KEPT),
     };
     let mut stdout = Pump::new(stdout, stdout_sink, stdout_kept);
     let mut stderr = Pump::new(stderr, live(OutputStream::Stderr), STDERR_KEPT);
@@ -122,10 +125,10 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
     let captured = stdout.finish();
     Ok(Ended {
         status,
-        stdout: if stdout_use == StdoutUse::Captured {
-            captured
-        } else {
+        stdout: if stdout_use == StdoutUse::Live {
             String::new()
+        } else {
+            captured
         },
         stderr: stderr.finish(),
         interrupted,

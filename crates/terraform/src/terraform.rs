@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cts_core::Digest;
+use cts_core::runs::Plan;
 use tokio::process::Command;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::task::TaskTracker;
@@ -42,15 +43,6 @@ pub struct Terraform {
 
 /// A lock that is handed from command to command.
 type Turn = Arc<tokio::sync::Mutex<()>>;
-
-/// What `plan` says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// Whether an apply would change anything.
-    pub changes_present: bool,
-    /// The complete standard output.
-    pub text: String,
-}
 
 impl Terraform {
     /// Uses `executable`; `supervisors` holds the tasks that watch its processes.
@@ -95,23 +87,30 @@ impl Terraform {
             .map_err(|error| failed(attempt, Step::Init, error))
     }
 
-    /// Runs `terraform plan` with a lock on the state. Standard output is returned instead of being
-    /// shown live.
+    /// Runs `terraform plan` with a lock on the state, in the workspace of the task
+    /// (spec/runtime-terraform.md 5.8). Standard output is shown live, and it is the plan's text.
+    ///
+    /// When Terraform asks for an initialisation, it is as for [`Terraform::apply`].
     ///
     /// # Cancellation
-    /// As for [`Terraform::apply`].
+    /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
     pub async fn plan(&self, attempt: &Attempt) -> Result<Plan, CommandError> {
         Self::select_workspace(attempt)?;
-        let ended = self.run(attempt, Step::Plan, StdoutUse::Captured).await?;
+        let ended = self
+            .run(attempt, Step::Plan, StdoutUse::LiveAndCaptured)
+            .await?;
         let changes_present = match ended.status.code() {
             Some(0) => false,
             Some(CHANGES_PRESENT) => true,
-            _ => return Err(exit_error(attempt, Step::Plan, ended)),
+            _ => {
+                let error = exit_error(attempt, Step::Plan, ended);
+                if error.needs_initialisation() {
+                    Self::forget_initialisation(attempt)?;
+                }
+                return Err(error);
+            }
         };
-        Ok(Plan {
-            changes_present,
-            text: ended.stdout,
-        })
+        Ok(Plan::new(changes_present, ended.stdout))
     }
 
     /// Runs `terraform apply` in the workspace of the task.

@@ -1,5 +1,5 @@
 //! What tests of several crates share: a real Consul, a real Postgres, a clock that stands still,
-//! polling with a deadline, free ports, and where the outside programs are.
+//! polling with a deadline, free ports, an HTTP server with a script, certificates, and where the outside programs are.
 //!
 //! A dev-dependency only. It panics where a test cannot go on, with what to do about it. Start with
 //! [`ConsulAgent`], [`Postgres`] and [`eventually`].
@@ -9,16 +9,20 @@
     reason = "this is test code: what cannot go on must fail the test, with a clear text"
 )]
 
+mod certificates;
 mod clock;
 mod consul;
 mod eventually;
 mod ports;
 mod postgres;
 mod programs;
+mod scripted_http;
 
+pub use certificates::{Authority, KeyPairFiles};
 pub use clock::ManualClock;
 pub use consul::ConsulAgent;
 pub use eventually::eventually;
 pub use ports::free_port;
 pub use postgres::{Postgres, PostgresSettings};
 pub use programs::{consul_path, postgres_path, terraform_path};
+pub use scripted_http::{ScriptedAnswer, ScriptedHttp, ScriptedRequest};

@@ -1,25 +1,32 @@
-//! The command line.
+//! The one definition of commands and options. Parser, help, completion and manual pages come from it.
+//!
+//! Only clap and the standard library here: the build script reads this file too, for the manual pages.
+//! How words become options is not clap's business, see `invocation`.
 
-use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use cts_rpc::Address;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::config_command::ConfigCommand;
+use crate::task_command::TaskCommand;
 
 /// Watches a Consul catalog and runs Terraform modules when the services they depend on change.
 #[derive(Debug, Parser)]
-#[command(name = "cts", version = VERSION, disable_help_subcommand = true)]
+#[command(
+    name = "cts",
+    version = concat!("v", env!("CARGO_PKG_VERSION")),
+    disable_version_flag = true,
+    disable_help_subcommand = true
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Print the version.
+    #[arg(short = 'v', long, action = ArgAction::Version)]
+    version: Option<bool>,
 }
-
-pub(crate) const VERSION: &str = concat!(
-    "v",
-    env!("CARGO_PKG_VERSION"),
-    "\nCompatible with Terraform >= 0.13.0, <= 1.14.3"
-);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -27,16 +34,41 @@ pub(crate) enum Command {
     Start {
         #[command(flatten)]
         configuration: Configuration,
+        /// Run every task once, then end.
+        #[arg(long)]
+        once: bool,
+        /// Plan every task, show the plans, then end; nothing is applied.
+        #[arg(long)]
+        inspect: bool,
+        /// The same for the task of this name only; may be given several times.
+        #[arg(long, value_name = "TASK")]
+        inspect_task: Vec<String>,
+        /// When this instance becomes the leader of a cluster, write what its configuration says over the
+        /// stored state. It has no effect yet.
+        #[arg(long)]
+        reset_storage: bool,
+        #[command(flatten)]
+        log: LogOptions,
         #[command(flatten)]
         api: ApiAddress,
         /// Serve gRPC with health checking and reflection here too, for clients such as grpcurl.
         #[arg(long, value_name = "IP:PORT")]
         grpc_address: Option<SocketAddr>,
+        /// For the development of the original; has no effect.
+        #[arg(long, value_name = "TYPE", hide = true)]
+        client_type: Option<String>,
+        /// Set when no command was given, which is deprecated.
+        #[arg(long, hide = true)]
+        deprecated_start_up: bool,
+        #[command(flatten)]
+        shell_files: ShellFileOptions,
     },
     /// Run a watcher alone.
     Watcher {
         #[command(flatten)]
         configuration: Configuration,
+        #[command(flatten)]
+        log: LogOptions,
         /// Serve gRPC here.
         #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8561")]
         grpc_address: SocketAddr,
@@ -45,18 +77,22 @@ pub(crate) enum Command {
     Scheduler {
         #[command(flatten)]
         configuration: Configuration,
+        #[command(flatten)]
+        log: LogOptions,
         /// Serve gRPC here.
         #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8560")]
         grpc_address: SocketAddr,
         /// Address of a watcher; may be given several times. Default: `services.watchers`, else
         /// 127.0.0.1:8561.
         #[arg(long = "watcher", value_name = "HOST:PORT", value_delimiter = ',')]
-        watchers: Vec<Address>,
+        watchers: Vec<String>,
     },
     /// Run a worker alone.
     Worker {
         #[command(flatten)]
         configuration: Configuration,
+        #[command(flatten)]
+        log: LogOptions,
         /// Serve gRPC health checks here.
         #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8562")]
         grpc_address: SocketAddr,
@@ -72,6 +108,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         configuration: Configuration,
         #[command(flatten)]
+        log: LogOptions,
+        #[command(flatten)]
         api: ApiAddress,
         /// Serve gRPC health checks here.
         #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8563")]
@@ -79,11 +117,31 @@ pub(crate) enum Command {
         #[command(flatten)]
         schedulers: Schedulers,
     },
+    /// Look at, create, change and run the tasks of a running cts.
+    #[command(subcommand)]
+    Task(TaskCommand),
+    /// Check or show a configuration without running it.
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Look after the workers of a cluster.
     #[command(subcommand)]
     Workers(Workers),
     /// Bring the schema of the Postgres database up to date, or move everything from one store to another.
     Migrate(Migrate),
+    /// Print a script that makes a shell complete commands, options and names of tasks.
+    Completion {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print a manual page, or write all of them into a directory.
+    Man {
+        /// The command, as in `task create`; without one the page of cts itself.
+        #[arg(value_name = "COMMAND")]
+        page: Vec<String>,
+        /// Write every page into this directory, which must exist.
+        #[arg(long, value_name = "DIRECTORY")]
+        directory: Option<PathBuf>,
+    },
 }
 
 /// `cts workers`.
@@ -143,24 +201,54 @@ pub(crate) enum Output {
     Json,
 }
 
+/// How a log line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLines {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// A shell that can complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    /// GNU Bash.
+    Bash,
+    /// Z shell.
+    Zsh,
+    /// Fish.
+    Fish,
+}
+
 impl Command {
-    pub(crate) fn configuration(&self) -> &Configuration {
+    /// Where its configuration is; `None` if it has no use for one, or looks after that itself.
+    pub(crate) const fn configuration(&self) -> Option<&Configuration> {
         match self {
             Self::Start { configuration, .. }
             | Self::Watcher { configuration, .. }
             | Self::Scheduler { configuration, .. }
             | Self::Worker { configuration, .. }
-            | Self::Gateway { configuration, .. }
-            | Self::Workers(
-                Workers::List { configuration, .. } | Workers::Drain { configuration, .. },
-            )
-            | Self::Migrate(Migrate { configuration, .. }) => configuration,
+            | Self::Gateway { configuration, .. } => Some(configuration),
+            Self::Task(_)
+            | Self::Config(_)
+            | Self::Workers(_)
+            | Self::Migrate(_)
+            | Self::Completion { .. }
+            | Self::Man { .. } => None,
         }
     }
 
-    /// Whether it stays until it is told to end, and logs.
-    pub(crate) const fn is_service(&self) -> bool {
-        !matches!(self, Self::Workers(_) | Self::Migrate(_))
+    /// How the lines of its log look, if it has one.
+    pub(crate) const fn log_lines(&self) -> LogLines {
+        match self {
+            Self::Start { log, .. }
+            | Self::Watcher { log, .. }
+            | Self::Scheduler { log, .. }
+            | Self::Worker { log, .. }
+            | Self::Gateway { log, .. } => log.log_format,
+            _ => LogLines::Text,
+        }
     }
 }
 
@@ -170,9 +258,29 @@ pub(crate) struct Configuration {
     #[arg(
         long = "config-file",
         visible_alias = "config-dir",
-        value_name = "PATH"
+        value_name = "PATH",
+        // An empty path is one that does not exist, not one that was forgotten.
+        value_parser = OsStringValueParser::new().map(PathBuf::from)
     )]
     pub(crate) paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LogOptions {
+    /// How the lines of the log look.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogLines,
+}
+
+/// Options that are dealt with before a command is begun.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ShellFileOptions {
+    /// Make the shells of this user complete commands, options and names of tasks.
+    #[arg(long, hide = true)]
+    autocomplete_install: bool,
+    /// Undo that.
+    #[arg(long, hide = true)]
+    autocomplete_uninstall: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -180,7 +288,7 @@ pub(crate) struct Schedulers {
     /// Address of a scheduler; may be given several times. Default: `services.schedulers`, else
     /// 127.0.0.1:8560.
     #[arg(long = "scheduler", value_name = "HOST:PORT", value_delimiter = ',')]
-    pub(crate) schedulers: Vec<Address>,
+    pub(crate) schedulers: Vec<String>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -188,57 +296,4 @@ pub(crate) struct ApiAddress {
     /// Address on which the API listens; by default every address of the host.
     #[arg(long, value_name = "IP")]
     pub(crate) bind_address: Option<IpAddr>,
-}
-
-/// Options may have one dash or two (spec/cli.md 1); the parser knows two, and one for single letters.
-pub(crate) fn with_two_dashes(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
-    let mut options_over = false;
-    let two_dashes = |argument: OsString| {
-        options_over |= argument == "--";
-        let text = argument.to_str().unwrap_or_default();
-        let long = text.len() > 2 && text.starts_with('-') && !text.starts_with("--");
-        if long && !options_over {
-            OsString::from(format!("-{text}"))
-        } else {
-            argument
-        }
-    };
-    arguments.into_iter().map(two_dashes).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Arguments {
-        let words = line.split(' ').map(OsString::from);
-        Arguments::try_parse_from(with_two_dashes(words)).unwrap()
-    }
-
-    #[test]
-    fn one_dash_and_two_are_the_same_and_order_is_kept() {
-        let parsed = parse("cts start -config-file a --config-dir=b -config-file=c");
-        let expected: Vec<PathBuf> = ["a", "b", "c"].map(PathBuf::from).into();
-        assert_eq!(parsed.command.configuration().paths, expected);
-    }
-
-    #[test]
-    fn unknown_options_are_refused() {
-        let words = ["cts", "start", "-conf"].map(OsString::from);
-        assert!(Arguments::try_parse_from(with_two_dashes(words)).is_err());
-    }
-
-    #[test]
-    fn addresses_come_one_by_one_or_as_a_list() {
-        let parsed = parse("cts worker -scheduler a:1,b:2 -scheduler http://127.0.0.1:3");
-        let Command::Worker { schedulers, .. } = parsed.command else {
-            panic!("another command");
-        };
-        let texts: Vec<String> = schedulers
-            .schedulers
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        assert_eq!(texts, ["a:1", "b:2", "127.0.0.1:3"]);
-    }
 }

@@ -7,6 +7,7 @@ use cts_scheduler::Sharing;
 use cts_store::Store;
 use cts_store_postgres::{PostgresStore, Settings};
 use cts_store_sqlite::SqliteStore;
+use tempfile::TempDir;
 
 use crate::failure::Failure;
 use crate::lock::{DirectoryLock, Use};
@@ -22,6 +23,11 @@ pub(crate) enum Database {
     File {
         store: SqliteStore,
         _lock: DirectoryLock,
+    },
+    /// A file that goes with the process.
+    Temporary {
+        store: SqliteStore,
+        _directory: TempDir,
     },
     /// A server that others use too.
     Server(Box<PostgresStore>),
@@ -46,23 +52,37 @@ impl Database {
         })
     }
 
+    /// A new one for this process alone, for work that must leave no trace in the state of others.
+    pub(crate) async fn temporary(surroundings: &Surroundings) -> Result<Self, Failure> {
+        let directory = tempfile::Builder::new()
+            .prefix("cts-")
+            .tempdir()
+            .map_err(Failure::Temporary)?;
+        let path = directory.path().join(FILE);
+        let store = SqliteStore::open(&path, Arc::clone(&surroundings.clock)).await;
+        Ok(Self::Temporary {
+            store: store.map_err(Failure::Store)?,
+            _directory: directory,
+        })
+    }
+
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         match self {
-            Self::File { store, .. } => Arc::new(store.clone()),
+            Self::File { store, .. } | Self::Temporary { store, .. } => Arc::new(store.clone()),
             Self::Server(store) => Arc::new((**store).clone()),
         }
     }
 
     pub(crate) const fn sharing(&self) -> Sharing {
         match self {
-            Self::File { .. } => Sharing::Alone,
+            Self::File { .. } | Self::Temporary { .. } => Sharing::Alone,
             Self::Server(_) => Sharing::Shared,
         }
     }
 
     pub(crate) async fn close(&self) {
         match self {
-            Self::File { store, .. } => store.close().await,
+            Self::File { store, .. } | Self::Temporary { store, .. } => store.close().await,
             Self::Server(store) => store.close().await,
         }
     }

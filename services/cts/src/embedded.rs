@@ -9,24 +9,26 @@ use cts_config::Config;
 use cts_gateway::Gateway;
 use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport};
 use cts_runtime::Tasks;
-use cts_scheduler::Scheduler;
+use cts_scheduler::{Mode, Scheduler};
 use cts_watcher::{Options as WatcherOptions, Watcher};
 use cts_worker::Orders;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
 
 use crate::database::Database;
 use crate::failure::Failure;
 use crate::links::Links;
 use crate::parts::{self, WorkerParts, consul_client, find_terraform};
+use crate::registration::CatalogEntry;
 use crate::settings::{self, Shape};
 use crate::surroundings::Surroundings;
 
 /// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Sockets {
-    /// For the REST API.
-    pub api: TcpListener,
+    /// For the REST API; `None` without one.
+    pub api: Option<TcpListener>,
     /// For gRPC clients such as `grpcurl`, if wanted.
     pub grpc: Option<TcpListener>,
 }
@@ -43,20 +45,26 @@ pub struct Embedded {
     schedule_listener: MemoryListener,
     worker: WorkerParts,
     gateway: Gateway,
+    entry: Option<CatalogEntry>,
+    schedule_channel: Channel,
+    /// The scheduler has no duties before this is cancelled.
+    begin: CancellationToken,
     /// Ends the services that others need to end well.
     inner: CancellationToken,
 }
 
 impl Embedded {
     /// Checks Consul and Terraform, then opens the database and puts everything together. Nothing is
-    /// written before the checks have passed. Must be called inside a runtime.
+    /// written before the checks have passed. With [`Mode::Inspect`] the database is one that goes with the
+    /// instance. Must be called inside a runtime.
     pub async fn prepare(
         config: &Config,
         surroundings: &Surroundings,
         sockets: Sockets,
+        mode: Mode,
     ) -> Result<Self, Failure> {
         let links = Links::new(&config.services).await?;
-        let shape = if config.database.is_some() {
+        let shape = if config.database.is_some() && mode != Mode::Inspect {
             Shape::Cluster
         } else {
             Shape::Embedded
@@ -64,9 +72,20 @@ impl Embedded {
         if shape == Shape::Cluster || config.high_availability.is_some() {
             config.driver.require_shared_backend()?;
         }
+        let tls = match &sockets.api {
+            Some(_) => parts::api_tls(config).await?,
+            None => None,
+        };
         let consul = consul_client(config).await?;
+        let entry = match &sockets.api {
+            Some(_) => CatalogEntry::new(config, consul.clone()),
+            None => None,
+        };
         let executable = find_terraform(config, surroundings).await?;
-        let database = Database::open(config, surroundings).await?;
+        let database = match mode {
+            Mode::Daemon | Mode::Once => Database::open(config, surroundings).await?,
+            Mode::Inspect => Database::temporary(surroundings).await?,
+        };
 
         let (watch_listener, watch_channel) = memory_transport();
         let (schedule_listener, schedule_channel) = memory_transport();
@@ -82,8 +101,13 @@ impl Embedded {
             shape,
         )?;
         let watchers = Peers::fixed(watch_channel);
-        let scheduler = parts::scheduler(config, surroundings, &database, watchers, shape).await?;
-        let gateway = parts::gateway(config, schedule_channel, shape);
+        let scheduler =
+            parts::scheduler(config, surroundings, &database, watchers, shape, mode).await?;
+        let gateway = parts::gateway(config, schedule_channel.clone(), tls, shape);
+        let begin = CancellationToken::new();
+        if mode == Mode::Daemon {
+            begin.cancel();
+        }
         Ok(Self {
             sockets,
             links,
@@ -94,8 +118,22 @@ impl Embedded {
             schedule_listener,
             worker,
             gateway,
+            entry,
+            schedule_channel,
+            begin,
             inner,
         })
+    }
+
+    /// The way to the scheduler's services, which answer once this runs.
+    pub(crate) fn scheduler(&self) -> Channel {
+        self.schedule_channel.clone()
+    }
+
+    /// The scheduler waits with its duties until this is cancelled. In a daemon it is from the beginning;
+    /// who wants to miss nothing of a pass cancels it when it follows the runs.
+    pub(crate) fn begin(&self) -> CancellationToken {
+        self.begin.clone()
     }
 
     /// Runs until `shutdown` is cancelled, or a part fails.
@@ -113,7 +151,10 @@ impl Embedded {
             schedule_listener,
             worker,
             gateway,
+            entry,
+            begin,
             inner,
+            ..
         } = self;
         let outside = Tasks::new(shutdown.clone());
         let inside = Tasks::new(inner.clone());
@@ -138,7 +179,12 @@ impl Embedded {
             watching.await;
             Ok::<_, Infallible>(())
         });
-        inside.spawn("scheduler", scheduler.run(inner.clone()));
+        let scheduling = inner.clone();
+        inside.spawn("scheduler", async move {
+            // Cut off, it still says goodbye to the store.
+            scheduling.run_until_cancelled(begin.cancelled()).await;
+            scheduler.run(scheduling).await
+        });
         let WorkerParts {
             worker,
             processes,
@@ -152,7 +198,12 @@ impl Embedded {
                 Ok::<_, Infallible>(())
             });
         }
-        outside.spawn("gateway", gateway.serve(sockets.api, shutdown.clone()));
+        if let Some(entry) = entry {
+            entry.keep(&outside, &shutdown);
+        }
+        if let Some(api) = sockets.api {
+            outside.spawn("gateway", gateway.serve(api, shutdown.clone()));
+        }
         let orders = Orders {
             drain: shutdown.clone(),
             stop: shutdown.clone(),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use cts_config::{BackendRefusal, ConfigError};
 use cts_consul::{ConsulError, SettingsError};
 use cts_rpc::{InvalidAddress, PeersError, PlainTextRefused, TlsError};
-use cts_runtime::TaskFailure;
+use cts_runtime::{SyslogError, TaskFailure};
 use cts_scheduler::RunError;
 use cts_store::StoreError;
 use cts_terraform::FindError;
@@ -58,6 +58,12 @@ pub enum Failure {
     /// The files of `services.tls` cannot be used.
     #[error("services.tls cannot be used")]
     Tls(#[from] TlsError),
+    /// The files of `tls` cannot be used.
+    #[error("tls cannot be used for the API")]
+    ApiTls(#[source] TlsError),
+    /// The log cannot be set up.
+    #[error("the log cannot be set up")]
+    Log(#[source] SyslogError),
     /// A connection would be plain text where that is not allowed.
     #[error(transparent)]
     PlainText(#[from] PlainTextRefused),
@@ -87,6 +93,33 @@ pub enum Failure {
         /// Why not.
         #[source]
         source: io::Error,
+    },
+    /// There is no place for temporary files.
+    #[error("cannot make a temporary directory")]
+    Temporary(#[source] io::Error),
+    /// A task that was named on the command line is not in the configuration.
+    #[error("there is no task {name:?} in the configuration{}", .nearest.as_ref().map(|nearest| format!("; did you mean {nearest:?}?")).unwrap_or_default())]
+    UnknownTask {
+        /// The name.
+        name: String,
+        /// The one that it may have been meant to be.
+        nearest: Option<String>,
+    },
+    /// Some tasks of a pass did not go through.
+    #[error("{failed} of {of} tasks failed")]
+    Pass {
+        /// How many.
+        failed: usize,
+        /// Of how many.
+        of: usize,
+    },
+    /// A signal came before all tasks of a pass were through.
+    #[error("ended by a signal when {ended} of {of} tasks were done")]
+    PassCut {
+        /// How many were through.
+        ended: usize,
+        /// Of how many.
+        of: usize,
     },
     /// The database cannot be used.
     #[error("the database cannot be used")]
@@ -124,10 +157,13 @@ impl Failure {
             | Self::Consul { .. }
             | Self::LocalBackend(_)
             | Self::Tls(_)
+            | Self::ApiTls(_)
+            | Self::Log(_)
             | Self::PlainText(_)
             | Self::Peers(_)
             | Self::Address(_)
             | Self::Place(_)
+            | Self::UnknownTask { .. }
             | Self::NoLeader { .. } => 15,
             Self::Terraform(_) | Self::Backend { .. } => 16,
             Self::Locked { .. }
@@ -138,13 +174,28 @@ impl Failure {
             | Self::Guard(_)
             | Self::Call(_)
             | Self::Surroundings(_)
+            | Self::Temporary(_)
+            | Self::Pass { .. }
             | Self::Part(_) => 11,
+            Self::PassCut { .. } => EXIT_SLOW_END,
         }
     }
 }
 
+/// A group of commands was called without one of them, or the files of shells could not be changed.
+pub(crate) const EXIT_GROUP: u8 = 1;
+
+/// Anything that has no code of its own.
+pub(crate) const EXIT_GENERAL: u8 = 11;
+
+/// An option or argument is missing.
+pub(crate) const EXIT_MISSING: u8 = 13;
+
 /// The arguments cannot be parsed.
 pub(crate) const EXIT_USAGE: u8 = 14;
+
+/// There is no such command.
+pub(crate) const EXIT_UNKNOWN_COMMAND: u8 = 127;
 
 /// The end by a signal took longer than [`crate::program::GRACEFUL_END`].
 pub(crate) const EXIT_SLOW_END: u8 = 12;

@@ -6,20 +6,27 @@
 //! instances can live in one process.
 
 mod arguments;
+mod config_command;
 mod database;
 mod embedded;
+mod entry;
 mod failure;
+mod invocation;
 mod links;
 mod lock;
 mod migrate;
 mod parts;
+mod pass;
 mod program;
+mod registration;
 mod settings;
 mod single;
 mod surroundings;
+mod task_command;
 mod terraform_console;
 mod workers;
 
+pub use cts_scheduler::Mode;
 pub use embedded::{Embedded, Sockets};
 pub use failure::Failure;
 pub use program::{Program, run_program};

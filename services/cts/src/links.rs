@@ -75,7 +75,7 @@ impl Links {
     /// The schedulers at the addresses of the command line, else of the configuration.
     pub(crate) fn schedulers(
         &self,
-        given: &[Address],
+        given: &[String],
         tasks: &Tasks,
         shutdown: &CancellationToken,
     ) -> Result<Peers, Failure> {
@@ -86,7 +86,7 @@ impl Links {
     /// The watchers, by the same rule.
     pub(crate) fn watchers(
         &self,
-        given: &[Address],
+        given: &[String],
         tasks: &Tasks,
         shutdown: &CancellationToken,
     ) -> Result<Peers, Failure> {
@@ -144,18 +144,19 @@ async fn infallible(future: impl Future<Output = ()>) -> Result<(), Infallible> 
 }
 
 fn addresses(
-    given: &[Address],
+    given: &[String],
     configured: &[String],
     default: &str,
 ) -> Result<Vec<Address>, Failure> {
-    if !given.is_empty() {
-        return Ok(given.to_vec());
-    }
-    let configured: Vec<&str> = configured.iter().map(String::as_str).collect();
-    let texts = if configured.is_empty() {
+    let named = if given.is_empty() {
+        configured
+    } else {
+        given
+    };
+    let texts = if named.is_empty() {
         vec![default]
     } else {
-        configured
+        named.iter().map(String::as_str).collect()
     };
     let parsed = texts.into_iter().map(str::parse);
     Ok(parsed.collect::<Result<_, _>>()?)

@@ -15,6 +15,7 @@ use cts_rpc::Peers;
 use cts_scheduler::{Dependencies as SchedulerDependencies, RandomIdentities, Scheduler};
 use cts_terraform::guard::{Guard, GuardCommand, GuardKeeper};
 use cts_terraform::{Executable, OutputSink, Terraform};
+use cts_tls::ServerTls;
 use cts_worker::{Dependencies as WorkerDependencies, Worker};
 use tokio_util::task::TaskTracker;
 use tonic::transport::Channel;
@@ -36,10 +37,14 @@ pub(crate) const GUARD_COMMAND: &str = "guard-terraform";
 /// The executable of this process, also after the file was replaced.
 const THIS_EXECUTABLE: &str = "/proc/self/exe";
 
+/// A client of Consul, which is not asked for anything yet.
+pub(crate) fn unasked_consul_client(config: &Config) -> Result<ConsulClient, Failure> {
+    ConsulClient::new(&settings::consul(&config.consul)).map_err(Failure::ConsulSettings)
+}
+
 /// A client of a Consul that answers and has a leader.
 pub(crate) async fn consul_client(config: &Config) -> Result<ConsulClient, Failure> {
-    let client =
-        ConsulClient::new(&settings::consul(&config.consul)).map_err(Failure::ConsulSettings)?;
+    let client = unasked_consul_client(config)?;
     let address = config.consul.address.clone();
     match client.wait_for_leader().await {
         Ok(Some(_leader)) => Ok(client),
@@ -66,6 +71,16 @@ pub(crate) async fn find_terraform(
         version = %executable.version(),
         "using terraform"
     );
+    if let Some(wanted) = &config.driver.version
+        && wanted.trim_start_matches('v') != executable.version().to_string()
+    {
+        tracing::warn!(
+            target: "driver",
+            version = %executable.version(),
+            wanted,
+            "this is not the version of terraform that driver.version names"
+        );
+    }
     if !executable.supports_backend(&config.driver.backend) {
         return Err(Failure::Backend {
             backend: config.driver.backend.kind.clone(),
@@ -82,8 +97,9 @@ pub(crate) async fn scheduler(
     database: &Database,
     watchers: Peers,
     shape: Shape,
+    mode: cts_scheduler::Mode,
 ) -> Result<Scheduler, Failure> {
-    let options = settings::scheduler(config, database.sharing(), shape);
+    let options = settings::scheduler(config, database.sharing(), shape, mode);
     let dependencies = SchedulerDependencies {
         store: database.store(),
         watchers,
@@ -160,8 +176,21 @@ pub(crate) fn worker(
     })
 }
 
+/// What the API shows and demands, if it has TLS. Reads the files.
+pub(crate) async fn api_tls(config: &Config) -> Result<Option<ServerTls>, Failure> {
+    match settings::api_tls(config) {
+        Some(files) => Ok(Some(ServerTls::load(files).await.map_err(Failure::ApiTls)?)),
+        None => Ok(None),
+    }
+}
+
 /// A gateway in front of the schedulers behind `scheduler`.
-pub(crate) fn gateway(config: &Config, scheduler: Channel, shape: Shape) -> Gateway {
+pub(crate) fn gateway(
+    config: &Config,
+    scheduler: Channel,
+    tls: Option<ServerTls>,
+    shape: Shape,
+) -> Gateway {
     let options = GatewayOptions {
         request_id: Arc::new(Uuid::new_v4),
         local_time: Arc::new(|at| at.with_timezone(&Local).fixed_offset()),
@@ -173,5 +202,9 @@ pub(crate) fn gateway(config: &Config, scheduler: Channel, shape: Shape) -> Gate
         cluster: ClusterServiceClient::new(scheduler.clone()),
         runs: RunServiceClient::new(scheduler),
     };
-    Gateway::new(options, deps)
+    let gateway = Gateway::new(options, deps);
+    match tls {
+        Some(tls) => gateway.with_tls(tls),
+        None => gateway,
+    }
 }

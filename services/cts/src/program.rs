@@ -1,28 +1,30 @@
 //! A process from its arguments to its exit code.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser as _;
 use cts_config::{Config, ConfigError, LoadContext};
 use cts_core::Chain;
-use cts_runtime::{LogFormat, StopSignals, init_log};
+use cts_runtime::{LogError, LogFormat, StopSignals, init_log};
+use cts_scheduler::Mode;
 use cts_terraform::guard::GuardSettings;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{ApiAddress, Arguments, Command, Configuration, with_two_dashes};
+use crate::arguments::{ApiAddress, Command, Configuration, LogLines};
 use crate::embedded::{Embedded, Sockets};
+use crate::entry::{Service, enter};
 use crate::failure::{EXIT_SLOW_END, EXIT_USAGE, Failure};
 use crate::links::{Links, listen};
 use crate::parts::GUARD_COMMAND;
+use crate::pass::{self, ProgressLines};
 use crate::surroundings::Surroundings;
-use crate::{migrate, settings, single, workers};
+use crate::{settings, single};
 
 /// An end by a signal that takes longer has its own exit code.
 pub(crate) const GRACEFUL_END: Duration = Duration::from_secs(10);
@@ -44,47 +46,27 @@ pub enum Program {
 
 /// Runs this process as `program` and gives its exit code. Called once, from `main`.
 pub fn run_program(program: Program) -> ExitCode {
-    let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    if arguments.get(1).is_some_and(|first| first == GUARD_COMMAND) {
-        return guard(arguments.get(2));
+    let mut words = std::env::args_os();
+    let called = words.next().unwrap_or_default();
+    let words: Vec<OsString> = words.collect();
+    if words.first().is_some_and(|first| first == GUARD_COMMAND) {
+        return guard(words.get(1));
     }
-    let command = match program {
-        Program::All => None,
-        Program::Watcher => Some("watcher"),
-        Program::Scheduler => Some("scheduler"),
-        Program::Worker => Some("worker"),
-        Program::Gateway => Some("gateway"),
-    };
-    if let Some(command) = command {
-        arguments.insert(1, command.into());
-    }
-    let command = match Arguments::try_parse_from(with_two_dashes(arguments)) {
-        Ok(arguments) => arguments.command,
-        Err(error) => {
-            // Nobody may be reading any more.
-            drop(error.print());
-            return if error.use_stderr() {
-                ExitCode::from(EXIT_USAGE)
-            } else {
-                ExitCode::SUCCESS
-            };
-        }
-    };
-    let runtime = match tokio::runtime::Runtime::new().map_err(Failure::Surroundings) {
-        Ok(runtime) => runtime,
-        Err(failure) => return fail(&failure),
-    };
-    // Who drains, or does one thing and ends, takes the time that it takes.
-    let has_to_hurry = !matches!(
+    let Service {
         command,
-        Command::Worker { .. } | Command::Workers(_) | Command::Migrate(_)
-    );
-    let is_service = command.is_service();
+        surroundings,
+        runtime,
+    } = match enter(program, &called, words) {
+        Ok(service) => service,
+        Err(code) => return ExitCode::from(code),
+    };
+    // Who drains takes the time that it takes.
+    let has_to_hurry = !matches!(command, Command::Worker { .. });
     let shutdown = CancellationToken::new();
     let began_to_end = runtime.block_on(async {
         let mut end = None;
         let result = {
-            let run = run(command, shutdown.clone());
+            let run = run(command, &surroundings, shutdown.clone());
             tokio::pin!(run);
             loop {
                 tokio::select! {
@@ -96,15 +78,13 @@ pub fn run_program(program: Program) -> ExitCode {
         (result, end.map(|begun| begun.elapsed()))
     });
     match began_to_end {
-        (Err(failure), _) => fail(&failure),
+        (Err(failure), _) => ExitCode::from(fail(&failure)),
         (Ok(()), Some(took)) if has_to_hurry && took > GRACEFUL_END => {
             tracing::warn!(target: "cli", ?took, "graceful shutdown took long");
             ExitCode::from(EXIT_SLOW_END)
         }
         (Ok(()), _) => {
-            if is_service {
-                tracing::info!(target: "cli", "graceful shutdown complete");
-            }
+            tracing::info!(target: "cli", "graceful shutdown complete");
             ExitCode::SUCCESS
         }
     }
@@ -126,30 +106,41 @@ fn guard(worker: Option<&OsString>) -> ExitCode {
     }
 }
 
-async fn run(command: Command, shutdown: CancellationToken) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_this_process().map_err(Failure::Surroundings)?;
-    let command = match command {
-        Command::Workers(command) => return workers::run(command, &surroundings).await,
-        Command::Migrate(command) => return migrate::run(command, &surroundings).await,
-        service => service,
-    };
-    if command.configuration().paths.is_empty() {
+async fn run(
+    command: Command,
+    surroundings: &Surroundings,
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    let configuration = command.configuration();
+    let Some(configuration) = configuration.filter(|named| !named.paths.is_empty()) else {
         return Err(Failure::NoConfiguration);
+    };
+    let config = load(configuration, surroundings)?;
+    let log_format = match command.log_lines() {
+        LogLines::Text => LogFormat::Text,
+        LogLines::Json => LogFormat::Json,
+    };
+    let log = settings::log(&config, log_format);
+    let lines = match pass_mode(&command) {
+        Some(_) => ProgressLines::of_standard_error(),
+        None => None,
+    };
+    let console: Box<dyn Write + Send> = match &lines {
+        Some(lines) => Box::new(lines.writer()),
+        None => Box::new(std::io::stderr()),
+    };
+    match init_log(log, console, Arc::clone(&surroundings.clock)) {
+        // A second log in one process is no reason not to work.
+        Ok(()) | Err(LogError::Installed(_)) => {}
+        Err(LogError::Syslog(error)) => return Err(Failure::Log(error)),
     }
-    let config = load(command.configuration(), &surroundings)?;
-    let level = settings::log_level(config.log_level);
-    // A second log in one process is no reason not to work.
-    drop(init_log(
-        level,
-        LogFormat::Text,
-        Arc::clone(&surroundings.clock),
-    ));
     let mut signals = StopSignals::take_over().map_err(Failure::Surroundings)?;
     tracing::info!(target: "cli", version = env!("CARGO_PKG_VERSION"), "starting cts");
     tracing::debug!(target: "cli", ?config, "configuration");
+    warn_of_idle_options(&command);
 
     let stop = CancellationToken::new();
-    let mut work = std::pin::pin!(begin(command, &config, &surroundings, &shutdown, &stop));
+    let mut work = std::pin::pin!(begin(command, config, surroundings, lines, &shutdown, &stop));
     loop {
         tokio::select! {
             result = &mut work => return result,
@@ -166,28 +157,65 @@ async fn run(command: Command, shutdown: CancellationToken) -> Result<(), Failur
     }
 }
 
+/// Some options of the original are understood, and do nothing here.
+fn warn_of_idle_options(command: &Command) {
+    let Command::Start {
+        client_type,
+        reset_storage,
+        ..
+    } = command
+    else {
+        return;
+    };
+    if client_type.as_ref().is_some_and(|client| !client.is_empty()) {
+        tracing::warn!(target: "cli", ?client_type, "option -client-type is for the development of the original and has no effect");
+    }
+    if *reset_storage {
+        tracing::warn!(target: "cli", "option -reset-storage has no effect yet");
+    }
+}
+
+/// Which pass over the tasks was asked for instead of a daemon; to inspect beats to run once
+/// (spec/cli.md 5).
+fn pass_mode(command: &Command) -> Option<Mode> {
+    match command {
+        Command::Start {
+            inspect,
+            inspect_task,
+            ..
+        } if *inspect || !inspect_task.is_empty() => Some(Mode::Inspect),
+        Command::Start { once: true, .. } => Some(Mode::Once),
+        _ => None,
+    }
+}
+
 async fn begin(
     command: Command,
-    config: &Config,
+    config: Config,
     surroundings: &Surroundings,
+    lines: Option<ProgressLines>,
     shutdown: &CancellationToken,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let end = shutdown.clone();
+    if let (Some(mode), Command::Start { inspect_task, .. }) = (pass_mode(&command), &command) {
+        return pass::run(mode, inspect_task, config, surroundings, lines, end).await;
+    }
+    let config = &config;
     match command {
         Command::Start {
             api, grpc_address, ..
         } => {
             let links = Links::new(&config.services).await?;
             let sockets = Sockets {
-                api: listen_for_api(&api, config).await?,
+                api: Some(listen_for_api(&api, config).await?),
                 grpc: match grpc_address {
                     Some(address) => Some(links.listen(address).await?),
                     None => None,
                 },
             };
             let prepared = tokio::select! {
-                prepared = Embedded::prepare(config, surroundings, sockets) => prepared?,
+                prepared = Embedded::prepare(config, surroundings, sockets, Mode::Daemon) => prepared?,
                 // Nothing has begun that would have to be finished.
                 () = shutdown.cancelled() => return Ok(()),
             };
@@ -227,8 +255,13 @@ async fn begin(
             let api = listen_for_api(&api, config).await?;
             single::run_gateway(config, &schedulers.schedulers, api, grpc_address, end).await
         }
-        // Answered before a service is begun.
-        Command::Workers(_) | Command::Migrate(_) => Ok(()),
+        // Over before a service is begun.
+        Command::Task(_)
+        | Command::Config(_)
+        | Command::Workers(_)
+        | Command::Migrate(_)
+        | Command::Completion { .. }
+        | Command::Man { .. } => Ok(()),
     }
 }
 
@@ -243,6 +276,7 @@ pub(crate) fn load(
             environment: &surroundings.text_environment(),
             current_dir: &surroundings.current_dir,
             hostname: &surroundings.hostname,
+            now: surroundings.clock.now(),
         },
     )
     .map_err(Failure::Configuration)?;
@@ -270,7 +304,7 @@ async fn listen_for_api(api: &ApiAddress, config: &Config) -> Result<TcpListener
 }
 
 /// Says why the process ends and gives its exit code.
-fn fail(failure: &Failure) -> ExitCode {
+pub(crate) fn fail(failure: &Failure) -> u8 {
     match failure {
         Failure::Configuration(ConfigError::Problems(report)) => say(&report.render()),
         Failure::Configuration(ConfigError::Unsupported(report)) => {
@@ -283,12 +317,11 @@ fn fail(failure: &Failure) -> ExitCode {
             }
             say(&format!("error: {}", Chain(failure)));
         }
-        Failure::NoConfiguration => say("cts cannot start: no configuration was given\n\
-             Name a file or directory: cts start -config-file cts.hcl\n\
-             More: cts start --help"),
+        Failure::NoConfiguration => say("error: no configuration was given\n\
+             Name a file or directory: -config-file cts.hcl"),
         other => say(&format!("error: {}", Chain(other))),
     }
-    ExitCode::from(failure.exit_code())
+    failure.exit_code()
 }
 
 /// Writes for the person who started the program.

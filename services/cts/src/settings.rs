@@ -10,11 +10,12 @@ use cts_core::{
     Capabilities, DEFAULT_DRIVER, Digest, Engine, ProviderBlock, TaskDefinition, TaskSpec,
     WorkerId, WorkerRecord,
 };
-use cts_gateway::{Health, Mode};
-use cts_runtime::LogLevel;
+use cts_gateway::{Gateway, Health, Mode};
+use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Modules, Options as SchedulerOptions, SettingsDigest, Sharing};
 use cts_store::{Member, Unchanged};
 use cts_terraform::{Executable, RenderSettings, SUPPORTED_RANGE, StopPolicy};
+use cts_tls::{IdentityFiles, ServerFiles};
 use cts_worker::Options as WorkerOptions;
 use secrecy::ExposeSecret as _;
 use uuid::Uuid;
@@ -30,7 +31,21 @@ pub(crate) enum Shape {
     Cluster,
 }
 
-pub(crate) fn log_level(level: cts_config::LogLevel) -> LogLevel {
+/// What is logged, how and where.
+pub(crate) fn log(config: &Config, format: LogFormat) -> LogSettings {
+    LogSettings {
+        level: log_level(config.log_level),
+        format,
+        syslog: config.syslog.as_ref().map(|syslog| SyslogSettings {
+            facility: syslog.facility.code(),
+            name: syslog.name.clone(),
+            process: std::process::id(),
+            sockets: SYSLOG_SOCKETS.map(PathBuf::from).into(),
+        }),
+    }
+}
+
+fn log_level(level: cts_config::LogLevel) -> LogLevel {
     match level {
         cts_config::LogLevel::Trace => LogLevel::Trace,
         cts_config::LogLevel::Debug => LogLevel::Debug,
@@ -72,7 +87,12 @@ pub(crate) fn consul(config: &ConsulConfig) -> ConsulSettings {
     }
 }
 
-pub(crate) fn scheduler(config: &Config, sharing: Sharing, shape: Shape) -> SchedulerOptions {
+pub(crate) fn scheduler(
+    config: &Config,
+    sharing: Sharing,
+    shape: Shape,
+    mode: cts_scheduler::Mode,
+) -> SchedulerOptions {
     let member = Member {
         id: config.id.clone(),
         service_name: config.consul.service_registration.service_name.clone(),
@@ -84,6 +104,7 @@ pub(crate) fn scheduler(config: &Config, sharing: Sharing, shape: Shape) -> Sche
     let mut options = SchedulerOptions::alone(config.tasks.clone(), member);
     options.lease = config.scheduler.lease_ttl;
     options.sharing = sharing;
+    options.mode = mode;
     if let Some(cluster) = &config.high_availability {
         options.leadership = cluster.session_ttl;
         options.cluster_name = Some(cluster.cluster_name.clone());
@@ -116,6 +137,19 @@ fn require_version(task: &mut TaskSpec, config: &Config) {
 pub(crate) fn worker_directory(config: &Config) -> PathBuf {
     let own = config.worker.working_dir.as_ref();
     own.unwrap_or(&config.working_dir).clone()
+}
+
+/// The files of the API's TLS, if it has any.
+pub(crate) fn api_tls(config: &Config) -> Option<ServerFiles> {
+    let tls = config.tls.as_ref()?;
+    Some(ServerFiles {
+        identity: IdentityFiles {
+            cert: tls.cert.clone(),
+            key: tls.key.clone(),
+        },
+        clients: tls.clients(),
+        protocols: Gateway::TLS_PROTOCOLS.to_vec(),
+    })
 }
 
 pub(crate) fn gateway_mode(config: &Config) -> Mode {

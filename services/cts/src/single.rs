@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use cts_config::Config;
-use cts_rpc::{Address, Endpoints};
+use cts_rpc::Endpoints;
 use cts_runtime::Tasks;
 use cts_watcher::{Options as WatcherOptions, Watcher};
 use cts_worker::Orders;
@@ -16,6 +16,7 @@ use crate::database::Database;
 use crate::failure::Failure;
 use crate::links::Links;
 use crate::parts::{self, WorkerParts, consul_client, find_terraform};
+use crate::registration::CatalogEntry;
 use crate::settings::{self, Shape};
 use crate::surroundings::Surroundings;
 
@@ -27,7 +28,10 @@ pub(crate) async fn run_watcher(
 ) -> Result<(), Failure> {
     let links = Links::new(&config.services).await?;
     let grpc = links.listen(grpc).await?;
-    let watcher = Watcher::new(&WatcherOptions::default(), consul_client(config).await?);
+    let Some(consul) = unless_ended(&shutdown, consul_client(config)).await? else {
+        return Ok(());
+    };
+    let watcher = Watcher::new(&WatcherOptions::default(), consul);
     let parts = Tasks::new(shutdown.clone());
     links.follow_files(&parts, &shutdown);
     let endpoints = Endpoints::new().with(watcher.service());
@@ -44,22 +48,32 @@ pub(crate) async fn run_watcher(
 pub(crate) async fn run_scheduler(
     config: &Config,
     surroundings: &Surroundings,
-    watchers: &[Address],
+    watchers: &[String],
     grpc: SocketAddr,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     config.driver.require_shared_backend()?;
     let links = Links::new(&config.services).await?;
     let grpc = links.listen(grpc).await?;
-    let database = Database::open(config, surroundings).await?;
+    let opening = Database::open(config, surroundings);
+    let Some(database) = unless_ended(&shutdown, opening).await? else {
+        return Ok(());
+    };
     // The peers and the server must outlive the duties, which say goodbye over them.
     let inner = CancellationToken::new();
     let inside = Tasks::new(inner.clone());
     let outside = Tasks::new(shutdown.clone());
     links.follow_files(&inside, &inner);
     let watchers = links.watchers(watchers, &inside, &inner)?;
-    let scheduler =
-        parts::scheduler(config, surroundings, &database, watchers, Shape::Cluster).await?;
+    let scheduler = parts::scheduler(
+        config,
+        surroundings,
+        &database,
+        watchers,
+        Shape::Cluster,
+        cts_scheduler::Mode::Daemon,
+    )
+    .await?;
     links.serve(scheduler.endpoints(&shutdown), grpc, &outside, &shutdown);
     outside.spawn("scheduler", scheduler.run(shutdown.clone()));
     tokio::select! {
@@ -78,7 +92,7 @@ pub(crate) async fn run_scheduler(
 pub(crate) async fn run_worker(
     config: &Config,
     surroundings: &Surroundings,
-    schedulers: &[Address],
+    schedulers: &[String],
     working_dir: Option<PathBuf>,
     grpc: SocketAddr,
     shutdown: CancellationToken,
@@ -87,7 +101,10 @@ pub(crate) async fn run_worker(
     config.driver.require_shared_backend()?;
     let links = Links::new(&config.services).await?;
     let grpc = links.listen(grpc).await?;
-    let executable = find_terraform(config, surroundings).await?;
+    let finding = find_terraform(config, surroundings);
+    let Some(executable) = unless_ended(&shutdown, finding).await? else {
+        return Ok(());
+    };
     // Runs are finished and reported after the shutdown has begun.
     let inner = CancellationToken::new();
     let inside = Tasks::new(inner.clone());
@@ -148,18 +165,32 @@ pub(crate) async fn run_worker(
 /// Serves the REST API in front of schedulers until `shutdown`.
 pub(crate) async fn run_gateway(
     config: &Config,
-    schedulers: &[Address],
+    schedulers: &[String],
     api: TcpListener,
     grpc: SocketAddr,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     let links = Links::new(&config.services).await?;
+    let tls = parts::api_tls(config).await?;
+    let entry = CatalogEntry::new(config, parts::unasked_consul_client(config)?);
     let grpc = links.listen(grpc).await?;
     let parts = Tasks::new(shutdown.clone());
     links.follow_files(&parts, &shutdown);
     let schedulers = links.schedulers(schedulers, &parts, &shutdown)?;
     links.serve(Endpoints::new(), grpc, &parts, &shutdown);
-    let gateway = parts::gateway(config, schedulers.channel(), Shape::Cluster);
+    let gateway = parts::gateway(config, schedulers.channel(), tls, Shape::Cluster);
+    if let Some(entry) = entry {
+        entry.keep(&parts, &shutdown);
+    }
     parts.spawn("gateway", gateway.serve(api, shutdown));
     Ok(parts.wait().await?)
+}
+
+/// What `preparing` makes; `None` if the shutdown comes first, when nothing has begun that would have to
+/// be finished.
+async fn unless_ended<T>(
+    shutdown: &CancellationToken,
+    preparing: impl Future<Output = Result<T, Failure>>,
+) -> Result<Option<T>, Failure> {
+    shutdown.run_until_cancelled(preparing).await.transpose()
 }

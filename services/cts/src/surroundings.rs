@@ -11,6 +11,8 @@ use cts_core::{Clock, SystemClock};
 /// Environment, directory, host name and time, passed to everything that needs them.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
+    /// Name of the program for messages: that of the executable, or the one that it was called by.
+    pub program: &'static str,
     /// Environment variables.
     pub environment: BTreeMap<OsString, OsString>,
     /// Directory that relative paths are relative to.
@@ -29,6 +31,7 @@ impl Surroundings {
     )]
     pub fn of_this_process() -> io::Result<Self> {
         Ok(Self {
+            program: "cts",
             environment: std::env::vars_os().collect(),
             current_dir: std::env::current_dir()?,
             hostname: hostname::get()?.to_string_lossy().into_owned(),

@@ -21,21 +21,36 @@ pub(crate) struct Connection {
     pub(crate) activity: Activity,
 }
 
-/// Serves HTTP/1.1 until either end closes or a time limit passes. After `closing` the request in
+/// What is spoken on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Http1,
+    Http2,
+}
+
+/// Serves `protocol` until either end closes or a time limit passes. After `closing` the request in
 /// progress is still answered, no further one is taken.
 pub(crate) async fn serve_connection<S>(
     stream: S,
     peer: SocketAddr,
+    protocol: Protocol,
     app: Router,
     closing: CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let activity = Activity::new();
+    let activity = match protocol {
+        Protocol::Http1 => Activity::plain(),
+        Protocol::Http2 => Activity::framed(),
+    };
     let stream = TokioIo::new(TimedStream::new(stream, activity.clone()));
     let service = TowerToHyperService::new(Extension(Connection { peer, activity }).layer(app));
 
-    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
+    let builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = match protocol {
+        Protocol::Http1 => builder.http1_only(),
+        Protocol::Http2 => builder.http2_only(),
+    };
     builder
         .http1()
         // `TimedStream` has the limits.
@@ -79,9 +94,9 @@ mod tests {
         request: Request,
         next: Next,
     ) -> Response {
-        connection.activity.answering();
+        let answering = connection.activity.answering();
         let response = next.run(request).await;
-        connection.activity.answered();
+        drop(answering);
         response
     }
 
@@ -99,6 +114,7 @@ mod tests {
         connections.spawn(serve_connection(
             server,
             peer,
+            Protocol::Http1,
             app,
             CancellationToken::new(),
         ));

@@ -14,6 +14,7 @@ mod ask;
 mod bare;
 mod connection;
 mod duration_text;
+mod entrance;
 mod headers;
 mod health;
 mod json;

@@ -37,7 +37,7 @@ pub(crate) async fn observe(
     mut request: Request,
     next: Next,
 ) -> Response {
-    connection.activity.answering();
+    let answering = connection.activity.answering();
     let id = RequestId(request_ids());
     request.extensions_mut().insert(id);
     let is_logged =
@@ -56,7 +56,7 @@ pub(crate) async fn observe(
             "request answered"
         );
     }
-    connection.activity.answered();
+    drop(answering);
     response
 }
 

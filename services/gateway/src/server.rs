@@ -11,6 +11,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_tls::ServerTls;
 use nix::errno::Errno;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
@@ -20,7 +21,8 @@ use tonic::transport::Channel;
 use uuid::Uuid;
 
 use crate::app;
-use crate::connection::serve_connection;
+use crate::connection::{Protocol, serve_connection};
+use crate::entrance::Entrance;
 
 /// How long requests in progress may go on after the shutdown (spec/api.md 1, "Shutdown").
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
@@ -95,6 +97,7 @@ pub struct Deps {
 #[derive(Debug)]
 pub struct Gateway {
     app: Router,
+    tls: Option<ServerTls>,
 }
 
 impl Gateway {
@@ -102,60 +105,100 @@ impl Gateway {
     pub fn new(options: Options, deps: Deps) -> Self {
         Self {
             app: app::router(options, deps),
+            tls: None,
         }
     }
 
-    /// Serves plain HTTP/1.1 on `listener` until `shutdown` is cancelled.
+    /// The application protocols that are served over TLS, for [`ServerFiles`](cts_tls::ServerFiles).
+    pub const TLS_PROTOCOLS: [&'static str; 2] = ["h2", "http/1.1"];
+
+    /// Serves TLS only. Each connection uses what `tls` holds when it comes in; its files are followed
+    /// as long as the API is served.
+    #[must_use]
+    pub fn with_tls(mut self, tls: ServerTls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Serves HTTP/1.1 on `listener` until `shutdown` is cancelled; with TLS also HTTP/2, for those who
+    /// ask for it.
     ///
     /// Then the listener is closed at once and requests in progress get 5 seconds; what is not done by
     /// then loses its connection without an answer. Fails only if the listener itself is broken.
     /// Dropping the future closes listener and connections at once.
     pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
-        let mut connections = JoinSet::new();
-        let closing = shutdown.child_token();
-        let outcome = loop {
-            tokio::select! {
-                biased;
-                () = shutdown.cancelled() => break Ok(()),
-                Some(ended) = connections.join_next() => report(ended),
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, peer)) => {
-                        start(&mut connections, stream, peer, self.app.clone(), closing.clone());
-                    }
-                    Err(error) => match after_accept_error(&error) {
-                        AfterError::GoOn => {}
-                        AfterError::Pause => {
-                            tracing::warn!(%error, "cannot accept connections for the moment");
-                            // Cut short by the shutdown; the next turn sees which of both it was.
-                            drop(timeout(ACCEPT_PAUSE, shutdown.cancelled()).await);
-                        }
-                        AfterError::GiveUp => break Err(error),
-                    },
-                },
+        let entrance = self.tls.map(Entrance::new);
+        let following = async {
+            match &entrance {
+                Some(entrance) => {
+                    entrance
+                        .follow_files(shutdown.clone().cancelled_owned())
+                        .await
+                }
+                None => shutdown.cancelled().await,
             }
         };
-        drop(listener);
-        closing.cancel();
-        let all_ended = async {
-            while let Some(ended) = connections.join_next().await {
-                report(ended);
-            }
-        };
-        if timeout(SHUTDOWN_LIMIT, all_ended).await.is_err() {
-            tracing::warn!(
-                connections = connections.len(),
-                "requests did not finish in time, closing their connections"
-            );
-            connections.shutdown().await;
+        let accepting = accept(self.app, entrance.clone(), listener, shutdown.clone());
+        // Following ends with the shutdown, accepting after it or when the listener is broken.
+        tokio::pin!(accepting);
+        tokio::select! {
+            outcome = &mut accepting => outcome,
+            () = following => accepting.await,
         }
-        outcome
     }
+}
+
+async fn accept(
+    app: Router,
+    entrance: Option<Entrance>,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    let mut connections = JoinSet::new();
+    let closing = shutdown.child_token();
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => break Ok(()),
+            Some(ended) = connections.join_next() => report(ended),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    start(&mut connections, stream, peer, entrance.clone(), app.clone(), closing.clone());
+                }
+                Err(error) => match after_accept_error(&error) {
+                    AfterError::GoOn => {}
+                    AfterError::Pause => {
+                        tracing::warn!(%error, "cannot accept connections for the moment");
+                        // Cut short by the shutdown; the next turn sees which of both it was.
+                        drop(timeout(ACCEPT_PAUSE, shutdown.cancelled()).await);
+                    }
+                    AfterError::GiveUp => break Err(error),
+                },
+            },
+        }
+    };
+    drop(listener);
+    closing.cancel();
+    let all_ended = async {
+        while let Some(ended) = connections.join_next().await {
+            report(ended);
+        }
+    };
+    if timeout(SHUTDOWN_LIMIT, all_ended).await.is_err() {
+        tracing::warn!(
+            connections = connections.len(),
+            "requests did not finish in time, closing their connections"
+        );
+        connections.shutdown().await;
+    }
+    outcome
 }
 
 fn start(
     connections: &mut JoinSet<()>,
     stream: TcpStream,
     peer: SocketAddr,
+    entrance: Option<Entrance>,
     app: Router,
     closing: CancellationToken,
 ) {
@@ -163,7 +206,19 @@ fn start(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot switch off Nagle's algorithm");
     }
-    connections.spawn(serve_connection(stream, peer, app, closing));
+    connections.spawn(async move {
+        let Some(entrance) = entrance else {
+            return serve_connection(stream, peer, Protocol::Http1, app, closing).await;
+        };
+        let admitted = tokio::select! {
+            admitted = entrance.admit(stream, peer) => admitted,
+            // Nothing was asked yet.
+            () = closing.cancelled() => None,
+        };
+        if let Some((stream, protocol)) = admitted {
+            serve_connection(stream, peer, protocol, app, closing).await;
+        }
+    });
 }
 
 fn report(ended: Result<(), JoinError>) {

@@ -9,7 +9,7 @@ use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -31,35 +31,71 @@ enum Phase {
 
 /// What a connection is at, shared by its stream and the application.
 #[derive(Debug, Clone)]
-pub(crate) struct Activity(Arc<AtomicU8>);
+pub(crate) struct Activity(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    /// Requests that are being answered: one at most with HTTP/1.1, any number with HTTP/2.
+    answering: AtomicUsize,
+    /// Otherwise it waits for one.
+    in_head: AtomicBool,
+    /// Whether bytes are something else than the beginning of a request too, as with HTTP/2.
+    framed: bool,
+}
+
+/// A request that is being answered; dropped when the answer is made or not wanted any more.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Answering(Activity);
 
 impl Activity {
-    /// A connection that has just been made.
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(AtomicU8::new(Phase::Head as u8)))
+    /// A connection that has just been made, on which a request is all that a client can send.
+    pub(crate) fn plain() -> Self {
+        Self::new(false)
+    }
+
+    /// A connection that has just been made, on which requests are interwoven with each other and with
+    /// other messages. Once there has been one, only the idle limit holds.
+    pub(crate) fn framed() -> Self {
+        Self::new(true)
+    }
+
+    fn new(framed: bool) -> Self {
+        Self(Arc::new(State {
+            answering: AtomicUsize::new(0),
+            in_head: AtomicBool::new(true),
+            framed,
+        }))
     }
 
     /// A request is complete enough to be answered.
-    pub(crate) fn answering(&self) {
-        self.set(Phase::Answering);
+    pub(crate) fn answering(&self) -> Answering {
+        self.0.answering.fetch_add(1, Ordering::AcqRel);
+        self.0.in_head.store(false, Ordering::Release);
+        Answering(self.clone())
     }
 
-    /// The answer is made; what is left is to write it.
-    pub(crate) fn answered(&self) {
-        self.set(Phase::Idle);
-    }
-
-    // Stream and application of a connection run in one task, so no ordering is needed.
-    fn set(&self, phase: Phase) {
-        self.0.store(phase as u8, Ordering::Relaxed);
+    /// Bytes have come from the peer.
+    fn received(&self) {
+        if !self.0.framed && self.phase() == Phase::Idle {
+            self.0.in_head.store(true, Ordering::Release);
+        }
     }
 
     fn phase(&self) -> Phase {
-        match self.0.load(Ordering::Relaxed) {
-            phase if phase == Phase::Head as u8 => Phase::Head,
-            phase if phase == Phase::Idle as u8 => Phase::Idle,
-            _ => Phase::Answering,
+        if self.0.answering.load(Ordering::Acquire) > 0 {
+            Phase::Answering
+        } else if self.0.in_head.load(Ordering::Acquire) {
+            Phase::Head
+        } else {
+            Phase::Idle
         }
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.0.answering.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -120,8 +156,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(cx, buffer) {
             Poll::Ready(result) => {
-                if buffer.filled().len() > before && self.activity.phase() == Phase::Idle {
-                    self.activity.set(Phase::Head);
+                if buffer.filled().len() > before {
+                    self.activity.received();
                 }
                 Poll::Ready(result)
             }

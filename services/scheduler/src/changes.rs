@@ -8,13 +8,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::RunStatus;
+use cts_core::runs::{RunKind, RunKinds, RunStatus};
 use cts_core::{Capabilities, Clock, RunId, TaskName};
-use cts_store::Hint;
+use cts_store::{Claim, Hint};
 use tokio::sync::{Notify, broadcast, mpsc};
 
 /// Changes that a slow follower may fall behind before it is cut off.
 const BACKLOG: usize = 4096;
+
+/// Changes of the run of one task in a mode with one round: none of them is to be missed.
+const CHANGES_OF_A_ROUND: usize = 8;
 
 /// Hints that wait to be published. Beyond, the others have to rely on their polls.
 const OUTGOING: usize = 8192;
@@ -24,6 +27,7 @@ const OUTGOING: usize = 8192;
 pub(crate) struct RunChange {
     pub(crate) run: RunId,
     pub(crate) task: TaskName,
+    pub(crate) kind: RunKind,
     pub(crate) status: RunStatus,
     pub(crate) at: DateTime<Utc>,
 }
@@ -31,8 +35,8 @@ pub(crate) struct RunChange {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    /// Workers of equal capabilities wait together: what one of them cannot do, none of them can.
-    waiting: Mutex<HashMap<Capabilities, Arc<Notify>>>,
+    /// Workers of equal claims wait together: what one of them cannot do, none of them can.
+    waiting: Mutex<HashMap<Class, Arc<Notify>>>,
     /// The next due time may be another.
     pub(crate) schedule: Notify,
     /// The leadership may be free.
@@ -44,15 +48,19 @@ pub(crate) struct Changes {
     clock: Arc<dyn Clock>,
 }
 
+/// What workers that wait together have in common.
+type Class = (Capabilities, RunKinds);
+
 impl Changes {
-    /// For a replica that has the store for itself.
-    pub(crate) fn alone(clock: Arc<dyn Clock>) -> Self {
+    /// For a replica that has the store for itself, and so many tasks in its only round, if there is but one.
+    pub(crate) fn alone(clock: Arc<dyn Clock>, tasks_in_one_round: usize) -> Self {
+        let backlog = BACKLOG.max(tasks_in_one_round.saturating_mul(CHANGES_OF_A_ROUND));
         Self {
             waiting: Mutex::default(),
             schedule: Notify::new(),
             leadership: Notify::new(),
             workers: Notify::new(),
-            followers: broadcast::Sender::new(BACKLOG),
+            followers: broadcast::Sender::new(backlog),
             outgoing: None,
             clock,
         }
@@ -63,17 +71,18 @@ impl Changes {
         let (outgoing, receiver) = mpsc::channel(OUTGOING);
         let changes = Self {
             outgoing: Some(outgoing),
-            ..Self::alone(clock)
+            ..Self::alone(clock, 0)
         };
         (changes, receiver)
     }
 
-    /// Where workers with these capabilities wait.
-    pub(crate) fn class(&self, capabilities: &Capabilities) -> Arc<Notify> {
+    /// Where workers with such a claim wait.
+    pub(crate) fn class(&self, claim: &Claim) -> Arc<Notify> {
+        let class = (claim.capabilities.clone(), claim.kinds);
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody has waited in such a class since it was handed out last.
-        waiting.retain(|known, class| known == capabilities || Arc::strong_count(class) > 1);
-        Arc::clone(waiting.entry(capabilities.clone()).or_default())
+        waiting.retain(|known, waiter| *known == class || Arc::strong_count(waiter) > 1);
+        Arc::clone(waiting.entry(class).or_default())
     }
 
     /// The queue has one more run, or one with another due time.
@@ -92,13 +101,14 @@ impl Changes {
     }
 
     /// A run has a new status.
-    pub(crate) fn tell(&self, run: RunId, task: &TaskName, status: RunStatus) {
+    pub(crate) fn tell(&self, run: RunId, task: &TaskName, kind: RunKind, status: RunStatus) {
         let (task, at) = (task.clone(), self.clock.now());
         if self.outgoing.is_some() {
             // It comes back with those of the other replicas, so that each is told once.
             self.publish(Hint::Run {
                 run,
                 task,
+                kind,
                 status,
                 at,
             });
@@ -106,6 +116,7 @@ impl Changes {
             self.broadcast(RunChange {
                 run,
                 task,
+                kind,
                 status,
                 at,
             });
@@ -128,11 +139,13 @@ impl Changes {
             Hint::Run {
                 run,
                 task,
+                kind,
                 status,
                 at,
             } => self.broadcast(RunChange {
                 run,
                 task,
+                kind,
                 status,
                 at,
             }),

@@ -4,6 +4,7 @@
 //! * a task is triggered only while each of its views has a snapshot (P6);
 //! * a snapshot that equals the one at hand triggers nothing, so a watcher that restarts or sends
 //!   everything again costs no run;
+//! * a task without a condition is triggered once, at the beginning;
 //! * a trigger counts until the input has been frozen: who takes a due task and fails to freeze its
 //!   input gives it back with [`Desk::postpone`]. Who fails to store it begins with a new desk.
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{
-    ServiceInstance, ServiceView, TaskDefinition, TaskName, TaskSchedule, TaskSpec,
+    Condition, ServiceInstance, ServiceView, TaskDefinition, TaskName, TaskSchedule, TaskSpec,
     UnknownRevision, ViewDelta, ViewId, ViewSnapshot,
 };
 
@@ -21,6 +22,8 @@ use cts_core::{
 pub(crate) struct Desk {
     tasks: BTreeMap<TaskName, Entry>,
     views: HashMap<ViewId, View>,
+    /// Each task is due once and no more.
+    one_round: bool,
 }
 
 #[derive(Debug)]
@@ -60,6 +63,19 @@ impl Desk {
         desk
     }
 
+    /// The same desk, on which each task is due once, as soon as it can be, and no more.
+    pub(crate) fn for_one_round(self) -> Self {
+        Self {
+            one_round: true,
+            ..self
+        }
+    }
+
+    /// Whether there is no task.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
     fn add(&mut self, task: &TaskSpec) {
         let views = task.definition.condition.views();
         for view in &views {
@@ -73,12 +89,16 @@ impl Desk {
                 .tasks
                 .push(task.name().clone());
         }
+        let mut schedule = TaskSchedule::new(task.buffer_period);
+        if task.definition.condition == Condition::NoCondition {
+            schedule.trigger(Duration::ZERO);
+        }
         self.tasks.insert(
             task.name().clone(),
             Entry {
                 definition: Arc::new(task.definition.clone()),
                 views: views.iter().map(ServiceView::id).collect(),
-                schedule: TaskSchedule::new(task.buffer_period),
+                schedule,
                 postponed_until: Duration::ZERO,
                 first: true,
             },
@@ -120,6 +140,7 @@ impl Desk {
         for name in view.tasks.clone() {
             if self.is_complete(&name)
                 && let Some(entry) = self.tasks.get_mut(&name)
+                && (entry.first || !self.one_round)
             {
                 entry.schedule.trigger(now);
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{EnqueueDecision, RunStatus};
+use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 use cts_core::{Chain, LeaderEpoch, RunInput, TaskName};
 use cts_rpc::Peers;
 use cts_store::{EnqueueRequest, Enqueued, LeaderError, Store, Unchanged};
@@ -14,6 +14,7 @@ use crate::changes::Changes;
 use crate::desk::{Desk, DueTask};
 use crate::following::Following;
 use crate::identities::Identities;
+use crate::mode::{Mode, Round};
 use crate::recent_inputs::RecentInputs;
 use crate::scheduler::SettingsDigest;
 
@@ -24,6 +25,8 @@ const STORE_RETRY: Duration = Duration::from_secs(1);
 pub(crate) struct Duty {
     pub(crate) desk: Desk,
     pub(crate) epoch: LeaderEpoch,
+    pub(crate) mode: Mode,
+    pub(crate) round: Arc<Round>,
     /// What the first input of each task means that is applied already.
     pub(crate) first_pass: Unchanged,
     pub(crate) store: Arc<dyn Store>,
@@ -38,12 +41,11 @@ pub(crate) struct Duty {
 impl Duty {
     /// Works until the epoch is over, or until a write to the store has failed.
     pub(crate) async fn run(mut self) -> TenureEnd {
-        let views = self.desk.views();
-        if views.is_empty() {
+        if self.desk.is_empty() {
             tracing::info!(target: "ctrl", "no enabled tasks are configured");
             return std::future::pending().await;
         }
-        let mut following = Following::new(&self.watchers, views);
+        let mut following = Following::new(&self.watchers, self.desk.views());
         loop {
             let due = self.desk.next_due();
             tokio::select! {
@@ -83,14 +85,22 @@ impl Duty {
             match input.freeze() {
                 Ok(frozen) => {
                     self.recent_inputs.keep(frozen.hash, &frozen.bytes);
+                    let run = self.identities.run_id();
+                    let one_round = self.mode.is_one_round();
                     requests.push(EnqueueRequest {
                         task: definition.name.clone(),
                         input: frozen,
-                        run: self.identities.run_id(),
-                        unchanged: if first {
-                            self.first_pass
+                        run: if one_round {
+                            self.round.run_of(&definition.name, run)
                         } else {
-                            Unchanged::AsTaskSays
+                            run
+                        },
+                        kind: self.mode.kind(),
+                        single: one_round,
+                        unchanged: match self.mode.unchanged() {
+                            Some(unchanged) => unchanged,
+                            None if first => self.first_pass,
+                            None => Unchanged::AsTaskSays,
                         },
                     });
                 }
@@ -124,11 +134,20 @@ impl Duty {
     fn report(&self, enqueued: &Enqueued) {
         let task = &enqueued.task;
         if let Some(run) = enqueued.cancelled {
-            self.changes.tell(run, task, RunStatus::Cancelled);
+            let kind = RunKind::Apply;
+            self.changes.tell(run, task, kind, RunStatus::Cancelled);
         }
         match (enqueued.decision, enqueued.queued) {
-            (Some(EnqueueDecision::Enqueue | EnqueueDecision::Replace), Some(run)) => {
-                self.changes.tell(run, task, RunStatus::Queued);
+            (
+                Some(
+                    EnqueueDecision::Enqueue
+                    | EnqueueDecision::Replace
+                    | EnqueueDecision::Supersede,
+                ),
+                Some(run),
+            ) => {
+                self.changes
+                    .tell(run, task, self.mode.kind(), RunStatus::Queued);
                 self.changes.queue_changed();
                 tracing::debug!(target: "ctrl", task_name = %task, run.id = %run, "run queued");
             }

@@ -18,6 +18,7 @@ mod following;
 mod hints;
 mod identities;
 mod log_service;
+mod mode;
 mod modules;
 mod queue_watch;
 mod recent_inputs;
@@ -29,5 +30,6 @@ mod tenure;
 mod worker_service;
 
 pub use identities::{Identities, RandomIdentities};
+pub use mode::Mode;
 pub use modules::Modules;
 pub use scheduler::{Dependencies, Options, RunError, Scheduler, SettingsDigest, Sharing};

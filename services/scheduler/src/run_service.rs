@@ -1,11 +1,13 @@
 //! `cts.run.v1.RunService`: the lease protocol.
 
+mod told;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunStatus};
-use cts_core::{Chain, WorkerId};
+use cts_core::{Chain, RunId, WorkerId};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_rpc::{CHUNK_BYTES, convert};
@@ -19,9 +21,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
+use self::told::{report, run_to_wire};
 use crate::changes::Changes;
 use crate::identities::Identities;
 use crate::log_service::{lines_from_wire, storable};
+use crate::mode::Mode;
 use crate::recent_inputs::RecentInputs;
 use crate::status::{lease_failure, store_failure};
 use crate::worker_service::{LOST_AFTER, is_lost};
@@ -36,6 +40,7 @@ pub(crate) struct RunEndpoint {
     pub(crate) identities: Arc<dyn Identities>,
     pub(crate) changes: Arc<Changes>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
+    pub(crate) mode: Mode,
     pub(crate) lease: Duration,
     pub(crate) shutdown: CancellationToken,
     /// Grants on their way, which must not end with the call that asked for them.
@@ -59,6 +64,8 @@ impl RunService for RunEndpoint {
             return Err(Status::invalid_argument("a worker must name itself"));
         }
         let claim = Claim {
+            kinds: convert::kinds_from_wire(&request).and(self.mode.kinds()),
+            only_single: self.mode.is_one_round(),
             worker: WorkerId::new(request.worker_id),
             capabilities: convert::capabilities_from_wire(request.capabilities),
             time_to_live: self.lease,
@@ -79,6 +86,7 @@ impl RunService for RunEndpoint {
             input: self.recent_inputs.get(lease.input),
             input_hash: lease.input.to_string(),
             attempt: lease.attempt,
+            kind: convert::kind_to_wire(lease.kind).into(),
             time_to_live: Some(convert::duration_to_wire(self.lease)),
             waited: Some(convert::duration_to_wire(at.duration_since(received))),
         });
@@ -144,14 +152,25 @@ impl RunService for RunEndpoint {
             .complete(completion.clone())
             .await
             .map_err(lease_failure)?;
-        self.changes
-            .tell(completion.run, &completed.task, completed.status);
+        self.tell_end(completion.run, &completed);
         if completed.next_due.is_some() {
             self.changes.queue_changed();
         }
         report(&completion, &completed);
         let status = convert::status_to_wire(completed.status).into();
         Ok(Response::new(proto::CompleteRunResponse { status }))
+    }
+
+    async fn get_run(
+        &self,
+        request: Request<proto::GetRunRequest>,
+    ) -> Result<Response<proto::GetRunResponse>, Status> {
+        let run = convert::run_id(&request.into_inner().run_id)?;
+        let record = self.store.run(run).await;
+        let record = record.map_err(|error| store_failure(&error))?;
+        let record = record.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
+        let run = Some(run_to_wire(record));
+        Ok(Response::new(proto::GetRunResponse { run }))
     }
 
     async fn get_queue(
@@ -191,6 +210,7 @@ impl RunService for RunEndpoint {
                 Ok(proto::FollowRunsResponse {
                     run_id: change.run.to_string(),
                     task_name: change.task.into(),
+                    kind: convert::kind_to_wire(change.kind).into(),
                     status: convert::status_to_wire(change.status).into(),
                     at: Some(convert::timestamp_to_wire(change.at)),
                 })
@@ -237,8 +257,7 @@ impl RunEndpoint {
         };
         match self.store.complete(completion).await {
             Ok(completed) => {
-                self.changes
-                    .tell(lease.run, &completed.task, completed.status);
+                self.tell_end(lease.run, &completed);
                 self.changes.queue_changed();
             }
             Err(error) => {
@@ -253,7 +272,7 @@ impl RunEndpoint {
         claim: &Claim,
         deadline: Instant,
     ) -> Result<Option<Granted>, StoreError> {
-        let class = self.changes.class(&claim.capabilities);
+        let class = self.changes.class(claim);
         loop {
             // Registered before the look, so that a change in between is not missed.
             let mut woken = std::pin::pin!(class.notified());
@@ -265,7 +284,7 @@ impl RunEndpoint {
                 // One hint may stand for several runs.
                 class.notify_one();
                 self.changes
-                    .tell(lease.run, &lease.task, RunStatus::Running);
+                    .tell(lease.run, &lease.task, lease.kind, RunStatus::Running);
                 return Ok(Some(Granted { lease, at }));
             }
             tokio::select! {
@@ -281,6 +300,14 @@ impl RunEndpoint {
         }
     }
 
+    /// An attempt has ended, and perhaps its run.
+    fn tell_end(&self, run: RunId, completed: &Completed) {
+        let Completed {
+            task, kind, status, ..
+        } = completed;
+        self.changes.tell(run, task, *kind, *status);
+    }
+
     async fn drains(&self, worker: &WorkerId) -> Result<bool, StoreError> {
         let workers = self.store.workers(LOST_AFTER).await?;
         Ok(workers
@@ -292,32 +319,9 @@ impl RunEndpoint {
 fn storable_outcome(outcome: AttemptOutcome) -> AttemptOutcome {
     match outcome {
         AttemptOutcome::Failed(error) => AttemptOutcome::Failed(storable(error)),
-        AttemptOutcome::Applied | AttemptOutcome::Interrupted => outcome,
-    }
-}
-
-fn report(completion: &Completion, completed: &Completed) {
-    let task = &completed.task;
-    let run = completion.run;
-    match (&completion.outcome, completed.status) {
-        (_, RunStatus::Succeeded) => {
-            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task completed");
-        }
-        (AttemptOutcome::Failed(error), RunStatus::Failed) => {
-            tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error applying task");
-        }
-        (AttemptOutcome::Failed(error), _) => {
-            tracing::warn!(
-                target: "ctrl",
-                task_name = %task,
-                run.id = %run,
-                error,
-                retry_after = ?completed.next_due.unwrap_or_default(),
-                "attempt failed, trying again"
-            );
-        }
-        (AttemptOutcome::Applied | AttemptOutcome::Interrupted, _) => {
-            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "run interrupted");
+        // A plan is stored as bytes.
+        AttemptOutcome::Applied | AttemptOutcome::Planned(_) | AttemptOutcome::Interrupted => {
+            outcome
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::changes::Changes;
 use crate::cluster_service::ClusterEndpoint;
 use crate::identities::Identities;
 use crate::log_service::LogEndpoint;
+use crate::mode::Mode;
 use crate::modules::Modules;
 use crate::run_service::RunEndpoint;
 use crate::task_service::TaskEndpoint;
@@ -35,6 +36,8 @@ use crate::{compatibility, hints, queue_watch};
 /// Settings of the scheduler.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// What is done with the tasks.
+    pub mode: Mode,
     /// Tasks of the configuration, in its order.
     pub tasks: Vec<TaskSpec>,
     /// Life of a run's lease that is not renewed.
@@ -68,6 +71,7 @@ impl Options {
     /// The usual settings for these tasks in a process that has its store and modules for itself.
     pub fn alone(tasks: Vec<TaskSpec>, member: Member) -> Self {
         Self {
+            mode: Mode::Daemon,
             tasks,
             lease: Duration::from_secs(30),
             sharing: Sharing::Alone,
@@ -152,8 +156,13 @@ impl Scheduler {
             identities,
             settings_digest,
         } = dependencies;
+        let tasks_in_one_round = if options.mode.is_one_round() {
+            options.tasks.len()
+        } else {
+            0
+        };
         let (changes, outgoing) = match options.sharing {
-            Sharing::Alone => (Changes::alone(clock), None),
+            Sharing::Alone => (Changes::alone(clock, tasks_in_one_round), None),
             Sharing::Shared => {
                 let (changes, outgoing) = Changes::shared(clock);
                 (changes, Some(outgoing))
@@ -165,7 +174,8 @@ impl Scheduler {
                     target: "ctrl",
                     task_name = %requeued.task,
                     run.id = %requeued.run,
-                    "a run was cut off and goes back to the queue"
+                    run.status = requeued.status.as_str(),
+                    "a run was cut off"
                 );
             }
         }
@@ -177,6 +187,8 @@ impl Scheduler {
             changes: Arc::new(changes),
             recent_inputs: Arc::default(),
             modules: options.modules.clone(),
+            mode: options.mode,
+            round: Arc::default(),
             tasks: options.tasks.clone().into(),
             first_pass: options.first_pass,
             lease: options.lease,
@@ -208,6 +220,9 @@ impl Scheduler {
     }
 
     /// The gRPC services of the scheduler. Waiting calls end when `shutdown` is cancelled.
+    ///
+    /// They may be served and used before [`Scheduler::run`]: whoever follows the runs by then misses
+    /// none of those that this process asks for.
     pub fn endpoints(&self, shutdown: &CancellationToken) -> Endpoints {
         let store = &self.store;
         let changes = &self.tenure.changes;
@@ -231,6 +246,7 @@ impl Scheduler {
                 identities: Arc::clone(&self.identities),
                 changes: Arc::clone(changes),
                 recent_inputs: Arc::clone(&self.tenure.recent_inputs),
+                mode: self.options.mode,
                 lease: self.options.lease,
                 shutdown: shutdown.clone(),
                 grants: self.grants.clone(),

@@ -13,6 +13,7 @@ use crate::changes::Changes;
 use crate::desk::Desk;
 use crate::duty::Duty;
 use crate::identities::Identities;
+use crate::mode::{Mode, Round};
 use crate::modules::Modules;
 use crate::recent_inputs::RecentInputs;
 use crate::scheduler::SettingsDigest;
@@ -33,6 +34,8 @@ pub(crate) struct Tenure {
     pub(crate) changes: Arc<Changes>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
     pub(crate) modules: Modules,
+    pub(crate) mode: Mode,
+    pub(crate) round: Arc<Round>,
     pub(crate) tasks: Arc<[TaskSpec]>,
     pub(crate) first_pass: Unchanged,
     pub(crate) lease: Duration,
@@ -51,10 +54,22 @@ impl Tenure {
                 return TenureEnd::Doubtful;
             }
         };
-        tracing::info!(target: "ctrl", tasks = tasks.len(), "executing all tasks, then watching for changes");
+        let doing = match self.mode {
+            Mode::Daemon => "executing all tasks, then watching for changes",
+            Mode::Once => "executing all tasks once",
+            Mode::Inspect => "inspecting all tasks",
+        };
+        tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
+        let desk = Desk::new(tasks.iter());
         let duty = Duty {
-            desk: Desk::new(tasks.iter()),
+            desk: if self.mode.is_one_round() {
+                desk.for_one_round()
+            } else {
+                desk
+            },
             epoch,
+            mode: self.mode,
+            round: Arc::clone(&self.round),
             first_pass: self.first_pass,
             store: Arc::clone(&self.store),
             watchers: self.watchers.clone(),
@@ -98,7 +113,7 @@ impl Tenure {
                 Ok(requeued) => {
                     for run in requeued {
                         tracing::warn!(task_name = %run.task, run.id = %run.run, "a lease expired");
-                        self.changes.tell(run.run, &run.task, run.status);
+                        self.changes.tell(run.run, &run.task, run.kind, run.status);
                         self.changes.queue_changed();
                     }
                 }

@@ -1,10 +1,11 @@
-//! One attempt: from the frozen input to the applied module.
+//! One attempt: from the frozen input to the applied module, or to its plan.
 
 use std::sync::Arc;
 
 use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
-use cts_core::runs::AttemptOutcome;
+use cts_core::runs::{AttemptOutcome, RunKind};
 use cts_core::{Chain, RunInput, TaskDefinition};
+use cts_rpc::{ConversionError, convert};
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
     OutputSink, RenderError, StopOrder, TaskDirectory, render_root_module, render_tfvars,
@@ -19,6 +20,8 @@ use crate::worker::Shared;
 /// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttemptError {
+    #[error("the scheduler wants something that this worker does not know")]
+    Kind(#[from] ConversionError),
     #[error(transparent)]
     Input(#[from] InputError),
     #[error("the module cannot be had")]
@@ -37,7 +40,7 @@ pub(crate) enum AttemptError {
     Terraform(#[from] CommandError),
 }
 
-/// Fetches, renders, prepares and applies. Giving `order` stops Terraform gently.
+/// Fetches, renders, prepares and applies, or plans. Giving `order` stops Terraform gently.
 pub(crate) async fn attempt(
     shared: &Shared,
     run: &LeasedRun,
@@ -45,8 +48,8 @@ pub(crate) async fn attempt(
     order: StopOrder,
 ) -> AttemptOutcome {
     match try_attempt(shared, run, output, order.clone()).await {
-        // A command that succeeds in spite of the interrupt has applied everything.
-        Ok(()) => AttemptOutcome::Applied,
+        // A command that succeeds in spite of the interrupt has done everything.
+        Ok(outcome) => outcome,
         Err(AttemptError::Stopped) => AttemptOutcome::Interrupted,
         Err(AttemptError::Terraform(error)) if order.is_cancelled() && error.is_interrupted() => {
             AttemptOutcome::Interrupted
@@ -60,8 +63,9 @@ async fn try_attempt(
     run: &LeasedRun,
     output: Arc<dyn OutputSink>,
     order: StopOrder,
-) -> Result<(), AttemptError> {
+) -> Result<AttemptOutcome, AttemptError> {
     let options = &shared.options;
+    let kind = convert::kind_of_lease(&run.lease)?;
     let mut input: RunInput = shared.scheduler.input(&run.lease).await?;
     // Kept until the end, so that nobody forgets the bundle in the meantime.
     let _bundle = place_module(shared, &mut input.definition).await?;
@@ -91,8 +95,15 @@ async fn try_attempt(
     };
     run.enter(&attempt.directory, turn);
     shared.terraform.prepare(&attempt, &root).await?;
-    shared.terraform.apply(&attempt).await?;
-    Ok(())
+    match kind {
+        RunKind::Apply => {
+            shared.terraform.apply(&attempt).await?;
+            Ok(AttemptOutcome::Applied)
+        }
+        RunKind::Plan => Ok(AttemptOutcome::Planned(
+            shared.terraform.plan(&attempt).await?,
+        )),
+    }
 }
 
 /// Waits for something unless the order to stop comes first.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use cts_core::Chain;
 use cts_core::lease::Hold;
 use cts_core::runs::AttemptOutcome;
-use cts_proto::run::v1::Lease;
+use cts_proto::run::v1::{Lease, RunKind};
 use cts_rpc::{chunks, convert};
 use cts_terraform::{StopOrder, TaskDirectory};
 use tokio::sync::OwnedMutexGuard;
@@ -74,6 +74,7 @@ impl LeasedRun {
             task_name = self.lease.task_name,
             run.id = self.lease.run_id,
             lease.epoch = self.lease.epoch,
+            plan = self.lease.kind() == RunKind::Plan,
             attempt = self.lease.attempt,
             "run started"
         );
@@ -160,7 +161,11 @@ impl LeasedRun {
     async fn report(&self, outcome: AttemptOutcome, log: &RunLog) {
         // What is too long for one message goes ahead; the rest is stored with the end of the run.
         let mut parts: Vec<_> = chunks(log.take(), |line| line.text.len()).collect();
-        let last = parts.pop().unwrap_or_default();
+        // A plan may take the message for itself.
+        let last = match outcome {
+            AttemptOutcome::Planned(_) => Vec::new(),
+            _ => parts.pop().unwrap_or_default(),
+        };
         let scheduler = &self.shared.scheduler;
         for lines in parts {
             if let Err(error) = scheduler.append_log(&self.lease, lines).await {

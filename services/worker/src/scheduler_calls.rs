@@ -58,6 +58,7 @@ impl Scheduler {
             worker_id: self.worker.to_string(),
             wait: Some(convert::duration_to_wire(WAIT)),
             capabilities: Some(convert::capabilities_to_wire(&self.capabilities)),
+            kinds: convert::known_kinds(),
         };
         let mut runs = self.runs.clone();
         let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;

@@ -103,6 +103,23 @@ pub(crate) enum Scenario {
     /// until it says that it leads. `_beyond_ttl` is without the configured life of lease or leadership.
     /// Medians of the rounds, and the worst of them.
     Failover(FailoverArguments),
+    /// Reading the configuration of many tasks: `cts config validate` on a directory of files.
+    ///
+    /// Half of the files are JSON. Each task has an ordinary set of keys; the tasks share local modules,
+    /// variable files and provider blocks. `seconds` is from the start of the process to its end, which
+    /// must say that the configuration is valid; `rss_peak` is its memory. Medians of the rounds, after
+    /// one that does not count. `hcl_` and `json_` are the same with all files in one language.
+    ConfigLoad {
+        /// Number of tasks.
+        #[arg(long, default_value_t = 5000, value_parser = positive())]
+        tasks: u32,
+        /// Number of files, beside one with everything that is no task.
+        #[arg(long, default_value_t = 500, value_parser = positive())]
+        files: u32,
+        /// Repetitions.
+        #[arg(long, default_value_t = 7, value_parser = positive())]
+        rounds: u32,
+    },
     /// Many tasks after their first pass, while nothing changes.
     ///
     /// Embedded first, then as four processes over Postgres, the worker's guard included. Terraform is
@@ -181,6 +198,7 @@ impl Scenario {
             Self::StartUp { .. } => "start-up",
             Self::Queue(_) => "queue",
             Self::Failover(_) => "failover",
+            Self::ConfigLoad { .. } => "config-load",
             Self::Idle { .. } => "idle",
         }
     }
@@ -218,7 +236,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 6);
+        assert_eq!(Scenario::names().len(), 7);
     }
 
     #[test]

@@ -140,6 +140,7 @@ async fn work(channel: Channel, worker: String, tell: mpsc::UnboundedSender<Resu
 
 async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<Option<Handled>> {
     let request = AcquireRunRequest {
+        kinds: Vec::new(),
         worker_id: worker.to_owned(),
         wait: Some(duration_to_wire(WAIT)),
         capabilities: Some(capabilities()),

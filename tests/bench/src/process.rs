@@ -19,6 +19,9 @@ use crate::usage::{Usage, with_twins};
 /// It interrupts Terraform first and waits for it.
 const STOP_DEADLINE: Duration = Duration::from_secs(45);
 
+/// Between two looks at the memory of a process that ends soon.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
 /// Lines of a log that are shown after a failure.
 const LOG_LINES_SHOWN: usize = 30;
 
@@ -114,6 +117,25 @@ impl Process {
             self.show_log();
         }
         ended
+    }
+
+    /// Waits for the good end of one that ends by itself; gives the most memory that it was seen with,
+    /// in mebibytes.
+    pub(crate) async fn watched_to_its_end(mut self) -> Result<f64> {
+        let mut most = 0.0_f64;
+        loop {
+            if let Ok(usage) = Usage::of(self.pid) {
+                most = most.max(usage.rss_peak);
+            }
+            if let Ok(ended) = timeout(BETWEEN_LOOKS, self.child.wait()).await {
+                let status = ended.context("cannot wait for cts")?;
+                if status.success() {
+                    return Ok(most);
+                }
+                self.show_log();
+                return Err(anyhow!("{} ended with {status}", self.name));
+            }
+        }
     }
 
     /// Kills it, and waits until it is gone.

@@ -1,6 +1,7 @@
 //! The scenarios.
 
 mod change_to_apply;
+mod config_load;
 mod failover;
 mod fan_out;
 mod idle;
@@ -17,6 +18,11 @@ use crate::stage::{Needs, Stage};
 pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Metric>> {
     stage.set_up(needs(scenario)).await?;
     match scenario {
+        Scenario::ConfigLoad {
+            tasks,
+            files,
+            rounds,
+        } => config_load::run(stage, *tasks, *files, *rounds).await,
         Scenario::ChangeToApply(options) => change_to_apply::run(stage, options).await,
         Scenario::FanOut {
             tasks,
@@ -38,9 +44,11 @@ const fn needs(scenario: &Scenario) -> Needs {
     let (postgres, pretended_terraform) = match scenario {
         Scenario::ChangeToApply(options) => (options.cluster, false),
         Scenario::FanOut { .. } | Scenario::StartUp { .. } => (false, false),
+        Scenario::ConfigLoad { .. } => (false, true),
         Scenario::Queue(_) | Scenario::Failover(_) | Scenario::Idle { .. } => (true, true),
     };
     Needs {
+        consul: !matches!(scenario, Scenario::ConfigLoad { .. }),
         postgres,
         pretended_terraform,
     }

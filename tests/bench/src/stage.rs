@@ -22,9 +22,11 @@ use crate::site::{CONFIGURATION, SERVICE, Settings, Site};
 use crate::surroundings::Surroundings;
 use crate::usage::{Usage, with_twins};
 
-/// What a scenario needs besides cts and Consul.
+/// What a scenario needs besides cts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Needs {
+    /// Whatever runs tasks.
+    pub(crate) consul: bool,
     /// The cluster shape.
     pub(crate) postgres: bool,
     /// A Terraform that does nothing in place of the real one.
@@ -95,8 +97,10 @@ impl Stage {
         let real = (!needs.pretended_terraform).then(terraform_path);
         let shim = TerraformShim::install(directory, &shim, real.as_deref())?;
         self.tools = Some(Tools { cts, shim });
-        say("starting Consul");
-        self.consul = Some(ConsulAgent::start().await);
+        if needs.consul {
+            say("starting Consul");
+            self.consul = Some(ConsulAgent::start().await);
+        }
         if needs.postgres {
             say("starting Postgres");
             self.postgres = Some(Postgres::start().await);
@@ -182,9 +186,22 @@ impl Stage {
         Ok(())
     }
 
-    fn start_process(&self, site: &Site, launch: &Launch) -> Result<Process> {
+    /// A new directory below that of this stage.
+    pub(crate) fn new_directory(&self, name: &str) -> Result<PathBuf> {
+        let directory = self.work.path().join(name);
+        fs::create_dir(&directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
+        Ok(directory)
+    }
+
+    /// Starts a process of cts in a directory that is no site.
+    pub(crate) fn start_in(&self, directory: &Path, launch: &Launch) -> Result<Process> {
         let environment = self.surroundings.clean_environment();
-        Process::start(&self.tools()?.cts, launch, site.path(), &environment)
+        Process::start(&self.tools()?.cts, launch, directory, &environment)
+    }
+
+    fn start_process(&self, site: &Site, launch: &Launch) -> Result<Process> {
+        self.start_in(site.path(), launch)
     }
 
     /// The running process of this name, which is no longer this stage's to end.

@@ -51,6 +51,14 @@ pub(crate) fn check_version(text: &str) -> Result<(), VersionError> {
     Ok(())
 }
 
+/// Whether a version that has been checked lies before `first`.
+pub(crate) fn is_before(text: &str, first: &[u64]) -> bool {
+    let numbers = text.strip_prefix('v').unwrap_or(text).split(['+', '-']);
+    let numbers = numbers.take(1).flat_map(|numbers| numbers.split('.'));
+    let numbers: Result<Vec<u64>, _> = numbers.map(str::parse).collect();
+    numbers.is_ok_and(|numbers| numbers.as_slice() < first)
+}
+
 fn is_suffix(text: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()
@@ -78,6 +86,21 @@ mod tests {
             "1.14.3.0",
         ] {
             assert_eq!(check_version(version), Ok(()), "{version}");
+        }
+    }
+
+    #[test]
+    fn versions_are_ordered_by_their_numbers() {
+        let first = [0, 14, 0];
+        for (version, expected) in [
+            ("0.13.7", true),
+            ("v0.13.0+ent", true),
+            ("0.14.0", false),
+            ("00.14.0.1", false),
+            ("1.2.0", false),
+            ("latest", false),
+        ] {
+            assert_eq!(is_before(version, &first), expected, "{version}");
         }
     }
 

@@ -16,6 +16,9 @@ fn examples() -> Vec<&'static str> {
 fn every_example_is_a_valid_configuration() {
     let mut sandbox = Sandbox::new();
     sandbox.set("CTS_DATABASE_URL", "postgres://cts@db/cts");
+    let api = rcgen::generate_simple_self_signed(["cts.example.net".to_owned()]).unwrap();
+    sandbox.write("tls/api.pem", api.cert.pem());
+    sandbox.write("tls/api-key.pem", api.signing_key.serialize_pem());
     let examples = examples();
     assert!(examples.len() > 5, "{}", examples.len());
     for example in examples {

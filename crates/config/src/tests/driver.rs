@@ -1,4 +1,4 @@
-//! `driver` and what is not supported yet (spec/config.md 9).
+//! `driver "terraform"` (spec/config.md 9).
 
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -92,11 +92,6 @@ fn the_driver_is_read() {
         1,
         "must be exact",
     );
-    assert_problem(
-        "driver \"terraform\" {\n working_dir = \"x\" }",
-        2,
-        "unknown key `working_dir`",
-    );
     assert_problem("driver \"other\" { }", 1, "unknown key `other` in `driver`");
 }
 
@@ -111,20 +106,102 @@ fn required_providers_are_free_form() {
 }
 
 #[test]
-fn what_has_no_effect_yet_is_refused() {
-    for block in ["syslog", "tls", "vault", "service", "license"] {
-        let text = format!("port = 1\n{block} {{ x = 1 }}");
-        assert_problem(&text, 2, &format!("`{block}` is not supported yet"));
+fn keys_of_former_versions_name_their_successors() {
+    for (text, key, help) in [
+        (
+            "driver \"terraform\" {\n working_dir = \"x\" }",
+            "`driver.terraform.working_dir`",
+            "use `working_dir` at the top level or in a task",
+        ),
+        (
+            "port = 1\nprovider \"fw\" { host = \"x\" }",
+            "`provider`",
+            "use `terraform_provider`",
+        ),
+    ] {
+        let report = Sandbox::new().refused(text);
+        let [problem] = report.problems() else {
+            panic!("{report:?}")
+        };
+        assert_eq!(problem.line(), Some(2));
+        assert_eq!(problem.message(), format!("unknown key {key}"));
+        assert!(problem.help().unwrap().contains(help), "{problem:?}");
     }
+}
+
+#[test]
+fn a_backend_that_needs_a_newer_terraform_is_warned_of() {
+    let warnings = |version: &str, backend: &str| {
+        Sandbox::new().warnings(&format!(
+            "driver \"terraform\" {{ version = \"{version}\" backend \"{backend}\" {{ }} }}"
+        ))
+    };
+    assert_eq!(
+        warnings("0.13.7", "pg"),
+        ["backend `pg` needs Terraform 0.14.0 or later"]
+    );
+    assert!(warnings("0.14.0", "pg").is_empty());
+    assert!(warnings("0.13.7", "s3").is_empty());
+}
+
+#[test]
+fn required_providers_are_replaced_one_by_one_over_files() {
+    let sandbox = Sandbox::new();
+    let driver = |text: &str| format!("driver \"terraform\" {{ required_providers {{ {text} }} }}");
+    sandbox.write(
+        "1.hcl",
+        driver("fw = { source = \"a/fw\", version = \"1.0\" } dns = \"3.4.0\""),
+    );
+    sandbox.write("2.hcl", driver("fw = { version = \"2.0\" }"));
+    let config = sandbox.load(&["1.hcl", "2.hcl"]).unwrap().config;
+    assert_eq!(
+        Value::Object(config.driver.required_providers),
+        json!({ "fw": { "version": "2.0" }, "dns": "3.4.0" })
+    );
+}
+
+#[test]
+fn backends_are_united_over_files_and_must_be_of_one_kind() {
+    let sandbox = Sandbox::new();
+    let driver = |text: &str| format!("driver \"terraform\" {{\n{text}\n}}");
+    sandbox.write(
+        "1.hcl",
+        driver("backend \"s3\" { bucket = \"a\" key = \"k\" }"),
+    );
+    sandbox.write("2.hcl", driver("backend \"s3\" { bucket = \"b\" }"));
+    sandbox.write("3.hcl", driver("backend \"pg\" { }"));
+    sandbox.write("4.hcl", driver("log = true"));
+    let config = sandbox.load(&["4.hcl", "1.hcl", "2.hcl"]).unwrap().config;
+    assert_eq!(backend(&config), json!({ "bucket": "b", "key": "k" }));
+    assert!(config.driver.log);
+    let report = sandbox.refused_files(&["1.hcl", "3.hcl"]);
+    let [problem] = report.problems() else {
+        panic!("{report:?}")
+    };
+    assert_eq!((problem.file(), problem.line()), (Some("3.hcl"), Some(2)));
+    assert!(problem.message().contains("`pg` beside `s3`"), "{problem}");
+}
+
+#[test]
+fn an_empty_driver_or_backend_is_none() {
+    for text in ["driver { }", "driver \"terraform\" { backend { } }"] {
+        let config = config(text);
+        assert_eq!(config.driver.backend.kind, "consul", "{text}");
+        assert!(config.terraform_cloud.is_none(), "{text}");
+    }
+}
+
+#[test]
+fn two_drivers_in_one_file_are_too_many() {
     assert_problem(
-        "license_path = \"x\"",
-        1,
-        "`license_path` is not supported yet",
+        "driver \"terraform\" { }\ndriver \"terraform\" { }",
+        2,
+        "only one `driver` block",
     );
     assert_problem(
-        "driver \"terraform-cloud\" { }",
-        1,
-        "`terraform-cloud` is not supported yet",
+        "driver {\n terraform { }\n terraform { } }",
+        3,
+        "only one `driver.terraform` block",
     );
 }
 

@@ -1,161 +1,324 @@
-//! The examples of spec/config.md 22, as far as they are in scope.
+//! The examples of spec/config.md 22, each accepted with what it says, or refused at the right line.
 
-use cts_core::{BufferPeriod, BufferSetting};
-use std::time::Duration;
+use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, config, problems};
+use super::Sandbox;
+use crate::{Loaded, Severity};
 
-fn seconds(min: u64, max: u64) -> BufferPeriod {
-    BufferPeriod::DISABLED.refine(BufferSetting {
-        enabled: Some(true),
-        min: Some(Duration::from_secs(min)),
-        max: Some(Duration::from_secs(max)),
-    })
+macro_rules! example {
+    ($name:literal) => {
+        include_str!(concat!("../../../hcl1/tests/examples/", $name, ".hcl"))
+    };
+}
+
+/// A sandbox with the modules that the examples name.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for module in ["hello", "report"] {
+        sandbox.write(&format!("modules/{module}/main.tf"), "");
+    }
+    sandbox
+}
+
+#[track_caller]
+fn accepted(files: &[(&str, &str)]) -> (Loaded, Value) {
+    let sandbox = sandbox();
+    for (name, text) in files {
+        sandbox.write(name, text);
+    }
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    let loaded = sandbox.load(&names).unwrap_or_else(|error| match error {
+        crate::ConfigError::Problems(report) => panic!("{}", report.render()),
+        other => panic!("{other:?}"),
+    });
+    let dumped = crate::dump_json(&loaded.config);
+    (loaded, dumped)
+}
+
+/// Line, message and help of every problem.
+#[track_caller]
+fn refused(name: &str, text: &str) -> Vec<(usize, String, String)> {
+    let sandbox = sandbox();
+    sandbox.write(name, text);
+    let report = sandbox.refused_files(&[name]);
+    let problems = report.problems().iter().map(|problem| {
+        (
+            problem.line().unwrap_or(0),
+            problem.message().to_owned(),
+            problem.help().unwrap_or_default().to_owned(),
+        )
+    });
+    problems.collect()
+}
+
+#[track_caller]
+fn assert_refused(example: &str, text: &str, line: usize, words: &[&str]) {
+    let problems = refused("a.hcl", text);
+    let [(at, message, help)] = problems.as_slice() else {
+        panic!("{example}: {problems:#?}");
+    };
+    assert_eq!(*at, line, "{example}: {message}");
+    for word in words {
+        assert!(
+            message.contains(word) || help.contains(word),
+            "{example}: {message:?}, {help:?} lacks {word:?}"
+        );
+    }
 }
 
 #[test]
 fn v1_the_smallest_useful_file() {
-    let sandbox = Sandbox::new();
-    sandbox.write("modules/hello/main.tf", "");
-    let config = sandbox.config(
-        "task {\n  name   = \"hello\"\n  module = \"./modules/hello\"\n  condition \"services\" { names = [\"web\"] }\n}",
+    let (loaded, dumped) = accepted(&[("a.hcl", example!("v1"))]);
+    assert!(loaded.warnings.is_empty() && loaded.unsupported.is_empty());
+    assert_eq!(dumped["task"][0]["name"], "hello");
+    assert_eq!(
+        dumped["task"][0]["condition"]["services"]["names"],
+        json!(["web"])
     );
-    assert_eq!(config.tasks[0].name().as_str(), "hello");
 }
 
 #[test]
 fn v2_most_blocks() {
-    let config = config(
-        r#"
-log_level   = "DEBUG"
-port        = 9558
-id          = "cts-lab"
-working_dir = "/var/lib/cts/tasks"
-
-buffer_period {
-  min = "10s"
-  max = "60s"
-}
-
-consul {
-  address = "consul.lab.example:8501"
-  token   = "00000000-aaaa-bbbb-cccc-000000000000"
-  kv_path = "lab/cts"
-  auth { username = "svc" password = "pw" }
-  tls {
-    ca_cert = "/etc/cts/consul-ca.pem"
-    verify  = true
-  }
-  transport { max_idle_conns_per_host = 250 }
-  service_registration {
-    service_name = "cts-lab"
-    address      = "10.1.1.7"
-    default_check { address = "http://10.1.1.7:9558" }
-  }
-}
-
-driver "terraform" {
-  version = "1.9.8"
-  path    = "/opt/cts/bin"
-  backend "consul" { gzip = false }
-  required_providers {
-    fw  = { source = "acme/fw", version = ">= 2.1.0" }
-    dns = "3.4.0"
-  }
-}
-
-terraform_provider "fw" {
-  alias = "south"
-  host  = "fw-south.lab.example"
-}
-
-terraform_provider "dns" { }
-
-task {
-  name        = "allow_edge"
-  description = "open edge services"
-  module      = "acme/allow/fw"
-  version     = "1.2.0"
-  providers   = ["fw.north", "dns"]
-  condition "services" {
-    names      = ["edge-a"]
-    datacenter = "lab"
-    filter     = "\"public\" in Service.Tags"
-    cts_user_defined_meta { zone = "dmz" }
-  }
-  buffer_period { min = "2s" }
-}
-"#,
+    let (loaded, dumped) = accepted(&[("a.hcl", example!("v2"))]);
+    assert!(loaded.warnings.is_empty(), "{}", loaded.warnings.render());
+    let config = &loaded.config;
+    assert_eq!(
+        dumped["buffer_period"],
+        json!({"enabled": true, "min": "10s", "max": "1m"})
     );
-    assert_eq!(config.buffer_period, seconds(10, 60));
-    assert_eq!(config.tasks[0].buffer_period, seconds(2, 8));
-    let backend = &config.driver.backend.arguments;
-    assert_eq!(backend["address"], "consul.lab.example:8501");
-    assert_eq!(backend["path"], "lab/cts/terraform");
-    assert_eq!(backend["gzip"], false);
-    assert_eq!(backend["scheme"], "https");
-    assert_eq!(backend["ca_file"], "/etc/cts/consul-ca.pem");
+    let tasks = dumped["task"].as_array().unwrap();
+    let names: Vec<&Value> = tasks.iter().map(|task| &task["name"]).collect();
+    assert_eq!(names, ["allow_edge", "registry_report", "nightly"]);
+    assert_eq!(
+        tasks[0]["buffer_period"],
+        json!({"enabled": true, "min": "2s", "max": "8s"})
+    );
+    assert!(!config.tasks[2].buffer_period.enabled);
+    assert_eq!(tasks[1]["enabled"], false);
+    assert_eq!(tasks[0]["condition"]["services"]["regexp"], "^edge-");
+    assert_eq!(
+        tasks[0]["condition"]["services"]["cts_user_defined_meta"],
+        json!({"zone": "dmz"})
+    );
+    assert_eq!(
+        tasks[1]["condition"]["catalog-services"]["node_meta"],
+        json!({"rack": "r7"})
+    );
+    assert_eq!(
+        tasks[2]["condition"]["schedule"]["cron"],
+        "30 2 * * Mon-Fri"
+    );
+    assert_eq!(config.tasks[0].definition.module_inputs.len(), 1);
+    assert_eq!(config.tasks[2].definition.module_inputs.len(), 1);
+
+    let backend = &config.driver.backend;
+    assert_eq!(backend.kind, "consul");
+    assert_eq!(
+        Value::Object(backend.arguments.clone()),
+        json!({
+            "address": "consul.lab.example:8501",
+            "path": "lab/cts/terraform",
+            "gzip": false,
+            "scheme": "https",
+            "ca_file": "/etc/cts/consul-ca.pem",
+        })
+    );
     let variables = config.terraform_environment();
-    assert!(
-        variables
-            .iter()
-            .any(|(name, _)| name == "CONSUL_HTTP_TOKEN")
-    );
-    let shown = format!("{config:?}");
+    let has_token = variables
+        .iter()
+        .any(|(name, _)| name == "CONSUL_HTTP_TOKEN");
+    assert!(has_token, "{variables:?}");
+    assert_eq!(config.providers.len(), 3);
+    assert_eq!(dumped["log_level"], "DEBUG");
+    assert_eq!(dumped["syslog"]["facility"], "LOCAL3");
+    assert!(config.vault.is_some());
+
+    let shown = format!("{config:?} {loaded:?}");
     for secret in ["00000000-aaaa", "\"pw\"", "fw-south.lab"] {
         assert!(!shown.contains(secret), "{secret} in {shown}");
     }
 }
 
 #[test]
-fn x3_two_unknown_keys_in_one_report() {
-    let found = problems(
-        "consul { adress = \"x\" }\ntask {\n  name    = \"t\"\n  module = \"./m\"\n  modules = \"./m\"\n  condition \"services\" { names = [\"a\"] }\n}",
+fn v3_json() {
+    let text = r#"{
+  "port": "8600",
+  "buffer_period": {"enabled": false},
+  "driver": {"terraform": {"backend": {"local": {"path": "state.tfstate"}}}},
+  "terraform_provider": [{"fw": {"host": "fw1"}}, {"fw": {"alias": "b", "host": "fw2"}}],
+  "task": [
+    {
+      "name": "kv_task",
+      "module": "./m",
+      "providers": ["fw.b"],
+      "condition": {"consul-kv": {"path": "app/flags", "recurse": true}},
+      "module_input": [{"services": {"names": ["api"]}}],
+      "buffer_period": {"max": "30s"}
+    }
+  ]
+}"#;
+    let (loaded, dumped) = accepted(&[("a.json", text)]);
+    assert!(loaded.warnings.is_empty(), "{}", loaded.warnings.render());
+    let config = &loaded.config;
+    assert_eq!((config.port, &*config.driver.backend.kind), (8600, "local"));
+    assert_eq!(config.driver.backend.arguments["path"], "state.tfstate");
+    assert!(!config.buffer_period.enabled);
+    let task = &dumped["task"][0];
+    assert_eq!(
+        task["buffer_period"],
+        json!({"enabled": true, "min": "5s", "max": "30s"})
     );
-    let expected = [
-        (1, "unknown key `adress` in `consul`".to_owned()),
-        (5, "unknown key `modules` in `task`".to_owned()),
-    ];
-    assert_eq!(found, expected);
+    assert_eq!(task["condition"]["consul-kv"]["recurse"], true);
+    assert_eq!(
+        config.providers[1].arguments["host"],
+        Value::from("fw2"),
+        "the block with the alias"
+    );
+    assert_eq!(task["providers"], json!(["fw.b"]));
 }
 
 #[test]
-fn other_invalid_examples_are_refused_at_their_line() {
-    let task = |extra: &str, condition: &str| {
-        format!("task {{\n  name = \"t\"\n  module = \"./m\"\n  {extra}\n  {condition}\n}}")
-    };
-    let services = "condition \"services\" { names = [\"a\"] }";
-    let cases = [
-        ("X1", task("module_input \"services\" { names = [\"b\"] }", services), 4, "not supported yet"),
-        ("X2", task("", "condition \"services\" { names = [\"a\"]\n regexp = \"b\" }"), 6, "`regexp`"),
-        ("X4", "working_dir = \"{{ env \\\"HOME\\\" }}/cts\"".into(), 1, "dynamic templates"),
-        (
-            "X5",
-            "terraform_provider \"fw\" {\n  token = \"{{ with secret \\\"kv/fw\\\" }}{{ .Data.t }}{{ end }}\"\n}".into(),
-            2,
-            "dynamic templates",
-        ),
-        ("X6", "driver \"terraform\" { backend \"remote\" { organization = \"o\" } }".into(), 1, "`remote`"),
-        ("X7", "driver \"terraform\" { version = \"1.5\" }".into(), 1, "exact"),
-        ("X8", task("providers = [\"fw.a\", \"fw.b\"]", services), 4, "provider `fw` is listed twice"),
-        ("X9", "tls { verify_incoming = false }".into(), 1, "`tls` is not supported yet"),
-        ("X10", "buffer_period { min = \"10\" }".into(), 1, "must be a duration"),
-        ("X11", task("", "condition \"schedule\" { cron = \"* * * * *\" }"), 5, "not supported yet"),
-        ("X12", "driver \"terraform-cloud\" { organization = \"o\" }".into(), 1, "not supported yet"),
-        (
-            "X13",
-            "consul { service_registration { default_check { address = \"10.0.0.1:8558\" } } }".into(),
-            1,
-            "scheme",
-        ),
-        ("X14", "consul { address = \"a\" }\nconsul { token = \"b\" }".into(), 2, "only one `consul`"),
-        ("X15", task("variable_files = [\"does-not-exist.tfvars\"]", services), 4, "cannot read variable file"),
-        ("X16", task("", services).replace("\"t\"", "\"web task\""), 2, "invalid task name"),
-        ("X17", "terraform_provider \"fw\" {\n  task_env { FW_RETRIES = 3 }\n}".into(), 2, "`FW_RETRIES`"),
-        ("X18", task("services = [\"a\"]", services), 4, "`services` is not supported yet"),
-    ];
-    for (example, text, line, message) in cases {
-        println!("{example}");
-        assert_problem(&text, line, message);
+fn v4_deprecated_forms_are_accepted_with_warnings() {
+    let (loaded, _) = accepted(&[("a.hcl", example!("v4"))]);
+    let warnings: Vec<(usize, String)> = loaded
+        .warnings
+        .problems()
+        .iter()
+        .map(|problem| {
+            let help = problem.help().unwrap_or_default();
+            let text = format!("{} {help}", problem.message());
+            (problem.line().unwrap(), text)
+        })
+        .collect();
+    for (line, old, new) in [
+        (1, "service", "condition \"services\""),
+        (9, "source", "module"),
+        (10, "services", "condition \"services\""),
+        (15, "source", "module"),
+        (16, "services", "module_input \"services\""),
+        (19, "source_includes_var", "use_as_module_input"),
+    ] {
+        let found = warnings
+            .iter()
+            .any(|(at, text)| *at == line && text.contains(old) && text.contains(new));
+        assert!(found, "{line} {old} {new}: {warnings:#?}");
     }
+    assert_eq!(warnings.len(), 6, "{warnings:#?}");
+    assert!(loaded.warnings.count(Severity::Warning) == 6);
+    let tasks = &loaded.config.tasks;
+    assert_eq!(tasks.len(), 2);
+    assert_eq!(tasks[0].definition.module, "./m");
+}
+
+#[test]
+fn v5_split_over_two_files() {
+    let (loaded, _) = accepted(&[("base.hcl", example!("v5a")), ("site.hcl", example!("v5b"))]);
+    let config = loaded.config;
+    assert_eq!(config.consul.address, "10.0.0.1:8500");
+    assert!(config.consul.token.is_some());
+    assert_eq!(
+        Value::Object(config.driver.required_providers),
+        json!({"fw": {"version": "2.0"}})
+    );
+}
+
+#[test]
+fn invalid_examples_are_refused_at_their_line() {
+    assert_refused("X1", example!("x1"), 5, &["module_input", "services"]);
+    assert_refused("X2", example!("x2"), 6, &["regexp", "names"]);
+    assert_refused(
+        "X4",
+        example!("x4"),
+        1,
+        &["template", "only", "terraform_provider"],
+    );
+    assert_refused("X5", example!("x5"), 2, &["vault"]);
+    assert_refused(
+        "X6",
+        example!("x6"),
+        1,
+        &["unsupported Terraform backend `remote`"],
+    );
+    assert_refused("X7", example!("x7"), 1, &["exact"]);
+    assert_refused(
+        "X8",
+        example!("x8"),
+        4,
+        &["`fw` is listed twice", "one instance"],
+    );
+    assert_refused("X9", example!("x9"), 1, &["tls", "cert", "key"]);
+    assert_refused(
+        "X10",
+        example!("x10"),
+        1,
+        &["buffer_period.min", "duration", "\"10s\""],
+    );
+    assert_refused(
+        "X11",
+        example!("x11"),
+        6,
+        &["unknown key `use_as_module_input`", "schedule"],
+    );
+    assert_refused("X13", example!("x13"), 1, &["scheme"]);
+    assert_refused(
+        "X14",
+        example!("x14"),
+        2,
+        &["only one `consul` block can be configured"],
+    );
+    assert_refused(
+        "X15",
+        example!("x15"),
+        4,
+        &["variable file", "does-not-exist.tfvars"],
+    );
+    assert_refused("X16", example!("x16"), 2, &["invalid task name"]);
+    assert_refused(
+        "X17",
+        example!("x17"),
+        2,
+        &["task_env", "`FW_RETRIES`", "string"],
+    );
+    assert_refused("X18", example!("x18"), 4, &["services", "condition"]);
+}
+
+#[test]
+fn x3_all_that_is_wrong_is_in_one_report() {
+    let problems = refused("a.hcl", example!("x3"));
+    let help = |line: usize, message: &str| {
+        let found = problems
+            .iter()
+            .find(|(at, text, _)| *at == line && text.contains(message));
+        let Some((_, _, help)) = found else {
+            panic!("{line} {message}: {problems:#?}");
+        };
+        help.clone()
+    };
+    assert!(help(1, "unknown key `adress` in `consul`").contains("`address`"));
+    assert!(help(4, "unknown key `modules` in `task`").contains("`module`"));
+    help(2, "a task needs a `module`");
+    assert_eq!(problems.len(), 3, "{problems:#?}");
+}
+
+/// The driver of the Enterprise edition is an ordinary one here; what is wrong with the example is
+/// that it lacks a token.
+#[test]
+fn x12_the_driver_of_the_enterprise_edition_is_read() {
+    let sandbox = sandbox();
+    let text =
+        example!("x12").replace("organization = \"o\"", "organization = \"o\" token = \"t\"");
+    sandbox.write("a.hcl", text);
+    let loaded = sandbox.load(&["a.hcl"]).unwrap();
+    assert_eq!(loaded.unsupported.problems()[0].line(), Some(1));
+    assert!(loaded.config.terraform_cloud.is_some());
+}
+
+#[test]
+fn x19_a_list_where_one_block_is_expected() {
+    let problems = refused("a.json", r#"{"consul": [{"address": "x"}]}"#);
+    let [(1, message, help)] = problems.as_slice() else {
+        panic!("{problems:#?}");
+    };
+    assert_eq!(message, "`consul` must be a single object, not a list");
+    assert!(help.contains("without the brackets"), "{help}");
 }

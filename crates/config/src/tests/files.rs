@@ -87,7 +87,10 @@ fn what_is_not_there_is_named() {
         .iter()
         .map(|p| p.message().to_owned())
         .collect();
-    assert!(messages[0].contains("nowhere.hcl"), "{messages:?}");
+    assert_eq!(
+        messages[0],
+        "cannot read nowhere.hcl: there is no such file or directory"
+    );
     assert!(
         messages[1].contains("/dev/null: unknown filetype"),
         "{messages:?}"
@@ -95,14 +98,65 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
-fn json_is_refused_by_name() {
+fn a_misspelt_path_is_given_with_the_one_that_was_meant() {
     let sandbox = Sandbox::new();
-    sandbox.write("a.json", "{}");
-    let report = sandbox.refused_files(&["a.json"]);
+    sandbox.write("conf/site.hcl", "port = 1");
+    let help = |path: &str| {
+        let report = sandbox.refused_files(&[path]);
+        report.problems()[0].help().map(str::to_owned)
+    };
     assert_eq!(
-        report.problems()[0].message(),
-        "a.json: JSON configuration is not supported yet"
+        help("conf/sites.hcl").as_deref(),
+        Some("did you mean `site.hcl`?")
     );
+    assert_eq!(help("cnof").as_deref(), Some("did you mean `conf`?"));
+    assert_eq!(help("nowhere"), None);
+    assert_eq!(help("no/such/directory"), None);
+}
+
+#[test]
+fn what_cannot_be_opened_in_a_directory_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/a.hcl", "port = 1");
+    std::os::unix::fs::symlink("nowhere", sandbox.path().join("d/b.hcl")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", sandbox.path().join("d/c.json")).unwrap();
+    std::os::unix::fs::symlink("a.hcl", sandbox.path().join("d/d.hcl")).unwrap();
+    let report = sandbox.refused_files(&["d"]);
+    let messages: Vec<&str> = report
+        .problems()
+        .iter()
+        .map(crate::Problem::message)
+        .collect();
+    let expected = [
+        "cannot read d/b.hcl: there is no such file or directory",
+        "cannot read d/c.json: unknown filetype, neither file nor directory",
+    ];
+    assert_eq!(messages, expected);
+}
+
+#[test]
+fn a_file_that_is_larger_than_any_configuration_is_not_read() {
+    let sandbox = Sandbox::new();
+    let file = std::fs::File::create(sandbox.path().join("a.hcl")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let report = sandbox.refused_files(&["a.hcl"]);
+    let message = report.problems()[0].message();
+    assert_eq!(message, "cannot read a.hcl: it is larger than 64 MiB");
+}
+
+#[test]
+fn empty_files_of_a_directory_are_read() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/a.hcl", "");
+    assert_eq!(sandbox.load(&["d"]).unwrap().config.port, 8558);
+    sandbox.write("d/b.json", "");
+    let report = sandbox.refused_files(&["d"]);
+    let problem = &report.problems()[0];
+    assert_eq!(
+        (problem.file(), problem.line()),
+        (Some("d/b.json"), Some(1))
+    );
+    assert!(problem.message().contains("the file is empty"), "{problem}");
 }
 
 #[test]
@@ -207,4 +261,10 @@ fn a_file_of_other_bytes_than_text_is_a_problem_of_that_file() {
     let report = sandbox.refused_files(&["a.hcl"]);
     assert_eq!(report.problems()[0].line(), Some(2));
     assert!(report.render().contains("a.hcl:2"));
+}
+
+#[test]
+fn variable_files_without_an_end_are_refused() {
+    let text = super::task_with("variable_files = [\"/dev/zero\"]");
+    assert_problem(&text, 5, "it is not a regular file");
 }

@@ -224,3 +224,20 @@ fn who_brings_the_block_of_the_original_gets_its_full_pass() {
         cluster("storage \"postgres\" { }")
     )));
 }
+
+#[test]
+fn state_on_one_machine_does_not_go_with_a_cluster() {
+    let with = |driver: &str| {
+        format!(
+            "driver \"terraform\" {{ {driver} }}\n{}",
+            cluster("storage \"postgres\" { }")
+        )
+    };
+    assert_problem(
+        &with("backend \"local\" { }"),
+        2,
+        "backend \"local\" cannot be used here",
+    );
+    let shared = with("shared_local_backend = true backend \"local\" { workspace_dir = \"/x\" }");
+    assert!(config(&shared).high_availability.is_some());
+}

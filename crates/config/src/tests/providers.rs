@@ -1,4 +1,4 @@
-//! `terraform_provider` and templates (spec/config.md 11).
+//! `terraform_provider` (spec/config.md 11).
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn arguments(text: &str) -> Value {
 fn arguments_are_kept_and_the_environment_is_taken_out() {
     let config = config(
         "terraform_provider \"fw\" { alias = \"north\" auto_commit = true host = \"h\"\n\
-         task_env { A = \"1\" \"B\" = \"2\" } }",
+         task_env { A = \"1\" \"B\" = [\"2\"] } }",
     );
     let provider = &config.providers[0];
     assert_eq!(provider.id().to_string(), "fw.north");
@@ -45,11 +45,74 @@ fn nested_blocks_are_an_object_or_a_list() {
 }
 
 #[test]
-fn an_alias_that_is_no_string_is_no_alias() {
-    assert_eq!(
-        config("terraform_provider \"p\" { alias = 5 }").providers[0].alias,
-        None
+fn an_alias_is_text_or_digits() {
+    let alias = |text: &str| {
+        let text = format!("terraform_provider \"p\" {{ alias = {text} }}");
+        config(&text).providers[0].alias.clone()
+    };
+    assert_eq!(alias("\"a\"").as_deref(), Some("a"));
+    assert_eq!(alias("[\"a\"]").as_deref(), Some("a"));
+    assert_eq!(alias("5").as_deref(), Some("5"));
+    for (wrong, found) in [
+        ("alias = true", "a boolean"),
+        ("alias = [\"a\", \"b\"]", "a list"),
+        ("alias { }", "a block"),
+    ] {
+        let text = format!("terraform_provider \"p\" {{\n{wrong} }}");
+        let message = format!("`alias` of a provider must be text, not {found}");
+        assert_problem(&text, 2, &message);
+    }
+    let two = "terraform_provider \"p\" { alias = 1 }\nterraform_provider \"p\" { alias = 2 }";
+    assert_eq!(config(two).providers.len(), 2);
+    assert_problem(
+        "terraform_provider \"p\" { alias = 1 }\nterraform_provider \"p\" { alias = \"1\" }",
+        2,
+        "duplicate provider configuration for `p.1`",
     );
+}
+
+#[test]
+fn a_second_label_is_a_nested_block() {
+    let config = config("terraform_provider \"p\" \"q\" { a = 1 }");
+    assert_eq!(config.providers[0].id().to_string(), "p");
+    let arguments = Value::Object(config.providers[0].arguments.clone());
+    assert_eq!(arguments, json!({ "q": { "a": 1 } }));
+}
+
+#[test]
+fn panos_needs_a_user() {
+    let warnings = |sandbox: &Sandbox, text: &str| {
+        sandbox.warnings(&format!("terraform_provider \"panos\" {{ {text} }}"))
+    };
+    let mut sandbox = Sandbox::new();
+    for text in ["", "hostname = \"h\" username = \"\""] {
+        assert_eq!(
+            warnings(&sandbox, &format!("alias = \"a\" {text}")),
+            ["provider `panos` needs a `username`, or the variable PANOS_USERNAME"],
+            "{text}"
+        );
+    }
+    for text in ["username = \"u\"", "json_config_file = \"f\""] {
+        assert!(warnings(&sandbox, text).is_empty(), "{text}");
+    }
+    sandbox.set("PANOS_USERNAME", "u");
+    assert!(warnings(&sandbox, "alias = \"a\"").is_empty());
+}
+
+#[test]
+fn commits_of_panos_are_not_supported_yet() {
+    let unsupported = |name: &str, value: &str| {
+        let text =
+            format!("terraform_provider \"{name}\" {{ username = \"u\"\n auto_commit = {value} }}");
+        Sandbox::new().unsupported(&text)
+    };
+    assert_eq!(
+        unsupported("panos", "true"),
+        [(2, "`auto_commit` is not supported yet".to_owned())]
+    );
+    assert!(unsupported("panos", "\"true\"").is_empty());
+    assert!(unsupported("panos", "false").is_empty());
+    assert!(unsupported("other", "true").is_empty());
 }
 
 #[test]
@@ -86,11 +149,69 @@ fn malformed_provider_blocks_are_refused() {
             2,
             "duplicate provider configuration for `a`",
         ),
-        ("provider \"a\" { }", 1, "unknown key `provider`"),
     ];
     for (text, line, message) in cases {
         assert_problem(text, line, message);
     }
+}
+
+#[test]
+fn malformed_provider_blocks_in_json_are_refused() {
+    let cases = [
+        (json!([{}]), "missing provider name"),
+        (
+            json!([{ "a": {}, "b": {} }]),
+            "unexpected block labels `a`, `b`",
+        ),
+        (
+            json!({ "a": [{ "x": 1 }] }),
+            "the content of `a` must be a block",
+        ),
+        (json!({ "a": "x" }), "the content of `a` must be a block"),
+        (
+            json!({ "a": { "task_env": { "X": 3 } } }),
+            "the value of `X` must be a string",
+        ),
+        (
+            json!({ "a": { "task_env": [{ "X": "3" }] } }),
+            "unexpected `task_env` block format",
+        ),
+        (
+            json!([{ "a": {} }, { "a": { "alias": null } }]),
+            "duplicate provider configuration for `a`",
+        ),
+        (
+            json!({ "a": { "alias": ["x"] } }),
+            "`alias` of a provider must be text",
+        ),
+        (json!(["a"]), "must be"),
+    ];
+    for (blocks, message) in cases {
+        let sandbox = Sandbox::new();
+        let text = json!({ "terraform_provider": blocks }).to_string();
+        sandbox.write("a.json", &text);
+        let report = sandbox.refused_files(&["a.json"]);
+        let [problem] = report.problems() else {
+            panic!("{text}\n{}", report.render())
+        };
+        assert!(problem.message().contains(message), "{text}\n{problem}");
+    }
+}
+
+#[test]
+fn ids_are_unique_over_all_files() {
+    let sandbox = Sandbox::new();
+    sandbox.write("1.hcl", "terraform_provider \"a\" { alias = \"x\" }");
+    sandbox.write("2.hcl", "terraform_provider \"a\" { alias = \"y\" }");
+    sandbox.write("3.hcl", "\nterraform_provider \"a\" { alias = \"x\" }");
+    let loaded = sandbox.load(&["1.hcl", "2.hcl"]).unwrap();
+    assert_eq!(loaded.config.providers.len(), 2);
+    let report = sandbox.refused_files(&["1.hcl", "3.hcl"]);
+    let [problem] = report.problems() else {
+        panic!("{}", report.render())
+    };
+    assert_eq!((problem.file(), problem.line()), (Some("3.hcl"), Some(2)));
+    assert_eq!(problem.help(), Some("the first one is at 1.hcl:1:20"));
 }
 
 #[test]
@@ -100,35 +221,6 @@ fn a_lone_empty_block_vanishes_with_a_warning() {
     let loaded = sandbox.load(&["a.hcl"]).unwrap();
     assert!(loaded.config.providers.is_empty() && loaded.config.tasks.is_empty());
     assert_eq!(loaded.warnings.problems().len(), 2);
-}
-
-#[test]
-fn templates_in_provider_blocks_are_not_supported_yet() {
-    let text = "terraform_provider \"p\" {\n task_env { A = \"{{ key \\\"x\\\" }}\" }\n}";
-    assert_problem(text, 2, "not supported yet");
-    let text = "terraform_provider \"p\" { a { b = [\"{{ with secret \\\"x\\\" }}\", \"c\"] } }";
-    assert_problem(text, 1, "not supported yet");
-}
-
-#[test]
-fn templates_elsewhere_are_refused_but_where_they_are_literal() {
-    let template = "\"{{ env \\\"HOME\\\" }}\"";
-    assert_problem(
-        &format!("working_dir = {template}"),
-        1,
-        "only allowed in the values",
-    );
-    assert_problem(
-        &task_with(&format!("description = {template}")),
-        5,
-        "only allowed in the values",
-    );
-    assert!(
-        config(&format!("consul {{ token = {template} }}"))
-            .consul
-            .token
-            .is_some()
-    );
 }
 
 #[test]

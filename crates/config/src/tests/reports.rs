@@ -201,21 +201,192 @@ fn a_second_storage() {
     "#);
 }
 
+/// Everything that `cts config validate` has to say.
+fn checked(name: &str, text: &str) -> crate::Report {
+    let sandbox = Sandbox::new();
+    sandbox.write(name, text);
+    sandbox.check(&[name])
+}
+
 #[test]
-fn something_without_effect_yet() {
-    insta::assert_snapshot!(report("é = 1\nvault { address = \"x\" }"), @r#"
+fn errors_warnings_and_notes_in_the_order_of_the_file() {
+    let text = "é = 1\ntask { }\ndriver \"terraform-cloud\" {\n  organization = \"o\"\n  token = \"hunter2\"\n}";
+    insta::assert_snapshot!(checked("a.hcl", text).render(), @r#"
       x unknown key `é`
        ,-[a.hcl:1:1]
      1 | é = 1
        : ^
        `----
 
-      x `vault` is not supported yet
+      ! an empty `task` block has no effect
        ,-[a.hcl:2:1]
-     2 | vault { address = "x" }
-       : ^^^^^
+     2 | task { }
+       : ^^^^
        `----
 
-    2 problems in the configuration
+      > `driver "terraform-cloud"` is not supported yet
+       ,-[a.hcl:3:8]
+     3 | driver "terraform-cloud" {
+       :        ^^^^^^^^^^^^^^^^^
+       `----
+
+    1 problem, 1 warning, 1 note in the configuration
     "#);
+}
+
+#[test]
+fn problems_of_a_file_in_json() {
+    let text = "{\n  \"consul\": {\"adress\": \"x\", \"token\": [\"hunter2\"]},\n  \"tls\": [{}],\n  \"port\": {},\n  \"task\": \"none\"\n}";
+    insta::assert_snapshot!(checked("a.json", text).render(), @r#"
+      x unknown key `adress` in `consul`
+       ,-[a.json:2:14]
+     2 |   "consul": {"adress": "x", "token": ["*******"]},
+       :              ^^^^^^^^
+       `----
+      help: did you mean `address`?
+
+      x `consul.token` must be text, not a list
+       ,-[a.json:2:38]
+     2 |   "consul": {"adress": "x", "token": ["*******"]},
+       :                                      ^^^^^^^^^^^
+       `----
+
+      x `tls` must be a single object, not a list
+       ,-[a.json:3:10]
+     3 |   "tls": [{}],
+       :          ^^^^
+       `----
+      help: write the object without the brackets around it
+
+      x `port` must be a whole number, not an object
+       ,-[a.json:4:11]
+     4 |   "port": {},
+       :           ^^
+       `----
+
+      x `task` must be an object, not text
+       ,-[a.json:5:11]
+     5 |   "task": "none"
+       :           ^^^^^^
+       `----
+
+    5 problems in the configuration
+    "#);
+}
+
+#[test]
+fn a_syntax_error_in_json() {
+    let text = "{\n  \"consul\": {\"token\": \"hunter2\",}\n}";
+    insta::assert_snapshot!(checked("a.json", text).render(), @r#"
+      x found a comma behind the last value
+       ,-[a.json:2:32]
+     2 |   "consul": {"token": "*******",}
+       :                                ^
+       `----
+      help: remove the comma
+
+    1 problem in the configuration
+    "#);
+}
+
+#[test]
+fn a_place_in_a_long_line() {
+    let text = format!(
+        "{{\"id\": \"{0}\", \"a\": 1, \"client_type\": \"{0}\"}}",
+        "k".repeat(200)
+    );
+    insta::assert_snapshot!(checked("a.json", &text).render(), @r#"
+      x unknown key `a`
+       ,-[a.json:1:212]
+     1 | kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk", "a": 1, "client_type": "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk
+       :                                                                                                                                                                 ^^^
+       `----
+
+    1 problem in the configuration
+    "#);
+}
+
+#[test]
+fn names_that_would_steer_a_terminal() {
+    let text = format!("{{\"\\u001b[2J\\n{}\": 1}}", "k".repeat(100));
+    insta::assert_snapshot!(checked("a.json", &text).render(), @r#"
+      x unknown key `\u{1b}[2J\nkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk…`
+       ,-[a.json:1:2]
+     1 | {"\u001b[2J\nkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk": 1}
+       :  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       `----
+
+    1 problem in the configuration
+    "#);
+}
+
+#[test]
+fn the_form_for_programs() {
+    let report = checked(
+        "a.hcl",
+        "consul {\n  ädress = \"x\"\n  token = [\"hunter2\", \"hunter3\"]\n}",
+    );
+    insta::assert_json_snapshot!(report, @r#"
+    [
+      {
+        "severity": "error",
+        "message": "unknown key `ädress` in `consul`",
+        "help": "did you mean `address`?",
+        "file": "a.hcl",
+        "line": 2,
+        "column": 3,
+        "end_line": 2,
+        "end_column": 9
+      },
+      {
+        "severity": "error",
+        "message": "`consul.token` must be text, not a list",
+        "help": null,
+        "file": "a.hcl",
+        "line": 3,
+        "column": 11,
+        "end_line": 3,
+        "end_column": 33
+      }
+    ]
+    "#);
+    let nothing = Sandbox::new().check(&["nowhere.hcl"]);
+    insta::assert_json_snapshot!(nothing, @r#"
+    [
+      {
+        "severity": "error",
+        "message": "cannot read nowhere.hcl: there is no such file or directory",
+        "help": null,
+        "file": null,
+        "line": null,
+        "column": null,
+        "end_line": null,
+        "end_column": null
+      },
+      {
+        "severity": "error",
+        "message": "no configuration files found",
+        "help": null,
+        "file": null,
+        "line": null,
+        "column": null,
+        "end_line": null,
+        "end_column": null
+      }
+    ]
+    "#);
+}
+
+#[test]
+fn a_report_of_very_many_problems_is_cut() {
+    let keys: Vec<String> = (0..1200).map(|count| format!("key{count} = 1")).collect();
+    let text = keys.join("\n");
+    let rendered = checked("a.hcl", &text).render();
+    assert!(rendered.contains("unknown key `key999`") && !rendered.contains("key1000"));
+    let end = "and 200 more that are not shown\n\n1200 problems in the configuration\n";
+    assert!(
+        rendered.ends_with(end),
+        "{}",
+        &rendered[rendered.len() - 200..]
+    );
 }

@@ -123,11 +123,6 @@ fn tasks_are_checked() {
             "a task needs a `module`",
         ),
         (
-            "task { name = \"a\" module = \"./m\" }".into(),
-            1,
-            "a task without `condition` is not supported yet",
-        ),
-        (
             named("a").replace("task {", "task \"x\" {"),
             1,
             "a `task` block takes no label",
@@ -156,90 +151,22 @@ fn tasks_are_checked() {
         (
             task_with("variables { a = [1, 2] }"),
             5,
-            "must be text, not a list",
+            "variable `a` must be text, not a list",
+        ),
+        (
+            task_with("providers = [\"\"]"),
+            5,
+            "`providers` includes an empty string",
+        ),
+        (
+            task_with("").replace("\"./m\"", "\"\""),
+            3,
+            "`module` must not be empty",
         ),
     ];
     for (text, line, message) in cases {
         assert_problem(&text, line, message);
     }
-}
-
-#[test]
-fn parts_of_a_task_without_effect_yet_are_refused() {
-    for extra in [
-        "module_input \"services\" { names = [\"b\"] }",
-        "source_input \"services\" { names = [\"b\"] }",
-        "source = \"./m\"",
-        "services = [\"a\"]",
-        "source_includes_var = true",
-        "terraform_version = \"1.0.0\"",
-        "terraform_cloud_workspace { }",
-    ] {
-        let name = extra.split(' ').next().unwrap();
-        assert_problem(
-            &task_with(extra),
-            5,
-            &format!("`{name}` is not supported yet"),
-        );
-    }
-}
-
-#[test]
-fn conditions_are_checked() {
-    let with = |condition: &str| format!("task {{ name = \"t\" module = \"./m\"\n{condition} }}");
-    let cases = [
-        (
-            "condition \"services\" { }",
-            "either `names` or `regexp` must be configured",
-        ),
-        ("condition \"services\" { names = [] }", "at least one"),
-        (
-            "condition \"services\" { names = [\"a\", \"\"] }",
-            "empty string",
-        ),
-        (
-            "condition \"services\" { regexp = \"a\" }",
-            "`regexp` is not supported yet",
-        ),
-        (
-            "condition \"services\" { names = [\"a\"] source_includes_var = true }",
-            "`source_includes_var` is not supported yet",
-        ),
-        (
-            "condition \"services\" { names = [\"a\"] recurse = true }",
-            "unknown key `recurse`",
-        ),
-        (
-            "condition \"schedule\" { cron = \"@daily\" x = 1 }",
-            "`condition \"schedule\"` is not supported yet",
-        ),
-        (
-            "condition \"catalog-services\" { regexp = \"a\" }",
-            "not supported yet",
-        ),
-        (
-            "condition \"consul-kv\" { path = \"a\" }",
-            "not supported yet",
-        ),
-        (
-            "condition \"service\" { names = [\"a\"] }",
-            "unsupported condition type `service`",
-        ),
-        ("condition { }", "needs a label"),
-        (
-            "condition { services { names = [\"a\"] } schedule { } }",
-            "only one condition",
-        ),
-    ];
-    for (condition, message) in cases {
-        assert_problem(&with(condition), 2, message);
-    }
-    assert_eq!(
-        config(&with("condition services { names = \"a\" }"))
-            .tasks
-            .len(),
-        1
-    );
 }
 
 #[test]
@@ -255,14 +182,14 @@ fn variables_are_expressions_and_files_win() {
     );
     sandbox.write("empty.tfvars", "");
     let extra = r#"variable_files = ["1.tfvars", "2.tfvars", "empty.tfvars"]
-      variables { a = "\"file wins\"" v = "[1, {x = 2}]" w = true }"#;
+      variables { a = "\"file wins\"" v = "[1, {x = 2}]" w = true n = 5 s = "\"x\"" }"#;
     let variables = task(&sandbox, extra).definition.variables;
     let variables: Value = serde_json::to_value(variables).unwrap();
     assert_eq!(
         variables,
         json!({
             "a": "last", "b": { "x": [true, null, "s"] }, "c": "yes", "d": "n-2", "e": [2, 4],
-            "v": [1, { "x": 2 }], "w": 1
+            "v": [1, { "x": 2 }], "w": true, "n": 5, "s": "x"
         })
     );
 }
@@ -318,6 +245,103 @@ fn every_fault_of_a_task_is_reported_at_once() {
         "task {\n name = \"a b\"\n enabled = \"yes\"\n providers = [\"p\", \"p\"]\n modules = \"x\"\n}",
     );
     let lines: Vec<_> = found.iter().map(|(line, _)| *line).collect();
-    // Missing `module` and `condition` are reported at the block.
-    assert_eq!(lines, [1, 1, 2, 3, 4, 5], "{found:#?}");
+    // The missing `module` is reported at the block.
+    assert_eq!(lines, [1, 2, 3, 4, 5], "{found:#?}");
+}
+
+#[test]
+fn names_are_identifiers_of_any_script() {
+    for name in [
+        "_", "a-b_c9", "web-1", "ä", "a\u{301}", "a·b", "Ⅷ", "名", "\u{37a}", "ﷺ",
+    ] {
+        let text =
+            task_with("").replace("\"t\"", &format!("{name:?}").replace("\\u{301}", "\u{301}"));
+        assert_eq!(config(&text).tasks[0].name().as_str(), name);
+    }
+    for name in ["1a", "-a", "a b", "a.b", "a/b", "²", "a²", "·a", "🦀"] {
+        let text = task_with("").replace("\"t\"", &format!("{name:?}"));
+        assert_problem(&text, 2, "must start with a letter or underscore");
+    }
+    // Names that differ in case are different.
+    let two = format!(
+        "{}\n{}",
+        task_with(""),
+        task_with("").replace("\"t\"", "\"T\"")
+    );
+    assert_eq!(config(&two).tasks.len(), 2);
+}
+
+#[test]
+fn a_buffer_period_follows_the_global_one() {
+    let seconds = |min, max| cts_core::BufferPeriod {
+        enabled: true,
+        min: Duration::from_secs(min),
+        max: Duration::from_secs(max),
+    };
+    let off = cts_core::BufferPeriod::DISABLED;
+    let cases = [
+        ("", seconds(10, 100), off),
+        ("buffer_period { }", seconds(10, 100), off),
+        (
+            "buffer_period { enabled = true }",
+            seconds(10, 40),
+            seconds(5, 20),
+        ),
+        (
+            "buffer_period { min = \"7s\" }",
+            seconds(7, 28),
+            seconds(7, 28),
+        ),
+        (
+            "buffer_period { max = \"3s\" }",
+            seconds(10, 10),
+            seconds(5, 5),
+        ),
+        (
+            "buffer_period { min = \"7s\" max = \"3s\" }",
+            seconds(7, 7),
+            seconds(7, 7),
+        ),
+        (
+            "buffer_period { min = \"0s\" }",
+            seconds(0, 0),
+            seconds(0, 0),
+        ),
+        ("buffer_period { enabled = false }", off, off),
+        ("buffer_period { enabled = false min = \"-1s\" }", off, off),
+    ];
+    let sandbox = Sandbox::new();
+    for (block, under_enabled, under_disabled) in cases {
+        for (global, expected) in [
+            ("min = \"10s\" max = \"100s\"", under_enabled),
+            ("enabled = false", under_disabled),
+        ] {
+            let text = format!("buffer_period {{ {global} }}\n{}", task_with(block));
+            let task = sandbox.config(&text).tasks.remove(0);
+            assert_eq!(task.buffer_period, expected, "{block} {global}");
+            let is_written = !["", "buffer_period { }"].contains(&block);
+            assert_eq!(task.buffer_setting.is_some(), is_written, "{block}");
+        }
+    }
+}
+
+#[test]
+fn references_to_providers_that_lead_nowhere_are_warned_of() {
+    let sandbox = Sandbox::new();
+    let warnings = |providers: &str, blocks: &str| {
+        let extra = format!("providers = [{providers}]");
+        sandbox.warnings(&format!("{}\n{blocks}", task_with(&extra)))
+    };
+    let blocks = "terraform_provider \"fw\" { alias = \"north\" }";
+    let [misspelt] = warnings("\"fw.nroth\"", blocks).try_into().unwrap();
+    assert!(
+        misspelt.contains("no `terraform_provider` block is `fw.nroth`"),
+        "{misspelt}"
+    );
+    assert!(misspelt.ends_with("did you mean `fw.north`?"), "{misspelt}");
+    assert_eq!(warnings("\"dns\"", blocks).len(), 1);
+    // A name takes the first block with it; without any block, others have them.
+    assert!(warnings("\"fw\"", blocks).is_empty());
+    assert!(warnings("\"fw.north\"", blocks).is_empty());
+    assert!(warnings("\"dns\"", "").is_empty());
 }

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use cts_core::BufferPeriod;
-use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, config};
+use super::{Sandbox, assert_problem, config, task_with};
 use crate::{GatewayMode, LogLevel, OnTakeover, SchedulerConfig, ServicesConfig, WorkerConfig};
 
 #[test]
@@ -77,6 +76,12 @@ fn the_port_is_a_port() {
 fn an_empty_id_is_kept() {
     assert_eq!(config("id = \"\"").id, "");
     assert_eq!(config("client_type = \"x\"").id, "cts-host");
+    assert!(Sandbox::new().warnings("client_type = \"x\"").is_empty());
+    assert_problem(
+        "client_type { }",
+        1,
+        "`client_type` must be text, not a block",
+    );
 }
 
 #[test]
@@ -99,9 +104,17 @@ fn buffer_periods_are_resolved_by_the_core() {
         max: Duration::from_secs(max),
     };
     let cases = [
+        ("", seconds(5, 20)),
+        ("enabled = true", seconds(5, 20)),
         ("min = \"10s\"", seconds(10, 20)),
         ("min = \"30s\"", seconds(30, 30)),
         ("max = \"3s\"", seconds(5, 5)),
+        ("min = \"10s\" max = \"60s\"", seconds(10, 60)),
+        ("enabled = false", BufferPeriod::DISABLED),
+        (
+            "enabled = false min = \"1s\" max = \"2s\"",
+            BufferPeriod::DISABLED,
+        ),
         ("enabled = false min = \"-1s\"", BufferPeriod::DISABLED),
     ];
     for (text, expected) in cases {
@@ -112,61 +125,60 @@ fn buffer_periods_are_resolved_by_the_core() {
 }
 
 #[test]
-fn the_environment_fills_what_the_files_leave_open() {
-    let mut sandbox = Sandbox::new();
-    for (name, value) in [
-        ("CONSUL_HTTP_ADDR", " env:8500 "),
-        ("CONSUL_TOKEN", ""),
-        ("CONSUL_HTTP_TOKEN", "second"),
-        ("CONSUL_CACERT", "ca.pem"),
-        ("CONSUL_HTTP_AUTH", "user:pa:ss"),
-        ("CONSUL_NAMESPACE", "ns"),
-        ("CONSUL_PARTITION", "part"),
-    ] {
-        sandbox.set(name, value);
+fn buffering_that_one_file_switches_off_stays_off() {
+    let sandbox = Sandbox::new();
+    sandbox.write("1.hcl", "buffer_period { enabled = false }");
+    sandbox.write("2.hcl", "buffer_period { min = \"1s\" max = \"2s\" }");
+    for order in [["1.hcl", "2.hcl"], ["2.hcl", "1.hcl"]] {
+        let config = sandbox.load(&order).unwrap().config;
+        assert_eq!(config.buffer_period, BufferPeriod::DISABLED, "{order:?}");
     }
-    let consul = sandbox.config("# nothing").consul;
-    assert_eq!(consul.address, "env:8500");
-    assert_eq!(consul.token.unwrap().expose_secret(), "second");
-    assert_eq!(consul.tls.ca_cert, "ca.pem");
-    assert!(
-        !consul.tls.enabled,
-        "the environment must not switch on TLS"
-    );
-    let auth = consul.auth.unwrap();
-    assert_eq!(
-        (auth.username.as_str(), auth.password.expose_secret()),
-        ("user", "pa:ss")
-    );
-    assert_eq!(consul.namespace.as_deref(), Some("ns"));
-    assert_eq!(consul.partition.as_deref(), Some("part"));
-
-    sandbox.set("CONSUL_TOKEN", "first");
-    let consul = sandbox.config("consul { address = \"file:1\" }").consul;
-    assert_eq!(consul.address, "file:1");
-    assert_eq!(consul.token.unwrap().expose_secret(), "first");
-    let consul = sandbox
-        .config("consul { token = \"file\" address = \"\" }")
-        .consul;
-    assert_eq!(consul.token.unwrap().expose_secret(), "file");
-    assert_eq!(consul.address, "env:8500");
 }
 
 #[test]
-fn a_token_file_beats_the_configured_token() {
-    let mut sandbox = Sandbox::new();
-    sandbox.write("token", " from-file\n");
-    sandbox.set("CONSUL_HTTP_TOKEN_FILE", "token");
-    let consul = sandbox.config("consul { token = \"x\" }").consul;
-    assert_eq!(consul.token.unwrap().expose_secret(), "from-file");
-
-    sandbox.set("CONSUL_HTTP_TOKEN_FILE", "absent");
-    let report = sandbox.refused("port = 1");
-    let message = report.problems()[0].message();
-    assert!(
-        message.contains("absent, which CONSUL_HTTP_TOKEN_FILE names"),
-        "{message}"
-    );
+fn a_buffer_period_of_a_task_follows_the_global_one() {
+    let period = |min, max| BufferPeriod {
+        enabled: true,
+        min: Duration::from_secs(min),
+        max: Duration::from_secs(max),
+    };
+    let off = BufferPeriod::DISABLED;
+    let inherited = period(10, 100);
+    for (own, under_period, under_none) in [
+        ("", inherited, off),
+        ("buffer_period { }", inherited, off),
+        (
+            "buffer_period { enabled = true }",
+            period(10, 40),
+            period(5, 20),
+        ),
+        (
+            "buffer_period { min = \"7s\" }",
+            period(7, 28),
+            period(7, 28),
+        ),
+        (
+            "buffer_period { max = \"3s\" }",
+            period(10, 10),
+            period(5, 5),
+        ),
+        (
+            "buffer_period { min = \"7s\" max = \"3s\" }",
+            period(7, 7),
+            period(7, 7),
+        ),
+        ("buffer_period { min = \"0s\" }", period(0, 0), period(0, 0)),
+        ("buffer_period { enabled = false }", off, off),
+    ] {
+        for (global, expected) in [
+            ("min = \"10s\" max = \"100s\"", under_period),
+            ("enabled = false", under_none),
+        ] {
+            let text = format!("buffer_period {{ {global} }}\n{}", task_with(own));
+            let found = config(&text).tasks[0].buffer_period;
+            assert_eq!(found, expected, "{own} under {global}");
+        }
+    }
 }
 
 #[test]
@@ -199,21 +211,57 @@ fn tls_is_switched_on_by_values_in_the_files() {
 }
 
 #[test]
-fn https_follows_from_tls_address_or_environment() {
+fn https_follows_from_tls_or_address() {
     assert!(config("consul { tls { verify = true } }").consul.https);
     assert!(config("consul { address = \"https://c:1\" }").consul.https);
     assert!(!config("consul { address = \"http://c:1\" }").consul.https);
-    let mut sandbox = Sandbox::new();
-    sandbox.set("CONSUL_HTTP_SSL", "true");
-    assert!(sandbox.config("# nothing").consul.https);
-    sandbox.set("CONSUL_HTTP_SSL", "maybe");
-    sandbox.write("a.hcl", "port = 1");
-    let loaded = sandbox.load(&["a.hcl"]).unwrap();
-    assert!(!loaded.config.consul.https);
+}
+
+#[test]
+fn a_namespace_for_keys_has_no_effect() {
+    let warnings = |text: &str| Sandbox::new().warnings(&format!("consul {{ {text} }}"));
+    let found = warnings("kv_namespace = \"ns\"");
+    assert_eq!(found.len(), 1);
     assert!(
-        loaded.warnings.problems()[0]
-            .message()
-            .contains("CONSUL_HTTP_SSL")
+        found[0].contains("`consul.kv_namespace` has no effect"),
+        "{found:?}"
+    );
+    assert!(warnings("kv_namespace = \"\"").is_empty());
+}
+
+#[test]
+fn consul_knows_no_other_keys() {
+    for key in ["retry", "namespace", "datacenter", "partition"] {
+        assert_problem(
+            &format!("consul {{\n {key} = \"x\" }}"),
+            2,
+            &format!("unknown key `{key}` in `consul`"),
+        );
+    }
+}
+
+#[test]
+fn licenses_are_read_and_of_no_use() {
+    let warnings = |text: &str| Sandbox::new().warnings(text);
+    assert_eq!(
+        warnings("license { path = \"x\" auto_retrieval { enabled = false } }"),
+        ["`license` has no effect: cts needs no license"]
+    );
+    let found = warnings("license_path = \"x\"");
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].contains("`license_path` is deprecated, its place is `path` in a `license` block"),
+        "{found:?}"
+    );
+    assert_problem(
+        "license {\n pth = \"x\" }",
+        2,
+        "unknown key `pth` in `license`",
+    );
+    assert_problem(
+        "license { auto_retrieval { enabled = \"yes\" } }",
+        1,
+        "`license.auto_retrieval.enabled` must be true or false",
     );
 }
 
@@ -252,6 +300,36 @@ fn transport_values_are_typed() {
         1,
         "cannot be negative",
     );
+}
+
+#[test]
+fn a_bare_number_as_a_duration_is_not_taken_in_silence() {
+    let warnings = |text: &str| Sandbox::new().warnings(text);
+    for (text, expected) in [
+        (
+            "buffer_period { min = 5 }",
+            "`buffer_period.min` is 5ns: a bare number is in nanoseconds; give a unit, as in \"30s\"",
+        ),
+        (
+            "consul { transport { dial_timeout = 30 } }",
+            "`consul.transport.dial_timeout` is 30ns: a bare number",
+        ),
+        (
+            "worker { drain_timeout = true }",
+            "`worker.drain_timeout` is 1ns: a bare number",
+        ),
+    ] {
+        let found = warnings(text);
+        assert_eq!(found.len(), 1, "{text}");
+        assert!(found[0].starts_with(expected), "{found:?}");
+    }
+    for text in [
+        "buffer_period { min = 0 }",
+        "buffer_period { min = 5000000000 }",
+        "buffer_period { min = \"5ns\" }",
+    ] {
+        assert!(warnings(text).is_empty(), "{text}");
+    }
 }
 
 #[test]

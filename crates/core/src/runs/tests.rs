@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -8,9 +10,20 @@ fn input(n: u8) -> Digest {
 
 fn runs(queued: Option<u8>, running: Option<u8>, settled: Option<u8>) -> TaskRuns {
     TaskRuns {
-        queued: queued.map(input),
+        queued: queued.map(|n| QueuedApply {
+            input: input(n),
+            single: false,
+        }),
         running: running.map(input),
         settled: settled.map(input),
+    }
+}
+
+fn wanted(n: u8) -> WantedApply {
+    WantedApply {
+        input: input(n),
+        single: false,
+        skip_unchanged: true,
     }
 }
 
@@ -58,26 +71,74 @@ fn inputs_are_decided_by_what_is_applied_or_being_applied() {
         ),
     ];
     for (name, state, expected) in cases {
-        assert_eq!(decide_enqueue(state, input(1), true), expected, "{name}");
+        assert_eq!(decide_enqueue(state, wanted(1)), expected, "{name}");
     }
 }
 
 #[test]
 fn without_skipping_every_trigger_runs() {
+    let always = WantedApply {
+        skip_unchanged: false,
+        ..wanted(1)
+    };
     let applied = runs(None, None, Some(1));
-    assert_eq!(
-        decide_enqueue(applied, input(1), false),
-        EnqueueDecision::Enqueue
-    );
+    assert_eq!(decide_enqueue(applied, always), EnqueueDecision::Enqueue);
     let running = runs(Some(1), Some(1), None);
-    assert_eq!(
-        decide_enqueue(running, input(1), false),
-        EnqueueDecision::Keep
-    );
+    assert_eq!(decide_enqueue(running, always), EnqueueDecision::Keep);
+}
+
+#[test]
+fn what_is_asked_for_later_holds_for_the_queued_run() {
+    use EnqueueDecision::{Enqueue, Keep, Replace, Supersede};
+    let queued = |single| TaskRuns {
+        queued: Some(QueuedApply {
+            input: input(1),
+            single,
+        }),
+        ..TaskRuns::default()
+    };
+    let cases = [
+        (
+            "a single run alone",
+            TaskRuns::default(),
+            (1, true),
+            Enqueue,
+        ),
+        ("single behind usual", queued(false), (2, true), Supersede),
+        ("the same, single", queued(false), (1, true), Supersede),
+        ("single behind single", queued(true), (2, true), Replace),
+        ("the same single", queued(true), (1, true), Keep),
+        ("usual behind single", queued(true), (2, false), Replace),
+        ("the same, usual", queued(true), (1, false), Replace),
+    ];
+    for (name, state, (number, single), expected) in cases {
+        let wanted = WantedApply {
+            single,
+            ..wanted(number)
+        };
+        assert_eq!(decide_enqueue(state, wanted), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_single_run_of_what_is_applied_is_not_pointless() {
+    let single = |number| TaskRuns {
+        queued: Some(QueuedApply {
+            input: input(number),
+            single: true,
+        }),
+        settled: Some(input(1)),
+        running: None,
+    };
+    let skip = |cancel_queued| EnqueueDecision::Skip { cancel_queued };
+    assert_eq!(decide_enqueue(single(1), wanted(1)), skip(false));
+    assert_eq!(decide_enqueue(single(2), wanted(1)), skip(true));
 }
 
 fn context(attempts: u32, newer_waits: bool) -> AttemptContext {
     AttemptContext {
+        kind: RunKind::Apply,
+        single: false,
         attempts,
         newer_waits,
         earlier_failures: 0,
@@ -155,21 +216,158 @@ fn a_newer_input_ends_the_attempts_of_the_older() {
     );
 }
 
-/// One task's runs as the store keeps them, driven by the two decisions alone.
+#[test]
+fn a_single_run_fails_at_once_and_for_good() {
+    let single = AttemptContext {
+        single: true,
+        ..context(1, false)
+    };
+    assert_eq!(
+        after_attempt(&AttemptOutcome::Failed("no".into()), single),
+        AfterAttempt::GiveUp { retry_after: None }
+    );
+    assert_eq!(
+        after_attempt(&AttemptOutcome::Interrupted, single),
+        AfterAttempt::Requeue,
+        "an attempt that was cut off was none"
+    );
+    assert_eq!(
+        after_attempt(&AttemptOutcome::Applied, single),
+        AfterAttempt::Settle
+    );
+}
+
+fn plan() -> AttemptOutcome {
+    AttemptOutcome::Planned(Plan::new(true, "Plan: 1 to add".into()))
+}
+
+fn outcomes() -> [AttemptOutcome; 4] {
+    [
+        AttemptOutcome::Applied,
+        plan(),
+        AttemptOutcome::Failed("no".into()),
+        AttemptOutcome::Interrupted,
+    ]
+}
+
+#[test]
+fn a_worker_that_did_something_else_has_failed() {
+    let applies = outcomes().map(|outcome| outcome.error(RunKind::Apply).is_some());
+    assert_eq!(applies, [false, true, true, false]);
+    let plans = outcomes().map(|outcome| outcome.error(RunKind::Plan).is_some());
+    assert_eq!(plans, [true, false, true, false]);
+}
+
+#[test]
+fn only_an_apply_settles_and_only_a_plan_ends_as_one() {
+    for outcome in outcomes() {
+        let applied = after_attempt(&outcome, context(1, false));
+        let is_applied = outcome == AttemptOutcome::Applied;
+        assert_eq!(applied == AfterAttempt::Settle, is_applied, "{outcome:?}");
+        assert!(!matches!(applied, AfterAttempt::EndPlan { .. }));
+        let planning = AttemptContext {
+            kind: RunKind::Plan,
+            ..context(1, false)
+        };
+        let planned = after_attempt(&outcome, planning);
+        let expected = match &outcome {
+            AttemptOutcome::Interrupted => AfterAttempt::Requeue,
+            outcome => AfterAttempt::EndPlan {
+                succeeded: outcome.error(RunKind::Plan).is_none(),
+            },
+        };
+        assert_eq!(planned, expected, "{outcome:?}");
+    }
+}
+
+#[test]
+fn kinds_are_told_apart() {
+    let applies = RunKinds {
+        applies: true,
+        plans: false,
+    };
+    assert!(RunKinds::ALL.has(RunKind::Apply) && RunKinds::ALL.has(RunKind::Plan));
+    assert!(!RunKinds::PLANS.has(RunKind::Apply) && RunKinds::PLANS.has(RunKind::Plan));
+    assert_eq!(RunKinds::ALL.and(applies), applies);
+    let neither = RunKinds::PLANS.and(applies);
+    assert!(!neither.has(RunKind::Apply) && !neither.has(RunKind::Plan));
+}
+
+proptest! {
+    /// Whatever the surroundings, a plan ends the same way.
+    #[test]
+    fn nothing_around_it_counts_for_a_plan(
+        which in 0_usize..4, single in any::<bool>(), attempts in 1_u32..9,
+        newer_waits in any::<bool>(), earlier_failures in 0_u32..9, retry_failed in any::<bool>(),
+        jitter in 0.0_f64..1.0,
+    ) {
+        let [first, second, third, fourth] = outcomes();
+        let outcome = [first, second, third, fourth][which].clone();
+        let around = AttemptContext {
+            kind: RunKind::Plan,
+            single,
+            attempts,
+            newer_waits,
+            earlier_failures,
+            retry_failed,
+            jitter,
+        };
+        let alone = AttemptContext { kind: RunKind::Plan, ..context(1, false) };
+        prop_assert_eq!(after_attempt(&outcome, around), after_attempt(&outcome, alone));
+    }
+}
+
+/// What waits or runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Waiting {
+    kind: RunKind,
+    input: Digest,
+    single: bool,
+}
+
+/// One task's runs as the store keeps them, driven by the decisions alone.
 #[derive(Debug, Default)]
 struct Model {
-    runs: TaskRuns,
+    queued: Option<Waiting>,
+    plans: Vec<Waiting>,
+    running: Option<Waiting>,
+    settled: Option<Digest>,
     attempts: u32,
+    ended_plans: u32,
+    /// What Terraform has really done.
     really_applied: Option<Digest>,
 }
 
 impl Model {
-    fn change(&mut self, to: Digest) {
-        match decide_enqueue(self.runs, to, true) {
-            EnqueueDecision::Enqueue | EnqueueDecision::Replace => self.runs.queued = Some(to),
+    fn runs(&self) -> TaskRuns {
+        let applying = self.running.filter(|run| run.kind == RunKind::Apply);
+        TaskRuns {
+            queued: self.queued.map(|run| QueuedApply {
+                input: run.input,
+                single: run.single,
+            }),
+            running: applying.map(|run| run.input),
+            settled: self.settled,
+        }
+    }
+
+    fn change(&mut self, to: Digest, single: bool) {
+        let wanted = WantedApply {
+            input: to,
+            single,
+            skip_unchanged: !single,
+        };
+        match decide_enqueue(self.runs(), wanted) {
+            EnqueueDecision::Enqueue | EnqueueDecision::Replace | EnqueueDecision::Supersede => {
+                self.queued = Some(Waiting {
+                    kind: RunKind::Apply,
+                    input: to,
+                    single,
+                });
+            }
             EnqueueDecision::Skip {
                 cancel_queued: true,
-            } => self.runs.queued = None,
+            } => self.queued = None,
             EnqueueDecision::Keep
             | EnqueueDecision::Skip {
                 cancel_queued: false,
@@ -177,61 +375,135 @@ impl Model {
         }
     }
 
-    fn lease(&mut self) {
-        if self.runs.running.is_none()
-            && let Some(queued) = self.runs.queued.take()
-        {
-            self.runs.running = Some(queued);
-            self.runs.settled = None;
+    fn ask_for_plan(&mut self, of: Digest) {
+        self.plans.push(Waiting {
+            kind: RunKind::Plan,
+            input: of,
+            single: true,
+        });
+    }
+
+    /// Leases the plan that waits longest, or what is to be applied.
+    fn lease(&mut self, plans_first: bool) {
+        if self.running.is_some() {
+            return;
+        }
+        if !self.plans.is_empty() && (plans_first || self.queued.is_none()) {
+            self.running = Some(self.plans.remove(0));
+        } else if let Some(queued) = self.queued.take() {
+            self.running = Some(queued);
+            self.settled = None;
             self.really_applied = None;
             self.attempts += 1;
         }
     }
 
     fn finish(&mut self, outcome: &AttemptOutcome) {
-        let Some(running) = self.runs.running.take() else {
+        let Some(running) = self.running.take() else {
             return;
         };
-        let newer_waits = self.runs.queued.is_some();
-        match after_attempt(outcome, context(self.attempts.max(1), newer_waits)) {
+        let around = AttemptContext {
+            kind: running.kind,
+            single: running.single,
+            ..context(self.attempts.max(1), self.queued.is_some())
+        };
+        match after_attempt(outcome, around) {
             AfterAttempt::Settle => {
-                self.runs.settled = Some(running);
-                self.really_applied = Some(running);
+                self.settled = Some(running.input);
+                self.really_applied = Some(running.input);
+            }
+            AfterAttempt::Requeue if running.kind == RunKind::Plan => {
+                self.plans.insert(0, running);
             }
             AfterAttempt::Retry(_)
             | AfterAttempt::Requeue
             | AfterAttempt::GiveUp {
                 retry_after: Some(_),
-            } => self.runs.queued = Some(running),
+            } => self.queued = Some(running),
             AfterAttempt::GiveUp { retry_after: None } | AfterAttempt::Cancel => {}
+            AfterAttempt::EndPlan { .. } => self.ended_plans += 1,
+        }
+    }
+
+    /// The end that a worker gives to what runs, if it is not cut off.
+    fn succeed(&mut self) {
+        match self.running.map(|run| run.kind) {
+            Some(RunKind::Plan) => self.finish(&plan()),
+            _ => self.finish(&AttemptOutcome::Applied),
         }
     }
 }
 
 proptest! {
-    /// P3 in small: whatever changes, fails and is interrupted in between, once runs succeed again
-    /// the last input is the applied one.
+    /// P3 in small: whatever changes, fails, is planned and is interrupted in between, once runs succeed
+    /// again the last input is the applied one, and every plan has ended.
     #[test]
-    fn the_last_input_is_applied_in_the_end(steps in prop::collection::vec((0u8..4, 0u8..4), 1..60)) {
+    fn the_last_input_is_applied_in_the_end(steps in prop::collection::vec((0u8..6, 0u8..4), 1..60)) {
         let mut model = Model::default();
         let mut wanted = None;
+        let mut plans = 0;
         for (kind, n) in steps {
             match kind {
                 0 => {
-                    model.change(input(n));
+                    model.change(input(n), false);
                     wanted = Some(input(n));
                 }
-                1 => model.lease(),
-                2 => model.finish(&AttemptOutcome::Applied),
-                _ if n % 2 == 0 => model.finish(&AttemptOutcome::Interrupted),
-                _ => model.finish(&AttemptOutcome::Failed("no".into())),
+                1 => model.lease(n % 2 == 0),
+                2 => model.succeed(),
+                3 => {
+                    model.ask_for_plan(input(n));
+                    plans += 1;
+                }
+                4 if n % 2 == 0 => model.finish(&AttemptOutcome::Interrupted),
+                4 => model.finish(&AttemptOutcome::Failed("no".into())),
+                _ => {
+                    // Asks once for what is the case, as if a change had come right behind it.
+                    if let Some(wanted) = wanted {
+                        model.change(wanted, true);
+                        model.change(wanted, false);
+                    }
+                }
             }
-            prop_assert_eq!(model.runs.settled.is_some(), model.really_applied.is_some());
+            prop_assert_eq!(model.settled.is_some(), model.really_applied.is_some());
         }
-        for _ in 0..3 {
-            model.finish(&AttemptOutcome::Applied);
-            model.lease();
+        while model.running.is_some() || model.queued.is_some() || !model.plans.is_empty() {
+            model.succeed();
+            model.lease(false);
         }
         prop_assert_eq!(model.really_applied, wanted);
+        prop_assert_eq!(model.ended_plans, plans);
+    }
+
+    /// Plans are invisible to everything else: without them the same steps lead to the same.
+    #[test]
+    fn plans_change_nothing_for_the_others(steps in prop::collection::vec((0u8..4, 0u8..4), 1..60)) {
+        let (mut with, mut without) = (Model::default(), Model::default());
+        for (kind, n) in steps {
+            match kind {
+                0 => for model in [&mut with, &mut without] {
+                    model.change(input(n), n == 3);
+                },
+                1 => for model in [&mut with, &mut without] {
+                    model.lease(false);
+                },
+                2 => for model in [&mut with, &mut without] {
+                    model.finish(&outcomes()[usize::from(n)]);
+                },
+                _ => {
+                    // A plan comes and goes while nothing runs.
+                    if with.running.is_none() {
+                        with.ask_for_plan(input(n));
+                        with.lease(true);
+                        if n == 0 {
+                            with.finish(&AttemptOutcome::Interrupted);
+                            with.lease(true);
+                        }
+                        with.finish(&if n == 1 { plan() } else { AttemptOutcome::Failed("no".into()) });
+                    }
+                }
+            }
+            prop_assert_eq!(with.runs(), without.runs());
+            prop_assert_eq!(with.really_applied, without.really_applied);
+        }
     }
 }

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cts_core::runs::RunKind;
 use cts_core::{LeaderEpoch, LeaseEpoch};
+
+use crate::database::Word;
 
 /// An input; equal numbers are equal inputs.
 pub(crate) type InputNumber = u8;
@@ -85,30 +88,48 @@ impl Checker {
         }
     }
 
-    /// A Terraform may write from now on.
-    pub(crate) fn writes(&mut self, task: usize, terraform: usize) {
+    /// A Terraform may write from now on: what it applies, or what a plan writes beside that.
+    pub(crate) fn writes(&mut self, task: usize, terraform: usize, kind: RunKind) {
         let reality = &mut self.tasks[task];
-        reality.applied = None;
+        if kind == RunKind::Apply {
+            reality.applied = None;
+        }
         reality.writers.push(terraform);
         let alone = reality.writers.len() == 1;
-        let unsettled = reality.settled.is_none();
+        let unsettled = kind == RunKind::Plan || reality.settled.is_none();
         self.must(alone, Breach::TwoWriters, Some(task));
         self.must(unsettled, Breach::WronglySettled, Some(task));
     }
 
-    /// A Terraform writes no more; it has applied this input, or not all of it.
-    pub(crate) fn ended(&mut self, task: usize, terraform: usize, applied: Option<InputNumber>) {
+    /// A Terraform writes no more; one that applies has applied this input, or not all of it.
+    pub(crate) fn ended(
+        &mut self,
+        task: usize,
+        terraform: usize,
+        kind: RunKind,
+        applied: Option<InputNumber>,
+    ) {
         let reality = &mut self.tasks[task];
         if reality.writers.contains(&terraform) {
             reality.writers.retain(|writer| *writer != terraform);
-            reality.applied = applied;
+            if kind == RunKind::Apply {
+                reality.applied = applied;
+            }
         }
     }
 
-    pub(crate) fn granted(&mut self, task: usize, run: RunNumber, epoch: LeaseEpoch) {
+    pub(crate) fn granted(&mut self, word: Word) {
+        let Word {
+            task,
+            run,
+            kind,
+            epoch,
+        } = word;
         let free = self.tasks[task].granted.replace((run, epoch)).is_none();
         self.must(free, Breach::TwoLeases, Some(task));
-        self.tasks[task].settled = None;
+        if kind == RunKind::Apply {
+            self.tasks[task].settled = None;
+        }
         let before = self.epochs.insert(run, epoch).unwrap_or_default();
         self.must(before < epoch, Breach::StaleWord, Some(task));
     }
@@ -119,10 +140,14 @@ impl Checker {
         self.must(newest, Breach::StaleWord, Some(task));
     }
 
-    /// The lease is over; `settled` is what the database takes for applied because of that.
-    pub(crate) fn lease_over(&mut self, task: usize, settled: Option<InputNumber>) {
+    /// The lease is over; `settled` is what the database takes for applied because of that, unless it was
+    /// about a plan, which leaves that as it is.
+    pub(crate) fn lease_over(&mut self, task: usize, kind: RunKind, settled: Option<InputNumber>) {
         let reality = &mut self.tasks[task];
         reality.granted = None;
+        if kind == RunKind::Plan {
+            return;
+        }
         reality.settled = settled;
         let right = settled.is_none() || (reality.applied == settled && reality.writers.is_empty());
         self.must(right, Breach::WronglySettled, Some(task));

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use cts_core::lease::{LeaderRow, RunLease};
 use cts_core::runs::{
-    AfterAttempt, AttemptContext, AttemptOutcome, EnqueueDecision, TaskRuns, after_attempt,
-    decide_enqueue,
+    AfterAttempt, AttemptContext, AttemptOutcome, EnqueueDecision, QueuedApply, RunKind, TaskRuns,
+    WantedApply, after_attempt, decide_enqueue,
 };
 use cts_core::{Digest, LeaderEpoch};
 
@@ -18,6 +18,7 @@ use crate::rules::Rules;
 #[derive(Debug)]
 struct Run {
     number: RunNumber,
+    kind: RunKind,
     input: InputNumber,
     attempts: u32,
     due_at: Duration,
@@ -25,9 +26,10 @@ struct Run {
 }
 
 impl Run {
-    fn new(number: RunNumber, input: InputNumber, due_at: Duration) -> Self {
+    fn new(number: RunNumber, kind: RunKind, input: InputNumber, due_at: Duration) -> Self {
         Self {
             number,
+            kind,
             input,
             attempts: 0,
             due_at,
@@ -39,6 +41,8 @@ impl Run {
 #[derive(Debug, Default)]
 struct Task {
     queued: Option<Run>,
+    /// Queued plans, the first to be made first.
+    plans: Vec<Run>,
     running: Option<Run>,
     settled: Option<InputNumber>,
     /// Every run there ever was.
@@ -65,6 +69,7 @@ pub(crate) struct Counted {
     pub(crate) refused_duties: u64,
     pub(crate) takeovers: u64,
     pub(crate) settled: u64,
+    pub(crate) plans: u64,
 }
 
 impl Database {
@@ -80,7 +85,8 @@ impl Database {
     }
 
     pub(crate) fn is_idle(&self, task: usize) -> bool {
-        self.tasks[task].queued.is_none() && self.tasks[task].running.is_none()
+        let task = &self.tasks[task];
+        task.queued.is_none() && task.plans.is_empty() && task.running.is_none()
     }
 
     /// Executes one statement at `now`, database time.
@@ -119,6 +125,23 @@ impl Database {
                 self.enqueue(task, input, run, now);
                 Answer::Done
             }
+            Ask::Plan {
+                epoch,
+                task,
+                input,
+                run,
+            } => {
+                if !self.admits(epoch, now) {
+                    return Answer::Refused;
+                }
+                checker.duty(epoch, by);
+                let task = &mut self.tasks[task];
+                if !task.runs.contains(&run) {
+                    task.runs.push(run);
+                    task.plans.push(Run::new(run, RunKind::Plan, input, now));
+                }
+                Answer::Done
+            }
             Ask::Reap(epoch, until) => {
                 if !self.admits(epoch, now) {
                     return Answer::Refused;
@@ -146,14 +169,24 @@ impl Database {
             return;
         }
         let runs = TaskRuns {
-            queued: task.queued.as_ref().map(|run| digest(run.input)),
-            running: task.running.as_ref().map(|run| digest(run.input)),
+            queued: task.queued.as_ref().map(|run| QueuedApply {
+                input: digest(run.input),
+                single: false,
+            }),
+            running: (task.running.as_ref())
+                .filter(|run| run.kind == RunKind::Apply)
+                .map(|run| digest(run.input)),
             settled: task.settled.map(digest),
         };
-        match decide_enqueue(runs, digest(input), true) {
+        let wanted = WantedApply {
+            input: digest(input),
+            single: false,
+            skip_unchanged: true,
+        };
+        match decide_enqueue(runs, wanted) {
             EnqueueDecision::Enqueue => {
                 task.runs.push(run);
-                task.queued = Some(Run::new(run, input, now));
+                task.queued = Some(Run::new(run, RunKind::Apply, input, now));
             }
             EnqueueDecision::Replace => {
                 if let Some(queued) = &mut task.queued {
@@ -166,6 +199,7 @@ impl Database {
                 cancel_queued: true,
             } => task.queued = None,
             EnqueueDecision::Keep | EnqueueDecision::Skip { .. } => {}
+            EnqueueDecision::Supersede => unreachable!("nobody asks for a single run"),
         }
     }
 
@@ -179,7 +213,7 @@ impl Database {
                 && running.lease.reap(until)
             {
                 self.counted.reaped += 1;
-                checker.lease_over(number, None);
+                checker.lease_over(number, running.kind, None);
                 task.put_back(now, 1);
             }
         }
@@ -191,26 +225,34 @@ impl Database {
         life: Duration,
         checker: &mut Checker,
     ) -> Option<(Word, InputNumber)> {
-        let due = |task: &Task| match (&task.queued, &task.running) {
-            (Some(queued), None) if queued.due_at <= now => Some(queued.due_at),
-            _ => None,
+        let due = |task: &Task| {
+            let free = task.running.is_none();
+            let waiting = task.queued.iter().chain(task.plans.first());
+            let due = waiting.filter(|run| free && run.due_at <= now);
+            due.map(|run| (run.due_at, run.kind)).min()
         };
-        let (_, number) = (self.tasks.iter().enumerate())
-            .filter_map(|(number, task)| due(task).map(|due| (due, number)))
+        let (_, kind, number) = (self.tasks.iter().enumerate())
+            .filter_map(|(number, task)| due(task).map(|(due, kind)| (due, kind, number)))
             .min()?;
         let task = &mut self.tasks[number];
-        let mut run = task.queued.take()?;
+        let mut run = match kind {
+            RunKind::Apply => task.queued.take()?,
+            RunKind::Plan => task.plans.remove(0),
+        };
         let epoch = (run.lease.grant(now, life)).expect("a queued run is not leased");
         run.attempts += 1;
         let granted = Word {
             task: number,
             run: run.number,
+            kind,
             epoch,
         };
         let input = run.input;
         task.running = Some(run);
-        task.settled = None;
-        checker.granted(number, granted.run, epoch);
+        if kind == RunKind::Apply {
+            task.settled = None;
+        }
+        checker.granted(granted);
         self.counted.grants += 1;
         Some((granted, input))
     }
@@ -262,8 +304,10 @@ impl Database {
             return Answer::Lost(word);
         }
         checker.word(word.task, word.run, word.epoch);
-        let (attempts, input) = (run.attempts, run.input);
+        let (attempts, input, kind) = (run.attempts, run.input, run.kind);
         let context = AttemptContext {
+            kind,
+            single: false,
             attempts,
             newer_waits: task.queued.is_some(),
             // Always the first failure, so that the longest wait stays a minute.
@@ -273,7 +317,7 @@ impl Database {
         };
         let after = after_attempt(outcome, context);
         let settled = (after == AfterAttempt::Settle).then_some(input);
-        checker.lease_over(word.task, settled);
+        checker.lease_over(word.task, kind, settled);
         match after {
             AfterAttempt::Settle => {
                 self.counted.settled += 1;
@@ -283,12 +327,21 @@ impl Database {
             AfterAttempt::Retry(wait) => task.put_back(now + wait, 0),
             AfterAttempt::Requeue => task.put_back(now, 1),
             AfterAttempt::Cancel => task.running = None,
+            AfterAttempt::EndPlan { succeeded } => {
+                self.counted.plans += u64::from(succeeded);
+                task.running = None;
+                if succeeded && self.rules == Rules::PlansSettle {
+                    task.settled = Some(input);
+                    checker.lease_over(word.task, RunKind::Apply, Some(input));
+                }
+            }
             AfterAttempt::GiveUp { retry_after } => {
                 task.running = None;
                 if let Some(wait) = retry_after {
                     self.retry_runs += 1;
                     task.runs.push(self.retry_runs);
-                    task.queued = Some(Run::new(self.retry_runs, input, now + wait));
+                    let retry = Run::new(self.retry_runs, RunKind::Apply, input, now + wait);
+                    task.queued = Some(retry);
                 }
             }
         }
@@ -301,14 +354,17 @@ impl Task {
         self.running.as_mut().filter(|run| run.number == word.run)
     }
 
-    /// The running run goes back to the queue, or ends because a newer one waits there.
+    /// The running run goes back to the queue, or ends because a newer one waits there to be applied.
     fn put_back(&mut self, due_at: Duration, uncounted: u32) {
-        if let Some(mut run) = self.running.take()
-            && self.queued.is_none()
-        {
-            run.attempts -= uncounted;
-            run.due_at = due_at;
-            self.queued = Some(run);
+        let Some(mut run) = self.running.take() else {
+            return;
+        };
+        run.attempts -= uncounted;
+        run.due_at = due_at;
+        match run.kind {
+            RunKind::Plan => self.plans.push(run),
+            RunKind::Apply if self.queued.is_none() => self.queued = Some(run),
+            RunKind::Apply => {}
         }
     }
 }

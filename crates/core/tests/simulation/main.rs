@@ -126,6 +126,7 @@ struct Seen {
     events: u64,
     grants: u64,
     settled: u64,
+    plans: u64,
     reaped: u64,
     takeovers: u64,
     lost_words: u64,
@@ -141,6 +142,7 @@ impl Seen {
         self.events += outcome.events;
         self.grants += counted.grants;
         self.settled += counted.settled;
+        self.plans += counted.plans;
         self.reaped += counted.reaped;
         self.takeovers += counted.takeovers;
         self.lost_words += counted.lost_words;
@@ -153,6 +155,7 @@ impl Seen {
         for (what, count) in [
             ("grants", self.grants),
             ("settled", self.settled),
+            ("plans", self.plans),
             ("reaped", self.reaped),
             ("takeovers", self.takeovers),
             ("lost words", self.lost_words),

@@ -34,10 +34,14 @@ pub(crate) enum Rules {
     ReapsEarly,
     /// Leases are taken back as soon as the database's clock says so.
     BelievesTheDatabaseClock,
+    /// The database takes what was planned for applied.
+    PlansSettle,
+    /// Workers apply what they should only plan.
+    WorkersApplyPlans,
 }
 
 impl Rules {
-    pub(crate) const BROKEN: [Self; 12] = [
+    pub(crate) const BROKEN: [Self; 14] = [
         Self::GivesUpAtTheEnd,
         Self::CountsFromTheAnswer,
         Self::ReadsTheWallClock,
@@ -50,6 +54,8 @@ impl Rules {
         Self::NameSurvivesRestart,
         Self::ReapsEarly,
         Self::BelievesTheDatabaseClock,
+        Self::PlansSettle,
+        Self::WorkersApplyPlans,
     ];
 }
 
@@ -117,6 +123,8 @@ pub(crate) struct Plan {
     pub(crate) change_every: Instant,
     /// Longest work of Terraform.
     pub(crate) longest_work: Instant,
+    /// Share of the looks of a leader at which somebody wants a plan.
+    pub(crate) planning: u64,
     /// Share of attempts that fail.
     pub(crate) failing: u64,
     /// When faults and changes end.
@@ -147,6 +155,7 @@ impl Plan {
             fault_every: random.between(SECOND, 5 * SECOND),
             change_every: random.between(300 * MILLISECOND, 5 * SECOND),
             longest_work: random.between(300 * MILLISECOND, 16 * SECOND),
+            planning: random.between(0, 6),
             failing: random.between(0, 30),
             calm_from: random.between(30 * SECOND, 60 * SECOND),
         }

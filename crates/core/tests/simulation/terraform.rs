@@ -1,7 +1,7 @@
 //! Terraform, which writes over time and needs time to stop; and the guard beside each worker, which
 //! stops it in the worker's place.
 
-use cts_core::runs::AttemptOutcome;
+use cts_core::runs::{AttemptOutcome, Plan, RunKind};
 
 use crate::checker::{InputNumber, Life};
 use crate::database::Word;
@@ -128,7 +128,8 @@ impl Simulation {
                 if !state.interrupted {
                     state.writing = true;
                     let task = state.word.task;
-                    self.checker.writes(task, terraform);
+                    let kind = self.does(terraform);
+                    self.checker.writes(task, terraform, kind);
                     self.tell(|| format!("terraform {terraform} writes"));
                 }
             }
@@ -141,21 +142,33 @@ impl Simulation {
         }
     }
 
+    /// What it is really doing.
+    fn does(&self, terraform: usize) -> RunKind {
+        match self.rules {
+            Rules::WorkersApplyPlans => RunKind::Apply,
+            _ => self.terraforms[terraform].word.kind,
+        }
+    }
+
     fn fails(&mut self) -> bool {
         !self.is_calm() && self.random.chance(self.plan.failing)
     }
 
     fn end(&mut self, terraform: usize, applied: bool) {
+        let kind = self.does(terraform);
         let state = &mut self.terraforms[terraform];
         state.ended = true;
         let applied = applied.then_some(state.input);
         let (task, (process, life), slot) = (state.word.task, state.parent, state.slot);
         let outcome = match applied {
+            Some(_) if state.word.kind == RunKind::Plan => {
+                AttemptOutcome::Planned(Plan::new(true, String::new()))
+            }
             Some(_) => AttemptOutcome::Applied,
             None if state.interrupted && !state.dying => AttemptOutcome::Interrupted,
             None => AttemptOutcome::Failed(String::new()),
         };
-        self.checker.ended(task, terraform, applied);
+        self.checker.ended(task, terraform, kind, applied);
         self.tell(|| format!("terraform {terraform} ends: {outcome:?}"));
         let input = ProcessInput::Worker(WorkerInput::Ended {
             slot,

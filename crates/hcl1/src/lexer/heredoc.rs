@@ -1,8 +1,9 @@
 //! Heredocs: `<<EOF` and `<<-EOF`.
 //!
 //! The closing line holds the marker alone, indented or not, and ends with a line end of its own.
-//! With `<<-` the indentation common to all lines is removed, where the closing line counts and
-//! blank lines do not. Line ends of Windows become `\n`.
+//! Its indentation counts: with `<<` it is the end of the text; with `<<-` it is removed from all
+//! lines, if really all of them have it, the blank ones too, and else from none. Line ends of Windows
+//! become `\n`.
 
 use super::{Lexer, Token, TokenKind};
 use crate::error::{ParseError, quoted};
@@ -55,12 +56,13 @@ impl<'a> Lexer<'a> {
             let word = line.trim_start_matches(is_blank).trim_end_matches('\r');
             if word == marker {
                 let indentation_length = line.len() - line.trim_start_matches(is_blank).len();
-                let content = self.source[content_start..line_start].replace("\r\n", "\n");
-                let text = if indented {
-                    without_common_indentation(&content, &line[..indentation_length])
+                let closing = &line[..indentation_length];
+                let mut text = self.source[content_start..line_start].replace("\r\n", "\n");
+                if indented {
+                    text = without_indentation(text, closing);
                 } else {
-                    content
-                };
+                    text.push_str(closing);
+                }
                 self.position = line_start + length + 1;
                 return Ok(Token {
                     kind: TokenKind::Heredoc(text),
@@ -106,23 +108,13 @@ fn closes_with_company(line: &str, marker: &str) -> bool {
         .is_some_and(|rest| rest.starts_with([' ', '\t', ',', ']', ')', '}']))
 }
 
-fn without_common_indentation(content: &str, closing: &str) -> String {
-    let is_indentation = |character| matches!(character, ' ' | '\t');
-    let mut common = closing.len() - closing.trim_start_matches(is_indentation).len();
-    for line in content.lines().filter(|line| !line.trim().is_empty()) {
-        common = line
-            .bytes()
-            .zip(closing[..common].bytes())
-            .take_while(|(left, right)| left == right)
-            .count();
+fn without_indentation(mut text: String, closing: &str) -> String {
+    let lines = text.split_inclusive('\n');
+    let stripped: Option<String> = lines.map(|line| line.strip_prefix(closing)).collect();
+    if let Some(stripped) = stripped {
+        return stripped;
     }
-    let common = &closing[..common];
-    content
-        .split_inclusive('\n')
-        .map(|line| {
-            // Only a blank line can lack the indentation.
-            line.strip_prefix(common)
-                .unwrap_or_else(|| line.trim_start_matches(is_indentation))
-        })
-        .collect()
+    // What is no ordinary blank stays, as in the original.
+    text.push_str(closing.trim_end_matches([' ', '\t']));
+    text
 }

@@ -1,5 +1,7 @@
 //! Numbers: decimal, hexadecimal, octal, with fraction or exponent, and `-` directly before.
 //!
+//! A number may begin with its point only if nothing else is special about it: no sign, no exponent.
+//!
 //! A number reaches as far as a word would, so that `10s` or `1.2.3` is one wrong number with a
 //! useful message instead of a number and a key.
 
@@ -131,6 +133,12 @@ fn float(negative: bool, text: &str) -> Result<Number, NumberFault> {
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() && (negative || exponent.is_some()) && all_digits(fraction) {
+        return Err(NumberFault {
+            reason: "expected a digit before the point",
+            help: Some("write a `0` before the point"),
+        });
+    }
     if !all_digits(whole) || !all_digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
         return Err(NOT_A_NUMBER);
     }

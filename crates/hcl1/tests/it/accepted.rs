@@ -75,7 +75,10 @@ fn heredocs_keep_their_lines() {
         ("a = <<EOF\none\n  two\nEOF\n", r#"a="one\n  two\n""#),
         ("a = <<EOF\nEOF\n", r#"a="""#),
         ("a = <<EOF\n\nEOF\n", r#"a="\n""#),
-        ("a = <<EOF\none\n\t EOF\nb = 1", r#"a="one\n" b=1"#),
+        ("a = <<EOF\none\n\t EOF\nb = 1", r#"a="one\n\t " b=1"#),
+        ("a = <<EOF\n EOF\n", r#"a=" ""#),
+        ("a = <<EOF\r\none\r\n  EOF\r\n", r#"a="one\n  ""#),
+        ("a = [<<END\n\x0bEND\n]", r#"a=["\u{b}"]"#),
         (
             "a = <<EOF\nEOF2\nEOF x\nxEOF\nEOF\n",
             r#"a="EOF2\nEOF x\nxEOF\n""#,
@@ -95,23 +98,38 @@ fn heredocs_keep_their_lines() {
 }
 
 #[test]
-fn indented_heredocs_lose_their_common_indentation() {
+fn indented_heredocs_lose_the_indentation_of_their_closing_line() {
     check(&[
         (
             "a = <<-EOF\n    one\n      two\n    EOF\n",
             r#"a="one\n  two\n""#,
         ),
         ("a = <<-EOF\n    one\n  EOF\n", r#"a="  one\n""#),
-        ("a = <<-EOF\n  one\n    EOF\n", r#"a="one\n""#),
         ("a = <<-EOF\n\tone\n\tEOF\n", r#"a="one\n""#),
-        ("a = <<-EOF\n\tone\n  EOF\n", r#"a="\tone\n""#),
         ("a = <<-EOF\n  one\nEOF\n", r#"a="  one\n""#),
-        (
-            "a = <<-EOF\n  one\n\n \n   \n  two\n  EOF\n",
-            r#"a="one\n\n\n \ntwo\n""#,
-        ),
+        ("a = <<-EOF\n  one\n   \n  EOF\n", r#"a="one\n \n""#),
         ("a = <<-EOF\n  EOF\n", r#"a="""#),
+        ("a = <<-EOF\nEOF\n", r#"a="""#),
         ("a = <<-EOF\r\n  one\r\n  EOF\r\n", r#"a="one\n""#),
+        ("a = <<-E\n\x0bone\n\x0bE\n", r#"a="one\n""#),
+    ]);
+}
+
+#[test]
+fn indented_heredocs_stay_as_they_are_if_one_line_lacks_the_indentation() {
+    check(&[
+        ("a = <<-EOF\n  one\n    EOF\n", r#"a="  one\n""#),
+        ("a = <<-EOF\n\tone\n  EOF\n", r#"a="\tone\n""#),
+        (
+            "a = <<-EOF\n  one\n\n  two\n  EOF\n",
+            r#"a="  one\n\n  two\n""#,
+        ),
+        (
+            "a = <<-EOF\n  one\n \n  two\n  EOF\n",
+            r#"a="  one\n \n  two\n""#,
+        ),
+        ("a = <<-EOF\r\n  one\r\n\r\n  EOF\r\n", r#"a="  one\n\n""#),
+        ("a = <<-EOF\none\n\x0b EOF\n", r#"a="one\n\u{b}""#),
     ]);
 }
 
@@ -126,10 +144,10 @@ fn numbers_have_several_notations() {
             "a=1000.0 b=100.0 c=2.5 d=0.0",
         ),
         (
-            "a = .5 b = 1. c = 1.5 d = -.5 e = -1.",
+            "a = .5 b = 1. c = 1.5 d = -0.5 e = -1.",
             "a=0.5 b=1.0 c=1.5 d=-0.5 e=-1.0",
         ),
-        ("a = .5e1 b = 1.e1 c = -1.5e-1", "a=5.0 b=10.0 c=-0.15"),
+        ("a = 0.5e1 b = 1.e1 c = -1.5e-1", "a=5.0 b=10.0 c=-0.15"),
         ("a = 08.5 b = 09.", "a=8.5 b=9.0"),
         (
             "a = 9223372036854775807 b = -9223372036854775808",
@@ -201,6 +219,14 @@ fn superfluous_commas_in_lists_are_ignored() {
         ("a = [,]", "a=[]"),
         ("a = [,, 1,, 2 ,\n, ]", "a=[1, 2]"),
         ("a = [[1], [], [\"x\", true]]", "a=[[1], [], [\"x\", true]]"),
+    ]);
+}
+
+#[test]
+fn no_comma_is_needed_behind_a_list_in_a_list() {
+    check(&[
+        ("a = [[1] [2]]", "a=[[1], [2]]"),
+        ("a = [[[]] \"x\", [] [] {}]", r#"a=[[[]], "x", [], [], {}]"#),
     ]);
 }
 

@@ -43,6 +43,7 @@ fn plain_value(value: &Value) -> Plain {
         ValueKind::Bool(flag) => Plain::Bool(*flag),
         ValueKind::List(elements) => Plain::List(elements.iter().map(plain_value).collect()),
         ValueKind::Object(body) => Plain::Object(plain_body(body)),
+        ValueKind::Null => unreachable!("HCL has no null"),
     }
 }
 

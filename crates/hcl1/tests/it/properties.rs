@@ -72,7 +72,7 @@ fn heredoc() -> impl Strategy<Value = Written<String>> {
             let mut text = String::new();
             let mut written = format!("<<{mark}END\n");
             for line in lines {
-                // With a letter before them blanks are not part of the common indentation.
+                // With a letter before them blanks are not part of the indentation.
                 let line = format!("x{line}\n");
                 if removed {
                     written.push_str(&indentation);
@@ -82,6 +82,9 @@ fn heredoc() -> impl Strategy<Value = Written<String>> {
             }
             written.push_str(&indentation);
             written.push_str("END\n");
+            if !removed {
+                text.push_str(&indentation);
+            }
             (text, written)
         })
 }

@@ -135,6 +135,9 @@ fn bad_numbers() {
         ("a = ⟦0xffffffffffffffff⟧", "at most 64 bits"),
         ("a = ⟦02000000000000000000000⟧", "at most 64 bits"),
         ("a = ⟦1e400⟧", "64-bit float"),
+        ("a = ⟦-.5⟧", "expected a digit before the point"),
+        ("a = ⟦.5e1⟧", "expected a digit before the point"),
+        ("a = ⟦-.5E-1⟧", "expected a digit before the point"),
         ("a = ⟦10s⟧", "not a number"),
         ("a = ⟦1.2.3⟧", "not a number"),
         ("a = ⟦10.0.0.1⟧:8500", "not a number"),
@@ -196,7 +199,7 @@ fn bad_lists() {
     check(&[
         ("a = [1 ⟦2⟧]", "expected `,` or `]`"),
         ("a = [\"x\" ⟦\"y\"⟧]", "found a string, expected `,` or `]`"),
-        ("a = [[1] ⟦[⟧2]]", "expected `,` or `]`"),
+        ("a = [1 ⟦[⟧2]]", "expected `,` or `]`"),
         ("a = [{ } ⟦{⟧ }]", "expected `,` or `]`"),
         ("a = [\"x\"\n⟦b⟧ = 1", "expected `,` or `]`"),
         ("a = [1⟦;⟧ 2]", "expected `,` or `]`"),

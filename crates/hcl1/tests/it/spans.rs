@@ -65,6 +65,6 @@ fn assert_value_nested(value: &cts_hcl1::Value, source: &str) {
                 assert_value_nested(element, source);
             }
         }
-        ValueKind::String(_) | ValueKind::Number(_) | ValueKind::Bool(_) => {}
+        ValueKind::String(_) | ValueKind::Number(_) | ValueKind::Bool(_) | ValueKind::Null => {}
     }
 }

@@ -11,6 +11,9 @@ pub struct AcquireRunRequest {
     /// What the worker can do; it gets no run that needs more.
     #[prost(message, optional, tag = "3")]
     pub capabilities: ::core::option::Option<super::super::worker::v1::Capabilities>,
+    /// Kinds of runs that it knows; it gets no other. A worker that names none knows applies.
+    #[prost(enumeration = "RunKind", repeated, tag = "4")]
+    pub kinds: ::prost::alloc::vec::Vec<i32>,
 }
 /// Grants a lease.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -47,6 +50,9 @@ pub struct Lease {
     /// gets a moment that was not after the grant.
     #[prost(message, optional, tag = "8")]
     pub waited: ::core::option::Option<::prost_types::Duration>,
+    /// What is to be done. Of a plan nothing may be applied.
+    #[prost(enumeration = "RunKind", tag = "9")]
+    pub kind: i32,
 }
 /// Asks for an input.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -92,7 +98,7 @@ pub struct CompleteRunRequest {
     #[prost(message, repeated, tag = "6")]
     pub log: ::prost::alloc::vec::Vec<super::super::log::v1::LogLine>,
     /// How it ended.
-    #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5")]
+    #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5, 7")]
     pub outcome: ::core::option::Option<complete_run_request::Outcome>,
 }
 /// Nested message and enum types in `CompleteRunRequest`.
@@ -109,6 +115,9 @@ pub mod complete_run_request {
         /// The worker stopped Terraform because it is shutting down; the attempt does not count.
         #[prost(message, tag = "5")]
         Interrupted(super::Interrupted),
+        /// Terraform told what an apply would change.
+        #[prost(message, tag = "7")]
+        Planned(super::Planned),
     }
 }
 /// Terraform applied the input.
@@ -121,6 +130,17 @@ pub struct Failed {
     #[prost(string, tag = "1")]
     pub error: ::prost::alloc::string::String,
 }
+/// Terraform told what an apply would change.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Planned {
+    /// What it wrote, without colours; at most 3 MiB. Of more the middle is left out, and a line in its
+    /// place says how much.
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    /// Whether an apply would change anything.
+    #[prost(bool, tag = "2")]
+    pub changes_present: bool,
+}
 /// The attempt was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Interrupted {}
@@ -130,6 +150,58 @@ pub struct CompleteRunResponse {
     /// Status of the run now.
     #[prost(enumeration = "RunStatus", tag = "1")]
     pub status: i32,
+}
+/// Asks for a run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetRunRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+}
+/// Tells a run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetRunResponse {
+    /// The run.
+    #[prost(message, optional, tag = "1")]
+    pub run: ::core::option::Option<Run>,
+}
+/// A run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Run {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// The task.
+    #[prost(string, tag = "2")]
+    pub task_name: ::prost::alloc::string::String,
+    /// What it is for.
+    #[prost(enumeration = "RunKind", tag = "3")]
+    pub kind: i32,
+    /// Whether it has one attempt only, and nothing follows its failure.
+    #[prost(bool, tag = "4")]
+    pub single: bool,
+    /// Its status.
+    #[prost(enumeration = "RunStatus", tag = "5")]
+    pub status: i32,
+    /// Attempts so far.
+    #[prost(uint32, tag = "6")]
+    pub attempts: u32,
+    /// What went wrong in all attempts, the newest first; empty if nothing has, or if a later one
+    /// succeeded.
+    #[prost(string, tag = "7")]
+    pub error: ::prost::alloc::string::String,
+    /// The plan, of a run that is one and has succeeded.
+    #[prost(message, optional, tag = "8")]
+    pub plan: ::core::option::Option<Planned>,
+    /// When it was queued.
+    #[prost(message, optional, tag = "9")]
+    pub queued_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// When its first attempt began; absent if it has not.
+    #[prost(message, optional, tag = "10")]
+    pub started_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it ended; absent if it has not.
+    #[prost(message, optional, tag = "11")]
+    pub finished_at: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// Asks to follow runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -153,6 +225,9 @@ pub struct FollowRunsResponse {
     /// Moment of the change.
     #[prost(message, optional, tag = "4")]
     pub at: ::core::option::Option<::prost_types::Timestamp>,
+    /// What the run is for.
+    #[prost(enumeration = "RunKind", tag = "5")]
+    pub kind: i32,
 }
 /// Asks for the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -160,7 +235,7 @@ pub struct GetQueueRequest {}
 /// How much work waits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetQueueResponse {
-    /// Queued runs of enabled tasks, due or not.
+    /// Queued runs of enabled tasks, and plans of any, due or not.
     #[prost(uint64, tag = "1")]
     pub queued: u64,
     /// Those that a worker could have now.
@@ -176,6 +251,39 @@ pub struct GetQueueResponse {
     #[prost(uint64, tag = "5")]
     pub slots: u64,
 }
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum RunKind {
+    /// Not set.
+    Unspecified = 0,
+    /// Its input is applied.
+    Apply = 1,
+    /// Terraform tells what an apply would change; nothing is applied.
+    Plan = 2,
+}
+impl RunKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "RUN_KIND_UNSPECIFIED",
+            Self::Apply => "RUN_KIND_APPLY",
+            Self::Plan => "RUN_KIND_PLAN",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RUN_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "RUN_KIND_APPLY" => Some(Self::Apply),
+            "RUN_KIND_PLAN" => Some(Self::Plan),
+            _ => None,
+        }
+    }
+}
 /// Status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -186,11 +294,11 @@ pub enum RunStatus {
     Queued = 1,
     /// Leased by a worker.
     Running = 2,
-    /// Applied.
+    /// Applied, or planned.
     Succeeded = 3,
     /// Every attempt failed.
     Failed = 4,
-    /// Ended because a newer input took its place.
+    /// Ended because a newer input took its place, or nobody waits for its plan any more.
     Cancelled = 5,
 }
 impl RunStatus {
@@ -416,7 +524,32 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "CompleteRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// Follows the runs of one task or of all: every change of a run's status from now on.
+        /// Gets one run with its result. NOT_FOUND if there is none of that id, or not any more.
+        pub async fn get_run(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetRunRequest>,
+        ) -> std::result::Result<tonic::Response<super::GetRunResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/GetRun",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "GetRun"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Follows the runs of one task or of all: every change of a run's status from now on. What is stored
+        /// after the headers of the answer have arrived is told. A change is told after it is stored, and two
+        /// changes of one run may be told in another order; but one that ends a run is final. Whoever hears of
+        /// an end gets the result from GetRun. A follower that is too slow is cut off with DATA_LOSS.
         pub async fn follow_runs(
             &mut self,
             request: impl tonic::IntoRequest<super::FollowRunsRequest>,
@@ -519,13 +652,21 @@ pub mod run_service_server {
             tonic::Response<super::CompleteRunResponse>,
             tonic::Status,
         >;
+        /// Gets one run with its result. NOT_FOUND if there is none of that id, or not any more.
+        async fn get_run(
+            &self,
+            request: tonic::Request<super::GetRunRequest>,
+        ) -> std::result::Result<tonic::Response<super::GetRunResponse>, tonic::Status>;
         /// Server streaming response type for the FollowRuns method.
         type FollowRunsStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::FollowRunsResponse, tonic::Status>,
             >
             + std::marker::Send
             + 'static;
-        /// Follows the runs of one task or of all: every change of a run's status from now on.
+        /// Follows the runs of one task or of all: every change of a run's status from now on. What is stored
+        /// after the headers of the answer have arrived is told. A change is told after it is stored, and two
+        /// changes of one run may be told in another order; but one that ends a run is final. Whoever hears of
+        /// an end gets the result from GetRun. A follower that is too slow is cut off with DATA_LOSS.
         async fn follow_runs(
             &self,
             request: tonic::Request<super::FollowRunsRequest>,
@@ -785,6 +926,49 @@ pub mod run_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = CompleteRunSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/GetRun" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetRunSvc<T: RunService>(pub Arc<T>);
+                    impl<T: RunService> tonic::server::UnaryService<super::GetRunRequest>
+                    for GetRunSvc<T> {
+                        type Response = super::GetRunResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetRunRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::get_run(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetRunSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -1,6 +1,6 @@
 //! Runs and leases.
 
-use cts_core::runs::{AttemptOutcome, RunStatus};
+use cts_core::runs::{AttemptOutcome, Plan, RunKind, RunKinds, RunStatus};
 use cts_core::{LeaseEpoch, RunId};
 use cts_proto::run::v1 as proto;
 
@@ -19,6 +19,50 @@ pub fn lease_epoch(number: u64) -> Result<LeaseEpoch, ConversionError> {
     Ok(LeaseEpoch::new(number))
 }
 
+/// What a run is for, for the wire.
+pub const fn kind_to_wire(kind: RunKind) -> proto::RunKind {
+    match kind {
+        RunKind::Apply => proto::RunKind::Apply,
+        RunKind::Plan => proto::RunKind::Plan,
+    }
+}
+
+/// What a leased run is for. A scheduler that does not say knows nothing but applies; a kind that
+/// this version does not know is an error, because nothing may be applied by mistake.
+pub fn kind_of_lease(lease: &proto::Lease) -> Result<RunKind, ConversionError> {
+    match proto::RunKind::try_from(lease.kind) {
+        Ok(proto::RunKind::Unspecified | proto::RunKind::Apply) => Ok(RunKind::Apply),
+        Ok(proto::RunKind::Plan) => Ok(RunKind::Plan),
+        Err(_unknown) => Err(invalid("Lease.kind", &lease.kind)),
+    }
+}
+
+/// The kinds of runs that a worker of this version knows, for the wire.
+pub fn known_kinds() -> Vec<i32> {
+    vec![proto::RunKind::Apply.into(), proto::RunKind::Plan.into()]
+}
+
+/// The kinds of runs that a worker knows; one that names none knows applies.
+pub fn kinds_from_wire(request: &proto::AcquireRunRequest) -> RunKinds {
+    RunKinds {
+        applies: request.kinds.is_empty() || request.kinds().any(|k| k == proto::RunKind::Apply),
+        plans: request.kinds().any(|kind| kind == proto::RunKind::Plan),
+    }
+}
+
+/// A plan for the wire.
+pub fn plan_to_wire(plan: Plan) -> proto::Planned {
+    proto::Planned {
+        text: plan.text,
+        changes_present: plan.changes_present,
+    }
+}
+
+/// A plan from the wire, shortened if it is too long.
+pub fn plan_from_wire(plan: proto::Planned) -> Plan {
+    Plan::new(plan.changes_present, plan.text)
+}
+
 /// A run's status for the wire.
 pub fn status_to_wire(status: RunStatus) -> proto::RunStatus {
     match status {
@@ -35,6 +79,7 @@ pub fn outcome_to_wire(outcome: AttemptOutcome) -> proto::complete_run_request::
     use proto::complete_run_request::Outcome;
     match outcome {
         AttemptOutcome::Applied => Outcome::Applied(proto::Applied {}),
+        AttemptOutcome::Planned(plan) => Outcome::Planned(plan_to_wire(plan)),
         AttemptOutcome::Failed(error) => Outcome::Failed(proto::Failed { error }),
         AttemptOutcome::Interrupted => Outcome::Interrupted(proto::Interrupted {}),
     }
@@ -47,6 +92,7 @@ pub fn outcome_from_wire(
     use proto::complete_run_request::Outcome;
     match outcome {
         Some(Outcome::Applied(_)) => Ok(AttemptOutcome::Applied),
+        Some(Outcome::Planned(plan)) => Ok(AttemptOutcome::Planned(plan_from_wire(plan))),
         Some(Outcome::Failed(failed)) => Ok(AttemptOutcome::Failed(failed.error)),
         Some(Outcome::Interrupted(_)) => Ok(AttemptOutcome::Interrupted),
         None => Err(ConversionError::Missing {
@@ -63,6 +109,8 @@ mod tests {
     fn outcomes_survive_the_wire() {
         for outcome in [
             AttemptOutcome::Applied,
+            AttemptOutcome::Planned(Plan::new(true, "Plan: 1 to add".into())),
+            AttemptOutcome::Planned(Plan::new(false, String::new())),
             AttemptOutcome::Failed("no".into()),
             AttemptOutcome::Interrupted,
         ] {
@@ -72,5 +120,44 @@ mod tests {
             );
         }
         assert!(outcome_from_wire(None).is_err());
+    }
+
+    #[test]
+    fn a_worker_says_which_kinds_it_knows() {
+        let kinds = |kinds| {
+            kinds_from_wire(&proto::AcquireRunRequest {
+                kinds,
+                ..Default::default()
+            })
+        };
+        let applies = RunKinds {
+            applies: true,
+            plans: false,
+        };
+        assert_eq!(kinds(known_kinds()), RunKinds::ALL);
+        assert_eq!(kinds(vec![]), applies, "an older one");
+        assert_eq!(kinds(vec![1, 77]), applies, "a newer one");
+        assert_eq!(kinds(vec![2]), RunKinds::PLANS);
+        let neither = kinds(vec![77]);
+        assert!(!neither.applies && !neither.plans);
+    }
+
+    #[test]
+    fn what_a_lease_is_for_is_not_guessed() {
+        for kind in [RunKind::Apply, RunKind::Plan] {
+            let lease = proto::Lease {
+                kind: kind_to_wire(kind).into(),
+                ..Default::default()
+            };
+            assert_eq!(kind_of_lease(&lease), Ok(kind));
+        }
+        let of = |kind| {
+            kind_of_lease(&proto::Lease {
+                kind,
+                ..Default::default()
+            })
+        };
+        assert_eq!(of(0), Ok(RunKind::Apply), "an older scheduler");
+        assert!(of(77).is_err(), "a newer one");
     }
 }

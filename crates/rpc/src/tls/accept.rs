@@ -4,14 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use cts_tls::ServerTls;
 use futures::{Stream, stream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-
-use crate::tls::server::ServerTls;
 
 /// Time for one handshake.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);

@@ -4,14 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use cts_tls::{Authorities, Contents, Files, Reloading, TlsError, cryptography};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::sync::watch;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 
-use crate::tls::files::{ClientTlsFiles, TlsError};
-use crate::tls::pem::{self, Contents, Files};
-use crate::tls::reload::Reloading;
+use crate::tls::files::ClientTlsFiles;
 
 /// Authorities, and perhaps certificate and key, of a client, exchanged while it runs.
 ///
@@ -35,10 +34,10 @@ impl ClientTls {
             return Err(TlsError::ServerName(name.clone()));
         }
         let read = Files {
-            ca_cert: Some(files.ca_cert.clone()),
+            authorities: Some(Authorities::File(files.ca_cert.clone())),
             identity: files.identity.clone(),
         };
-        let build = Box::new(move |contents: &Contents| build(&files, contents));
+        let build = move |contents: &Contents| build(&files, contents);
         Ok(Self(Arc::new(Reloading::load(read, build).await?)))
     }
 
@@ -78,23 +77,21 @@ impl ClientKeys {
 }
 
 fn build(files: &ClientTlsFiles, contents: &Contents) -> Result<ClientKeys, TlsError> {
-    let ca_cert = contents.ca_cert.as_ref().ok_or_else(|| TlsError::Absent {
+    // The transport takes the text of the files and reports what is wrong without a name, at the first
+    // connection; so all of it is tried out here.
+    let roots = contents.authorities()?.ok_or_else(|| TlsError::Absent {
         path: files.ca_cert.clone(),
         what: "certificate",
     })?;
-    // The transport takes the text of the files and reports what is wrong without a name, at the first
-    // connection; so all of it is tried out here.
-    let builder = ClientConfig::builder_with_provider(pem::provider())
+    ClientConfig::builder_with_provider(cryptography())
         .with_safe_default_protocol_versions()
         .map_err(TlsError::SetUp)?
-        .with_root_certificates(pem::authorities(&files.ca_cert, ca_cert)?);
-    let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca_cert));
-    if let Some((files, pair)) = files.identity.as_ref().zip(contents.identity.as_ref()) {
-        let (chain, key) = pem::identity(files, pair)?;
-        builder
-            .with_client_auth_cert(chain, key)
-            .map_err(|source| pem::unusable(files, source))?;
-        config = config.identity(Identity::from_pem(&pair.0, &pair.1));
+        .with_root_certificates(roots);
+    contents.identity()?;
+    let ca_cert = Certificate::from_pem(contents.authorities_pem());
+    let mut config = ClientTlsConfig::new().ca_certificate(ca_cert);
+    if let Some((cert, key)) = contents.identity_pem() {
+        config = config.identity(Identity::from_pem(cert, key));
     }
     Ok(ClientKeys {
         config,

@@ -1,6 +1,7 @@
 //! The leased run and its surroundings, locked.
 
 use chrono::{DateTime, Utc};
+use cts_core::runs::RunKind;
 use cts_core::{Event, EventConfig, TaskName};
 use cts_store::{Completion, StoreError};
 use sqlx::{PgTransaction, Row as _};
@@ -10,6 +11,8 @@ use crate::row::{Cell, failed_to};
 
 pub(super) struct Attempt {
     pub(super) task: TaskName,
+    pub(super) kind: RunKind,
+    pub(super) single: bool,
     pub(super) errors: Vec<String>,
     pub(super) attempts: u32,
     pub(super) newer_waits: bool,
@@ -40,10 +43,12 @@ impl Attempt {
         // A statement of its own: what changed while the lock was waited for is seen.
         let row = sqlx::query(
             "-- complete: the attempt; index runs_one_queued
-            SELECT r.task_name, r.started_at, r.errors, r.attempts, cts_now() AS now,
+            SELECT r.task_name, r.kind, r.single, r.started_at, r.errors, r.attempts,
+                   cts_now() AS now,
                    t.failures, t.retry_failed, t.event_config,
                    EXISTS (SELECT FROM runs q
-                           WHERE q.task_name = r.task_name AND q.status = 'queued') AS newer_waits
+                           WHERE q.task_name = r.task_name AND q.status = 'queued'
+                             AND q.kind = 'apply') AS newer_waits
             FROM runs r JOIN tasks t ON t.name = r.task_name
             WHERE r.id = $1 AND r.epoch = $2 AND r.status = 'running'
             FOR NO KEY UPDATE OF r",
@@ -73,6 +78,8 @@ impl Attempt {
         let started_at: i64 = row.try_get("started_at").map_err(&read)?;
         Ok(Some(Self {
             task: cell("task_name").parse(task)?,
+            kind: cell("kind").run_kind(row.try_get("kind").map_err(&read)?)?,
+            single: row.try_get("single").map_err(&read)?,
             errors: cell("errors").json(row.try_get("errors").map_err(&read)?)?,
             attempts: number(cell("attempts"))?,
             newer_waits: row.try_get("newer_waits").map_err(&read)?,

@@ -16,18 +16,31 @@ pub(super) struct Changes<'a> {
     inputs: BTreeMap<Digest, &'a FrozenInput>,
     new_runs: Vec<Uuid>,
     new_tasks: Vec<&'a str>,
+    new_kinds: Vec<&'static str>,
+    new_single: Vec<bool>,
     new_inputs: Vec<String>,
     replaced_tasks: Vec<&'a str>,
     replaced_inputs: Vec<String>,
+    replaced_single: Vec<bool>,
+    /// Their newest input has not failed yet.
+    begun_anew: Vec<&'a str>,
     cancelled_tasks: Vec<&'a str>,
     skipped_tasks: Vec<&'a str>,
 }
 
 impl<'a> Changes<'a> {
+    /// A run that applies.
+    pub(super) fn begin(&mut self, request: &'a EnqueueRequest) {
+        self.insert(request);
+        self.begun_anew.push(request.task.as_str());
+    }
+
     pub(super) fn insert(&mut self, request: &'a EnqueueRequest) {
         self.inputs.insert(request.input.hash, &request.input);
         self.new_runs.push(request.run.as_uuid());
         self.new_tasks.push(request.task.as_str());
+        self.new_kinds.push(request.kind.as_str());
+        self.new_single.push(request.single);
         self.new_inputs.push(request.input.hash.to_string());
     }
 
@@ -35,13 +48,17 @@ impl<'a> Changes<'a> {
         self.inputs.insert(request.input.hash, &request.input);
         self.replaced_tasks.push(request.task.as_str());
         self.replaced_inputs.push(request.input.hash.to_string());
+        self.replaced_single.push(request.single);
+        self.begun_anew.push(request.task.as_str());
     }
 
-    pub(super) fn skip(&mut self, request: &'a EnqueueRequest, cancel_queued: bool) {
+    pub(super) fn skip(&mut self, request: &'a EnqueueRequest) {
         self.skipped_tasks.push(request.task.as_str());
-        if cancel_queued {
-            self.cancelled_tasks.push(request.task.as_str());
-        }
+    }
+
+    /// What is queued to be applied goes, before anything new is queued.
+    pub(super) fn cancel(&mut self, request: &'a EnqueueRequest) {
+        self.cancelled_tasks.push(request.task.as_str());
     }
 
     pub(super) async fn write(
@@ -50,16 +67,32 @@ impl<'a> Changes<'a> {
         now: i64,
     ) -> Result<(), StoreError> {
         store_inputs(transaction, self.inputs.values().copied(), now).await?;
+        if !self.cancelled_tasks.is_empty() {
+            sqlx::query(
+                "-- enqueue: cancel; index runs_one_queued
+                UPDATE runs SET status = 'cancelled', finished_at = $2, updated_at = $2
+                WHERE task_name = ANY ($1) AND status = 'queued' AND kind = 'apply'",
+            )
+            .bind(self.cancelled_tasks)
+            .bind(now)
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed_to("cancel queued runs"))?;
+        }
         if !self.new_runs.is_empty() {
             sqlx::query(
                 "-- enqueue: new runs
-                INSERT INTO runs (id, task_name, input_hash, status, due_at, created_at, updated_at)
-                SELECT n.id, n.task, n.input, 'queued', $4, $4, $4
-                FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[]) AS n (id, task, input)",
+                INSERT INTO runs (id, task_name, input_hash, kind, single, status, due_at,
+                                  created_at, updated_at)
+                SELECT n.id, n.task, n.input, n.kind, n.single, 'queued', $6, $6, $6
+                FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BOOLEAN[])
+                    AS n (id, task, input, kind, single)",
             )
             .bind(self.new_runs)
-            .bind(&self.new_tasks)
+            .bind(self.new_tasks)
             .bind(self.new_inputs)
+            .bind(self.new_kinds)
+            .bind(self.new_single)
             .bind(now)
             .execute(&mut **transaction)
             .await
@@ -71,39 +104,28 @@ impl<'a> Changes<'a> {
             sqlx::query(
                 "-- enqueue: replace; index runs_one_queued
                 UPDATE runs r
-                SET input_hash = n.input, attempts = 0, due_at = $3, updated_at = $3
-                FROM unnest($1::TEXT[], $2::TEXT[]) AS n (task, input)
-                WHERE r.task_name = n.task AND r.status = 'queued'",
+                SET input_hash = n.input, single = n.single, attempts = 0, due_at = $4,
+                    updated_at = $4
+                FROM unnest($1::TEXT[], $2::TEXT[], $3::BOOLEAN[]) AS n (task, input, single)
+                WHERE r.task_name = n.task AND r.status = 'queued' AND r.kind = 'apply'",
             )
-            .bind(&self.replaced_tasks)
+            .bind(self.replaced_tasks)
             .bind(self.replaced_inputs)
+            .bind(self.replaced_single)
             .bind(now)
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("replace the inputs of queued runs"))?;
         }
-        let begun_anew = [self.new_tasks, self.replaced_tasks].concat();
-        if !begun_anew.is_empty() {
+        if !self.begun_anew.is_empty() {
             sqlx::query(
                 "-- enqueue: a newer input has not failed yet
                 UPDATE tasks SET failures = 0 WHERE name = ANY ($1) AND failures <> 0",
             )
-            .bind(begun_anew)
+            .bind(self.begun_anew)
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("forget failures"))?;
-        }
-        if !self.cancelled_tasks.is_empty() {
-            sqlx::query(
-                "-- enqueue: cancel; index runs_one_queued
-                UPDATE runs SET status = 'cancelled', finished_at = $2, updated_at = $2
-                WHERE task_name = ANY ($1) AND status = 'queued'",
-            )
-            .bind(self.cancelled_tasks)
-            .bind(now)
-            .execute(&mut **transaction)
-            .await
-            .map_err(failed_to("cancel queued runs"))?;
         }
         if !self.skipped_tasks.is_empty() {
             sqlx::query(

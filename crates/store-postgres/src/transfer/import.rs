@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use super::refuse_content;
 use crate::connection::{Settings, Target};
 use crate::lease::stored_epoch;
-use crate::row::{InputEncoding, encoded, failed_to};
+use crate::row::{InputEncoding, encoded, encoded_plan, failed_to};
 use crate::schema;
 use crate::tasks::event_config;
 
@@ -117,15 +117,26 @@ impl Import for PostgresImport {
     async fn runs(&mut self, rows: Vec<RunRow>) -> Result<(), StoreError> {
         let errors = rows.iter().map(|row| encoded(OPERATION, &row.errors));
         let errors = errors.collect::<Result<Vec<_>, _>>()?;
+        let (mut changes, mut encodings, mut plans) = (Vec::new(), Vec::new(), Vec::new());
+        for row in &rows {
+            let plan = row.plan.as_ref();
+            let content = plan.map(|plan| encoded_plan(OPERATION, plan)).transpose()?;
+            let (encoding, content) = content.unzip();
+            changes.push(plan.map(|plan| plan.changes_present));
+            encodings.push(encoding.map(InputEncoding::as_str));
+            plans.push(content);
+        }
         let attempts = rows.iter().map(|row| i32::try_from(row.attempts));
         let attempts: Vec<i32> = attempts.map(|number| number.unwrap_or(i32::MAX)).collect();
         sqlx::query(
             "-- import: runs
             INSERT INTO runs (id, task_name, input_hash, status, attempts, errors, epoch, due_at,
-                              started_at, finished_at, created_at, updated_at)
+                              started_at, finished_at, created_at, updated_at, kind, single,
+                              changes_present, plan_encoding, plan)
             SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
                                  $6::TEXT[], $7::BIGINT[], $8::BIGINT[], $9::BIGINT[],
-                                 $10::BIGINT[], $11::BIGINT[], $12::BIGINT[])",
+                                 $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::TEXT[],
+                                 $14::BOOLEAN[], $15::BOOLEAN[], $16::TEXT[], $17::BYTEA[])",
         )
         .bind(column(&rows, |row| row.id.as_uuid()))
         .bind(column(&rows, |row| row.task.as_str()))
@@ -139,6 +150,11 @@ impl Import for PostgresImport {
         .bind(column(&rows, |row| row.finished_at))
         .bind(column(&rows, |row| row.created_at))
         .bind(column(&rows, |row| row.updated_at))
+        .bind(column(&rows, |row| row.kind.as_str()))
+        .bind(column(&rows, |row| row.single))
+        .bind(changes)
+        .bind(encodings)
+        .bind(plans)
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;

@@ -18,18 +18,20 @@ pub(super) const TASKS: &str = "-- export: tasks
 pub(super) const INPUTS: &str = "-- export: inputs
     SELECT hash, encoding, content, created_at FROM inputs ORDER BY hash";
 
-/// What is running has lost its worker: back to the queue, or cancelled if a newer one waits.
+/// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one
+/// waits.
 pub(super) const RUNS: &str = "-- export: runs; index runs_one_queued
-    SELECT id, task_name, input_hash,
+    SELECT id, task_name, kind, single, input_hash, changes_present, plan_encoding, plan,
            CASE WHEN lost THEN CASE WHEN newer THEN 'cancelled' ELSE 'queued' END ELSE status END
                AS status,
            CASE WHEN lost THEN greatest(attempts - 1, 0) ELSE attempts END AS attempts,
            CASE WHEN lost AND newer THEN updated_at ELSE finished_at END AS finished_at,
            errors, epoch, due_at, started_at, created_at, updated_at
     FROM (SELECT r.*, r.status = 'running' AS lost,
-                 r.status = 'running' AND EXISTS (
+                 r.status = 'running' AND r.kind = 'apply' AND EXISTS (
                      SELECT FROM runs q
-                     WHERE q.task_name = r.task_name AND q.status = 'queued') AS newer
+                     WHERE q.task_name = r.task_name AND q.status = 'queued'
+                       AND q.kind = 'apply') AS newer
           FROM runs r) r
     ORDER BY id";
 
@@ -103,13 +105,21 @@ pub(super) fn run(row: &PgRow) -> Result<RunRow, StoreError> {
     let text = |column: &str| row.try_get::<&str, _>(column).map_err(&read);
     let number = |column: &str| row.try_get::<i64, _>(column).map_err(&read);
     let attempts: i32 = row.try_get("attempts").map_err(&read)?;
+    let encoding: Option<&str> = row.try_get("plan_encoding").map_err(&read)?;
     Ok(RunRow {
         id: RunId::from_uuid(id),
         task: cell("task_name").parse(text("task_name")?)?,
+        kind: cell("kind").run_kind(text("kind")?)?,
+        single: row.try_get("single").map_err(&read)?,
         input: cell("input_hash").parse(text("input_hash")?)?,
         status: cell("status").run_status(text("status")?)?,
         attempts: cell("attempts").number(attempts.into())?,
         errors: cell("errors").json(text("errors")?)?,
+        plan: cell("plan").plan(
+            row.try_get("changes_present").map_err(&read)?,
+            encoding,
+            row.try_get("plan").map_err(&read)?,
+        )?,
         epoch: LeaseEpoch::new(cell("epoch").number(number("epoch")?)?),
         due_at: number("due_at")?,
         started_at: row.try_get("started_at").map_err(&read)?,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{AttemptOutcome, RunStatus};
+use cts_core::runs::{AttemptOutcome, RunKind, RunKinds, RunStatus};
 use cts_core::{Capabilities, Engine, EventId, LeaderEpoch, RunId, WorkerId};
 use cts_store::conformance::{input, spec, task};
 use cts_store::{
@@ -28,6 +28,8 @@ pub(crate) fn claim(worker: &str) -> Claim {
             }],
             bundles: true,
         },
+        kinds: RunKinds::ALL,
+        only_single: false,
         time_to_live: Duration::from_mins(2),
     }
 }
@@ -45,6 +47,8 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
         task: task(name),
         input: input(text),
         run: RunId::from_uuid(Uuid::now_v7()),
+        kind: RunKind::Apply,
+        single: false,
         unchanged: Unchanged::AsTaskSays,
     }
 }

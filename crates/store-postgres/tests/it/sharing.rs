@@ -33,6 +33,7 @@ async fn hints_of_one_arrive_at_all() {
         other.listen().await.unwrap().unwrap(),
     ];
     let run = Hint::Run {
+        kind: cts_core::runs::RunKind::Apply,
         run: request("a", "1").run,
         task: task("a"),
         status: RunStatus::Queued,

@@ -1,5 +1,6 @@
 //! Rows that hold what this program never writes.
 
+use cts_core::runs::RunKind;
 use cts_core::{Digest, TaskStatus};
 use cts_store::conformance::{Scene, claim, input, member, task, worker_record};
 use cts_store::{
@@ -139,6 +140,17 @@ async fn of_a_run() {
         ("due_at = 9223372036854775807", "due_at"),
         ("started_at = 9223372036854775807", "started_at"),
         ("finished_at = 9223372036854775807", "finished_at"),
+        ("kind = 'destroy'", "kind"),
+        ("errors = '{}'", "errors"),
+        ("changes_present = 1", "plan"),
+        (
+            "changes_present = 1, plan_encoding = 'plain', plan = x'ff'",
+            "plan",
+        ),
+        (
+            "changes_present = 1, plan_encoding = 'zstd', plan = x'00'",
+            "plan",
+        ),
     ];
     for (change, column) in changes {
         let scene = scene().await;
@@ -156,6 +168,7 @@ async fn of_a_queued_run() {
         ("epoch = -7", "epoch"),
         ("input_hash = 'abc'", "input_hash"),
         ("attempts = 4294967296", "attempts"),
+        ("kind = 'destroy'", "kind"),
     ];
     for (change, column) in changes {
         let scene = scene().await;
@@ -233,6 +246,8 @@ async fn of_what_is_known_when_an_input_is_frozen() {
             task: task("a"),
             input: input("4"),
             run: scene.run_id(),
+            kind: RunKind::Apply,
+            single: false,
             unchanged: Unchanged::AsTaskSays,
         };
         let enqueued = scene.store().enqueue(scene.leader(), vec![request]).await;

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use cts_core::runs::RunStatus;
+use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 use cts_core::{Digest, Requirement, RunId};
-use cts_store::Store as _;
-use cts_store::conformance::{claim, member, spec};
+use cts_store::conformance::{claim, input, member, spec};
+use cts_store::{EnqueueRequest, Store as _, Unchanged};
 use cts_store_sqlite::SqliteStore;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -64,4 +64,24 @@ async fn a_file_of_the_first_version_goes_on() {
     configured.unwrap();
     let record = store.run(run).await.unwrap().unwrap();
     assert_eq!(record.status, RunStatus::Running);
+    assert_eq!((record.kind, record.single), (RunKind::Apply, false));
+    // What came later works in it as well: two plans beside the run.
+    let plans = [
+        "00000000-0000-7000-8000-000000000002",
+        "00000000-0000-7000-8000-000000000003",
+    ];
+    let plans = plans.map(|id| EnqueueRequest {
+        task: record.task.clone(),
+        input: input("2"),
+        run: id.parse().unwrap(),
+        kind: RunKind::Plan,
+        single: true,
+        unchanged: Unchanged::AsTaskSays,
+    });
+    let queued = store.enqueue(leadership.epoch, plans.into()).await.unwrap();
+    assert!(
+        queued
+            .iter()
+            .all(|answer| answer.decision == Some(EnqueueDecision::Enqueue))
+    );
 }

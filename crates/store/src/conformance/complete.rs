@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunStatus};
+use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind, RunStatus};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, input, seconds, spec, task};
@@ -18,6 +18,7 @@ pub async fn success_settles_the_input_with_one_event<F: Fixture>() {
     let event = completed.event.clone().expect("success is an event");
     let expected = Completed {
         task: task("a"),
+        kind: RunKind::Apply,
         status: RunStatus::Succeeded,
         event: Some(event.clone()),
         next_due: None,
@@ -67,6 +68,7 @@ pub async fn a_failed_attempt_is_tried_again_after_one_and_two_seconds<F: Fixtur
         let completed = scene.failed(&lease, "no").await;
         let expected = Completed {
             task: task("a"),
+            kind: RunKind::Apply,
             status: RunStatus::Queued,
             event: None,
             next_due: Some(seconds(wait)),
@@ -249,6 +251,7 @@ pub async fn an_interrupted_attempt_does_not_count<F: Fixture>() {
         assert_eq!(lease.attempt, 2);
         let expected = Completed {
             task: task("a"),
+            kind: RunKind::Apply,
             status: RunStatus::Queued,
             event: None,
             next_due: Some(Duration::ZERO),
@@ -269,6 +272,7 @@ pub async fn an_interrupted_run_is_cancelled_when_a_newer_input_waits<F: Fixture
     scene.advance(seconds(2));
     let expected = Completed {
         task: task("a"),
+        kind: RunKind::Apply,
         status: RunStatus::Cancelled,
         event: None,
         next_due: Some(Duration::ZERO),

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
-use cts_core::runs::RunStatus;
+use cts_core::runs::{RunKind, RunStatus};
 use futures::StreamExt as _;
 use tokio::time::timeout;
 
@@ -43,6 +43,7 @@ fn run<F: Fixture>(scene: &Scene<F>, name: &str, status: RunStatus, micros: i64)
     Hint::Run {
         run: scene.run_id(),
         task: task(name),
+        kind: RunKind::Plan,
         status,
         at: start + TimeDelta::microseconds(micros),
     }

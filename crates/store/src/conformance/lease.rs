@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{AttemptOutcome, RunStatus};
+use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{LeaseEpoch, RunId};
 
 use super::Fixture;
@@ -17,6 +17,7 @@ async fn assert_refused<F: Fixture>(scene: &Scene<F>, run: RunId, epoch: LeaseEp
     let lease = Lease {
         run,
         task: task("a"),
+        kind: RunKind::Apply,
         epoch,
         input: input("1").hash,
         attempt: 1,
@@ -61,6 +62,7 @@ pub async fn a_lease_tells_what_to_do<F: Fixture>() {
     let expected = Lease {
         run,
         task: task("a"),
+        kind: RunKind::Apply,
         epoch: LeaseEpoch::new(1),
         input: input("1").hash,
         attempt: 1,
@@ -274,6 +276,7 @@ pub async fn reaping_takes_back_expired_leases_only<F: Fixture>() {
     let expected = Requeued {
         run: first.run,
         task: task("a"),
+        kind: RunKind::Apply,
         status: RunStatus::Queued,
     };
     let reaped = scene.reap().await;
@@ -307,6 +310,7 @@ pub async fn reaping_cancels_a_run_when_a_newer_one_waits<F: Fixture>() {
     let expected = Requeued {
         run: lease.run,
         task: task("a"),
+        kind: RunKind::Apply,
         status: RunStatus::Cancelled,
     };
     assert_eq!(scene.reap().await, [expected]);
@@ -334,6 +338,7 @@ pub async fn releasing_takes_back_every_lease<F: Fixture>() {
     let expected = expected.map(|(lease, status)| Requeued {
         run: lease.run,
         task: lease.task.clone(),
+        kind: RunKind::Apply,
         status,
     });
     assert_eq!(released, expected);

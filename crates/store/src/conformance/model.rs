@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cts_core::runs::{
-    AfterAttempt, AttemptContext, AttemptOutcome, EnqueueDecision, RunStatus, TaskRuns,
-    after_attempt, decide_enqueue,
+    AfterAttempt, AttemptContext, AttemptOutcome, EnqueueDecision, Plan, QueuedApply, RunKind,
+    RunStatus, TaskRuns, WantedApply, after_attempt, decide_enqueue,
 };
 use cts_core::{Digest, EventId, LeaseEpoch, RunId, TaskName, TaskSpec};
 
 use self::cluster::{ModelLeader, ModelWorker};
-use crate::{Claim, Completion, EnqueueRequest, Enqueued, Lease, QueueDepth, Requeued, Unchanged};
+use crate::{
+    Claim, Completion, EnqueueRequest, Enqueued, Lease, PLANS_KEPT, QueueDepth, Requeued, Unchanged,
+};
 
 #[derive(Debug, Clone)]
 pub(super) struct ModelTask {
@@ -35,10 +37,14 @@ pub(super) struct ModelEvent {
 #[derive(Debug, Clone)]
 pub(super) struct ModelRun {
     pub(super) task: TaskName,
+    pub(super) kind: RunKind,
+    pub(super) single: bool,
     pub(super) status: RunStatus,
     pub(super) input: Digest,
     pub(super) attempts: u32,
+    /// Oldest first.
     pub(super) errors: Vec<String>,
+    pub(super) plan: Option<Plan>,
     pub(super) epoch: u64,
     /// Of the last lease, live or not.
     holder: String,
@@ -85,12 +91,14 @@ impl Model {
         }
     }
 
-    /// The run of a task in this status, of which there is never more than one.
+    /// The run of a task in this status, of which there is never more than one: plans count where they are
+    /// running.
     pub(super) fn only(&self, task: &TaskName, status: RunStatus) -> Option<RunId> {
+        let counts = |run: &ModelRun| run.kind == RunKind::Apply || status == RunStatus::Running;
         let mut found = self
             .runs
             .iter()
-            .filter(|(_, run)| run.task == *task && run.status == status);
+            .filter(|(_, run)| run.task == *task && run.status == status && counts(run));
         let first = found.next().map(|(id, _)| *id);
         assert_eq!(
             found.next().map(|(id, _)| *id),
@@ -107,19 +115,27 @@ impl Model {
             queued: None,
             cancelled: None,
         };
+        let is_plan = request.kind == RunKind::Plan;
         let Some(task) = self
             .tasks
             .get(&request.task)
-            .filter(|task| task.spec.enabled)
+            .filter(|task| task.spec.enabled || is_plan)
         else {
             return answer;
         };
+        if is_plan {
+            return self.enqueue_plan(request, answer);
+        }
         let queued = self.only(&request.task, RunStatus::Queued);
         let running = self.only(&request.task, RunStatus::Running);
+        let applying = running.filter(|id| self.runs[id].kind == RunKind::Apply);
         let hash = request.input.hash;
         let runs = TaskRuns {
-            queued: queued.map(|id| self.runs[&id].input),
-            running: running.map(|id| self.runs[&id].input),
+            queued: queued.map(|id| QueuedApply {
+                input: self.runs[&id].input,
+                single: self.runs[&id].single,
+            }),
+            running: applying.map(|id| self.runs[&id].input),
             settled: task.settled,
         };
         let decision = if self.runs.contains_key(&request.run) {
@@ -130,14 +146,22 @@ impl Model {
                 Unchanged::Skip => true,
                 Unchanged::Run => false,
             };
-            decide_enqueue(runs, hash, skip_unchanged)
+            let wanted = WantedApply {
+                input: hash,
+                single: request.single,
+                skip_unchanged,
+            };
+            decide_enqueue(runs, wanted)
         };
         answer.decision = Some(decision);
         answer.queued = queued;
         match decision {
-            EnqueueDecision::Enqueue => {
-                self.insert(request.run, request.task.clone(), hash, Duration::ZERO);
-                self.inputs.insert(hash);
+            EnqueueDecision::Enqueue | EnqueueDecision::Supersede => {
+                if decision == EnqueueDecision::Supersede {
+                    self.run(queued).status = RunStatus::Cancelled;
+                    answer.cancelled = queued;
+                }
+                self.insert_wanted(request);
                 self.forget_failures(&request.task);
                 answer.queued = Some(request.run);
             }
@@ -146,6 +170,7 @@ impl Model {
                 self.inputs.insert(hash);
                 let run = self.run(queued);
                 (run.input, run.attempts, run.due) = (hash, 0, now);
+                run.single = request.single;
                 self.forget_failures(&request.task);
             }
             EnqueueDecision::Skip {
@@ -157,6 +182,27 @@ impl Model {
             EnqueueDecision::Skip { .. } | EnqueueDecision::Keep => {}
         }
         answer
+    }
+
+    fn enqueue_plan(&mut self, request: &EnqueueRequest, mut answer: Enqueued) -> Enqueued {
+        let known = self.runs.contains_key(&request.run);
+        if known {
+            answer.decision = Some(EnqueueDecision::Keep);
+        } else {
+            answer.decision = Some(EnqueueDecision::Enqueue);
+            self.insert_wanted(request);
+        }
+        let queued = self.runs[&request.run].status == RunStatus::Queued;
+        answer.queued = queued.then_some(request.run);
+        answer
+    }
+
+    fn insert_wanted(&mut self, request: &EnqueueRequest) {
+        let hash = request.input.hash;
+        self.insert(request.run, request.task.clone(), hash, Duration::ZERO);
+        self.inputs.insert(hash);
+        let run = self.run(Some(request.run));
+        (run.kind, run.single) = (request.kind, request.single);
     }
 
     /// A newer input has not failed yet.
@@ -174,10 +220,13 @@ impl Model {
     fn insert(&mut self, id: RunId, task: TaskName, input: Digest, wait: Duration) {
         let run = ModelRun {
             task,
+            kind: RunKind::Apply,
+            single: false,
             status: RunStatus::Queued,
             input,
             attempts: 0,
             errors: Vec::new(),
+            plan: None,
             epoch: 0,
             holder: String::new(),
             expires: Duration::ZERO,
@@ -192,10 +241,14 @@ impl Model {
     fn waiting(&self) -> impl Iterator<Item = (Duration, RunId)> {
         let free = self.runs.iter().filter(|(_, run)| {
             run.status == RunStatus::Queued
-                && self.tasks[&run.task].spec.enabled
+                && self.may_run(run)
                 && self.only(&run.task, RunStatus::Running).is_none()
         });
         free.map(|(id, run)| (run.due, *id))
+    }
+
+    fn may_run(&self, run: &ModelRun) -> bool {
+        run.kind == RunKind::Plan || self.tasks[&run.task].spec.enabled
     }
 
     pub(super) fn next_due(&self) -> Option<Duration> {
@@ -206,8 +259,7 @@ impl Model {
     pub(super) fn queue_depth(&self) -> QueueDepth {
         let count = |status: RunStatus, enabled: bool| {
             let runs = self.runs.values().filter(|run| run.status == status);
-            runs.filter(|run| !enabled || self.tasks[&run.task].spec.enabled)
-                .count() as u64
+            runs.filter(|run| !enabled || self.may_run(run)).count() as u64
         };
         let ready = || self.waiting().filter(|(due, _)| *due <= self.now);
         QueueDepth {
@@ -223,8 +275,10 @@ impl Model {
             return None;
         }
         let fits = |id: &RunId| {
-            let spec = &self.tasks[&self.runs[id].task].spec;
-            claim.capabilities.can_run(&spec.requirement).is_ok()
+            let run = &self.runs[id];
+            let spec = &self.tasks[&run.task].spec;
+            let claimed = claim.kinds.has(run.kind) && (run.single || !claim.only_single);
+            claimed && claim.capabilities.can_run(&spec.requirement).is_ok()
         };
         let due = self.waiting().filter(|(due, _)| *due <= self.now);
         let (_, id) = due.filter(|(_, id)| fits(id)).min()?;
@@ -234,10 +288,13 @@ impl Model {
         run.attempts += 1;
         run.expires = self.now + claim.time_to_live;
         claim.worker.as_str().clone_into(&mut run.holder);
-        self.tasks.get_mut(&run.task)?.settled = None;
+        if run.kind == RunKind::Apply {
+            self.tasks.get_mut(&run.task)?.settled = None;
+        }
         Some(Lease {
             run: id,
             task: run.task.clone(),
+            kind: run.kind,
             epoch: LeaseEpoch::new(run.epoch),
             input: run.input,
             attempt: run.attempts,
@@ -263,8 +320,8 @@ impl Model {
         let run = self.live(id, completion.epoch)?;
         run.log
             .extend(completion.log.iter().map(|line| line.text.clone()));
-        if let AttemptOutcome::Failed(error) = &completion.outcome {
-            run.errors.insert(0, error.clone());
+        if let Some(error) = completion.outcome.error(run.kind) {
+            run.errors.push(error.to_owned());
         }
         let mut run = run.clone();
         let newer_waits = self.only(&run.task, RunStatus::Queued).is_some();
@@ -272,6 +329,8 @@ impl Model {
         let after = after_attempt(
             &completion.outcome,
             AttemptContext {
+                kind: run.kind,
+                single: run.single,
                 attempts: run.attempts,
                 newer_waits,
                 earlier_failures: task.failures,
@@ -296,7 +355,8 @@ impl Model {
             AfterAttempt::GiveUp { retry_after } => {
                 run.status = RunStatus::Failed;
                 task.failures += u32::from(retry_after.is_some());
-                (event.success, event.error) = (false, Some(run.errors.join("\n\n")));
+                let newest_first: Vec<_> = run.errors.iter().rev().cloned().collect();
+                (event.success, event.error) = (false, Some(newest_first.join("\n\n")));
                 task.events.push(event.clone());
                 retry = retry_after;
             }
@@ -306,18 +366,27 @@ impl Model {
                 run.attempts -= 1;
             }
             AfterAttempt::Cancel => run.status = RunStatus::Cancelled,
+            AfterAttempt::EndPlan { succeeded: false } => run.status = RunStatus::Failed,
+            AfterAttempt::EndPlan { succeeded: true } => {
+                run.status = RunStatus::Succeeded;
+                if let AttemptOutcome::Planned(plan) = &completion.outcome {
+                    run.plan = Some(plan.clone());
+                }
+            }
         }
         let (name, status, input) = (run.task.clone(), run.status, run.input);
         self.runs.insert(id, run);
         if let Some(wait) = retry {
             self.insert(completion.retry_run, name.clone(), input, wait);
         }
-        let queued = self.only(&name, RunStatus::Queued);
-        let ended_with_event = matches!(status, RunStatus::Succeeded | RunStatus::Failed);
+        let queued = self.runs.values();
+        let queued = queued.filter(|run| run.task == name && run.status == RunStatus::Queued);
+        let next_due = queued.map(|run| run.due).min();
+        let ended_with_event = matches!(after, AfterAttempt::Settle | AfterAttempt::GiveUp { .. });
         Some(ModelCompleted {
             status,
             event: ended_with_event.then_some(event),
-            next_due: queued.map(|id| self.runs[&id].due.saturating_sub(now)),
+            next_due: next_due.map(|due| due.saturating_sub(now)),
         })
     }
 
@@ -335,7 +404,7 @@ impl Model {
             .iter_mut()
             .filter(|(_, run)| run.status == RunStatus::Running && run.expires <= until);
         lost.map(|(id, run)| {
-            run.status = if newer.contains(&run.task) {
+            run.status = if run.kind == RunKind::Apply && newer.contains(&run.task) {
                 RunStatus::Cancelled
             } else {
                 RunStatus::Queued
@@ -345,6 +414,7 @@ impl Model {
             Requeued {
                 run: *id,
                 task: run.task.clone(),
+                kind: run.kind,
                 status: run.status,
             }
         })
@@ -354,11 +424,17 @@ impl Model {
     pub(super) fn prune(&mut self, keep: usize) -> u64 {
         let mut old = BTreeSet::new();
         for task in self.tasks.keys() {
-            for cancelled in [false, true] {
+            let sorts = [false, true]
+                .map(|cancelled| [(cancelled, RunKind::Apply), (cancelled, RunKind::Plan)]);
+            for (cancelled, kind) in sorts.into_iter().flatten() {
+                let keep = match kind {
+                    RunKind::Apply => keep,
+                    RunKind::Plan => keep.min(PLANS_KEPT as usize),
+                };
                 let mut ended: Vec<_> = self
                     .runs
                     .iter()
-                    .filter(|(_, run)| run.task == *task)
+                    .filter(|(_, run)| run.task == *task && run.kind == kind)
                     .filter(|(_, run)| {
                         !matches!(run.status, RunStatus::Queued | RunStatus::Running)
                             && (run.status == RunStatus::Cancelled) == cancelled

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cts_core::runs::{AttemptOutcome, EnqueueDecision};
+use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind};
 use cts_core::{EventId, LeaderEpoch, RunId, TaskSpec};
 use uuid::Uuid;
 
-pub(super) use self::vocabulary::{LEASE, MICROSECOND, capabilities, line, noise, seconds};
+pub(super) use self::vocabulary::{LEASE, MICROSECOND, capabilities, line, noise, plan, seconds};
 pub use self::vocabulary::{claim, input, member, spec, task, worker, worker_record};
 use super::Fixture;
 use crate::{
@@ -124,8 +124,41 @@ impl<F: Fixture> Scene<F> {
             task: task(name),
             input: input(text),
             run: self.run_id(),
+            kind: RunKind::Apply,
+            single: false,
             unchanged: Unchanged::AsTaskSays,
         }
+    }
+
+    /// Asks for one attempt at an input, whatever is applied.
+    pub(super) fn single_request(&self, name: &str, text: &str) -> EnqueueRequest {
+        EnqueueRequest {
+            single: true,
+            unchanged: Unchanged::Run,
+            ..self.request(name, text)
+        }
+    }
+
+    pub(super) fn plan_request(&self, name: &str, text: &str) -> EnqueueRequest {
+        EnqueueRequest {
+            kind: RunKind::Plan,
+            single: true,
+            ..self.request(name, text)
+        }
+    }
+
+    /// Asks for a plan, which must be queued.
+    pub(super) async fn queue_plan(&self, name: &str, text: &str) -> RunId {
+        self.queue_new(self.plan_request(name, text)).await
+    }
+
+    /// Queues the run of a request, which must be a new one.
+    pub(super) async fn queue_new(&self, request: EnqueueRequest) -> RunId {
+        let run = request.run;
+        let enqueued = self.request_all(vec![request]).await.remove(0);
+        assert_eq!(enqueued.decision, Some(EnqueueDecision::Enqueue));
+        assert_eq!(enqueued.queued, Some(run));
+        run
     }
 
     pub(super) async fn request_all(&self, requests: Vec<EnqueueRequest>) -> Vec<Enqueued> {
@@ -204,6 +237,12 @@ impl<F: Fixture> Scene<F> {
     pub async fn applied(&self, lease: &Lease) -> Completed {
         self.complete(self.completion(lease, AttemptOutcome::Applied))
             .await
+    }
+
+    /// Ends an attempt at a plan with this text.
+    pub(super) async fn planned(&self, lease: &Lease, text: &str) -> Completed {
+        let outcome = AttemptOutcome::Planned(plan(text));
+        self.complete(self.completion(lease, outcome)).await
     }
 
     /// Ends an attempt with an error.

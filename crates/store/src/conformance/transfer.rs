@@ -1,10 +1,11 @@
 //! What moves between stores: a store with something of everything, and what is in it.
 
+use cts_core::runs::AttemptOutcome;
 use cts_core::{Digest, Requirement};
 use futures::TryStreamExt as _;
 
 use super::Fixture;
-use super::scene::{Scene, line, noise, spec};
+use super::scene::{Scene, line, noise, plan, spec};
 use crate::transfer::{
     BundleRow, Counts, EventRow, Export, InputRow, LogLineRow, RunRow, Table, TaskRow,
 };
@@ -58,7 +59,7 @@ impl Contents {
 
 /// Tasks of every kind, runs in every state, and texts that are not easy to keep.
 pub async fn richly_filled<F: Fixture>() -> Scene<F> {
-    let names = ["été", "steady", "a·b", "_", "busy", "overtaken"];
+    let names = ["été", "steady", "a·b", "_", "busy", "overtaken", "planned"];
     let mut specs: Vec<_> = names.map(spec).into();
     specs[0].definition.description = String::from("before\0after \u{1F600} \"'`;\\ -- ${x}");
     specs[1].requirement = Requirement {
@@ -68,8 +69,8 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     };
     specs[1].skip_unchanged = false;
     specs.push(spec("off"));
-    specs[6].enabled = false;
-    specs[6].retry_failed = false;
+    specs[7].enabled = false;
+    specs[7].retry_failed = false;
     let scene = Scene::<F>::configured(&specs).await;
 
     // Failed, with a retry that waits; texts that are not easy.
@@ -109,12 +110,33 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     scene.leased("overtaken", "1").await;
     scene.queue("overtaken", "2").await;
 
+    plans(&scene).await;
     scene.queue("steady", "1").await;
     for bytes in [noise(300_000), Vec::new()] {
         let stored = scene.store().store_bundle(Digest::of(&bytes), &bytes).await;
         stored.expect("bundles can be stored");
     }
     scene
+}
+
+/// Plans in every state, and a single run behind one.
+async fn plans<F: Fixture>(scene: &Scene<F>) {
+    let long = "a plan\0 \u{1F600}\n".repeat(64 * 1024);
+    for text in ["", "short\0", &long] {
+        scene.queue_plan("planned", "1").await;
+        let lease = scene.lease().await;
+        let mut planned = plan(text);
+        planned.changes_present = text.is_empty();
+        let completion = scene.completion(&lease, AttemptOutcome::Planned(planned));
+        scene.complete(completion).await;
+    }
+    scene.queue_plan("planned", "1").await;
+    scene.failed(&scene.lease().await, "no plan\0").await;
+    scene.queue_plan("planned", "1").await;
+    scene.lease().await;
+    scene.queue_plan("planned", "2").await;
+    scene.queue_plan("off", "2").await;
+    scene.queue_new(scene.single_request("planned", "3")).await;
 }
 
 async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {

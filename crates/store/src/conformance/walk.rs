@@ -7,14 +7,14 @@ mod dice;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{AttemptOutcome, RunStatus};
+use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{LeaderEpoch, Requirement, TaskSpec};
 
 use self::compare::model_event;
 use self::dice::Dice;
 use super::Fixture;
 use super::model::{Model, ModelCompleted};
-use super::scene::{LEASE, Scene, input, line, spec};
+use super::scene::{LEASE, Scene, input, line, plan, spec};
 use crate::{EnqueueRequest, LeaderError, Lease, LeaseError, Requeued, StoreError, Unchanged};
 
 const WALKS: u64 = 12;
@@ -122,6 +122,12 @@ impl<F: Fixture> Walk<F> {
                     task: super::task(self.dice.one_of(&TASKS).unwrap_or(&"a")),
                     input: input(self.dice.one_of(&INPUTS).unwrap_or(&"1")),
                     run: self.scene.run_id(),
+                    kind: if self.dice.one_in(4) {
+                        RunKind::Plan
+                    } else {
+                        RunKind::Apply
+                    },
+                    single: self.dice.one_in(4),
                     unchanged: match self.dice.below(6) {
                         0 => Unchanged::Skip,
                         1 => Unchanged::Run,
@@ -173,12 +179,19 @@ impl<F: Fixture> Walk<F> {
         let Some(lease) = self.some_lease() else {
             return;
         };
+        let done = match lease.kind {
+            RunKind::Apply => AttemptOutcome::Applied,
+            RunKind::Plan => AttemptOutcome::Planned(plan(format!("plan {}", self.trace.len()))),
+        };
         let outcome = match self.dice.below(6) {
-            0..2 => AttemptOutcome::Applied,
+            // What was not asked for, seldom.
+            0 if self.dice.one_in(8) => AttemptOutcome::Applied,
+            0 if self.dice.one_in(8) => AttemptOutcome::Planned(plan("not wanted")),
+            0..2 => done,
             2..5 => AttemptOutcome::Failed(format!("error {}", self.trace.len())),
             _ => AttemptOutcome::Interrupted,
         };
-        let applied = outcome == AttemptOutcome::Applied;
+        let did_it = outcome.error(lease.kind).is_none() && outcome != AttemptOutcome::Interrupted;
         let mut completion = self.scene.completion(&lease, outcome);
         completion.jitter = *self.dice.one_of(&[0.0, 0.25, 0.5]).unwrap_or(&0.0);
         completion.log = vec![line(format!("end {}", self.trace.len()))];
@@ -196,12 +209,8 @@ impl<F: Fixture> Walk<F> {
             }
         };
         assert_eq!(answer, expected, "{}", self.told());
-        let settled = answer.is_some_and(|answer| answer.status == RunStatus::Succeeded);
-        assert!(
-            !settled || applied,
-            "settled without success: {}",
-            self.told()
-        );
+        let succeeded = answer.is_some_and(|answer| answer.status == RunStatus::Succeeded);
+        assert!(!succeeded || did_it, "{}", self.told());
     }
 
     async fn renew(&mut self) {

@@ -1,7 +1,7 @@
 //! The rows that move. Times are microseconds since 1970-01-01 UTC, as stored, so that they arrive as
 //! they are.
 
-use cts_core::runs::RunStatus;
+use cts_core::runs::{Plan, RunKind, RunStatus};
 use cts_core::{Digest, Event, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec};
 
 use crate::model::LogLine;
@@ -48,6 +48,10 @@ pub struct RunRow {
     pub id: RunId,
     /// The task.
     pub task: TaskName,
+    /// What it is for.
+    pub kind: RunKind,
+    /// Whether it has one attempt only.
+    pub single: bool,
     /// Hash of the input.
     pub input: Digest,
     /// Status.
@@ -56,6 +60,8 @@ pub struct RunRow {
     pub attempts: u32,
     /// Errors of the attempts, oldest first.
     pub errors: Vec<String>,
+    /// The plan, of a run that is one and has succeeded.
+    pub plan: Option<Plan>,
     /// Number of the last grant of a lease, 0 if there was none.
     pub epoch: LeaseEpoch,
     /// When it is or was due.
@@ -119,7 +125,8 @@ impl InputRow {
 
 impl RunRow {
     pub(super) fn size(&self) -> usize {
-        SMALL + self.errors.iter().map(String::len).sum::<usize>()
+        let plan = self.plan.as_ref().map_or(0, |plan| plan.text.len());
+        SMALL + plan + self.errors.iter().map(String::len).sum::<usize>()
     }
 }
 

@@ -113,12 +113,14 @@ fn the_marker_of_the_worker_is_never_somebody_elses() {
         worker: Some("mine"),
     };
     let with = ChildEnvironment::new(sources, &TaskName::new("edge").unwrap(), &directory());
-    assert_eq!(without.get("TF_CLI_ARGS_apply"), None);
-    assert_eq!(
-        with.get("TF_CLI_ARGS_apply"),
-        Some(OsStr::new("-lock-timeout=60s")),
-        "it may follow a worker that was killed and has left a lock"
-    );
+    for arguments in ["TF_CLI_ARGS_apply", "TF_CLI_ARGS_plan"] {
+        assert_eq!(without.get(arguments), None);
+        assert_eq!(
+            with.get(arguments),
+            Some(OsStr::new("-lock-timeout=60s")),
+            "it may follow a worker that was killed and has left a lock"
+        );
+    }
     assert_eq!(with.get("CTS_WORKER"), Some(OsStr::new("mine")));
 }
 
@@ -170,6 +172,21 @@ fn debug_output_shows_no_value() {
     );
     assert!(shown.contains("CONSUL_HTTP_TOKEN"));
     assert!(!shown.contains("hunter2"));
+}
+
+#[test]
+fn a_plan_is_asked_for_without_questions_and_colours_and_applies_nothing() {
+    let arguments = Step::Plan.arguments(&Version::new(1, 11, 4));
+    assert_eq!(arguments[0], "plan");
+    for expected in [
+        "-no-color",
+        "-input=false",
+        "-detailed-exitcode",
+        "-lock=true",
+    ] {
+        assert!(arguments.contains(&expected), "{arguments:?}");
+    }
+    assert!(!arguments.iter().any(|argument| argument.contains("out=")));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod guard;
 mod guard_process;
 mod lifecycle;
 mod orphans;
+mod plan;
 mod script;
 mod stop;
 mod values;

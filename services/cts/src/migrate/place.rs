@@ -114,6 +114,7 @@ mod tests {
 
     fn surroundings(variable: &str) -> Surroundings {
         Surroundings {
+            program: "cts",
             environment: [(VARIABLE.into(), variable.into())].into(),
             current_dir: "/here".into(),
             hostname: "test".to_owned(),

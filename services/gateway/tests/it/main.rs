@@ -16,3 +16,4 @@ mod shutdown;
 mod stage;
 mod strict_follower;
 mod tasks;
+mod tls;

@@ -4,7 +4,7 @@ use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::run::v1::{
     AcquireRunRequest, AcquireRunResponse, CompleteRunRequest, CompleteRunResponse,
     FollowRunsRequest, FollowRunsResponse, GetQueueRequest, GetQueueResponse, GetRunInputRequest,
-    GetRunInputResponse, RenewRunRequest, RenewRunResponse,
+    GetRunInputResponse, GetRunRequest, GetRunResponse, RenewRunRequest, RenewRunResponse,
 };
 use tonic::{Request, Response, Status};
 
@@ -55,6 +55,13 @@ impl RunService for MemoryRuns {
         &self,
         _request: Request<FollowRunsRequest>,
     ) -> Result<Response<Self::FollowRunsStream>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn get_run(
+        &self,
+        _request: Request<GetRunRequest>,
+    ) -> Result<Response<GetRunResponse>, Status> {
         not_for_a_gateway()
     }
 

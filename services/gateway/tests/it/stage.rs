@@ -13,6 +13,7 @@ use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_rpc::{Endpoints, memory_transport};
+use cts_tls::ServerTls;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
@@ -46,6 +47,7 @@ pub(crate) struct Scene {
     pub(crate) runs: MemoryRuns,
     pub(crate) mode: Mode,
     pub(crate) health: Health,
+    pub(crate) tls: Option<ServerTls>,
 }
 
 impl Stage {
@@ -78,7 +80,7 @@ impl Stage {
                 .unwrap();
         };
         services.spawn_on(serving, runtime);
-        Self::in_front_of(channel, services, scene.mode, scene.health).await
+        Self::in_front_of(channel, services, scene.mode, scene.health, scene.tls).await
     }
 
     /// A gateway whose scheduler is elsewhere, and gone.
@@ -89,6 +91,7 @@ impl Stage {
             JoinSet::new(),
             Mode::Transparent,
             Health::Scheduler,
+            None,
         )
         .await
     }
@@ -98,6 +101,7 @@ impl Stage {
         services: JoinSet<()>,
         mode: Mode,
         health: Health,
+        tls: Option<ServerTls>,
     ) -> Self {
         log::install();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -114,8 +118,12 @@ impl Stage {
             cluster: ClusterServiceClient::new(channel.clone()),
             runs: RunServiceClient::new(channel),
         };
+        let mut serving = Gateway::new(options, deps);
+        if let Some(tls) = tls {
+            serving = serving.with_tls(tls);
+        }
         let mut gateway = JoinSet::new();
-        gateway.spawn(Gateway::new(options, deps).serve(listener, shutdown.clone()));
+        gateway.spawn(serving.serve(listener, shutdown.clone()));
         Self {
             address,
             shutdown,

@@ -156,3 +156,30 @@ fn disabled_tasks_watch_nothing() {
     };
     assert!(Desk::new([&disabled]).views().is_empty());
 }
+
+#[test]
+fn in_one_round_each_task_is_due_once() {
+    let mut desk = Desk::new(&[task("a", &["web"], BufferPeriod::BUILT_IN)]).for_one_round();
+    let observe = |desk: &mut Desk, port| {
+        desk.observe(&id("web"), full(1, [instance("web", "1", port)]), at(1))
+            .unwrap();
+    };
+    observe(&mut desk, 1);
+    let due = desk.take_due(at(1));
+    assert_eq!(names(&due), ["a"]);
+    observe(&mut desk, 2);
+    assert_eq!(desk.next_due(), None);
+    // What could not be frozen is still to be done, with what is known by then.
+    desk.postpone(&due[0].definition.name, at(2), at(3));
+    assert_eq!(desk.next_due(), Some(at(7)));
+}
+
+#[test]
+fn a_task_without_a_condition_is_due_at_the_beginning_and_never_again() {
+    let mut unconditional = task("a", &[], BufferPeriod::BUILT_IN);
+    unconditional.definition.condition = Condition::NoCondition;
+    let mut desk = Desk::new(&[unconditional]);
+    assert!(desk.views().is_empty() && !desk.is_empty());
+    assert_eq!(names(&desk.take_due(at(0))), ["a"]);
+    assert_eq!(desk.next_due(), None);
+}

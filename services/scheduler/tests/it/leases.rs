@@ -155,6 +155,7 @@ async fn senseless_requests_are_refused() {
         worker_id: String::new(),
         wait: None,
         capabilities: None,
+        kinds: Vec::new(),
     };
     assert_eq!(
         runs.acquire_run(nameless).await.unwrap_err().code(),

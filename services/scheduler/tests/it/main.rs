@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
 
 mod leases;
+mod modes;
 mod modules;
 mod played_watcher;
 mod setup;

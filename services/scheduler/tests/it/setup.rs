@@ -21,8 +21,10 @@ use cts_rpc::{Endpoints, convert, memory_transport};
 use cts_scheduler::{Dependencies, Options, RandomIdentities, Scheduler, SettingsDigest};
 use cts_store::Member;
 use cts_store_sqlite::SqliteStore;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::Streaming;
 use tonic::transport::Channel;
 
 use crate::played_watcher::PlayedWatcher;
@@ -33,6 +35,8 @@ pub(crate) struct Setup {
     pub(crate) logs: LogServiceClient<Channel>,
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) watcher: PlayedWatcher,
+    /// Changes of runs, from before the scheduler has begun.
+    changes: Mutex<Streaming<run::FollowRunsResponse>>,
     _parts: JoinSet<()>,
     _stop: DropGuard,
     _directory: Option<tempfile::TempDir>,
@@ -79,10 +83,16 @@ impl Setup {
             .endpoints(&stop)
             .serve_memory(listener, stop.clone().cancelled_owned());
         parts.spawn(async { served.await.unwrap() });
+        let runs = RunServiceClient::new(channel.clone());
+        let all = run::FollowRunsRequest {
+            task_name: String::new(),
+        };
+        let changes = runs.clone().follow_runs(all).await.unwrap().into_inner();
         let work = scheduler.run(stop.clone());
         parts.spawn(async { work.await.unwrap() });
         Self {
-            runs: RunServiceClient::new(channel.clone()),
+            changes: Mutex::new(changes),
+            runs,
             tasks: TaskServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
             bundles: BundleServiceClient::new(channel),
@@ -93,9 +103,37 @@ impl Setup {
         }
     }
 
+    /// Waits until so many runs have ended, and returns them by task.
+    pub(crate) async fn ends(&self, count: usize) -> BTreeMap<String, run::FollowRunsResponse> {
+        let mut changes = self.changes.lock().await;
+        let mut ended = BTreeMap::new();
+        while ended.len() < count {
+            let change = changes.message().await.unwrap().unwrap();
+            if !matches!(
+                change.status(),
+                run::RunStatus::Queued | run::RunStatus::Running
+            ) {
+                ended.insert(change.task_name.clone(), change);
+            }
+        }
+        ended
+    }
+
+    pub(crate) async fn run(&self, id: &str) -> Result<run::Run, tonic::Status> {
+        let request = run::GetRunRequest { run_id: id.into() };
+        let response = self.runs.clone().get_run(request).await?;
+        Ok(response.into_inner().run.unwrap())
+    }
+
     /// Asks for a run and waits for it at most this long.
     pub(crate) async fn acquire(&self, wait: Duration) -> Option<run::Lease> {
+        self.acquire_as(wait, convert::known_kinds()).await
+    }
+
+    /// Asks as a worker that knows these kinds.
+    pub(crate) async fn acquire_as(&self, wait: Duration, kinds: Vec<i32>) -> Option<run::Lease> {
         let request = run::AcquireRunRequest {
+            kinds,
             worker_id: "worker".into(),
             wait: Some(convert::duration_to_wire(wait)),
             capabilities: Some(convert::capabilities_to_wire(&terraform())),

@@ -125,6 +125,7 @@ async fn a_report_under_an_epoch_that_is_over_is_refused() {
     scene.change().await;
     let mut runs = RunServiceClient::new(scene.cluster.channel(Service::Scheduler, 0));
     let request = AcquireRunRequest {
+        kinds: Vec::new(),
         worker_id: "a worker that is never heard of again".to_owned(),
         wait: Some(prost_types::Duration {
             seconds: 20,

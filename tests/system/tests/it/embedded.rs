@@ -6,9 +6,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts::{Embedded, Failure, Sockets, Surroundings};
+use cts::{Embedded, Failure, Mode, Sockets, Surroundings};
 use cts_config::LoadContext;
-use cts_core::SystemClock;
+use cts_core::{Clock as _, SystemClock};
 use cts_testkit::ConsulAgent;
 use cts_tests::{Api, Backend, RECORDER, Site, task};
 use tokio::net::TcpListener;
@@ -32,9 +32,11 @@ async fn start(site: &Site) -> InProcess {
         environment: &environment,
         current_dir: site.path(),
         hostname: "test",
+        now: SystemClock.now(),
     };
     let loaded = cts_config::load(&[site.path().join("cts.hcl")], &context).unwrap();
     let surroundings = Surroundings {
+        program: "cts",
         environment: environment
             .iter()
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
@@ -46,10 +48,10 @@ async fn start(site: &Site) -> InProcess {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let api = Api::new(listener.local_addr().unwrap());
     let sockets = Sockets {
-        api: listener,
+        api: Some(listener),
         grpc: None,
     };
-    let embedded = Embedded::prepare(&loaded.config, &surroundings, sockets)
+    let embedded = Embedded::prepare(&loaded.config, &surroundings, sockets, Mode::Daemon)
         .await
         .unwrap();
     let shutdown = CancellationToken::new();

@@ -16,6 +16,7 @@ mod grpc_log;
 mod hostile_values;
 mod migrate;
 mod module_variables;
+mod outside;
 mod provider_environment;
 mod refusal;
 mod registry_module;

@@ -93,7 +93,7 @@ async fn bad_command_lines_have_their_own_codes() {
         &["no configuration was given", "-config-file"],
     )
     .await;
-    refused(&site, &["start", "-frob"], 14, &["--frob"]).await;
+    refused(&site, &["start", "-frob"], 14, &["not defined: -frob"]).await;
     refused(
         &site,
         &["start", "-config-file", "gone.hcl"],

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::AttemptOutcome;
+use cts_core::runs::{AttemptOutcome, RunKind};
 use cts_core::{LeaderEpoch, LeaseEpoch};
 
 use crate::checker::{InputNumber, RunNumber};
@@ -14,6 +14,13 @@ pub(crate) enum Ask {
     Raise(LeaderEpoch),
     Resign(LeaderEpoch),
     Enqueue {
+        epoch: LeaderEpoch,
+        task: usize,
+        input: InputNumber,
+        run: RunNumber,
+    },
+    /// Somebody wants to know what an apply would do.
+    Plan {
         epoch: LeaderEpoch,
         task: usize,
         input: InputNumber,
@@ -31,6 +38,7 @@ pub(crate) enum Ask {
 pub(crate) struct Word {
     pub(crate) task: usize,
     pub(crate) run: RunNumber,
+    pub(crate) kind: RunKind,
     pub(crate) epoch: LeaseEpoch,
 }
 

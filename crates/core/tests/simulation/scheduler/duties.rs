@@ -75,6 +75,25 @@ impl Simulation {
             self.state(process, ask, Purpose::Duty(number, epoch));
         }
         self.store_due(process, epoch, now);
+        self.ask_for_plan(process, epoch);
+    }
+
+    /// Somebody wants to know what an apply would do.
+    fn ask_for_plan(&mut self, process: usize, epoch: LeaderEpoch) {
+        if self.is_calm() || !self.random.chance(self.plan.planning) {
+            return;
+        }
+        let run = self.number();
+        let task = self.random.below(self.plan.tasks);
+        if let (Some(input), _) = self.scheduler(process).desk[task] {
+            let ask = Ask::Plan {
+                epoch,
+                task,
+                input,
+                run,
+            };
+            self.state(process, ask, Purpose::Duty(run, epoch));
+        }
     }
 
     /// Stores one changed input; one write at a time.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::RunStatus;
+use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{LeaderEpoch, WorkerId};
 
 use super::Model;
@@ -137,6 +137,16 @@ impl Model {
         self.members.clear();
         self.workers.clear();
         self.leader.holder = None;
-        self.take_back(Duration::MAX)
+        let mut requeued = self.take_back(Duration::MAX);
+        for run in self.runs.values_mut() {
+            let waited_for = run.kind == RunKind::Plan || run.single;
+            if waited_for && run.status == RunStatus::Queued {
+                run.status = RunStatus::Cancelled;
+            }
+        }
+        for lost in &mut requeued {
+            lost.status = self.runs[&lost.run].status;
+        }
+        requeued
     }
 }

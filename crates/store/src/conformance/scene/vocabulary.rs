@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cts_core::runs::{Plan, RunKinds};
 use cts_core::{
     BufferPeriod, Capabilities, Condition, Digest, Engine, FrozenInput, ProviderId, Requirement,
     ServicesCondition, TaskDefinition, TaskName, TaskSpec, WorkerId,
@@ -89,6 +90,8 @@ pub fn claim() -> Claim {
     Claim {
         worker: worker(),
         capabilities: capabilities(&[("terraform", "1.9.8")], false),
+        kinds: RunKinds::ALL,
+        only_single: false,
         time_to_live: LEASE,
     }
 }
@@ -112,6 +115,11 @@ pub fn worker_record(id: &str) -> WorkerRecord {
         capabilities: claim().capabilities,
         draining: false,
     }
+}
+
+/// A plan with changes.
+pub(in crate::conformance) fn plan(text: impl Into<String>) -> Plan {
+    Plan::new(true, text.into())
 }
 
 /// A line of standard output.

@@ -1,5 +1,6 @@
 //! The steps of replicas and workers.
 
+use cts_core::runs::RunKinds;
 use cts_core::{LeaderEpoch, WorkerId};
 
 use super::Walk;
@@ -66,6 +67,11 @@ impl<F: Fixture> Walk<F> {
         Claim {
             worker: WorkerId::new(*worker),
             capabilities: capabilities(engines, !self.dice.one_in(3)),
+            kinds: RunKinds {
+                applies: !self.dice.one_in(5),
+                plans: !self.dice.one_in(5),
+            },
+            only_single: self.dice.one_in(5),
             time_to_live: LEASE,
         }
     }

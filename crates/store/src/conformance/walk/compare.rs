@@ -93,6 +93,18 @@ impl<F: Fixture> Walk<F> {
             "{}",
             told()
         );
+        assert_eq!(
+            (record.kind, record.single),
+            (run.kind, run.single),
+            "{}",
+            told()
+        );
+        assert_eq!(
+            (&record.errors, &record.plan),
+            (&run.errors, &run.plan),
+            "{}",
+            told()
+        );
         assert_eq!(record.created_at, start + run.created, "{}", told());
         if run.status == RunStatus::Queued {
             assert_eq!(record.due_at, start + run.due, "{}", told());

@@ -1,5 +1,6 @@
 //! Files that are read again and again.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,8 +10,9 @@ use cts_core::Chain;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::tls::files::TlsError;
-use crate::tls::pem::{Contents, Files};
+use crate::contents::Contents;
+use crate::error::TlsError;
+use crate::files::Files;
 
 /// Pause between looks at the files. They are compared by content: links that are turned elsewhere, as
 /// in mounted secrets, show in no time of change.
@@ -19,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 type Build<T> = Box<dyn Fn(&Contents) -> Result<T, TlsError> + Send + Sync>;
 
 /// What was made of some files when they were last in order.
-pub(super) struct Reloading<T> {
+pub struct Reloading<T> {
     files: Files,
     build: Build<T>,
     current: watch::Sender<Arc<T>>,
@@ -27,27 +29,33 @@ pub(super) struct Reloading<T> {
 }
 
 impl<T> Reloading<T> {
-    pub(super) async fn load(files: Files, build: Build<T>) -> Result<Self, TlsError> {
+    /// Reads the files and makes of them what `build` says, now and after each of their changes.
+    pub async fn load(
+        files: Files,
+        build: impl Fn(&Contents) -> Result<T, TlsError> + Send + Sync + 'static,
+    ) -> Result<Self, TlsError> {
         let contents = files.read().await?;
         let current = watch::Sender::new(Arc::new(build(&contents)?));
         Ok(Self {
             files,
-            build,
+            build: Box::new(build),
             current,
             contents: tokio::sync::Mutex::new(contents),
         })
     }
 
-    pub(super) fn current(&self) -> Arc<T> {
+    /// What was made last.
+    pub fn current(&self) -> Arc<T> {
         Arc::clone(&self.current.borrow())
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<Arc<T>> {
+    /// Sees every exchange from now on.
+    pub fn subscribe(&self) -> watch::Receiver<Arc<T>> {
         self.current.subscribe()
     }
 
     /// Reads the files now and says whether they are others. After an error all is as it was.
-    pub(super) async fn reload(&self) -> Result<bool, TlsError> {
+    pub async fn reload(&self) -> Result<bool, TlsError> {
         let mut known = self.contents.lock().await;
         let contents = self.files.read().await?;
         if contents == *known {
@@ -60,7 +68,7 @@ impl<T> Reloading<T> {
     }
 
     /// Follows the files until `shutdown` is over.
-    pub(super) async fn follow(&self, shutdown: impl Future<Output = ()>) {
+    pub async fn follow(&self, shutdown: impl Future<Output = ()>) {
         let mut shutdown = pin!(shutdown);
         let mut complaint = None;
         loop {
@@ -87,6 +95,14 @@ impl<T> Reloading<T> {
     }
 }
 
+impl<T> fmt::Debug for Reloading<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reloading")
+            .field("files", &self.files)
+            .finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -95,21 +111,22 @@ mod tests {
     use tokio::time::{Instant, timeout};
 
     use super::*;
+    use crate::files::Authorities;
 
     /// Takes any text as it is, but for one.
     async fn reloading(path: &Path) -> Reloading<Vec<u8>> {
         let files = Files {
-            ca_cert: Some(path.to_owned()),
+            authorities: Some(Authorities::File(path.to_owned())),
             identity: None,
         };
-        let build = |contents: &Contents| match contents.ca_cert.clone() {
-            Some(text) if text != b"broken" => Ok(text),
+        let build = |contents: &Contents| match contents.authorities_pem() {
+            text if text != b"broken\n" => Ok(text),
             _ => Err(TlsError::Absent {
                 path: PathBuf::new(),
                 what: "certificate",
             }),
         };
-        Reloading::load(files, Box::new(build)).await.unwrap()
+        Reloading::load(files, build).await.unwrap()
     }
 
     #[tokio::test(start_paused = true)]
@@ -124,12 +141,12 @@ mod tests {
             fs::write(&path, "broken").unwrap();
             let nothing = timeout(3 * LOOK_EVERY, changes.changed()).await;
             assert!(nothing.is_err());
-            assert_eq!(*reloading.current(), b"first");
+            assert_eq!(*reloading.current(), b"first\n");
             fs::write(&path, "second").unwrap();
             changes.changed().await.unwrap();
         };
         reloading.follow(change).await;
-        assert_eq!(*reloading.current(), b"second");
+        assert_eq!(*reloading.current(), b"second\n");
         assert!(begun.elapsed() <= 5 * LOOK_EVERY, "{:?}", begun.elapsed());
     }
 }

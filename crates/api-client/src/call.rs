@@ -1,0 +1,111 @@
+//! One request and its answer.
+
+use reqwest::header::{CONTENT_TYPE, LOCATION};
+use reqwest::{Client, Method, StatusCode, Url};
+use serde::de::DeserializeOwned;
+
+use crate::address::{Address, without_password};
+use crate::error::{CallError, Refusal, beginning};
+use crate::model::ErrorAnswer;
+
+/// Characters of an answer that is none of the API's which are shown.
+const BEGINNING_SHOWN: usize = 60;
+
+/// A body to send.
+#[derive(Debug)]
+pub(crate) enum Body {
+    None,
+    /// With a content type.
+    Json(String),
+    /// Without one, as the original sends updates.
+    Bare(String),
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    status: StatusCode,
+    location: Option<String>,
+    body: String,
+    address: String,
+}
+
+pub(crate) async fn send(
+    client: &Client,
+    address: &Address,
+    method: Method,
+    url: Url,
+    body: Body,
+) -> Result<Answer, CallError> {
+    let failed = |source: reqwest::Error| CallError::Transport {
+        address: address.to_string(),
+        secure: address.is_secure(),
+        // The address is told already, and the URL may hold a password.
+        source: source.without_url(),
+    };
+    let mut request = client.request(method, url);
+    request = match body {
+        Body::None => request,
+        Body::Json(text) => request.header(CONTENT_TYPE, "application/json").body(text),
+        Body::Bare(text) => request.body(text),
+    };
+    let response = request.send().await.map_err(failed)?;
+    let status = response.status();
+    let location = response.headers().get(LOCATION);
+    let location = location.map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
+    let bytes = response.bytes().await.map_err(failed)?;
+    Ok(Answer {
+        status,
+        location,
+        body: String::from_utf8_lossy(&bytes).into_owned(),
+        address: address.to_string(),
+    })
+}
+
+impl Answer {
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The value in a successful answer.
+    pub(crate) fn decode<T: DeserializeOwned>(self) -> Result<T, CallError> {
+        let success = self.successful()?;
+        serde_json::from_str(&success.body).map_err(|source| CallError::Decode {
+            beginning: beginning(success.body.trim(), BEGINNING_SHOWN),
+            address: success.address,
+            source,
+        })
+    }
+
+    fn successful(self) -> Result<Self, CallError> {
+        if self.status.is_success() {
+            return Ok(self);
+        }
+        match self.location {
+            Some(location) if self.status.is_redirection() => Err(CallError::Redirected {
+                address: self.address,
+                location: without_password(&location),
+                status: self.status.as_u16(),
+            }),
+            _ => Err(CallError::Refused(self.refusal())),
+        }
+    }
+
+    /// What it says, taken as a refusal.
+    ///
+    /// Its content type is not looked at: the original sends some of its errors, and proxies send
+    /// theirs, with a wrong one (spec/api.md 19, item 1).
+    pub(crate) fn refusal(self) -> Refusal {
+        let (message, request_id) = match serde_json::from_str::<ErrorAnswer>(&self.body) {
+            Ok(answer) => (Some(answer.error.message), answer.request_id),
+            Err(_no_error_of_the_api) => (None, None),
+        };
+        Refusal {
+            status: self.status.as_u16(),
+            reason: self.status.canonical_reason().unwrap_or_default(),
+            message,
+            request_id,
+            body: self.body,
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The calls.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reqwest::{Client, Method, StatusCode, Url, redirect};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::address::Address;
+use crate::call::{Answer, Body, send};
+use crate::error::{CallError, SetupError};
+use crate::model::{
+    CreatedTask, DeletionAnswer, Health, InspectedTask, Inspection, OverallStatus, Task,
+    TaskAnswer, TaskStatus, TasksAnswer, UpdateAnswer,
+};
+use crate::settings::ClientSettings;
+use crate::tls::TlsParts;
+
+/// Time for a connection to be made. An answer may take any time: it comes after Terraform's work.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// Idle time after which the peer is asked whether it still lives, so that one that has vanished is not
+/// waited for without end.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// The REST API at one address.
+///
+/// No request has a time limit, and no proxy is used, whatever the environment says (spec/cli.md 8).
+/// Dropping the future of a request ends the connection; the server may finish the work all the same.
+#[derive(Debug, Clone)]
+pub struct ApiClient {
+    client: Client,
+    address: Address,
+}
+
+impl ApiClient {
+    /// A client; it connects only when it is asked something. Files of TLS are read before the address
+    /// is looked at, whatever its scheme.
+    ///
+    /// # Errors
+    ///
+    /// A file or the address cannot be used.
+    pub fn new(settings: &ClientSettings) -> Result<Self, SetupError> {
+        let tls = TlsParts::read(&settings.tls)?;
+        let address = Address::parse(&settings.address, settings.port)?;
+        let builder = Client::builder()
+            .no_proxy()
+            .connect_timeout(CONNECT)
+            .tcp_keepalive(KEEP_ALIVE)
+            .redirect(redirects());
+        let client = tls.apply(builder).build().map_err(SetupError::Build)?;
+        Ok(Self { client, address })
+    }
+
+    /// Where it asks, for people: without user name and password.
+    pub fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// All tasks as configured, in the server's order (spec/api.md 10).
+    ///
+    /// # Errors
+    ///
+    /// As for all calls: see [`CallError`].
+    pub async fn tasks(&self) -> Result<Vec<Task>, CallError> {
+        let answer: TasksAnswer = self.get(self.address.endpoint(&["tasks"])).await?;
+        Ok(answer.tasks)
+    }
+
+    /// One task as configured (spec/api.md 10).
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this name.
+    pub async fn task(&self, name: &str) -> Result<Task, CallError> {
+        let answer: TaskAnswer = self.get(self.task_url(name)?).await?;
+        Ok(answer.task)
+    }
+
+    /// Status of all tasks by name, without events (spec/api.md 7).
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`].
+    pub async fn task_statuses(&self) -> Result<BTreeMap<String, TaskStatus>, CallError> {
+        self.get(self.address.endpoint(&["status", "tasks"])).await
+    }
+
+    /// Status of one task with its events, newest first (spec/api.md 7).
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this name.
+    pub async fn task_status(&self, name: &str) -> Result<TaskStatus, CallError> {
+        let name = usable(name)?;
+        let mut url = self.address.endpoint(&["status", "tasks", name]);
+        url.set_query(Some("include=events"));
+        let mut statuses: BTreeMap<String, TaskStatus> = self.get(url).await?;
+        statuses
+            .remove(name)
+            .ok_or_else(|| self.lacking("the task's status"))
+    }
+
+    /// Numbers of tasks by status (spec/api.md 6).
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`].
+    pub async fn overall_status(&self) -> Result<OverallStatus, CallError> {
+        self.get(self.address.endpoint(&["status"])).await
+    }
+
+    /// Whether the system is well (spec/api.md 5).
+    ///
+    /// # Errors
+    ///
+    /// Nothing that could be taken for an answer about health came back.
+    pub async fn health(&self) -> Result<Health, CallError> {
+        let url = self.address.endpoint(&["health"]);
+        let answer = self.send(Method::GET, url, Body::None).await?;
+        match answer.status() {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::INTERNAL_SERVER_ERROR => {
+                Ok(Health::Unhealthy(answer.refusal()))
+            }
+            _ => answer
+                .decode::<Map<String, Value>>()
+                .map(|_| Health::Healthy),
+        }
+    }
+
+    /// What creating this task would do (spec/api.md 11). Nothing is created. `task` is the task object of
+    /// spec/api.md 9.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`].
+    pub async fn inspect_task(
+        &self,
+        task: &Map<String, Value>,
+    ) -> Result<InspectedTask, CallError> {
+        self.post_task(task, RunMode::Inspect).await?.decode()
+    }
+
+    /// Creates this task and runs it, if it is enabled (spec/api.md 11). The answer comes when that is done.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. After one that is no refusal the task may have been created.
+    pub async fn create_task(&self, task: &Map<String, Value>) -> Result<CreatedTask, CallError> {
+        self.post_task(task, RunMode::Now).await?.decode()
+    }
+
+    /// The body of [`inspect_task`](Self::inspect_task) and [`create_task`](Self::create_task).
+    pub fn create_request(task: &Map<String, Value>) -> Value {
+        json!({ "task": task })
+    }
+
+    /// Marks a task for deletion and gives the id of the request; it is gone when it does not run
+    /// (spec/api.md 12).
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this name.
+    pub async fn delete_task(&self, name: &str) -> Result<String, CallError> {
+        let url = self.task_url(name)?;
+        let answer = self.send(Method::DELETE, url, Body::None).await?;
+        Ok(answer.decode::<DeletionAnswer>()?.request_id)
+    }
+
+    /// What enabling and running a task would do (spec/api.md 13). Nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run_task`](Self::run_task).
+    pub async fn inspect_enabling(&self, name: &str) -> Result<Inspection, CallError> {
+        let answer = self.patch_task(name, true, RunMode::Inspect).await?;
+        answer.ok_or_else(|| self.lacking("the plan"))
+    }
+
+    /// Lets a task react to its triggers, without a run (spec/api.md 13).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run_task`](Self::run_task).
+    pub async fn enable_task(&self, name: &str) -> Result<(), CallError> {
+        self.patch_task(name, true, RunMode::Later).await.map(drop)
+    }
+
+    /// Makes a task ignore its triggers (spec/api.md 13).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run_task`](Self::run_task).
+    pub async fn disable_task(&self, name: &str) -> Result<(), CallError> {
+        self.patch_task(name, false, RunMode::Later).await.map(drop)
+    }
+
+    /// Enables a task and runs it; the answer comes when the run is over (spec/api.md 13).
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this name, [`CallError::is_busy`] if it runs.
+    pub async fn run_task(&self, name: &str) -> Result<(), CallError> {
+        self.patch_task(name, true, RunMode::Now).await.map(drop)
+    }
+
+    async fn patch_task(
+        &self,
+        name: &str,
+        enabled: bool,
+        run: RunMode,
+    ) -> Result<Option<Inspection>, CallError> {
+        let url = with_run(self.task_url(name)?, run);
+        // Spelt as the original spells it.
+        let body = json!({ "Enabled": enabled }).to_string();
+        let answer = self.send(Method::PATCH, url, Body::Bare(body)).await?;
+        Ok(answer.decode::<UpdateAnswer>()?.inspect)
+    }
+
+    async fn post_task(
+        &self,
+        task: &Map<String, Value>,
+        run: RunMode,
+    ) -> Result<Answer, CallError> {
+        let url = with_run(self.address.endpoint(&["tasks"]), run);
+        let body = Self::create_request(task).to_string();
+        self.send(Method::POST, url, Body::Json(body)).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, url: Url) -> Result<T, CallError> {
+        self.send(Method::GET, url, Body::None).await?.decode()
+    }
+
+    async fn send(&self, method: Method, url: Url, body: Body) -> Result<Answer, CallError> {
+        send(&self.client, &self.address, method, url, body).await
+    }
+
+    fn lacking(&self, what: &'static str) -> CallError {
+        CallError::Lacking {
+            address: self.address(),
+            what,
+        }
+    }
+
+    fn task_url(&self, name: &str) -> Result<Url, CallError> {
+        Ok(self.address.endpoint(&["tasks", usable(name)?]))
+    }
+}
+
+/// A redirection that keeps method and body is followed. Any other would turn a change into a question,
+/// whose answer would be taken for success.
+fn redirects() -> redirect::Policy {
+    redirect::Policy::custom(|attempt| {
+        let keeps_the_request = matches!(
+            attempt.status(),
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+        );
+        if !keeps_the_request {
+            attempt.stop()
+        } else if attempt.previous().len() > 10 {
+            attempt.error("too many redirections")
+        } else {
+            attempt.follow()
+        }
+    })
+}
+
+/// `name`, if it can stand in a path. These cannot: the path would be that of something else.
+fn usable(name: &str) -> Result<&str, CallError> {
+    match name {
+        "" | "." | ".." => Err(CallError::UnusableName {
+            name: name.to_owned(),
+        }),
+        name => Ok(name),
+    }
+}
+
+/// What a change does beside the change.
+#[derive(Debug, Clone, Copy)]
+enum RunMode {
+    /// Nothing: the task runs at its next trigger.
+    Later,
+    /// The task runs before the answer.
+    Now,
+    /// Nothing is changed; the answer tells what a run would do.
+    Inspect,
+}
+
+fn with_run(mut url: Url, run: RunMode) -> Url {
+    match run {
+        RunMode::Later => {}
+        RunMode::Now => url.set_query(Some("run=now")),
+        RunMode::Inspect => url.set_query(Some("run=inspect")),
+    }
+    url
+}

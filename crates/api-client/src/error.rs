@@ -1,0 +1,342 @@
+//! What can go wrong, and how it is told to a person.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use crate::address::AddressError;
+
+/// Longest body of an answer that is shown to a person, in characters.
+const BODY_SHOWN: usize = 2_000;
+
+/// A client cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// A client certificate was named, but no key.
+    #[error(
+        "a client certificate is of use only with its key: give -client-key or CTS_CLIENT_KEY too"
+    )]
+    CertificateWithoutKey,
+    /// A key was named, but no client certificate.
+    #[error(
+        "a client key is of use only with its certificate: give -client-cert or CTS_CLIENT_CERT too"
+    )]
+    KeyWithoutCertificate,
+    /// A file of TLS cannot be used.
+    #[error(transparent)]
+    TlsFile(#[from] TlsFileError),
+    /// The address cannot be used.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The HTTP library refuses the settings.
+    #[error("cannot set up the HTTP client")]
+    Build(#[source] reqwest::Error),
+}
+
+/// A file of TLS cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsFileError {
+    /// It cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// File or directory.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// There is no certificate in it.
+    #[error("{} holds no usable PEM certificate", path.display())]
+    NoCertificate {
+        /// File or directory.
+        path: PathBuf,
+        /// The complaint; there is none when nothing was found.
+        #[source]
+        source: Option<reqwest::Error>,
+    },
+    /// Certificate and key are no pair.
+    #[error("{} and {} are no PEM certificate with its key", cert.display(), key.display())]
+    UnusablePair {
+        /// File of the certificate.
+        cert: PathBuf,
+        /// File of the key.
+        key: PathBuf,
+        /// The complaint.
+        #[source]
+        source: reqwest::Error,
+    },
+}
+
+/// A request brought no usable answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// No answer, or not all of it.
+    #[error("no answer from the API at {address}")]
+    Transport {
+        /// Where it was asked, without user name and password.
+        address: String,
+        /// Whether TLS was to be spoken there.
+        secure: bool,
+        /// Why not.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The API says no. Displayed in [`ErrorForm::New`].
+    #[error("{}", .0.text(ErrorForm::New))]
+    Refused(Refusal),
+    /// Somebody on the way sends the request elsewhere, in a way that would change it.
+    #[error("the API at {address} redirects to {location} (status {status}); ask there")]
+    Redirected {
+        /// Where it was asked.
+        address: String,
+        /// Where it should be asked.
+        location: String,
+        /// HTTP status.
+        status: u16,
+    },
+    /// The answer says success, but is not what the API answers.
+    #[error("the answer of {address} is not one of the API; it begins {beginning:?}")]
+    Decode {
+        /// Where it came from.
+        address: String,
+        /// Its first characters.
+        beginning: String,
+        /// The complaint.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The answer says success, but something is missing in it.
+    #[error("{what} is missing in the answer of the API at {address}")]
+    Lacking {
+        /// Where it came from.
+        address: String,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// No task can have this name, so nothing was asked.
+    #[error("{name:?} cannot be the name of a task")]
+    UnusableName {
+        /// The name.
+        name: String,
+    },
+}
+
+/// How a refusal is told. The original has two forms (spec/cli.md 12, "Error details").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorForm {
+    /// `request returned 500 status code with error: …`, for changes of existing tasks.
+    Legacy,
+    /// `500 Internal Server Error: …, see logs for more details (Request ID: …)`, for everything else.
+    New,
+}
+
+/// An answer with a status that is no success.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// HTTP status.
+    pub status: u16,
+    /// Its name in HTTP; empty for a status that has none.
+    pub reason: &'static str,
+    /// The API's message, if the body is an error of the API.
+    pub message: Option<String>,
+    /// Id under which the server has logged it, if it told one.
+    pub request_id: Option<String>,
+    /// The body as it came.
+    pub body: String,
+}
+
+impl Refusal {
+    /// For a person.
+    pub fn text(&self, form: ErrorForm) -> String {
+        let status = format!("{} {}", self.status, self.reason);
+        let status = status.trim_end();
+        let body = beginning(self.body.trim(), BODY_SHOWN);
+        let said = self.message.as_ref().unwrap_or(&body);
+        match form {
+            ErrorForm::Legacy => {
+                let said = if said.is_empty() { self.reason } else { said };
+                let code = self.status;
+                format!("request returned {code} status code with error: {said}")
+            }
+            ErrorForm::New if said.is_empty() => status.to_owned(),
+            ErrorForm::New => match (&self.message, &self.request_id) {
+                (Some(message), Some(id)) => {
+                    format!("{status}: {message}, see logs for more details (Request ID: {id})")
+                }
+                _ => format!("{status}: {said}"),
+            },
+        }
+    }
+}
+
+/// The first characters of `text`.
+pub(crate) fn beginning(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+impl CallError {
+    /// Everything a person needs: what happened and its deepest cause, a refusal in the given form.
+    pub fn report(&self, form: ErrorForm) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.text(form),
+            other => match deepest(other) {
+                Some(cause) => format!("{other}: {cause}"),
+                None => other.to_string(),
+            },
+        }
+    }
+
+    /// What may help, if the cause is a usual mistake.
+    pub fn hint(&self) -> Option<&'static str> {
+        let Self::Transport { secure, source, .. } = self else {
+            return None;
+        };
+        if *secure {
+            let plain = has_cause(source, |cause| {
+                matches!(
+                    cause.downcast_ref::<rustls::Error>(),
+                    Some(rustls::Error::InvalidMessage(_))
+                )
+            });
+            return plain.then_some(
+                "the server may not speak HTTPS: try an address that begins with http://",
+            );
+        }
+        has_cause(source, is_closed_connection)
+            .then_some("the server may expect HTTPS: try an address that begins with https://")
+    }
+
+    /// Whether there is no such task.
+    pub fn is_not_found(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused(Refusal {
+                status: 404,
+                message: Some(_),
+                ..
+            })
+        )
+    }
+
+    /// Whether the task could not be changed only because it is at work (spec/api.md 13).
+    pub fn is_busy(&self) -> bool {
+        let Self::Refused(Refusal {
+            status: 500,
+            message: Some(message),
+            ..
+        }) = self
+        else {
+            return false;
+        };
+        message.contains("is active and cannot be updated")
+    }
+}
+
+/// Whether the server has ended the connection instead of answering in HTTP.
+fn is_closed_connection(cause: &(dyn Error + 'static)) -> bool {
+    if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+        return error.is_incomplete_message() || error.is_parse() || error.is_closed();
+    }
+    let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    matches!(
+        kind,
+        Some(io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
+    )
+}
+
+/// The causes of an error, outermost first. An [`io::Error`] speaks for the error inside it, which no
+/// chain of sources shows.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let inner = |error: &'a (dyn Error + 'static)| -> Option<&'a (dyn Error + 'static)> {
+        if let Some(inside) = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+        {
+            return Some(inside);
+        }
+        error.source()
+    };
+    std::iter::successors(inner(error), move |error| inner(*error))
+}
+
+fn has_cause(
+    error: &(dyn Error + 'static),
+    is_it: impl Fn(&(dyn Error + 'static)) -> bool,
+) -> bool {
+    causes(error).any(is_it)
+}
+
+fn deepest(error: &(dyn Error + 'static)) -> Option<String> {
+    causes(error).last().map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(message: Option<&str>, id: Option<&str>, body: &str) -> Refusal {
+        Refusal {
+            status: 404,
+            reason: "Not Found",
+            message: message.map(str::to_owned),
+            request_id: id.map(str::to_owned),
+            body: body.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_refusal_has_two_forms() {
+        let cases = [
+            (
+                refusal(Some("no such task"), Some("71a5b3b0"), "{}"),
+                "404 Not Found: no such task, see logs for more details (Request ID: 71a5b3b0)",
+                "request returned 404 status code with error: no such task",
+            ),
+            (
+                refusal(Some("no such task"), None, "{}"),
+                "404 Not Found: no such task",
+                "request returned 404 status code with error: no such task",
+            ),
+            (
+                refusal(None, None, "404 page not found\n"),
+                "404 Not Found: 404 page not found",
+                "request returned 404 status code with error: 404 page not found",
+            ),
+            (
+                refusal(None, None, ""),
+                "404 Not Found",
+                "request returned 404 status code with error: Not Found",
+            ),
+        ];
+        for (refusal, new, legacy) in cases {
+            assert_eq!(refusal.text(ErrorForm::New), new);
+            assert_eq!(refusal.text(ErrorForm::Legacy), legacy);
+        }
+    }
+
+    #[test]
+    fn a_long_body_is_cut() {
+        let text = refusal(None, None, &"é".repeat(5_000)).text(ErrorForm::New);
+        assert_eq!(text.chars().count(), "404 Not Found: ".len() + 2_001);
+    }
+
+    #[test]
+    fn a_missing_page_is_no_missing_task() {
+        assert!(CallError::Refused(refusal(Some("no"), None, "")).is_not_found());
+        assert!(!CallError::Refused(refusal(None, None, "404 page not found")).is_not_found());
+    }
+
+    #[test]
+    fn only_a_task_at_work_is_busy() {
+        let active = "task 'web' is active and cannot be updated at this time";
+        let mut refusal = refusal(Some(active), None, "");
+        assert!(!CallError::Refused(refusal.clone()).is_busy());
+        refusal.status = 500;
+        assert!(CallError::Refused(refusal.clone()).is_busy());
+        refusal.message = Some("terraform failed".to_owned());
+        assert!(!CallError::Refused(refusal).is_busy());
+    }
+}

@@ -1,0 +1,24 @@
+//! The REST API of cts, from the side of those who ask: one method per call, typed answers, and errors
+//! that can be told to a person (spec/api.md, spec/cli.md 8).
+//!
+//! It knows nothing of command lines, prompts or output, and reads neither environment nor clock: what
+//! a caller was told goes in as [`ClientOptions`] and the environment as a map, and
+//! [`ClientSettings::resolve`] makes settings of them. Start there and with [`ApiClient`].
+#![warn(missing_docs)]
+
+mod address;
+mod call;
+mod client;
+mod error;
+mod model;
+mod settings;
+mod tls;
+
+pub use address::AddressError;
+pub use client::ApiClient;
+pub use error::{CallError, ErrorForm, Refusal, SetupError, TlsFileError};
+pub use model::{
+    BufferPeriod, CreatedTask, Event, EventError, Health, InspectedTask, Inspection, OverallStatus,
+    Task, TaskCounts, TaskPlan, TaskStatus,
+};
+pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings, boolean};

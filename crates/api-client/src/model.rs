@@ -1,0 +1,206 @@
+//! Answers (spec/api.md 6, 7, 9-13). Members that an answer has beyond these are kept where a person may
+//! want to see them, and ignored elsewhere.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, FixedOffset};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::Refusal;
+
+/// A task as configured (spec/api.md 9).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// Whether it reacts to triggers.
+    #[serde(default)]
+    pub enabled: bool,
+    /// What it is for; may be empty.
+    #[serde(default)]
+    pub description: String,
+    /// Source of its module.
+    #[serde(default)]
+    pub module: String,
+    /// Version of the module; empty for the latest.
+    #[serde(default)]
+    pub version: String,
+    /// Ids of its providers, `name` or `name.alias`.
+    #[serde(default)]
+    pub providers: Vec<String>,
+    /// Values of the module's variables, as HCL expressions.
+    #[serde(default)]
+    pub variables: BTreeMap<String, String>,
+    /// What triggers it: at most one member, named after the kind.
+    #[serde(default)]
+    pub condition: Map<String, Value>,
+    /// Further inputs of the module, named after their kind.
+    #[serde(default)]
+    pub module_input: Map<String, Value>,
+    /// Its own buffering, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer_period: Option<BufferPeriod>,
+    /// Everything else that the server tells.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// How changes are collected before a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BufferPeriod {
+    /// Whether they are; absent if the task does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Shortest time, such as `5s`.
+    #[serde(default)]
+    pub min: String,
+    /// Longest time.
+    #[serde(default)]
+    pub max: String,
+}
+
+/// Status of a task (spec/api.md 7).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskStatus {
+    /// Name of the task.
+    pub task_name: String,
+    /// `successful`, `errored`, `critical` or `unknown`.
+    pub status: String,
+    /// Whether it reacts to triggers.
+    pub enabled: bool,
+    /// Where its events are; empty without any.
+    #[serde(default)]
+    pub events_url: String,
+    /// Newest first; empty if they were not asked for.
+    #[serde(default)]
+    pub events: Vec<Event>,
+}
+
+/// A run that is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its id.
+    pub id: String,
+    /// Whether all went well.
+    pub success: bool,
+    /// When it began.
+    pub start_time: DateTime<FixedOffset>,
+    /// When it ended.
+    pub end_time: DateTime<FixedOffset>,
+    /// Name of the task.
+    pub task_name: String,
+    /// What went wrong; `null` on success.
+    #[serde(default)]
+    pub error: Option<EventError>,
+    /// Everything else that the server tells.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// Why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventError {
+    /// The failed step and Terraform's error output; usually of several lines.
+    pub message: String,
+}
+
+/// Numbers of tasks (spec/api.md 6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverallStatus {
+    /// By status and by `enabled`.
+    pub task_summary: TaskCounts,
+}
+
+/// Numbers of tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskCounts {
+    /// By status.
+    pub status: BTreeMap<String, u64>,
+    /// `true` and `false`.
+    pub enabled: BTreeMap<String, u64>,
+}
+
+/// Whether the system says that it is well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// It does.
+    Healthy,
+    /// It says why not.
+    Unhealthy(Refusal),
+}
+
+/// What the next run would do.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Inspection {
+    /// Whether it would change anything.
+    pub changes_present: bool,
+    /// Terraform's text.
+    pub plan: String,
+    /// URL of a remote run.
+    #[serde(default)]
+    pub url: Option<String>,
+}
+
+/// A task that would be created (`run=inspect`).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct InspectedTask {
+    /// Id of the request in the server's log.
+    #[serde(default)]
+    pub request_id: String,
+    /// What its first run would do.
+    pub run: TaskPlan,
+}
+
+/// What the first run of a task would do.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct TaskPlan {
+    /// Whether it would change anything.
+    #[serde(default)]
+    pub changes_present: bool,
+    /// Terraform's text.
+    pub plan: String,
+    /// URL of a remote run.
+    #[serde(default)]
+    pub tfc_run_url: Option<String>,
+}
+
+/// A task that has been created.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct CreatedTask {
+    /// Id of the request in the server's log.
+    #[serde(default)]
+    pub request_id: String,
+    /// The task.
+    pub task: Task,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct TasksAnswer {
+    pub(crate) tasks: Vec<Task>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct TaskAnswer {
+    pub(crate) task: Task,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct DeletionAnswer {
+    #[serde(default)]
+    pub(crate) request_id: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct UpdateAnswer {
+    #[serde(default)]
+    pub(crate) inspect: Option<Inspection>,
+}
+
+/// The error body of both families of endpoints.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ErrorAnswer {
+    pub(crate) error: EventError,
+    #[serde(default)]
+    pub(crate) request_id: Option<String>,
+}

@@ -1,0 +1,48 @@
+//! The effective configuration as text: what counts after merging, with environment and defaults.
+//!
+//! It is written by hand: ready-made writers of HCL write version 2, whose `$${` and heredocs mean
+//! something else to the reader of version 1.
+
+mod blocks;
+mod connections;
+mod drivers;
+mod hcl;
+mod hidden;
+mod json;
+mod tasks;
+mod tree;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::config::Config;
+
+/// The configuration in HCL, complete: what nobody has written is there with its default.
+///
+/// Secrets are replaced by `(hidden)`: tokens, passwords, values of providers and their environments, and
+/// what looks like one in backends and variables.
+///
+/// It is a configuration that [`load`](crate::load()) accepts and that says the same, secrets apart.
+/// Lists with one element cannot be written in HCL where the content is free, and `null` cannot be
+/// written at all; both come from files in JSON, and [`dump_json`] has them. What only environment
+/// variables can say stands in comments.
+pub fn dump(config: &Config) -> String {
+    hcl::text(&blocks::tree(config))
+}
+
+/// The same in the shape of a JSON configuration file.
+pub fn dump_json(config: &Config) -> Value {
+    json::value(&blocks::tree(config))
+}
+
+/// Complete and without secrets, for the log. Who reads logs need not know where the database is either.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut value = dump_json(self);
+        if let Some(url) = value.pointer_mut("/database/url") {
+            *url = Value::from(hidden::HIDDEN);
+        }
+        write!(f, "Config {value}")
+    }
+}

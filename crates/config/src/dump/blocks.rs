@@ -1,0 +1,209 @@
+//! The top level, and the small blocks.
+
+use std::path::Path;
+use std::time::Duration;
+
+use cts_core::BufferPeriod;
+use secrecy::ExposeSecret;
+
+use crate::config::Config;
+use crate::database::DatabaseConfig;
+use crate::dump::connections::{consul, vault};
+use crate::dump::drivers::{driver, providers};
+use crate::dump::tasks::tasks;
+use crate::dump::tree::Body;
+use crate::gateway::GatewayMode;
+use crate::high_availability::{HaStorage, HighAvailability};
+use crate::scheduler::OnTakeover;
+use crate::services::ServicesConfig;
+use crate::syslog::SyslogConfig;
+use crate::tls::ApiTls;
+use crate::worker::WorkerConfig;
+
+pub(super) fn tree(config: &Config) -> Body {
+    let mut top = Body::default();
+    top.set("log_level", config.log_level.configured_name());
+    top.set("port", config.port);
+    top.set("id", config.id.as_str());
+    top.set("working_dir", path(&config.working_dir));
+    top.block("syslog", syslog(config.syslog.as_ref()));
+    top.block("tls", tls(config.tls.as_ref()));
+    top.block("buffer_period", buffer_period(config.buffer_period));
+    top.block("consul", consul(&config.consul));
+    top.block("vault", vault(config.vault.as_ref()));
+    driver(&mut top, config);
+    providers(&mut top, &config.providers);
+    if let Some(block) = &config.database {
+        top.block("database", database(block));
+    }
+    top.block("services", services(&config.services));
+    top.block("scheduler", scheduler(config));
+    top.block("worker", worker(&config.worker));
+    top.block("gateway", gateway(config.gateway.mode));
+    if let Some(block) = &config.high_availability {
+        top.block("high_availability", high_availability(block));
+    }
+    tasks(&mut top, &config.tasks);
+    top
+}
+
+/// Paths are text in the files; what is none is shown as near as it gets.
+pub(super) fn path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// A duration in the largest unit of which it is a multiple.
+pub(super) fn duration(duration: Duration) -> String {
+    const UNITS: [(u128, &str); 6] = [
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+        (1, "ns"),
+    ];
+    let nanoseconds = duration.as_nanos();
+    let fits = |(factor, _): &&(u128, &str)| nanoseconds.is_multiple_of(*factor);
+    match UNITS.iter().find(fits) {
+        Some((factor, unit)) if nanoseconds > 0 => format!("{}{unit}", nanoseconds / factor),
+        _ => "0s".to_owned(),
+    }
+}
+
+pub(super) fn buffer_period(period: BufferPeriod) -> Body {
+    let mut body = Body::default();
+    body.set("enabled", period.enabled);
+    if period.enabled {
+        body.set("min", duration(period.min));
+        body.set("max", duration(period.max));
+    }
+    body
+}
+
+fn syslog(syslog: Option<&SyslogConfig>) -> Body {
+    let mut body = Body::default();
+    body.set("enabled", syslog.is_some());
+    if let Some(syslog) = syslog {
+        body.set("facility", syslog.facility.name());
+        body.set("name", syslog.name.as_str());
+    }
+    body
+}
+
+fn tls(tls: Option<&ApiTls>) -> Body {
+    let mut body = Body::default();
+    body.set("enabled", tls.is_some());
+    if let Some(tls) = tls {
+        body.set("cert", path(&tls.cert));
+        body.set("key", path(&tls.key));
+        body.set("verify_incoming", tls.verify_incoming);
+        body.set_some("ca_cert", tls.ca_cert.as_deref().map(path));
+        body.set_some("ca_path", tls.ca_path.as_deref().map(path));
+    }
+    body
+}
+
+fn database(database: &DatabaseConfig) -> Body {
+    let mut body = Body::default();
+    body.set("url", database.url.expose_secret());
+    body.set("max_connections", database.max_connections);
+    body.set_some("ca_cert", database.ca_cert.as_deref().map(path));
+    body
+}
+
+fn services(services: &ServicesConfig) -> Body {
+    let mut body = Body::default();
+    body.set("schedulers", services.schedulers.clone());
+    body.set("watchers", services.watchers.clone());
+    body.set("plaintext", services.plaintext);
+    if let Some(tls) = &services.tls {
+        let mut block = Body::default();
+        block.set("ca_cert", path(&tls.ca_cert));
+        block.set("cert", path(&tls.cert));
+        block.set("key", path(&tls.key));
+        block.set_some("server_name", tls.server_name.as_deref());
+        block.set("verify_incoming", tls.verify_incoming);
+        body.block("tls", block);
+    }
+    body
+}
+
+fn scheduler(config: &Config) -> Body {
+    let mut body = Body::default();
+    body.set("lease_ttl", duration(config.scheduler.lease_ttl));
+    let on_takeover = match config.on_takeover() {
+        OnTakeover::Changed => "changed",
+        OnTakeover::All => "all",
+    };
+    body.set("on_takeover", on_takeover);
+    body
+}
+
+fn worker(worker: &WorkerConfig) -> Body {
+    let mut body = Body::default();
+    match worker.slots {
+        Some(slots) => body.set("slots", slots.get()),
+        None => body.note("slots: twice the number of processors"),
+    }
+    body.set_some("working_dir", worker.working_dir.as_deref().map(path));
+    body.set("drain_timeout", duration(worker.drain_timeout));
+    body
+}
+
+fn gateway(mode: GatewayMode) -> Body {
+    let mut body = Body::default();
+    let mode = match mode {
+        GatewayMode::Transparent => "transparent",
+        GatewayMode::StrictFollower => "strict-follower",
+    };
+    body.set("mode", mode);
+    body
+}
+
+fn high_availability(block: &HighAvailability) -> Body {
+    let mut storage = Body::default();
+    let kind = match &block.storage {
+        HaStorage::Consul {
+            parent_path,
+            namespace,
+        } => {
+            storage.set("parent_path", parent_path.as_str());
+            storage.set_some("namespace", namespace.as_deref());
+            "consul"
+        }
+        HaStorage::Postgres => "postgres",
+    };
+    storage.set("session_ttl", duration(block.session_ttl));
+    let mut cluster = Body::default();
+    cluster.set("name", block.cluster_name.as_str());
+    cluster.labelled("storage", kind, storage);
+    let mut instance = Body::default();
+    instance.set_some("address", block.address.as_deref());
+    let mut body = Body::default();
+    body.block("cluster", cluster);
+    body.block("instance", instance);
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_in_their_largest_unit() {
+        let cases = [
+            (0, "0s"),
+            (7, "7ns"),
+            (1_500_000_000, "1500ms"),
+            (90_000_000_000, "90s"),
+            (600_000_000_000, "10m"),
+            (86_400_000_000_000, "24h"),
+        ];
+        for (nanoseconds, expected) in cases {
+            let written = duration(Duration::from_nanos(nanoseconds));
+            assert_eq!(written, expected);
+            let read = crate::duration::parse_duration(&written);
+            assert_eq!(read, i64::try_from(nanoseconds).ok());
+        }
+    }
+}

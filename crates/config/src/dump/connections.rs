@@ -1,0 +1,110 @@
+//! `consul` and `vault`.
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::client_tls::ClientTls;
+use crate::consul::{ConsulConfig, ServiceRegistration};
+use crate::dump::blocks::{duration, path};
+use crate::dump::hidden::HIDDEN;
+use crate::dump::tree::Body;
+use crate::environment::Setting;
+use crate::transport::Transport;
+use crate::vault::VaultConfig;
+
+pub(super) fn consul(consul: &ConsulConfig) -> Body {
+    let mut body = Body::default();
+    body.set("address", consul.address.as_str());
+    body.set("token", secret(consul.token.as_ref()));
+    body.set("kv_path", consul.kv_path.as_str());
+    let by_file = consul.tls.enabled || consul.address.to_ascii_lowercase().starts_with("https://");
+    if consul.https && !by_file {
+        body.note(format!("{} is true", Setting::ConsulHttps.variable()));
+    }
+    for (setting, value) in [
+        (Setting::ConsulNamespace, &consul.namespace),
+        (Setting::ConsulPartition, &consul.partition),
+    ] {
+        if let Some(value) = value {
+            body.note(format!("{} is {value}", setting.variable()));
+        }
+    }
+    let mut auth = Body::default();
+    auth.set("enabled", consul.auth.is_some());
+    if let Some(written) = &consul.auth {
+        auth.set("username", written.username.as_str());
+        auth.set("password", secret(Some(&written.password)));
+    }
+    body.block("auth", auth);
+    body.block("tls", client_tls(&consul.tls));
+    body.block("transport", transport(&consul.transport));
+    body.block(
+        "service_registration",
+        registration(&consul.service_registration),
+    );
+    body
+}
+
+pub(super) fn vault(vault: Option<&VaultConfig>) -> Body {
+    let mut body = Body::default();
+    body.set("enabled", vault.is_some());
+    let Some(vault) = vault else { return body };
+    body.set("address", vault.address.as_str());
+    body.set("namespace", vault.namespace.as_str());
+    match &vault.vault_agent_token_file {
+        Some(file) => body.set("vault_agent_token_file", path(file)),
+        None => body.set("token", secret(vault.token.as_ref())),
+    }
+    body.set("renew_token", vault.renew_token);
+    body.set("unwrap_token", vault.unwrap_token);
+    body.block("tls", client_tls(&vault.tls));
+    body.block("transport", transport(&vault.transport));
+    body
+}
+
+pub(super) fn client_tls(tls: &ClientTls) -> Body {
+    let mut body = Body::default();
+    body.set("enabled", tls.enabled);
+    body.set("verify", tls.verify);
+    body.set("ca_cert", tls.ca_cert.as_str());
+    body.set("ca_path", tls.ca_path.as_str());
+    body.set("cert", tls.cert.as_str());
+    body.set("key", tls.key.as_str());
+    body.set("server_name", tls.server_name.as_str());
+    body
+}
+
+/// Whether there is one is shown.
+fn secret(secret: Option<&SecretString>) -> &'static str {
+    match secret {
+        Some(secret) if !secret.expose_secret().is_empty() => HIDDEN,
+        _ => "",
+    }
+}
+
+fn transport(transport: &Transport) -> Body {
+    let mut body = Body::default();
+    body.set("dial_keep_alive", duration(transport.dial_keep_alive));
+    body.set("dial_timeout", duration(transport.dial_timeout));
+    body.set("disable_keep_alives", transport.disable_keep_alives);
+    body.set("idle_conn_timeout", duration(transport.idle_conn_timeout));
+    body.set("max_idle_conns", transport.max_idle_conns);
+    body.set("max_idle_conns_per_host", transport.max_idle_conns_per_host);
+    body.set(
+        "tls_handshake_timeout",
+        duration(transport.tls_handshake_timeout),
+    );
+    body
+}
+
+fn registration(registration: &ServiceRegistration) -> Body {
+    let mut check = Body::default();
+    check.set("enabled", registration.default_check.enabled);
+    check.set("address", registration.default_check.address.as_str());
+    let mut body = Body::default();
+    body.set("enabled", registration.enabled);
+    body.set("service_name", registration.service_name.as_str());
+    body.set("address", registration.address.as_str());
+    body.set("namespace", registration.namespace.as_str());
+    body.block("default_check", check);
+    body
+}

@@ -1,0 +1,88 @@
+//! `driver` and `terraform_provider`.
+
+use cts_core::ProviderBlock;
+use serde_json::{Map, Value};
+
+use crate::config::Config;
+use crate::driver::TerraformDriver;
+use crate::dump::blocks::path;
+use crate::dump::connections::client_tls;
+use crate::dump::hidden::{HIDDEN, without_secrets};
+use crate::dump::tree::Body;
+use crate::terraform_cloud::TerraformCloudDriver;
+
+pub(super) fn driver(top: &mut Body, config: &Config) {
+    match &config.terraform_cloud {
+        Some(cloud) => top.labelled("driver", "terraform-cloud", terraform_cloud(cloud)),
+        None => top.labelled("driver", "terraform", terraform(&config.driver)),
+    }
+}
+
+fn terraform(driver: &TerraformDriver) -> Body {
+    let mut body = Body::default();
+    match &driver.version {
+        Some(version) => body.set("version", version.as_str()),
+        None => body.note("version: any that is supported"),
+    }
+    match &driver.path {
+        Some(directory) => body.set("path", path(directory)),
+        None => body.note("path: the current directory, then PATH"),
+    }
+    body.set("log", driver.log);
+    body.set("persist_log", driver.persist_log);
+    body.set("shared_local_backend", driver.shared_local_backend);
+    let mut backend = Body::default();
+    for (name, value) in without_secrets(&driver.backend.arguments) {
+        backend.set(name, value);
+    }
+    body.labelled("backend", &driver.backend.kind, backend);
+    body.block("required_providers", free(&driver.required_providers));
+    body
+}
+
+fn terraform_cloud(driver: &TerraformCloudDriver) -> Body {
+    let mut workspaces = Body::default();
+    workspaces.set("prefix", driver.workspaces.prefix.as_str());
+    workspaces.set("tags", driver.workspaces.tags.clone());
+    workspaces.set("tags_allowlist", driver.workspaces.tags_allowlist.clone());
+    workspaces.set("tags_denylist", driver.workspaces.tags_denylist.clone());
+    let mut body = Body::default();
+    body.set("hostname", driver.hostname.as_str());
+    body.set("organization", driver.organization.as_str());
+    body.set("token", HIDDEN);
+    body.block("workspaces", workspaces);
+    body.block("required_providers", free(&driver.required_providers));
+    body.block("tls", client_tls(&driver.tls));
+    body
+}
+
+fn free(map: &Map<String, Value>) -> Body {
+    let mut body = Body::default();
+    for (name, value) in map {
+        body.set(name.as_str(), value.clone());
+    }
+    body
+}
+
+/// Of arguments and environment only the names are shown: what is a secret among them nobody knows.
+pub(super) fn providers(top: &mut Body, providers: &[ProviderBlock]) {
+    for provider in providers {
+        let mut body = Body::default();
+        body.set_some("alias", provider.alias.as_deref());
+        for (name, value) in &provider.arguments {
+            match name.as_str() {
+                "alias" => {}
+                "auto_commit" => body.set(name.as_str(), value.clone()),
+                _ => body.set(name.as_str(), HIDDEN),
+            }
+        }
+        if !provider.task_env.is_empty() {
+            let mut environment = Body::default();
+            for name in provider.task_env.keys() {
+                environment.set(name.as_str(), HIDDEN);
+            }
+            body.block("task_env", environment);
+        }
+        top.repeated("terraform_provider", Some(&provider.name), body);
+    }
+}

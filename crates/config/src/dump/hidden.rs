@@ -1,0 +1,132 @@
+//! Secrets, replaced.
+
+use serde_json::{Map, Value};
+
+use crate::mask::{is_secret_name, may_hold_password};
+
+/// Stands for a secret.
+pub(super) const HIDDEN: &str = "(hidden)";
+
+/// Names of backend attributes that hold secrets without sounding like it.
+const SECRET_ATTRIBUTES: [&str; 4] = ["conn_str", "env", "http_auth", "key_material"];
+
+/// Names that sound like secrets and hold none: files, and the suffix of an object of Kubernetes.
+const SHOWN_ENDS: [&str; 4] = ["_file", "_files", "_path", "secret_suffix"];
+
+fn is_secret(name: &str, value: &Value) -> bool {
+    let sounds_so = is_secret_name(name) || SECRET_ATTRIBUTES.contains(&name);
+    let holds_none = SHOWN_ENDS.iter().any(|end| name.ends_with(end));
+    let says_nothing = value.is_boolean() || value.is_null() || value == &Value::from("");
+    sounds_so && !holds_none && !says_nothing
+}
+
+/// Hides what looks like a secret by its name, at any depth.
+pub(super) fn without_secrets(map: &Map<String, Value>) -> Map<String, Value> {
+    let entries = map.iter();
+    entries
+        .map(|(name, value)| (name.clone(), by_name(name, value)))
+        .collect()
+}
+
+/// A value of that name, or what is shown instead.
+pub(super) fn by_name(name: &str, value: &Value) -> Value {
+    if is_secret(name, value) {
+        return Value::from(HIDDEN);
+    }
+    match value {
+        Value::Object(map) => Value::Object(without_secrets(map)),
+        Value::Array(values) => {
+            let hidden = values.iter().map(|value| by_name(name, value));
+            Value::Array(hidden.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Hides the passwords of URLs, at any depth.
+pub(super) fn without_passwords(value: Value) -> Value {
+    match value {
+        Value::String(text) if may_hold_password(text.as_bytes()) => {
+            Value::String(url_without_password(&text))
+        }
+        Value::Array(values) => values.into_iter().map(without_passwords).collect(),
+        Value::Object(map) => {
+            let entries = map.into_iter();
+            entries
+                .map(|(name, value)| (name, without_passwords(value)))
+                .collect()
+        }
+        other => other,
+    }
+}
+
+/// A URL with the password behind the user replaced, and secret parameters too.
+fn url_without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let rest = match rest.rsplit_once('@') {
+        Some((user, host)) => match user.split_once(':') {
+            Some((user, _)) => format!("{user}:{HIDDEN}@{host}"),
+            None => format!("{user}@{host}"),
+        },
+        None => rest.to_owned(),
+    };
+    let rest = match rest.split_once('?') {
+        Some((path, parameters)) => {
+            let parameters: Vec<String> = parameters.split('&').map(parameter).collect();
+            format!("{path}?{}", parameters.join("&"))
+        }
+        None => rest,
+    };
+    format!("{scheme}://{rest}")
+}
+
+fn parameter(text: &str) -> String {
+    match text.split_once('=') {
+        Some((name, _)) if is_secret_name(name) => format!("{name}={HIDDEN}"),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn passwords_of_urls_are_hidden() {
+        let cases = [
+            (
+                "postgres://cts:a/b@c@db/cts",
+                "postgres://cts:(hidden)@db/cts",
+            ),
+            (
+                "postgresql:///cts?host=/run&password=x&sslpassword=y",
+                "postgresql:///cts?host=/run&password=(hidden)&sslpassword=(hidden)",
+            ),
+            ("postgres://cts@db/cts", "postgres://cts@db/cts"),
+            ("http://u:p@h:1/x", "http://u:(hidden)@h:1/x"),
+            ("http://h:1/x", "http://h:1/x"),
+            ("u:p@h", "u:p@h"),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(without_passwords(json!([url])), json!([expected]));
+        }
+    }
+
+    #[test]
+    fn attributes_are_hidden_by_their_names() {
+        let attributes = json!({
+            "path": "p", "access_token": "t", "conn_str": "c", "http_auth": "", "nested": [{ "secret_key": 1, "b": 2 }],
+            "skip_credentials_validation": true, "shared_credentials_file": "f", "secret_suffix": "s"
+        });
+        let expected = json!({
+            "path": "p", "access_token": HIDDEN, "conn_str": HIDDEN, "http_auth": "",
+            "nested": [{ "secret_key": HIDDEN, "b": 2 }],
+            "skip_credentials_validation": true, "shared_credentials_file": "f", "secret_suffix": "s"
+        });
+        assert_eq!(by_name("backend", &attributes), expected);
+    }
+}

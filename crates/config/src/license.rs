@@ -1,0 +1,26 @@
+//! `license` and `license_path` of CTS Enterprise: read and of no use (spec/config.md 17.1).
+
+use crate::block::Block;
+use crate::coerce;
+
+/// Reads both; cts asks nobody for a license.
+pub(crate) fn ignore_license(top: &mut Block<'_>) {
+    if let Some(mut license) = top.block("license") {
+        // Typed as they are there, so that a slip of the pen does not wait for the day of a way back.
+        license.text("path");
+        if let Some(mut retrieval) = license.block("auto_retrieval") {
+            retrieval.flag("enabled");
+            retrieval.finish();
+        }
+        if let Some(place) = license.place() {
+            let message = "`license` has no effect: cts needs no license";
+            license.sink().warning(place, message);
+        }
+        license.finish();
+    }
+    if let Some(written) = top.take("license_path", coerce::text) {
+        let message = "`license_path` is deprecated, its place is `path` in a `license` block; neither has \
+                       an effect: cts needs no license";
+        top.sink().warning(&written.place, message);
+    }
+}

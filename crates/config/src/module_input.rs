@@ -1,0 +1,147 @@
+//! `module_input` of a task, and `source_input` as it was called (spec/config.md 14).
+
+use cts_core::ModuleInput;
+use serde_json::{Map, Value};
+
+use crate::block::Block;
+use crate::place::{Located, Place};
+use crate::query::{WrittenKv, WrittenServices};
+use crate::sink::Sink;
+use crate::suggestion::suggestion;
+use crate::task::former::FormerUse;
+
+const KNOWN: [&str; 2] = ["services", "consul-kv"];
+
+/// A module input as written; `None` is unset.
+#[derive(Debug)]
+pub(crate) enum WrittenInput {
+    Services(WrittenServices),
+    ConsulKv(WrittenKv),
+}
+
+/// Reads the blocks of a task, those of the old name behind the others. Uses of it are added to `former`.
+pub(crate) fn decode_module_inputs(
+    task: &mut Block<'_>,
+    former: &mut Vec<FormerUse>,
+) -> Vec<Located<WrittenInput>> {
+    let mut inputs: Vec<Located<WrittenInput>> = Vec::new();
+    for name in ["module_input", "source_input"] {
+        for block in task.repeated(name) {
+            let Some(place) = block.place().cloned() else {
+                continue;
+            };
+            if name == "source_input" {
+                former.push(FormerUse {
+                    key: name,
+                    replacement: "`module_input`",
+                    place: place.clone(),
+                    overruled: false,
+                });
+            }
+            inputs.extend(decode_input(name, block, place));
+        }
+    }
+    inputs
+}
+
+fn decode_input(name: &str, block: Block<'_>, place: Place) -> Option<Located<WrittenInput>> {
+    let sink = block.sink();
+    let mut entries = block.into_entries();
+    entries.retain(|entry| !entry.is_unset());
+    let Some((entry, more)) = entries.split_first() else {
+        let message =
+            format!("a `{name}` block needs a label, its type: \"services\" or \"consul-kv\"");
+        sink.error(&place, message);
+        return None;
+    };
+    for second in more {
+        let message = format!(
+            "a `{name}` block has one type, and there is `{}` already: write another block",
+            entry.name()
+        );
+        sink.error(&second.key_place(), message);
+    }
+    let kind = entry.name();
+    if !KNOWN.contains(&kind) {
+        let message = format!(
+            "unsupported {name} type `{kind}`: expected {}",
+            KNOWN.join(" or ")
+        );
+        sink.error_with_help(&entry.key_place(), message, suggestion(kind, &KNOWN));
+        return None;
+    }
+    let mut block = Block::of_entry(format!("task.{name} \"{kind}\""), entry, sink);
+    let value = if kind == "services" {
+        let query = WrittenServices::decode(&mut block);
+        warn_of_services(&query, &place, sink);
+        WrittenInput::Services(query)
+    } else {
+        let query = WrittenKv::decode(&mut block);
+        warn_of_path(&query, &place, sink);
+        WrittenInput::ConsulKv(query)
+    };
+    block.finish();
+    Some(Located { value, place })
+}
+
+/// The original checks nothing here, so what cannot work is no error; but nobody means it.
+fn warn_of_services(query: &WrittenServices, place: &Place, sink: &Sink) {
+    match (&query.names, &query.regexp) {
+        (Some(names), Some(_)) if !names.value.is_empty() => sink.warning(
+            &names.place,
+            "`names` has no effect beside `regexp` in a `module_input`",
+        ),
+        (_, Some(_)) => {}
+        (Some(names), None) if !names.value.is_empty() => {}
+        _ => sink.warning(
+            place,
+            "this `module_input` has neither `names` nor `regexp`: the module gets no services from it",
+        ),
+    }
+    for name in query.names() {
+        if name.value.is_empty() {
+            sink.warning(
+                &name.place,
+                "`names` includes an empty string, which is the name of no service",
+            );
+        }
+    }
+}
+
+fn warn_of_path(query: &WrittenKv, place: &Place, sink: &Sink) {
+    let path = query.path.as_ref();
+    // With `recurse`, nothing is the prefix of every key.
+    let means_all = path.is_some() && query.recurse == Some(true);
+    if path.is_none_or(|path| path.value.is_empty()) && !means_all {
+        let place = path.map_or(place, |path| &path.place);
+        sink.warning(
+            place,
+            "this `module_input` has no `path`: the module gets no key from it",
+        );
+    }
+}
+
+impl WrittenInput {
+    /// The variable of the module that it fills.
+    pub(crate) fn variable(&self) -> &'static str {
+        match self {
+            Self::Services(_) => "services",
+            Self::ConsulKv(_) => "consul_kv",
+        }
+    }
+
+    pub(crate) fn into_input(self) -> ModuleInput {
+        match self {
+            Self::Services(query) => ModuleInput::Services(query.into_input()),
+            Self::ConsulKv(query) => ModuleInput::ConsulKv(query.into_query()),
+        }
+    }
+
+    /// The member of the API's object that it is, and its content (spec/api.md 9).
+    pub(crate) fn to_object(&self) -> Map<String, Value> {
+        match self {
+            Self::Services(query) => query.to_object(),
+            Self::ConsulKv(query) => query.to_object(),
+        }
+    }
+}

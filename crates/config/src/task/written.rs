@@ -1,0 +1,212 @@
+//! A `task` block as written, before defaults: what a configuration and a task file have in common.
+
+use std::collections::{BTreeMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use cts_core::{BufferSetting, ProviderId, TaskName};
+
+use crate::block::Block;
+use crate::buffer::decode_located_buffer;
+use crate::cloud_workspace::WrittenWorkspace;
+use crate::coerce;
+use crate::condition::{GivenCondition, decode_condition};
+use crate::module_input::{WrittenInput, decode_module_inputs};
+use crate::place::{Located, Place};
+use crate::sink::Sink;
+use crate::task::former::FormerUse;
+use crate::variables::written::{Variable, decode_variables};
+
+/// Everything that a block says, checked for itself; `None` is unset, or has been reported.
+#[derive(Debug)]
+pub(crate) struct WrittenTask {
+    /// Where the block is opened.
+    pub(crate) place: Option<Place>,
+    pub(crate) name: Option<Located<TaskName>>,
+    pub(crate) description: Option<String>,
+    pub(crate) enabled: Option<bool>,
+    /// Not empty.
+    pub(crate) module: Option<Located<String>>,
+    pub(crate) version: Option<String>,
+    pub(crate) providers: Option<Vec<Located<ProviderId>>>,
+    pub(crate) condition: GivenCondition,
+    pub(crate) inputs: Vec<Located<WrittenInput>>,
+    /// The deprecated list.
+    pub(crate) services: Option<Located<Vec<Located<String>>>>,
+    pub(crate) variables: BTreeMap<String, Variable>,
+    pub(crate) variable_files: Vec<Located<String>>,
+    pub(crate) working_dir: Option<Located<String>>,
+    /// Not there if nothing is set in it.
+    pub(crate) buffer: Option<Located<BufferSetting>>,
+    pub(crate) workspace: WrittenWorkspace,
+    pub(crate) skip_unchanged: Option<Located<bool>>,
+    pub(crate) retry_failed: Option<Located<bool>>,
+    /// Deprecated keys of the block, nobody has been told of them yet.
+    pub(crate) former: Vec<FormerUse>,
+}
+
+impl WrittenTask {
+    /// Reads a block. `now` tells schedules that are over.
+    pub(crate) fn decode(mut block: Block<'_>, now: DateTime<Utc>) -> Self {
+        block.refuse_label();
+        let sink = block.sink();
+        let mut former = Vec::new();
+        let name = decode_name(&mut block);
+        let module = decode_module(&mut block, &mut former);
+        let condition = decode_condition(&mut block, now, &mut former);
+        let inputs = decode_module_inputs(&mut block, &mut former);
+        let services = decode_services(&mut block, &condition, &mut former);
+        let written = Self {
+            place: block.place().cloned(),
+            name,
+            description: block.text("description"),
+            enabled: block.flag("enabled"),
+            module,
+            version: block.text("version"),
+            providers: decode_providers(&mut block),
+            condition,
+            inputs,
+            services,
+            variables: decode_variables(&mut block),
+            variable_files: block
+                .list("variable_files")
+                .map(|list| list.value)
+                .unwrap_or_default(),
+            working_dir: block
+                .take("working_dir", coerce::text)
+                .filter(|path| !path.value.is_empty()),
+            buffer: decode_located_buffer(&mut block)
+                .filter(|buffer| buffer.value != BufferSetting::default()),
+            workspace: WrittenWorkspace::decode(&mut block),
+            skip_unchanged: block.take("skip_unchanged", coerce::flag),
+            retry_failed: block.take("retry_failed", coerce::flag),
+            former,
+        };
+        block.finish();
+        written.refuse_same_variables(sink);
+        written
+    }
+
+    /// Whether the deprecated list names any service.
+    pub(crate) fn lists_services(&self) -> bool {
+        let services = self.services.as_ref();
+        services.is_some_and(|services| !services.value.is_empty())
+    }
+
+    /// What triggers a task and each of its module inputs must be about different variables of the module
+    /// (spec/config.md 14, 18).
+    fn refuse_same_variables(&self, sink: &Sink) {
+        let mut monitored: Vec<(&'static str, &'static str, &Place)> = Vec::new();
+        if let GivenCondition::Given(condition) = &self.condition
+            && let Some(variable) = condition.value.variable()
+        {
+            monitored.push((variable, "`condition`", &condition.place));
+        }
+        let inputs = self.inputs.iter();
+        let inputs = inputs.map(|input| (input.value.variable(), "`module_input`", &input.place));
+        let services = self.services.as_ref();
+        let services = services.filter(|services| !services.value.is_empty());
+        let services = services.map(|services| ("services", "`services`", &services.place));
+        for (variable, what, place) in inputs.chain(services) {
+            let Some((_, other, first)) = monitored.iter().find(|(name, ..)| *name == variable)
+            else {
+                monitored.push((variable, what, place));
+                continue;
+            };
+            let message = if *other == what {
+                format!("more than one `module_input` for the variable `{variable}`")
+            } else {
+                format!("{other} and {what} both monitor \"{variable}\": they must be unique")
+            };
+            let help = format!("the first one is at {}", first.describe());
+            sink.error_with_help(place, message, Some(help));
+        }
+    }
+}
+
+fn decode_name(block: &mut Block<'_>) -> Option<Located<TaskName>> {
+    if !block.has("name") {
+        block.missing("a task needs a `name`");
+    }
+    let written = block.take("name", coerce::text)?;
+    match TaskName::new(written.value) {
+        Ok(value) => Some(Located {
+            value,
+            place: written.place,
+        }),
+        Err(error) => {
+            let message = format!("invalid task name: {error}");
+            block.sink().error(&written.place, message);
+            None
+        }
+    }
+}
+
+/// `module`, or what it was called before.
+fn decode_module(block: &mut Block<'_>, former: &mut Vec<FormerUse>) -> Option<Located<String>> {
+    let given = block.has("module") || block.has("source");
+    let module = block.take("module", coerce::text);
+    let source = block.take("source", coerce::text);
+    if let Some(source) = &source {
+        former.push(FormerUse {
+            key: "source",
+            replacement: "`module`",
+            place: source.place.clone(),
+            overruled: module.is_some(),
+        });
+    }
+    if !given {
+        block.missing("a task needs a `module`");
+    }
+    let module = module.or(source)?;
+    if module.value.is_empty() {
+        let message = "`module` must not be empty";
+        block.sink().error(&module.place, message);
+        return None;
+    }
+    Some(module)
+}
+
+fn decode_providers(block: &mut Block<'_>) -> Option<Vec<Located<ProviderId>>> {
+    let list = block.list("providers")?;
+    let mut ids = Vec::new();
+    let mut names = HashSet::new();
+    for text in list.value {
+        if text.value.is_empty() {
+            block
+                .sink()
+                .error(&text.place, "`providers` includes an empty string");
+            continue;
+        }
+        let id = ProviderId::from(text.value);
+        if !names.insert(id.name.clone()) {
+            let message = format!(
+                "provider `{}` is listed twice: a task can have only one instance of a provider",
+                id.name
+            );
+            block.sink().error(&text.place, message);
+        }
+        ids.push(Located {
+            value: id,
+            place: text.place,
+        });
+    }
+    Some(ids)
+}
+
+fn decode_services(
+    block: &mut Block<'_>,
+    condition: &GivenCondition,
+    former: &mut Vec<FormerUse>,
+) -> Option<Located<Vec<Located<String>>>> {
+    let services = block.list("services")?;
+    former.push(FormerUse {
+        key: "services",
+        replacement: match condition {
+            GivenCondition::Absent | GivenCondition::Unknown => "a `condition \"services\"`",
+            GivenCondition::Given(_) => "a `module_input \"services\"`",
+        },
+        place: services.place.clone(),
+        overruled: false,
+    });
+    Some(services)
+}

@@ -1,0 +1,142 @@
+//! Settings of tasks for the driver `terraform-cloud` (spec/config.md 16).
+
+use cts_core::{CloudExecution, CloudWorkspace};
+
+use super::{Sandbox, assert_problem, problems, task_with};
+
+const DRIVER: &str = "driver \"terraform-cloud\" { organization = \"o\" token = \"t\" }";
+
+/// The settings of a task with the driver, and the warnings about them.
+fn workspace(extra: &str) -> (Option<CloudWorkspace>, Vec<String>) {
+    let sandbox = Sandbox::new();
+    let text = format!("{}\n{DRIVER}\n", task_with(extra));
+    sandbox.write("a.hcl", &text);
+    let mut loaded = sandbox.load(&["a.hcl"]).unwrap();
+    let warnings = loaded.warnings.problems().iter();
+    let warnings = warnings
+        .map(|warning| warning.message().to_owned())
+        .collect();
+    (loaded.config.tasks.remove(0).definition.workspace, warnings)
+}
+
+#[test]
+fn settings_are_read_with_the_driver() {
+    let of_version = |version: Option<&str>| CloudWorkspace {
+        execution: CloudExecution::Remote,
+        terraform_version: version.map(Into::into),
+        auto_upgrade_tf_version: true,
+    };
+    let cases = [
+        ("", None),
+        ("terraform_cloud_workspace { }", None),
+        ("terraform_cloud_workspace { execution_mode = \"\" }", None),
+        (
+            "terraform_cloud_workspace { execution_mode = \"remote\" }",
+            Some(of_version(None)),
+        ),
+        (
+            "terraform_cloud_workspace { terraform_version = \"1.9.8\" auto_upgrade_tf_version = true }",
+            Some(of_version(Some("1.9.8"))),
+        ),
+        (
+            "terraform_cloud_workspace { execution_mode = \"agent\" agent_pool_name = \"p\" auto_upgrade_tf_version = false }",
+            Some(CloudWorkspace {
+                execution: CloudExecution::AgentPoolName("p".into()),
+                terraform_version: None,
+                auto_upgrade_tf_version: false,
+            }),
+        ),
+    ];
+    for (extra, expected) in cases {
+        assert_eq!(workspace(extra), (expected, Vec::new()), "{extra}");
+    }
+    let (found, warnings) = workspace(
+        "terraform_cloud_workspace { execution_mode = \"agent\" agent_pool_name = \"p\" agent_pool_id = \"i\" }",
+    );
+    assert_eq!(
+        found.unwrap().execution,
+        CloudExecution::AgentPoolId("i".into())
+    );
+    assert_eq!(
+        warnings,
+        ["`agent_pool_name` has no effect beside `agent_pool_id`"]
+    );
+}
+
+#[test]
+fn the_version_of_a_task_is_the_former_place_of_the_setting() {
+    let (found, warnings) = workspace("terraform_version = \"1.9.8\"");
+    assert_eq!(found.unwrap().terraform_version.as_deref(), Some("1.9.8"));
+    assert!(
+        warnings[0].starts_with("`terraform_version` is deprecated, use `terraform_version` in a")
+    );
+    let (found, warnings) = workspace(
+        "terraform_version = \"1.9.8\" terraform_cloud_workspace { terraform_version = \"1.9.7\" }",
+    );
+    assert_eq!(found.unwrap().terraform_version.as_deref(), Some("1.9.7"));
+    assert!(warnings[0].contains("it is ignored here"), "{warnings:?}");
+}
+
+#[test]
+fn settings_are_checked_with_the_driver() {
+    let cases = [
+        (
+            "execution_mode = \"agents\"",
+            "must be \"remote\" or \"agent\", not \"agents\"",
+        ),
+        (
+            "execution_mode = \"agent\"",
+            "needs `agent_pool_id` or `agent_pool_name`",
+        ),
+        ("agent_pool_id = \"i\"", "an agent pool is configured, but"),
+        (
+            "execution_mode = \"remote\" agent_pool_name = \"p\"",
+            "an agent pool is configured, but",
+        ),
+        ("terraform_version = \"1.9\"", "must be exact"),
+        (
+            "terraform_version = \"0.12.0\"",
+            "outside the supported range",
+        ),
+        ("auto_upgrade_tf_version = \"yes\"", "must be true or false"),
+        ("agent_pool = \"p\"", "unknown key `agent_pool`"),
+    ];
+    for (setting, message) in cases {
+        let extra = format!("terraform_cloud_workspace {{ {setting} }}");
+        assert_problem(&format!("{}\n{DRIVER}", task_with(&extra)), 5, message);
+    }
+    let extra = "terraform_version = \"1\"";
+    assert_problem(
+        &format!("{}\n{DRIVER}", task_with(extra)),
+        5,
+        "must be exact",
+    );
+}
+
+#[test]
+fn with_the_other_driver_nothing_may_be_set() {
+    for driver in ["", "driver \"terraform\" { }"] {
+        for setting in [
+            "terraform_version = \"1.9.8\"",
+            "terraform_cloud_workspace { execution_mode = \"remote\" }",
+            "terraform_cloud_workspace { agent_pool_id = \"i\" }",
+            "terraform_cloud_workspace { auto_upgrade_tf_version = false }",
+        ] {
+            let text = format!("{}\n{driver}", task_with(setting));
+            assert_problem(&text, 5, "is for the driver `terraform-cloud`");
+        }
+        for empty in [
+            "terraform_version = \"\"",
+            "terraform_cloud_workspace { }",
+            "terraform_cloud_workspace { execution_mode = \"\" }",
+        ] {
+            Sandbox::new().config(&format!("{}\n{driver}", task_with(empty)));
+        }
+    }
+    // A driver that is wrong itself makes no further problems.
+    let text = format!(
+        "{}\ndriver \"terraform-cloud\" {{ token = \"t\" }}",
+        task_with("terraform_version = \"1.9.8\"")
+    );
+    assert_eq!(problems(&text).len(), 1);
+}

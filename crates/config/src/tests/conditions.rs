@@ -1,0 +1,370 @@
+//! `condition` of a task (spec/config.md 13).
+
+use std::collections::BTreeMap;
+
+use cts_core::{
+    BufferPeriod, CatalogServicesCondition, Condition, ConsulKvCondition, KvQuery,
+    ScheduleCondition, TaskSpec,
+};
+
+use super::{Sandbox, assert_problem};
+use crate::Report;
+
+/// A task with `content`, which begins in line 2.
+pub(super) fn with(content: &str) -> String {
+    format!("task {{ name = \"t\" module = \"./m\"\n{content} }}")
+}
+
+/// The first task of a valid configuration, with what is unsupported and what is warned of.
+pub(super) fn loaded(text: &str) -> (TaskSpec, Vec<String>, Vec<String>) {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.hcl", format!("{text}\n"));
+    let mut loaded = sandbox
+        .load(&["a.hcl"])
+        .unwrap_or_else(|error| panic!("{text}\n{error:?}"));
+    let messages = |report: &Report| {
+        let problems = report.problems().iter();
+        problems
+            .map(|problem| {
+                let line = problem.line().unwrap_or(0);
+                format!("{line}: {}", problem.message())
+            })
+            .collect::<Vec<_>>()
+    };
+    let (unsupported, warnings) = (messages(&loaded.unsupported), messages(&loaded.warnings));
+    (loaded.config.tasks.remove(0), unsupported, warnings)
+}
+
+fn condition(text: &str) -> Condition {
+    loaded(&with(text)).0.definition.condition
+}
+
+#[track_caller]
+pub(super) fn assert_warning(text: &str, line: usize, message: &str) {
+    let (_, _, warnings) = loaded(text);
+    let [warning] = warnings.as_slice() else {
+        panic!("{text}\n{warnings:#?}");
+    };
+    assert!(
+        warning.starts_with(&format!("{line}: ")) && warning.contains(message),
+        "{warning:?} lacks {message:?}"
+    );
+}
+
+#[test]
+fn every_kind_is_read_completely() {
+    assert_eq!(
+        condition(
+            "condition \"catalog-services\" { regexp = \"^w\" datacenter = \"dc\" namespace = \"ns\"
+             node_meta { rack = 7 } use_as_module_input = false }"
+        ),
+        Condition::CatalogServices(CatalogServicesCondition {
+            regexp: "^w".into(),
+            datacenter: "dc".into(),
+            namespace: "ns".into(),
+            node_meta: BTreeMap::from([("rack".into(), "7".into())]),
+            use_as_module_input: false,
+        })
+    );
+    assert_eq!(
+        condition(
+            "condition \"consul-kv\" { path = \"/a\" recurse = 1 datacenter = \"dc\" namespace = \"ns\" }"
+        ),
+        Condition::ConsulKv(ConsulKvCondition {
+            query: KvQuery {
+                path: "/a".into(),
+                recurse: true,
+                datacenter: "dc".into(),
+                namespace: "ns".into(),
+            },
+            use_as_module_input: true,
+        })
+    );
+    assert_eq!(
+        condition("condition \"schedule\" { cron = \"@daily\" }"),
+        Condition::Schedule(ScheduleCondition {
+            cron: "@daily".into()
+        })
+    );
+    let Condition::Services(services) =
+        condition("condition \"services\" { regexp = \"\" filter = \"x\" }")
+    else {
+        panic!("no services");
+    };
+    assert_eq!(
+        (services.names.len(), services.regexp.as_deref()),
+        (0, Some(""))
+    );
+    assert_eq!(services.filter, "x");
+    let Condition::Services(services) = condition("condition services { names = \"a\" }") else {
+        panic!("no services");
+    };
+    assert_eq!(services.names, ["a"]);
+    assert_eq!(
+        condition("condition \"no-condition\" { }"),
+        Condition::NoCondition
+    );
+}
+
+#[test]
+fn what_cannot_run_yet_is_marked_where_it_stands() {
+    let cases = [
+        ("condition \"services\" { names = [\"a\"] }", None),
+        ("condition \"no-condition\" { }", None),
+        ("services = [\"a\"]", None),
+        (
+            "condition \"services\" {\n regexp = \"a\" }",
+            Some("3: `regexp`"),
+        ),
+        (
+            "condition \"catalog-services\" { regexp = \"a\" }",
+            Some("2: `condition \"catalog-services\"`"),
+        ),
+        (
+            "condition \"consul-kv\" { path = \"a\" }",
+            Some("2: `condition \"consul-kv\"`"),
+        ),
+        (
+            "condition \"schedule\" { cron = \"@daily\" }",
+            Some("2: `condition \"schedule\"`"),
+        ),
+        (
+            "condition \"services\" { names = [\"a\"] }\nmodule_input \"consul-kv\" { path = \"a\" }",
+            Some("3: `module_input`"),
+        ),
+        (
+            "condition \"no-condition\" { }\nservices = [\"a\"]",
+            Some("3: `services as a module input`"),
+        ),
+    ];
+    for (content, expected) in cases {
+        let (_, unsupported, _) = loaded(&with(content));
+        let expected = expected.map(|marked| format!("{marked} is not supported yet"));
+        assert_eq!(unsupported, Vec::from_iter(expected), "{content}");
+    }
+}
+
+#[test]
+fn conditions_are_checked() {
+    let cases = [
+        (
+            "condition \"services\" { }",
+            "either `names` or `regexp` must be configured",
+        ),
+        (
+            "condition \"services\" { names = [] }",
+            "at least one service name",
+        ),
+        (
+            "condition \"services\" { names = [\"a\", \"\"] }",
+            "`names` includes an empty string",
+        ),
+        (
+            "condition \"services\" { names = [\"a\"] regexp = \"\" }",
+            "`names` and `regexp` cannot both be",
+        ),
+        (
+            "condition \"services\" { names = [] regexp = \"a\" }",
+            "`names` and `regexp` cannot both be",
+        ),
+        (
+            "condition \"services\" { regexp = \"a(\" }",
+            "no regular expression: missing closing `)`: `(`",
+        ),
+        (
+            "condition \"services\" { regexp = \"\\\\p{Klingon}\" }",
+            "unicode property not found",
+        ),
+        (
+            "condition \"services\" { names = {} }",
+            "must be a list of strings",
+        ),
+        (
+            "condition \"services\" { names = [\"a\"] recurse = true }",
+            "unknown key `recurse`",
+        ),
+        (
+            "condition \"services\" { names = [\"a\"] node_meta { } }",
+            "unknown key `node_meta`",
+        ),
+        ("condition \"catalog-services\" { }", "`regexp` must be set"),
+        (
+            "condition \"catalog-services\" { regexp = \"*\" }",
+            "nothing to repeat before: `*`",
+        ),
+        (
+            "condition \"catalog-services\" { regexp = \"\" filter = \"a\" }",
+            "unknown key `filter`",
+        ),
+        ("condition \"consul-kv\" { }", "`path` is required"),
+        (
+            "condition \"consul-kv\" { path = \"\" }",
+            "`path` is required",
+        ),
+        (
+            "condition \"consul-kv\" { path = [\"a\", \"b\"] }",
+            "must be text, not a list",
+        ),
+        (
+            "condition \"consul-kv\" { path = \"a\" regexp = \"a\" }",
+            "unknown key `regexp`",
+        ),
+        ("condition \"schedule\" { }", "`cron` is required"),
+        (
+            "condition \"schedule\" { cron = \"\" }",
+            "a cron expression is required",
+        ),
+        (
+            "condition \"schedule\" { cron = \"* * * *\" }",
+            "missing field(s)",
+        ),
+        (
+            "condition \"schedule\" { cron = \"0 0 30 2 *\" }",
+            "it never fires",
+        ),
+        (
+            "condition \"schedule\" { cron = \"0 0 1 1 * 2020\" }",
+            "its last time has passed",
+        ),
+        (
+            "condition \"schedule\" { cron = \"5-1 * * * *\" }",
+            "is reversed",
+        ),
+        (
+            "condition \"schedule\" { cron = \"@daily\" use_as_module_input = true }",
+            "unknown key",
+        ),
+        (
+            "condition \"no-condition\" { names = [\"a\"] }",
+            "unknown key `names`",
+        ),
+        (
+            "condition \"service\" { names = [\"a\"] }",
+            "unsupported condition type `service`",
+        ),
+        (
+            "condition \"Services\" { names = [\"a\"] }",
+            "unsupported condition type `Services`",
+        ),
+        ("condition { }", "needs a label"),
+        (
+            "condition { services { names = [\"a\"] } schedule { cron = \"@daily\" } }",
+            "only one condition can be configured in a task, and there is `services` already",
+        ),
+        (
+            "condition { services { names = [\"a\"] } services { names = [\"b\"] } }",
+            "only one condition",
+        ),
+    ];
+    for (content, message) in cases {
+        assert_problem(&with(content), 2, message);
+    }
+}
+
+#[test]
+fn a_suggestion_is_made_for_a_misspelt_type() {
+    let sandbox = Sandbox::new();
+    for (content, meant) in [
+        ("condition \"catalog-service\" { }", "catalog-services"),
+        (
+            "condition \"no-condition\" { }\nmodule_input \"consul_kv\" { }",
+            "consul-kv",
+        ),
+    ] {
+        let report = sandbox.refused(&with(content));
+        let expected = format!("did you mean `{meant}`?");
+        assert_eq!(report.problems()[0].help(), Some(expected.as_str()));
+    }
+}
+
+#[test]
+fn a_task_without_a_condition_runs_once() {
+    let (task, unsupported, warnings) = loaded(&with(""));
+    assert_eq!(task.definition.condition, Condition::NoCondition);
+    assert!(unsupported.is_empty());
+    let [warning] = warnings.as_slice() else {
+        panic!("{warnings:?}");
+    };
+    assert!(warning.contains("this task runs once"), "{warning}");
+    // Who says so is not told so.
+    let (_, _, warnings) = loaded(&with("condition \"no-condition\" { }"));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_warning(
+        &with("services = []\ncondition \"no-condition\" { }"),
+        2,
+        "`services` is deprecated",
+    );
+}
+
+#[test]
+fn a_schedule_is_never_buffered() {
+    let schedule = "condition \"schedule\" { cron = \"@daily\" }";
+    for (buffer, warned) in [
+        ("", false),
+        ("buffer_period { }", false),
+        ("buffer_period { enabled = false }", false),
+        ("buffer_period { min = \"1s\" }", true),
+    ] {
+        let (task, _, warnings) = loaded(&with(&format!("{schedule}\n{buffer}")));
+        assert_eq!(task.buffer_period, BufferPeriod::DISABLED);
+        let shown = task.buffer_setting.unwrap();
+        assert_eq!(
+            (shown.enabled, shown.min),
+            (Some(false), Some(std::time::Duration::ZERO))
+        );
+        assert_eq!(warnings.len(), usize::from(warned), "{buffer}");
+    }
+}
+
+#[test]
+fn the_former_name_of_a_key_works_with_a_warning() {
+    for (kind, required) in [
+        ("services", "names = [\"a\"]"),
+        ("catalog-services", "regexp = \"\""),
+        ("consul-kv", "path = \"a\""),
+    ] {
+        let text = |flags: &str| with(&format!("condition \"{kind}\" {{ {required}\n{flags} }}"));
+        let uses = |flags: &str| match loaded(&text(flags)).0.definition.condition {
+            Condition::Services(services) => services.use_as_module_input,
+            Condition::CatalogServices(services) => services.use_as_module_input,
+            Condition::ConsulKv(pairs) => pairs.use_as_module_input,
+            Condition::Schedule(_) | Condition::NoCondition => panic!("{kind}"),
+        };
+        assert!(uses("") && !uses("use_as_module_input = false"));
+        assert!(uses("source_includes_var = true") && !uses("source_includes_var = false"));
+        assert!(uses(
+            "source_includes_var = false use_as_module_input = true"
+        ));
+        assert_warning(
+            &text("source_includes_var = false"),
+            3,
+            "`source_includes_var` is deprecated, use `use_as_module_input`",
+        );
+        assert_warning(
+            &text("source_includes_var = false use_as_module_input = true"),
+            3,
+            "it is ignored here, because that is configured as well",
+        );
+    }
+}
+
+#[test]
+fn source_is_the_former_name_of_module() {
+    let text = |keys: &str| {
+        format!("task {{ name = \"t\"\n{keys}\ncondition \"services\" {{ names = [\"a\"] }} }}")
+    };
+    let module = |keys: &str| loaded(&text(keys)).0.definition.module;
+    assert_eq!(module("source = \"./m\""), "./m");
+    assert_eq!(module("module = \"./m\" source = \"./elsewhere\""), "./m");
+    assert_warning(
+        &text("source = \"./m\""),
+        2,
+        "`source` is deprecated, use `module`",
+    );
+    assert_warning(
+        &text("source = \"./x\" module = \"./m\""),
+        2,
+        "it is ignored here, because that is configured as well",
+    );
+    assert_problem(&text("source = \"\""), 2, "`module` must not be empty");
+}

@@ -1,0 +1,171 @@
+//! Hostile files end fast and without harm: what takes linear time takes seconds here, what takes
+//! quadratic time would take hours.
+
+use std::time::Duration;
+
+use super::Sandbox;
+use crate::ConfigError;
+
+const SIZE: usize = 1 << 17;
+
+fn filled(unit: &str) -> String {
+    unit.repeat(SIZE / unit.len())
+}
+
+/// `unit` with `#` replaced by ever new numbers, up to the size.
+fn counted(unit: &str) -> String {
+    let mut text = String::new();
+    let mut count = 0;
+    while text.len() < SIZE {
+        text.push_str(&unit.replace('#', &count.to_string()));
+        count += 1;
+    }
+    text
+}
+
+/// Loads the text and renders what there is to say about it, in both forms.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "measures real time, and only to tell linear from quadratic"
+)]
+#[track_caller]
+fn assert_fast(name: &str, text: &str) {
+    let sandbox = Sandbox::new();
+    sandbox.write(name, text);
+    let started = std::time::Instant::now();
+    let report = match sandbox.load(&[name]) {
+        Ok(loaded) => loaded.warnings,
+        Err(
+            ConfigError::Problems(report)
+            | ConfigError::Unsupported(report)
+            | ConfigError::NothingFound(report),
+        ) => report,
+    };
+    let rendered = report.render();
+    let json = serde_json::to_string(&report).unwrap();
+    let elapsed = started.elapsed();
+    let beginning: String = text.chars().take(60).collect();
+    assert!(
+        elapsed < Duration::from_secs(30),
+        "{name} {beginning:?} took {elapsed:?}"
+    );
+    assert!(
+        rendered.len() < 8 * SIZE && json.len() < 128 * SIZE,
+        "{name} {beginning:?} gives {} and {} bytes",
+        rendered.len(),
+        json.len()
+    );
+}
+
+#[test]
+fn a_large_file_of_unknown_or_repeated_keys() {
+    for text in [
+        filled("a=1\n"),
+        filled("a=1,"),
+        counted("k#=1 "),
+        counted("k#=1\n"),
+        filled("port=1 "),
+        filled("port=\"x\" "),
+        filled("consul{} "),
+        filled("task{}\n"),
+        filled("task{name=\"t\"} "),
+        filled("terraform_provider \"a\" {}\n"),
+        format!("{} = 1", "k".repeat(SIZE)),
+        format!("port = \"{}\"", "k".repeat(SIZE)),
+        format!("task {{ name = \"{}\" }}", "ä".repeat(SIZE / 2)),
+    ] {
+        assert_fast("a.hcl", &text);
+    }
+}
+
+#[test]
+fn a_large_file_of_free_content() {
+    for inside in [
+        counted("k#=1 "),
+        filled("k=1 "),
+        filled("k=[1] "),
+        filled("k{a=1} "),
+        counted("k#{a=[1]} "),
+        format!("k = [{}]", filled("[1],")),
+    ] {
+        let provider = format!("terraform_provider \"p\" {{ {inside} }}");
+        assert_fast("a.hcl", &provider);
+        let backend = format!("driver \"terraform\" {{ backend \"s3\" {{ {inside} }} }}");
+        assert_fast("a.hcl", &backend);
+        let required = format!("driver \"terraform\" {{ required_providers {{ {inside} }} }}");
+        assert_fast("a.hcl", &required);
+    }
+}
+
+#[test]
+fn a_large_file_of_lists_and_maps() {
+    let task = super::task_with("");
+    let with = |extra: &str| task.replacen('{', &format!("{{ {extra} "), 1);
+    for text in [
+        with(&format!("providers = [{}]", filled("\"\","))),
+        with(&filled("providers = [\"\"] ")),
+        with(&format!("variables {{ {} }}", counted("k#=1 "))),
+        with(&filled("variables { k = 1 } ")),
+        with(&format!("variables = {{ a = \"{}\" }}", "(".repeat(100))),
+    ] {
+        assert_fast("a.hcl", &text);
+    }
+}
+
+#[test]
+fn a_large_file_of_json() {
+    let object = |inside: String| format!("{{{inside}\"end\":0}}");
+    for text in [
+        object(filled("\"a\":1,")),
+        object(counted("\"k#\":1,")),
+        object(filled("\"port\":1,")),
+        object(filled("\"a\":\n1,")),
+        format!("{{\"task\":[{}{{}}]}}", filled("{},")),
+        format!("{{\"task\":[{}{{}}]}}", filled("null,")),
+        format!("{{\"terraform_provider\":[{}{{}}]}}", filled("{\"a\":{}},")),
+        format!(
+            "{{\"terraform_provider\":{{\"p\":{}}}}}",
+            object(counted("\"k#\":[1],"))
+        ),
+        format!("{{\"a\":\"{}\"}}", filled("\\u00e9")),
+        format!("{{\"a\":\"{}", filled("\\\"")),
+        format!("{{\"{}\":1}}", filled("k")),
+        format!("{{\"a\":{}}}", filled("9")),
+        format!("{{\"a\":-{}", filled("-")),
+        format!("{{\"a\":1e{}}}", filled("9")),
+        format!("{{\"a\":0.{}}}", filled("9")),
+        format!("{{\"a\":{}}}", filled("x")),
+        format!("{{{}", filled("//\n")),
+        format!("{{{}", filled("/*")),
+        filled("{"),
+        filled("{\"a\":"),
+        filled("["),
+        filled(" "),
+        filled("\n"),
+        filled("\u{2003}"),
+        filled("\""),
+        filled("\\"),
+    ] {
+        assert_fast("a.json", &text);
+        assert_fast("a.hcl", &text);
+    }
+}
+
+#[test]
+fn text_that_does_not_parse_is_covered_in_linear_time() {
+    for unit in [
+        "token",
+        "token=",
+        "token = \"",
+        "token = [",
+        "backend {",
+        "backend ",
+        "database{}",
+        "a://",
+        "://@:",
+        "x:/",
+    ] {
+        assert_fast("a.hcl", &format!("{} =", filled(unit)));
+        assert_fast("a.json", &filled(unit));
+    }
+}

@@ -1,0 +1,232 @@
+//! `module_input`, and what may be monitored beside what (spec/config.md 14, 18).
+
+use std::collections::BTreeMap;
+
+use cts_core::{KvQuery, ModuleInput, ServicesInput};
+
+use super::conditions::{assert_warning, loaded, with};
+use super::{Sandbox, assert_problem};
+
+#[test]
+fn module_inputs_are_read_completely() {
+    let (task, _, warnings) = loaded(&with(
+        "condition \"schedule\" { cron = \"@daily\" }
+         source_input \"consul-kv\" { path = \"p\" recurse = true datacenter = \"dc\" namespace = \"ns\" }
+         module_input \"services\" { names = [\"a\", \"b\"] datacenter = \"dc\" namespace = \"ns\"
+           filter = \"f\" cts_user_defined_meta { k = \"v\" } }",
+    ));
+    // Those of the old name come behind the others.
+    let expected = [
+        ModuleInput::Services(ServicesInput {
+            names: vec!["a".into(), "b".into()],
+            regexp: None,
+            datacenter: "dc".into(),
+            namespace: "ns".into(),
+            filter: "f".into(),
+            cts_user_defined_meta: BTreeMap::from([("k".into(), "v".into())]),
+            declared: BTreeMap::new(),
+        }),
+        ModuleInput::ConsulKv(KvQuery {
+            path: "p".into(),
+            recurse: true,
+            datacenter: "dc".into(),
+            namespace: "ns".into(),
+        }),
+    ];
+    assert_eq!(task.definition.module_inputs, expected);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].starts_with("3: `source_input` is deprecated, use `module_input`"));
+}
+
+#[test]
+fn module_inputs_are_checked() {
+    let cases = [
+        (
+            "module_input \"schedule\" { }",
+            "unsupported module_input type `schedule`",
+        ),
+        (
+            "module_input \"catalog-services\" { regexp = \"a\" }",
+            "unsupported module_input type",
+        ),
+        (
+            "source_input \"x\" { }",
+            "unsupported source_input type `x`",
+        ),
+        (
+            "module_input \"services\" { names = [\"a\"] use_as_module_input = true }",
+            "unknown key `use_as_module_input` in `task.module_input \"services\"`",
+        ),
+        (
+            "module_input \"consul-kv\" { path = \"a\" source_includes_var = true }",
+            "unknown key",
+        ),
+        (
+            "module_input \"services\" { regexp = \"(\" }",
+            "`regexp` is no regular expression",
+        ),
+        (
+            "module_input \"services\" { names = [\"a\"] } module_input { }",
+            "needs a label",
+        ),
+        (
+            "module_input { services { names = [\"a\"] } consul-kv { path = \"a\" } }",
+            "a `module_input` block has one type, and there is `services` already",
+        ),
+    ];
+    for (content, message) in cases {
+        let content = format!("{content}\ncondition \"no-condition\" {{ }}");
+        assert_problem(&with(&content), 2, message);
+    }
+}
+
+#[test]
+fn module_inputs_that_can_give_nothing_are_warned_of() {
+    let cases = [
+        (
+            "module_input \"services\" { }",
+            "neither `names` nor `regexp`",
+        ),
+        (
+            "module_input \"services\" { names = [] }",
+            "neither `names` nor `regexp`",
+        ),
+        (
+            "module_input \"services\" { names = [\"a\"] regexp = \"b\" }",
+            "`names` has no effect beside `regexp`",
+        ),
+        (
+            "module_input \"services\" { names = [\"a\", \"\"] }",
+            "includes an empty string",
+        ),
+        ("module_input \"consul-kv\" { }", "has no `path`"),
+        (
+            "module_input \"consul-kv\" { path = \"\" }",
+            "has no `path`",
+        ),
+        (
+            "module_input { }",
+            "an empty `module_input` block has no effect",
+        ),
+        (
+            "source_input { }",
+            "an empty `source_input` block has no effect",
+        ),
+        (
+            "module_input \"services\" { regexp = \"\\\\\\\\d\" }",
+            "the doubled backslashes",
+        ),
+    ];
+    for (content, message) in cases {
+        let content = format!("{content}\ncondition \"no-condition\" {{ }}");
+        assert_warning(&with(&content), 2, message);
+    }
+    let all_keys =
+        "module_input \"consul-kv\" { path = \"\" recurse = true } condition \"no-condition\" { }";
+    assert!(loaded(&with(all_keys)).2.is_empty());
+}
+
+#[test]
+fn a_variable_of_the_module_is_monitored_once() {
+    let services = "condition \"services\" { names = [\"a\"] }";
+    let kv = "condition \"consul-kv\" { path = \"a\" }";
+    let of_services = "module_input \"services\" { names = [\"b\"] }";
+    let of_kv = "module_input \"consul-kv\" { path = \"b\" }";
+    let refused = [
+        (
+            services,
+            of_services,
+            "`condition` and `module_input` both monitor \"services\"",
+        ),
+        (
+            services,
+            "services = [\"b\"]",
+            "`condition` and `services` both monitor \"services\"",
+        ),
+        (
+            of_services,
+            "services = [\"b\"]",
+            "`module_input` and `services` both monitor \"services\"",
+        ),
+        (
+            of_services,
+            of_services,
+            "more than one `module_input` for the variable `services`",
+        ),
+        (
+            of_kv,
+            "source_input \"consul-kv\" { path = \"c\" }",
+            "more than one `module_input`",
+        ),
+        (
+            kv,
+            of_kv,
+            "`condition` and `module_input` both monitor \"consul_kv\"",
+        ),
+        (
+            "condition \"services\" { names = [\"a\"] use_as_module_input = false }",
+            of_services,
+            "both monitor \"services\"",
+        ),
+    ];
+    for (first, second, message) in refused {
+        assert_problem(&with(&format!("{first}\n{second}")), 3, message);
+    }
+    let catalog = "condition \"catalog-services\" { regexp = \"\" }";
+    let schedule = "condition \"schedule\" { cron = \"@daily\" }";
+    for accepted in [
+        format!("{catalog}\n{of_services}\n{of_kv}"),
+        format!("{kv}\n{of_services}"),
+        format!("{kv}\nservices = [\"a\"]"),
+        format!("{services}\n{of_kv}"),
+        format!("{schedule}\n{of_services}\n{of_kv}"),
+        format!("{schedule}\n{of_kv}\nservices = [\"a\"]"),
+        schedule.to_owned(),
+        format!("{services}\nservices = []"),
+    ] {
+        loaded(&with(&accepted));
+    }
+}
+
+#[test]
+fn what_json_leaves_to_chance_is_a_problem() {
+    let sandbox = Sandbox::new();
+    let json = |members: &str| {
+        let text = format!("{{\"task\": [{{\"name\": \"t\", \"module\": \"./m\",\n{members}}}]}}");
+        sandbox.write("a.json", text);
+        sandbox.load(&["a.json"])
+    };
+    for valid in [
+        r#""condition": {"services": {"names": ["a"]}}"#,
+        r#""condition": {"services": [{"names": ["a"]}]}"#,
+        r#""condition": {"services": {"names": ["a"]}, "schedule": null}"#,
+        r#""condition": {"no-condition": {}}, "module_input": [{"services": {"names": ["a"]}}, {"consul-kv": {"path": "p"}}]"#,
+        r#""condition": {"no-condition": {}}, "module_input": {"consul-kv": {"path": "p"}}, "source": null"#,
+    ] {
+        json(valid).unwrap_or_else(|error| panic!("{valid}\n{error:?}"));
+    }
+    for (invalid, message) in [
+        (
+            r#""condition": {"services": {"names": ["a"]}, "schedule": {"cron": "@daily"}}"#,
+            "only one condition",
+        ),
+        (
+            r#""condition": [{"services": {"names": ["a"]}}]"#,
+            "must be a single object, not a list",
+        ),
+        (r#""condition": {"services": null}"#, "needs a label"),
+        (
+            r#""condition": {"no-condition": {}}, "module_input": {"services": {"names": ["a"]}, "consul-kv": {"path": "p"}}"#,
+            "a `module_input` block has one type",
+        ),
+    ] {
+        let Err(crate::ConfigError::Problems(report)) = json(invalid) else {
+            panic!("{invalid} is accepted");
+        };
+        let [problem] = report.problems() else {
+            panic!("{invalid}\n{}", report.render());
+        };
+        assert_eq!(problem.line(), Some(2));
+        assert!(problem.message().contains(message), "{problem}");
+    }
+}

@@ -1,0 +1,297 @@
+//! The file of `task create` (spec/config.md 20, spec/cli.md 9).
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::Sandbox;
+use crate::{DeprecatedUse, TaskFile, TaskFileError, load_task_file};
+
+fn load(sandbox: &Sandbox, name: &str, text: &str) -> Result<TaskFile, TaskFileError> {
+    sandbox.write(name, text);
+    sandbox.in_context(|context| load_task_file(Path::new(name), context))
+}
+
+/// The request of a file that is accepted, and what is warned of.
+#[track_caller]
+fn request(text: &str) -> (Value, Vec<String>) {
+    let sandbox = Sandbox::new();
+    let file = load(&sandbox, "task.hcl", text).unwrap_or_else(|error| panic!("{text}\n{error:?}"));
+    assert_eq!(Some(file.name.as_str()), file.request["name"].as_str());
+    let warnings = file.warnings.problems().iter();
+    let warnings = warnings
+        .map(|warning| warning.message().to_owned())
+        .collect();
+    (Value::Object(file.request), warnings)
+}
+
+#[test]
+fn what_is_not_set_is_left_out() {
+    // Not even the directory of the module has to be there: it is the server's.
+    let (found, warnings) = request("task { name = \"t\" module = \"./not-here\" }");
+    assert_eq!(
+        found,
+        json!({ "name": "t", "module": "./not-here", "condition": {}, "variables": {} })
+    );
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[test]
+fn everything_that_is_set_is_sent() {
+    let (found, warnings) = request(
+        r#"log_level = "nonsense"
+        consul { nonsense = 1 }
+        Driver "terraform" { backend "none" { } }
+        task {
+          name = "t" description = "d" enabled = false module = "a/b/c" version = "1.2.0"
+          providers = ["fw.north", "dns"]
+          condition "services" {
+            names = ["a"] datacenter = "dc" namespace = "ns" filter = "f"
+            cts_user_defined_meta { k = "v" } use_as_module_input = false
+          }
+          module_input "consul-kv" { path = "p" recurse = true datacenter = "dc" namespace = "ns" }
+          variables { a = "\"x\"" b = true c = 3 }
+          buffer_period { enabled = true min = "1m30s" max = "2.5s" }
+          terraform_version = "1.9.8"
+          terraform_cloud_workspace { execution_mode = "agent" agent_pool_id = "i" agent_pool_name = "n"
+            terraform_version = "1.9.7" auto_upgrade_tf_version = false }
+        }"#,
+    );
+    assert_eq!(
+        found,
+        json!({
+            "name": "t", "description": "d", "enabled": false, "module": "a/b/c", "version": "1.2.0",
+            "providers": ["fw.north", "dns"],
+            "condition": { "services": {
+                "names": ["a"], "datacenter": "dc", "namespace": "ns", "filter": "f",
+                "cts_user_defined_meta": { "k": "v" }, "use_as_module_input": false,
+            } },
+            "module_input": { "consul_kv": {
+                "path": "p", "recurse": true, "datacenter": "dc", "namespace": "ns",
+            } },
+            "variables": { "a": "\"x\"", "b": "true", "c": "3" },
+            "buffer_period": { "enabled": true, "min": "90s", "max": "2s500000000ns" },
+            "terraform_version": "1.9.8",
+            "terraform_cloud_workspace": {
+                "execution_mode": "agent", "agent_pool_id": "i", "agent_pool_name": "n",
+                "terraform_version": "1.9.7", "auto_upgrade_tf_version": false,
+            },
+        })
+    );
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[test]
+fn every_kind_of_condition_has_its_member() {
+    let cases = [
+        ("condition \"no-condition\" { }", json!({})),
+        (
+            "condition \"services\" { regexp = \"\\\\\\\\d\" }",
+            json!({ "services": { "regexp": "\\\\d" } }),
+        ),
+        (
+            "condition \"catalog-services\" { regexp = \".*\" node_meta { r = 1 } datacenter = \"dc\" namespace = \"ns\" }",
+            json!({ "catalog_services": {
+                "regexp": ".*", "node_meta": { "r": "1" }, "datacenter": "dc", "namespace": "ns",
+            } }),
+        ),
+        (
+            "condition \"consul-kv\" { path = \"p\" use_as_module_input = true }",
+            json!({ "consul_kv": { "path": "p", "use_as_module_input": true } }),
+        ),
+        (
+            "condition \"schedule\" { cron = \"@daily\" }",
+            json!({ "schedule": { "cron": "@daily" } }),
+        ),
+    ];
+    for (condition, expected) in cases {
+        let (found, _) = request(&format!(
+            "task {{ name = \"t\" module = \"m\"\n{condition} }}"
+        ));
+        assert_eq!(found["condition"], expected, "{condition}");
+    }
+    let (found, _) = request(
+        "task { name = \"t\" module = \"m\" module_input \"services\" { regexp = \"a\" } }",
+    );
+    assert_eq!(
+        found["module_input"],
+        json!({ "services": { "regexp": "a" } })
+    );
+}
+
+#[test]
+fn half_a_buffer_period_is_sent_with_zero() {
+    let cases = [
+        (
+            "min = \"7s\"",
+            json!({ "min": "7s", "max": "0s" }),
+            "makes it equal to `min`",
+        ),
+        (
+            "max = \"7s\"",
+            json!({ "min": "0s", "max": "7s" }),
+            "`min` is sent as 0",
+        ),
+        (
+            "enabled = true",
+            json!({ "enabled": true, "min": "0s", "max": "0s" }),
+            "`min` and `max` are sent as 0",
+        ),
+    ];
+    let text = |period: &str| {
+        format!("task {{ name = \"t\" module = \"m\" buffer_period {{ {period} }} }}")
+    };
+    for (period, expected, warned) in cases {
+        let (found, warnings) = request(&text(period));
+        assert_eq!(found["buffer_period"], expected);
+        assert!(warnings[0].contains(warned), "{warnings:?}");
+    }
+    let (found, warnings) = request(&text("enabled = false"));
+    assert_eq!(
+        found["buffer_period"],
+        json!({ "enabled": false, "min": "0s", "max": "0s" })
+    );
+    assert!(warnings.is_empty());
+    assert_eq!(request(&text("")).0.get("buffer_period"), None);
+}
+
+#[test]
+fn variable_files_are_read_here_and_win() {
+    let sandbox = Sandbox::new();
+    sandbox.write("1.tfvars", "a = \"file\"\nb = \"$${x}\"\nc = [1, null]\n");
+    sandbox.write("2.tfvars", "c = { k = \"v\" }\n");
+    let text = "task { name = \"t\" module = \"m\" variable_files = [\"1.tfvars\", \"2.tfvars\"]
+        variables { a = \"1\" z = \"2\" } }";
+    let file = load(&sandbox, "task.hcl", text).unwrap();
+    assert_eq!(
+        file.request["variables"],
+        json!({ "a": "\"file\"", "b": "\"$${x}\"", "c": "{\"k\" = \"v\"}", "z": "2" })
+    );
+    let text = "task { name = \"t\" module = \"m\" variable_files = [\"no.tfvars\"] }";
+    let error = load(&sandbox, "task.hcl", text).unwrap_err();
+    assert!(matches!(error, TaskFileError::Problems(report) if report.problems().len() == 1));
+}
+
+#[test]
+fn what_is_not_sent_is_warned_of() {
+    let (found, warnings) = request(
+        "task { name = \"t\" module = \"m\" working_dir = \"w\" skip_unchanged = false retry_failed = true }",
+    );
+    assert_eq!(found.as_object().unwrap().len(), 4);
+    for (warning, key) in warnings
+        .iter()
+        .zip(["working_dir", "skip_unchanged", "retry_failed"])
+    {
+        assert_eq!(
+            *warning,
+            format!("`{key}` is not sent: the API has no such member")
+        );
+    }
+    assert_eq!(warnings.len(), 3);
+}
+
+#[test]
+fn there_must_be_exactly_one_task() {
+    let sandbox = Sandbox::new();
+    let refused = |text: &str| load(&sandbox, "task.hcl", text).unwrap_err();
+    assert!(matches!(refused("port = 1\n"), TaskFileError::NoTask));
+    let one = "task { name = \"t\" module = \"m\" }\n";
+    assert!(matches!(
+        refused(&one.repeat(3)),
+        TaskFileError::SeveralTasks(3)
+    ));
+    // An empty block vanishes, and is the reason.
+    assert!(matches!(refused("task { }\n"), TaskFileError::Problems(_)));
+    for name in ["task.txt", "none.hcl"] {
+        if name == "task.txt" {
+            sandbox.write(name, one);
+        }
+        let error = sandbox.in_context(|context| load_task_file(Path::new(name), context));
+        assert!(matches!(error, Err(TaskFileError::Problems(_))), "{name}");
+    }
+    let json = r#"{"task": {"name": "t", "module": "m"}}"#;
+    assert_eq!(load(&sandbox, "task.json", json).unwrap().name, "t");
+}
+
+#[test]
+fn deprecated_keys_are_refused_with_their_successors() {
+    let sandbox = Sandbox::new();
+    let text = "task { name = \"t\" source = \"m\" services = [\"a\"]
+        source_input \"consul-kv\" { path = \"p\" }
+        condition \"schedule\" { cron = \"@daily\" } }";
+    let Err(TaskFileError::Deprecated(uses)) = load(&sandbox, "task.hcl", text) else {
+        panic!("not refused");
+    };
+    let expected = [
+        ("source", "`module`"),
+        ("source_input", "`module_input`"),
+        ("services", "a `module_input \"services\"`"),
+    ];
+    assert_eq!(
+        uses,
+        expected.map(|(key, replacement)| DeprecatedUse {
+            key: key.into(),
+            replacement: replacement.into(),
+        })
+    );
+    let text = "task { name = \"t\" module = \"m\"
+        condition \"services\" { names = [\"a\"] source_includes_var = true } }";
+    let Err(TaskFileError::Deprecated(uses)) = load(&sandbox, "task.hcl", text) else {
+        panic!("not refused");
+    };
+    assert_eq!(uses[0].key, "source_includes_var");
+    // Beside other problems they are problems like the others.
+    let text = "task { name = \"a b\"\nsource = \"m\" }";
+    let Err(TaskFileError::Problems(report)) = load(&sandbox, "task.hcl", text) else {
+        panic!("no problems");
+    };
+    let lines: Vec<_> = report.problems().iter().map(crate::Problem::line).collect();
+    assert_eq!(lines, [Some(1), Some(2)]);
+}
+
+#[test]
+fn problems_are_found_before_anything_is_sent() {
+    let sandbox = Sandbox::new();
+    let task = |content: &str| format!("task {{ {content} }}\n");
+    let cases = [
+        (task("module = \"m\""), "a task needs a `name`"),
+        (task("name = \"a b\" module = \"m\""), "invalid task name"),
+        (task("name = \"a\""), "a task needs a `module`"),
+        (
+            task("name = \"a\" module = \"m\" condition \"consul-kv\" { }"),
+            "`path` is required",
+        ),
+        (
+            task("name = \"a\" module = \"m\" condition \"catalog-services\" { }"),
+            "`regexp` must be set",
+        ),
+        (
+            task("name = \"a\" module = \"m\" condition \"schedule\" { }"),
+            "`cron` is required",
+        ),
+        (
+            task(
+                "name = \"a\" module = \"m\" condition \"services\" { names = [\"a\"] regexp = \"b\" }",
+            ),
+            "cannot both be configured",
+        ),
+        (
+            task("name = \"a\" modul = \"m\" module = \"m\""),
+            "unknown key `modul`",
+        ),
+        (
+            format!("prot = 1\n{}", task("name = \"a\" module = \"m\"")),
+            "unknown key `prot`",
+        ),
+        ("task {\n".to_owned(), ""),
+    ];
+    for (text, message) in cases {
+        let Err(TaskFileError::Problems(report)) = load(&sandbox, "task.hcl", &text) else {
+            panic!("{text}");
+        };
+        let [problem] = report.problems() else {
+            panic!("{text}\n{}", report.render());
+        };
+        assert!(problem.message().contains(message), "{problem}");
+    }
+}

@@ -1,0 +1,152 @@
+//! `driver "terraform-cloud"` (spec/config.md 10).
+
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+
+use super::{Sandbox, assert_problem, config, problems};
+use crate::{CloudWorkspaces, TerraformCloudDriver};
+
+const REQUIRED: &str = "organization = \"o\" token = \"t\"";
+
+fn driver(text: &str) -> String {
+    format!("driver \"terraform-cloud\" {{ {REQUIRED}\n{text} }}")
+}
+
+fn cloud(text: &str) -> TerraformCloudDriver {
+    config(&driver(text)).terraform_cloud.unwrap()
+}
+
+#[test]
+fn the_block_is_read_and_not_supported_yet() {
+    let text = driver(
+        "hostname = \"https://tfe.example\"\n\
+         workspaces { prefix = \"p-\" tags = [\"a\", \"b\"] tags_allowlist = \"c\" tags_denylist = [] }\n\
+         required_providers { fw = { source = \"a/fw\" } }\n\
+         tls { ca_cert = \"ca\" }",
+    );
+    let config = config(&text);
+    let cloud = config.terraform_cloud.unwrap();
+    assert_eq!(cloud.hostname, "https://tfe.example");
+    assert_eq!(cloud.organization, "o");
+    assert_eq!(cloud.token.expose_secret(), "t");
+    assert_eq!(
+        cloud.workspaces,
+        CloudWorkspaces {
+            prefix: "p-".into(),
+            tags: vec!["a".into(), "b".into()],
+            tags_allowlist: vec!["c".into()],
+            tags_denylist: Vec::new(),
+        }
+    );
+    assert_eq!(
+        Value::Object(cloud.required_providers),
+        json!({ "fw": { "source": "a/fw" } })
+    );
+    assert!(cloud.tls.enabled && cloud.tls.verify);
+    assert_eq!(config.driver.backend.kind, "consul");
+    assert_eq!(
+        Sandbox::new().unsupported(&format!("port = 1\n{text}")),
+        [(
+            2,
+            "`driver \"terraform-cloud\"` is not supported yet".to_owned()
+        )]
+    );
+}
+
+#[test]
+fn all_but_two_have_defaults() {
+    let cloud = cloud("hostname = \"\"");
+    assert_eq!(cloud.hostname, "https://app.terraform.io");
+    assert_eq!(cloud.workspaces, CloudWorkspaces::default());
+    assert!(!cloud.tls.enabled && cloud.tls.verify);
+    assert!(cloud.required_providers.is_empty());
+}
+
+#[test]
+fn organization_and_token_are_required() {
+    let found = problems("driver \"terraform-cloud\" { organization = \"\" }");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0]
+            .1
+            .contains("needs `organization`, or the environment variable TFC_ORGANIZATION")
+    );
+    assert!(
+        found[1]
+            .1
+            .contains("needs `token`, or the environment variable TFC_TOKEN")
+    );
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TFC_TOKEN", "t");
+    sandbox.set("TFC_ORGANIZATION", "o");
+    let config = sandbox.config("driver \"terraform-cloud\" { }");
+    assert!(config.terraform_cloud.is_some());
+    assert_problem(
+        "driver \"terraform-cloud\" { organization = \"o\"\n token = [1, 2] }",
+        2,
+        "`driver.terraform-cloud.token` must be text",
+    );
+}
+
+#[test]
+fn the_former_prefix_has_its_hyphen_added() {
+    let sandbox = Sandbox::new();
+    let prefix = |text: &str| cloud(text).workspaces.prefix;
+    assert_eq!(prefix("workspace_prefix = \"old\""), "old-");
+    assert_eq!(prefix("workspace_prefix = \"\""), "");
+    let both = "workspace_prefix = \"old\" workspaces { prefix = \"new\" }";
+    assert_eq!(prefix(both), "new");
+    for (text, ignored) in [("workspace_prefix = \"old\"", false), (both, true)] {
+        let found = sandbox.warnings(&driver(text));
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0].contains("deprecated, use `prefix` in a `workspaces` block"),
+            "{found:?}"
+        );
+        assert_eq!(
+            found[0].contains("it is ignored here"),
+            ignored,
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn there_is_one_driver() {
+    let one_block =
+        "driver {\n terraform { }\n \"terraform-cloud\" { organization = \"o\" token = \"t\" } }";
+    assert_problem(one_block, 3, "only one driver can be configured");
+    let sandbox = Sandbox::new();
+    sandbox.write("1.hcl", "driver \"terraform\" { log = true }");
+    sandbox.write("2.hcl", driver(""));
+    let report = sandbox.refused_files(&["1.hcl", "2.hcl"]);
+    let [problem] = report.problems() else {
+        panic!("{report:?}")
+    };
+    assert_eq!((problem.file(), problem.line()), (Some("2.hcl"), Some(1)));
+}
+
+#[test]
+fn unknown_keys_are_refused() {
+    assert_problem(&driver("hostnam = \"x\""), 2, "unknown key `hostnam`");
+    assert_problem(
+        &driver("workspaces {\n tag = \"x\" }"),
+        3,
+        "unknown key `tag` in `driver.terraform-cloud.workspaces`",
+    );
+}
+
+#[test]
+fn its_token_may_be_a_secret_of_vault() {
+    let text = "driver \"terraform-cloud\" { organization = \"o\"\n\
+                token = \"{{ with secret \\\"kv/x\\\" }}{{ .Data.t }}{{ end }}\" }";
+    assert_problem(text, 2, "Vault is not configured");
+    let cloud = config(&format!("{text}\nvault {{ enabled = true }}"));
+    let token = cloud.terraform_cloud.unwrap().token;
+    assert!(token.expose_secret().starts_with("{{ with secret"));
+    assert_problem(
+        &driver("hostname = \"{{ env \\\"X\\\" }}\""),
+        2,
+        "only allowed in the values of `terraform_provider`",
+    );
+}

@@ -1,0 +1,218 @@
+//! `vault` (spec/config.md 8).
+
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+
+use super::{Sandbox, assert_problem, config, problems};
+use crate::VaultConfig;
+
+fn vault(text: &str) -> VaultConfig {
+    config(&format!("vault {{ {text} }}")).vault.unwrap()
+}
+
+fn token(vault: &VaultConfig) -> Option<&str> {
+    Some(vault.token.as_ref()?.expose_secret())
+}
+
+#[test]
+fn vault_is_on_if_it_has_an_address() {
+    assert!(config("port = 1").vault.is_none());
+    assert!(config("vault { }").vault.is_none());
+    assert!(
+        config("vault { address = \"\" token = \"x\" }")
+            .vault
+            .is_none()
+    );
+    let off = "vault { address = \"http://v:1\" enabled = false }";
+    assert!(config(off).vault.is_none());
+    assert_eq!(vault("address = \"http://v:1\"").address, "http://v:1");
+    assert_eq!(vault("enabled = true").address, "https://127.0.0.1:8200");
+
+    let mut sandbox = Sandbox::new();
+    sandbox.set("VAULT_ADDR", "http://env:1");
+    assert_eq!(
+        sandbox.config("port = 1").vault.unwrap().address,
+        "http://env:1"
+    );
+    assert!(sandbox.config("vault { address = \"\" }").vault.is_none());
+    assert!(sandbox.config("vault { enabled = false }").vault.is_none());
+    assert!(
+        sandbox.unsupported("port = 1").is_empty(),
+        "a variable that is there for other programs must not stop the start"
+    );
+}
+
+#[test]
+fn everything_has_its_default() {
+    let vault = vault("enabled = true");
+    assert_eq!(vault.namespace, "");
+    assert!(vault.token.is_none() && vault.vault_agent_token_file.is_none());
+    assert!(!vault.renew_token && !vault.unwrap_token);
+    assert!(vault.tls.enabled && vault.tls.verify);
+    assert_eq!(vault.tls.ca_cert, "");
+    assert_eq!(vault.transport.dial_timeout, Duration::from_secs(30));
+    assert_eq!(vault.transport.max_idle_conns_per_host, 100);
+}
+
+#[test]
+fn everything_is_read() {
+    let vault = vault(
+        "address = \"https://v:1\" namespace = \"net\" token = \"s.x\" unwrap_token = true\n\
+         tls { enabled = false verify = false ca_cert = \"a\" ca_path = \"b\" cert = \"c\" key = \"d\" server_name = \"e\" }\n\
+         transport { dial_timeout = \"1m\" max_idle_conns = 3 }",
+    );
+    assert_eq!(vault.namespace, "net");
+    assert_eq!(token(&vault), Some("s.x"));
+    assert!(vault.renew_token && vault.unwrap_token);
+    assert!(!vault.tls.enabled && !vault.tls.verify);
+    let tls = &vault.tls;
+    let texts = [
+        &tls.ca_cert,
+        &tls.ca_path,
+        &tls.cert,
+        &tls.key,
+        &tls.server_name,
+    ];
+    assert_eq!(texts, ["a", "b", "c", "d", "e"]);
+    assert_eq!(vault.transport.dial_timeout, Duration::from_mins(1));
+    assert_eq!(vault.transport.max_idle_conns, 3);
+}
+
+#[test]
+fn the_token_is_looked_for_in_the_order_of_the_places() {
+    let mut sandbox = Sandbox::new();
+    let vault = |sandbox: &Sandbox, text: &str| {
+        let text = format!("vault {{ enabled = true {text} }}");
+        sandbox.config(&text).vault.unwrap()
+    };
+    assert_eq!(token(&vault(&sandbox, "")), None);
+    let home = sandbox.path().join("home");
+    sandbox.set("HOME", home.to_str().unwrap());
+    assert_eq!(token(&vault(&sandbox, "")), None);
+    sandbox.write("home/.vault-token", "at-home\n");
+    assert_eq!(token(&vault(&sandbox, "")), Some("at-home"));
+    sandbox.set("VAULT_TOKEN", "env");
+    assert_eq!(token(&vault(&sandbox, "")), Some("env"));
+    assert_eq!(token(&vault(&sandbox, "token = \"file\"")), Some("file"));
+    assert_eq!(token(&vault(&sandbox, "token = \"\"")), None);
+    sandbox.write("agent", " of-agent \n");
+    let by_agent = vault(
+        &sandbox,
+        "token = \"file\" vault_agent_token_file = \"agent\"",
+    );
+    assert_eq!(token(&by_agent), Some("of-agent"));
+    assert_eq!(
+        by_agent.vault_agent_token_file,
+        Some(sandbox.path().join("agent"))
+    );
+}
+
+#[test]
+fn a_token_is_renewed_unless_it_comes_from_an_agent() {
+    let sandbox = Sandbox::new();
+    sandbox.write("agent", "of-agent");
+    for (text, renewed) in [
+        ("token = \"x\"", true),
+        ("token = \"\"", false),
+        ("vault_agent_token_file = \"agent\"", false),
+        (
+            "vault_agent_token_file = \"agent\" renew_token = true",
+            true,
+        ),
+        ("token = \"x\" renew_token = false", false),
+    ] {
+        let text = format!("vault {{ enabled = true {text} }}");
+        let vault = sandbox.config(&text).vault.unwrap();
+        assert_eq!(vault.renew_token, renewed, "{text}");
+    }
+}
+
+#[test]
+fn a_token_file_without_a_token_is_warned_of() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("empty", " \n");
+    sandbox.set("VAULT_TOKEN", "env");
+    for (file, reason) in [
+        ("", "`vault_agent_token_file` is empty"),
+        ("empty", "empty is empty"),
+        ("absent", "cannot read"),
+    ] {
+        let text = |enabled: bool| {
+            format!("vault {{ enabled = {enabled} vault_agent_token_file = \"{file}\" }}")
+        };
+        let found = sandbox.warnings(&text(true));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with("Vault is used without a token: "),
+            "{found:?}"
+        );
+        assert!(found[0].contains(reason), "{found:?}");
+        assert_eq!(token(&sandbox.config(&text(true)).vault.unwrap()), None);
+        assert!(sandbox.warnings(&text(false)).is_empty());
+    }
+}
+
+#[test]
+fn a_token_at_home_that_cannot_be_read_is_warned_of() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("home/.vault-token/x", "");
+    let home = sandbox.path().join("home");
+    sandbox.set("HOME", home.to_str().unwrap());
+    let found = sandbox.warnings("vault { enabled = true }");
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].contains("cannot read the Vault token in"),
+        "{found:?}"
+    );
+    assert!(sandbox.warnings("vault { }").is_empty());
+}
+
+#[test]
+fn bad_blocks_are_refused() {
+    assert_problem(
+        "vault {\n adress = \"x\" }",
+        2,
+        "unknown key `adress` in `vault`",
+    );
+    assert_problem(
+        "vault { enabled = \"on\" }",
+        1,
+        "`vault.enabled` must be true or false",
+    );
+    assert_problem(
+        "vault { tls { verify = \"no\" } }",
+        1,
+        "`vault.tls.verify` must be",
+    );
+    assert_problem(
+        "vault { transport { dial_timeout = \"-1s\" } }",
+        1,
+        "`vault.transport.dial_timeout` cannot be negative",
+    );
+    assert_problem("vault { }\nvault { }", 2, "only one `vault` block");
+    let found = problems("vault { token = [\"a\", \"b\"]\n renew_token = { } }");
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn the_block_is_merged_over_files() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "1.hcl",
+        "vault { address = \"http://a\" token = \"x\" tls { ca_cert = \"c\" } }",
+    );
+    sandbox.write(
+        "2.hcl",
+        "vault { address = \"http://b\" tls { verify = false } }",
+    );
+    let vault = sandbox
+        .load(&["1.hcl", "2.hcl"])
+        .unwrap()
+        .config
+        .vault
+        .unwrap();
+    assert_eq!(vault.address, "http://b");
+    assert_eq!(token(&vault), Some("x"));
+    assert_eq!((vault.tls.ca_cert.as_str(), vault.tls.verify), ("c", false));
+}

@@ -1,0 +1,71 @@
+//! The `transport` block of `consul` and `vault` (spec/config.md 7.3).
+
+use std::time::Duration;
+
+use crate::block::Block;
+use crate::coerce;
+use crate::place::Located;
+
+/// Limits of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transport {
+    /// Interval of TCP keep-alive probes.
+    pub dial_keep_alive: Duration,
+    /// Limit for establishing a connection.
+    pub dial_timeout: Duration,
+    /// Whether every request gets a connection of its own.
+    pub disable_keep_alives: bool,
+    /// How long an unused connection is kept.
+    pub idle_conn_timeout: Duration,
+    /// Unused connections over all hosts; 0 for no limit.
+    pub max_idle_conns: usize,
+    /// Unused connections for each host.
+    pub max_idle_conns_per_host: usize,
+    /// Limit for the TLS handshake.
+    pub tls_handshake_timeout: Duration,
+}
+
+/// Reads the `transport` of `parent`, which may be absent.
+pub(crate) fn decode_transport(parent: &mut Block<'_>) -> Transport {
+    let mut block = parent.block_or_empty("transport");
+    let transport = Transport {
+        dial_keep_alive: limit(&mut block, "dial_keep_alive", 30),
+        dial_timeout: limit(&mut block, "dial_timeout", 30),
+        disable_keep_alives: block.flag("disable_keep_alives").unwrap_or(false),
+        idle_conn_timeout: limit(&mut block, "idle_conn_timeout", 5),
+        max_idle_conns: count(&mut block, "max_idle_conns", 0),
+        max_idle_conns_per_host: count(&mut block, "max_idle_conns_per_host", 100),
+        tls_handshake_timeout: limit(&mut block, "tls_handshake_timeout", 10),
+    };
+    block.finish();
+    transport
+}
+
+fn limit(block: &mut Block<'_>, name: &'static str, default_seconds: u64) -> Duration {
+    let default = Duration::from_secs(default_seconds);
+    let Some(written) = block.duration(name) else {
+        return default;
+    };
+    u64::try_from(written.value).map_or_else(
+        |_negative| {
+            refuse_negative(block, name, &written);
+            default
+        },
+        Duration::from_nanos,
+    )
+}
+
+fn count(block: &mut Block<'_>, name: &'static str, default: usize) -> usize {
+    let Some(written) = block.take(name, coerce::integer) else {
+        return default;
+    };
+    usize::try_from(written.value).unwrap_or_else(|_negative| {
+        refuse_negative(block, name, &written);
+        default
+    })
+}
+
+fn refuse_negative(block: &Block<'_>, name: &str, written: &Located<i64>) {
+    let message = format!("`{}` cannot be negative", block.path_of(name));
+    block.sink().error(&written.place, message);
+}

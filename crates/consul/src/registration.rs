@@ -1,0 +1,259 @@
+//! Registering this program with the local agent, as long as it runs (spec/runtime-tasks.md 6).
+//!
+//! Where this differs from the original, on purpose: it never gives up, and when the agent has lost the
+//! registration (it was started anew, or the service was critical for too long) it registers again.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use reqwest::Url;
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use crate::client::ConsulClient;
+use crate::error::ConsulError;
+
+/// Pause between looks whether the agent still knows the service.
+pub const REGISTRATION_LOOK: Duration = Duration::from_secs(30);
+
+/// Time for saying goodbye, so that an agent that is away does not hold up the end.
+pub const DEREGISTRATION_LIMIT: Duration = Duration::from_secs(2);
+
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// What is registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// Id of the service, one of its own for each instance at an agent.
+    pub id: String,
+    /// Name of the service.
+    pub name: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its address; empty for the agent's.
+    pub address: String,
+    /// Its port.
+    pub port: u16,
+    /// Its namespace, of Consul Enterprise; empty for that of the client.
+    pub namespace: String,
+    /// URL of the API as the agent reaches it, for the health check; without it there is no check.
+    pub check: Option<String>,
+}
+
+impl Registration {
+    /// The id that Consul knows the service by: it takes the name where there is none.
+    pub fn known_id(&self) -> &str {
+        if self.id.is_empty() {
+            &self.name
+        } else {
+            &self.id
+        }
+    }
+
+    fn body(&self) -> Value {
+        let mut body = json!({
+            "ID": self.id,
+            "Name": self.name,
+            "Tags": self.tags,
+            "Port": self.port,
+            "Address": self.address,
+        });
+        if !self.namespace.is_empty() {
+            body["Namespace"] = json!(self.namespace);
+        }
+        if let Some(address) = &self.check {
+            body["Checks"] = json!([{
+                "CheckID": format!("{}-health", self.id),
+                "Name": "CTS Health Status",
+                "Notes": "Check created by Consul-Terraform-Sync",
+                "Status": "critical",
+                "HTTP": health_url(address),
+                "Method": "GET",
+                "Interval": "10s",
+                "Timeout": "2s",
+                "DeregisterCriticalServiceAfter": "30m",
+                // As in the original: the agent may not know who signed the certificate of the API.
+                "TLSSkipVerify": true,
+            }]);
+        }
+        body
+    }
+}
+
+/// The address with the path of the health endpoint behind its own.
+fn health_url(address: &str) -> String {
+    let Ok(mut url) = address.parse::<Url>() else {
+        return format!("{address}/v1/health");
+    };
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty().extend(["v1", "health"]);
+    }
+    url.into()
+}
+
+/// Keeps `registration` at the agent until `shutdown` is over, then takes it back. The agent is asked
+/// every `look` ([`REGISTRATION_LOOK`]) whether it still has it. No failure ends this; each kind is
+/// logged once.
+pub async fn keep_registered(
+    client: &ConsulClient,
+    registration: &Registration,
+    look: Duration,
+    shutdown: impl Future<Output = ()>,
+) {
+    let mut keeper = Keeper {
+        client,
+        registration,
+        look,
+        delays: delays(look),
+        complaint: None,
+        may_be_there: false,
+    };
+    let mut shutdown = pin!(shutdown);
+    let mut is_known = false;
+    loop {
+        let turn = keeper.turn(&mut is_known);
+        tokio::select! {
+            () = &mut shutdown => break,
+            pause = turn => tokio::select! {
+                () = &mut shutdown => break,
+                () = sleep(pause) => {}
+            },
+        }
+    }
+    keeper.say_goodbye().await;
+}
+
+fn delays(longest: Duration) -> ExponentialBackoff {
+    ExponentialBuilder::new()
+        .with_min_delay(FIRST_RETRY_DELAY.min(longest))
+        .with_factor(2.0)
+        .with_max_delay(longest)
+        .with_jitter()
+        .without_max_times()
+        .build()
+}
+
+struct Keeper<'a> {
+    client: &'a ConsulClient,
+    registration: &'a Registration,
+    look: Duration,
+    delays: ExponentialBackoff,
+    /// What was logged last, if nothing has gone well since.
+    complaint: Option<String>,
+    may_be_there: bool,
+}
+
+impl Keeper<'_> {
+    /// Does what is due and gives the time until the next turn.
+    async fn turn(&mut self, is_known: &mut bool) -> Duration {
+        let (id, namespace) = (self.registration.known_id(), &self.registration.namespace);
+        if *is_known {
+            match self.client.has_service(id, namespace).await {
+                Ok(true) => return self.look,
+                Ok(false) => {
+                    tracing::warn!(id, "the agent has lost the registration, registering again");
+                    *is_known = false;
+                }
+                Err(error) => {
+                    // Perhaps it is still there; whoever is away cannot be told either.
+                    tracing::debug!(
+                        id,
+                        error = error.report(),
+                        "cannot ask for the registration"
+                    );
+                    return self.look;
+                }
+            }
+        }
+        let outcome = self
+            .client
+            .register(&self.registration.body(), namespace)
+            .await;
+        match outcome {
+            Ok(()) => {
+                tracing::info!(id, name = self.registration.name, "registered with consul");
+                *is_known = true;
+                self.may_be_there = true;
+                self.complaint = None;
+                self.delays = delays(self.look);
+                self.look
+            }
+            Err(error) => {
+                self.complain(&error);
+                self.may_be_there |= !is_refusal(&error);
+                if is_refusal(&error) {
+                    return self.look;
+                }
+                self.delays
+                    .next()
+                    .map_or(self.look, |delay| delay.min(self.look))
+            }
+        }
+    }
+
+    fn complain(&mut self, error: &ConsulError) {
+        let (id, text) = (self.registration.known_id(), error.report());
+        if self.complaint.as_ref() == Some(&text) {
+            tracing::debug!(id, error = text, "still cannot register with consul");
+            return;
+        }
+        let hint = match error {
+            ConsulError::Status { status: 403, .. } => {
+                "the ACL token needs service:write for the service that is registered"
+            }
+            _ => "set consul.address, or consul.service_registration.enabled = false",
+        };
+        tracing::warn!(
+            id,
+            error = text,
+            hint,
+            "cannot register with consul, going on without"
+        );
+        self.complaint = Some(text);
+    }
+
+    async fn say_goodbye(&self) {
+        if !self.may_be_there {
+            return;
+        }
+        let id = self.registration.known_id();
+        let leaving = self.client.deregister(id, &self.registration.namespace);
+        match timeout(DEREGISTRATION_LIMIT, leaving).await {
+            Ok(Ok(())) => tracing::info!(id, "deregistered from consul"),
+            Ok(Err(error)) => {
+                tracing::warn!(id, error = error.report(), "cannot deregister from consul");
+            }
+            Err(_elapsed) => tracing::warn!(id, "consul does not answer the deregistration"),
+        }
+    }
+}
+
+/// Whether the same request would be refused again until somebody changes something.
+fn is_refusal(error: &ConsulError) -> bool {
+    match error {
+        ConsulError::Status { status, .. } => (400..500).contains(status) && *status != 429,
+        ConsulError::UnusableName { .. } => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_health_endpoint_is_below_the_path_of_the_address() {
+        let cases = [
+            ("http://localhost:8558", "http://localhost:8558/v1/health"),
+            ("https://a:1/", "https://a:1/v1/health"),
+            ("HTTP://a:1/b/c", "http://a:1/b/c/v1/health"),
+            ("http://a:1/b%2Fc/?x=y", "http://a:1/b%2Fc/v1/health?x=y"),
+            ("http://[::1]:8558", "http://[::1]:8558/v1/health"),
+        ];
+        for (address, expected) in cases {
+            assert_eq!(health_url(address), expected);
+        }
+    }
+}

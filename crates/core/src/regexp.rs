@@ -1,0 +1,110 @@
+//! Expressions over service names, in the syntax of Go's package `regexp` (spec/config.md 13.1).
+//!
+//! The engine is the crate `regex`, a relative of the original's with the same guarantee of linear time. Its
+//! syntax differs in details, so what is configured is translated first: what the original refuses is
+//! refused here, and what both take means the same.
+
+mod class;
+mod escape;
+mod translation;
+
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+
+/// As deep as Go lets groups nest.
+const DEEPEST: u32 = 1000;
+
+/// A text is no regular expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidRegexp {
+    /// Something that the syntax does not have.
+    #[error("{reason}: `{part}`")]
+    Syntax {
+        /// What is wrong.
+        reason: &'static str,
+        /// The part of the text that is meant.
+        part: String,
+    },
+    /// A Unicode class that does not exist, or an expression that would need too much memory.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A compiled expression over service names. It is not anchored; an empty one matches every name.
+#[derive(Clone)]
+pub struct Regexp {
+    text: String,
+    compiled: Regex,
+}
+
+impl Regexp {
+    /// Compiles a `regexp` as configured.
+    ///
+    /// The original pastes the text between quotes of a template, where `\d` breaks and only `\\d` works
+    /// (spec/config.md 23, accident 29). Both mean the digit here, because no service has a backslash in
+    /// its name: see [`Regexp::has_doubled_backslashes`].
+    pub fn new(text: &str) -> Result<Self, InvalidRegexp> {
+        let folded = if Self::has_doubled_backslashes(text) {
+            text.replace(r"\\", r"\")
+        } else {
+            text.to_owned()
+        };
+        let translated = translation::translate(&folded)?;
+        let compiled = RegexBuilder::new(&translated)
+            .nest_limit(DEEPEST)
+            .build()
+            .map_err(|error| refused(&error))?;
+        Ok(Self {
+            text: text.to_owned(),
+            compiled,
+        })
+    }
+
+    /// Whether all backslashes of a text come in pairs, and there are some: it was written for the template
+    /// of the original.
+    pub fn has_doubled_backslashes(text: &str) -> bool {
+        text.contains('\\') && !text.replace(r"\\", "").contains('\\')
+    }
+
+    /// The text as configured.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether a name has a part that matches.
+    pub fn is_match(&self, name: &str) -> bool {
+        self.compiled.is_match(name)
+    }
+}
+
+/// The reason alone: the error also shows the translated text, which nobody has written.
+fn refused(error: &regex::Error) -> InvalidRegexp {
+    InvalidRegexp::Refused(match error {
+        regex::Error::CompiledTooBig(limit) => {
+            format!("it needs more than the {limit} bytes of memory that an expression may take")
+        }
+        other => {
+            let text = other.to_string();
+            let reason = text.rsplit("error: ").next().unwrap_or(&text);
+            reason.trim().to_lowercase()
+        }
+    })
+}
+
+impl fmt::Debug for Regexp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Regexp").field(&self.text).finish()
+    }
+}
+
+impl PartialEq for Regexp {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Regexp {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+use super::*;
+
+fn matches(text: &str, name: &str) -> bool {
+    Regexp::new(text)
+        .unwrap_or_else(|error| panic!("{text}: {error:?}"))
+        .is_match(name)
+}
+
+#[test]
+fn an_expression_is_not_anchored_and_an_empty_one_takes_everything() {
+    for (text, name) in [
+        ("", "web"),
+        ("", ""),
+        (".*", "web"),
+        ("eb", "web-1"),
+        ("^web", "web-1"),
+        ("^(web|api)$", "api"),
+        ("a{2,3}$", "aaa"),
+        ("(?i)WEB", "web"),
+        ("(?P<part>w)eb", "web"),
+        ("(?<part>w)eb", "web"),
+        ("[[:alpha:]]-[^[:^digit:]]", "web-1"),
+        ("w.*?b", "web"),
+    ] {
+        assert!(matches(text, name), "{text} {name}");
+    }
+    for (text, name) in [("^eb", "web"), ("^(web|api)$", "api-1"), ("WEB", "web")] {
+        assert!(!matches(text, name), "{text} {name}");
+    }
+}
+
+#[test]
+fn what_the_engine_reads_otherwise_means_what_it_means_in_go() {
+    let cases = [
+        // Classes and boundaries are those of ASCII.
+        (r"^\d$", "1", true),
+        (r"^\d$", "٣", false),
+        (r"^\w$", "ä", false),
+        (r"^\W$", "ä", true),
+        (r"^\s$", "\u{b}", false),
+        (r"^\s$", "\u{c}", true),
+        (r"a\b", "aä", true),
+        (r"a\B.", "aä", false),
+        (r"^[\d-]+$", "1-2", true),
+        (r"^[^\d]$", "٣", true),
+        (r"^[\D1]+$", "1a", true),
+        // Quoting.
+        (r"^\Qa.b*\E$", "a.b*", true),
+        (r"^\Qa.b", "axb", false),
+        (r"^\Qab\E*$", "abbb", true),
+        // Escaped punctuation is literal.
+        (r"^\<\>\-\_\/\@$", "<>-_/@", true),
+        // Braces that count nothing.
+        (r"^a{$", "a{", true),
+        (r"^{a}$", "{a}", true),
+        (r"^a{,2}$", "a{,2}", true),
+        (r"^a{01}$", "a{01}", true),
+        (r"^]}$", "]}", true),
+        // Operators of sets are plain characters.
+        (r"^[a&&b]+$", "a&b", true),
+        (r"^[+--]+$", "-,+", true),
+        (r"^[a~~b]+$", "~", true),
+        (r"^[a[b]]$", "[]", true),
+        (r"^[]a]+$", "]a", true),
+        (r"^[^]a]$", "b", true),
+        (r"^[a-]+$", "-a", true),
+        (r"^[-a]+$", "-a", true),
+        (r"^[\]\\\-]+$", r"]\-", true),
+        (r"^[#x ]+$", "# x", true),
+        // Numbers of characters.
+        (r"^\x41\x{1F600}\101\0$", "A😀A\0", true),
+        (r"^[\x41-\x43]+$", "ABC", true),
+        (r"^\x{ff}\377$", "ÿÿ", true),
+        // Flags.
+        (r"^(?i:A)b$", "ab", true),
+        (r"^(?i:A)b$", "aB", false),
+        (r"a(?i)b|c", "C", true),
+        (r"^(?i-s:A.)", "a\n", false),
+        (r"^(?s).$", "\n", true),
+        (r"(?m)^b$", "a\nb", true),
+        (r"(?U)^a+$", "aa", true),
+        (r"^(?)a(?ii)B$", "ab", true),
+        // Unicode classes.
+        (r"^\pL\p{Greek}\p{^Greek}\PL$", "aαa1", true),
+        (r"^[\p{Lu}\d]+$", "A1", true),
+        (r"(?i)^K$", "\u{212a}", true),
+    ];
+    for (text, name, expected) in cases {
+        // The rule for doubled backslashes is another test's.
+        assert_eq!(matches(text, name), expected, "{text} {name}");
+    }
+}
+
+#[test]
+fn what_go_refuses_is_refused_with_the_part_that_is_wrong() {
+    let cases = [
+        ("(", "missing closing `)`: `(`"),
+        ("a(b(c)", "missing closing `)`: `(b(c)`"),
+        ("a)b", "unexpected `)`: `)b`"),
+        ("[a", "missing closing `]`: `[a`"),
+        ("[", "missing closing `]`: `[`"),
+        ("x[^]", "missing closing `]`: `[^]`"),
+        ("[b-a]", "invalid range: `b-a`"),
+        ("[a--b]", "invalid range: `a--`"),
+        (r"[a-\d]", r"invalid range: `a-\d`"),
+        ("[[:foo:]]", "there is no such class: `[:foo:]`"),
+        ("*", "nothing to repeat before: `*`"),
+        ("a|+?", "nothing to repeat before: `+?`"),
+        ("(?:*)", "nothing to repeat before: `*`"),
+        ("{2}", "nothing to repeat before: `{2}`"),
+        ("a**", "a repetition cannot be repeated: `*`"),
+        ("a*+", "a repetition cannot be repeated: `+`"),
+        ("a{2}{3}", "a repetition cannot be repeated: `{3}`"),
+        ("a???", "a repetition cannot be repeated: `?`"),
+        ("a{1001}", "invalid count of repetitions: `{1001}`"),
+        ("a{2,1}", "invalid count of repetitions: `{2,1}`"),
+        (
+            "a{99999999999}",
+            "invalid count of repetitions: `{99999999999}`",
+        ),
+        ("\\", "trailing backslash: `\\`"),
+        (r"[\", r"trailing backslash: `\`"),
+        (r"\C", r"invalid escape sequence: `\C`"),
+        (r"\Z", r"invalid escape sequence: `\Z`"),
+        (r"a\1", r"invalid escape sequence: `\1`"),
+        (r"\x4", r"invalid escape sequence: `\x`"),
+        (r"\x{110000}", r"invalid escape sequence: `\x`"),
+        (r"\u0041", r"invalid escape sequence: `\u`"),
+        (r"\ä", r"invalid escape sequence: `\ä`"),
+        (r"\p{", r"invalid Unicode class: `\p{`"),
+        (r"\p{sc=Greek}", r"invalid Unicode class: `\p{sc=Greek}`"),
+        ("(?=a)", "invalid or unsupported group syntax: `(?=a)`"),
+        ("(?<!a)", "invalid named group: `(?<!a)`"),
+        ("(?P<a-b>x)", "invalid named group: `(?P<a-b>x)`"),
+        (
+            "(?P<a>x)(?P<a>y)",
+            "a group of this name exists already: `a`",
+        ),
+        ("(?x)a", "invalid or unsupported group syntax: `(?x)a`"),
+        ("(?i-)a", "invalid or unsupported group syntax: `(?i-)a`"),
+        ("(?i", "invalid or unsupported group syntax: `(?i`"),
+    ];
+    for (text, expected) in cases {
+        let error = Regexp::new(text).expect_err(text);
+        assert_eq!(error.to_string(), expected, "{text}");
+    }
+}
+
+#[test]
+fn classes_that_do_not_exist_and_giants_are_refused_by_the_compiler() {
+    for (text, reason) in [
+        (r"a\p{Klingon}", "unicode property not found"),
+        (r"(?:\pL{1000}){1000}", "it needs more than"),
+    ] {
+        let error = Regexp::new(text).expect_err(text).to_string();
+        assert!(error.starts_with(reason), "{error}");
+    }
+}
+
+#[test]
+fn backslashes_doubled_for_the_original_count_once() {
+    for text in [r"^web\\d+$", r"^web\d+$"] {
+        assert!(matches(text, "web12"), "{text}");
+        assert!(!matches(text, r"web\d"), "{text}");
+    }
+    assert!(Regexp::has_doubled_backslashes(r"a\\.b"));
+    for text in [r"a\.b", r"\\d\.", "web", r"\\\d"] {
+        assert!(!Regexp::has_doubled_backslashes(text), "{text}");
+    }
+    assert_eq!(Regexp::new(r"a\\d").unwrap().as_str(), r"a\\d");
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in r"[\\\[\](){}^$.|?*+a-dQEpx0-9:<>,&~ \-äi]{0,24}") {
+        // What is translated is always understood by the compiler, but for classes without a name.
+        if let Err(InvalidRegexp::Refused(reason)) = Regexp::new(&text) {
+            proptest::prop_assert!(reason.starts_with("unicode"), "{}: {}", text, reason);
+        }
+    }
+
+    #[test]
+    fn quoted_text_matches_itself(text in "[^\\\\]{0,12}") {
+        let expression = Regexp::new(&format!(r"^\Q{text}\E$")).unwrap();
+        proptest::prop_assert!(expression.is_match(&text));
+    }
+}

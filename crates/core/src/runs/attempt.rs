@@ -1,0 +1,143 @@
+//! The end of an attempt, and what follows it.
+
+use std::time::Duration;
+
+use super::{Plan, RunKind};
+
+/// Attempts of one run before it counts as failed (spec/runtime-tasks.md 3.4).
+pub const ATTEMPTS: u32 = 3;
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttemptOutcome {
+    /// Terraform applied the input.
+    Applied,
+    /// Terraform told what an apply would change.
+    Planned(Plan),
+    /// Terraform, or what goes before it, failed with this error.
+    Failed(String),
+    /// The worker stopped Terraform because it is shutting down.
+    Interrupted,
+}
+
+impl AttemptOutcome {
+    /// What went wrong in an attempt at a run of this kind. A worker that did something else than was
+    /// asked for has failed.
+    pub fn error(&self, kind: RunKind) -> Option<&str> {
+        match (self, kind) {
+            (Self::Failed(error), _) => Some(error),
+            (Self::Planned(_), RunKind::Apply) => Some("the worker only planned the run"),
+            (Self::Applied, RunKind::Plan) => {
+                Some("the worker applied the run, which was only to be planned")
+            }
+            (Self::Applied, RunKind::Apply)
+            | (Self::Planned(_), RunKind::Plan)
+            | (Self::Interrupted, _) => None,
+        }
+    }
+}
+
+/// What follows an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterAttempt {
+    /// The run succeeded; its input is settled; one event.
+    Settle,
+    /// The run goes back to the queue for its next attempt, not before this much time has passed.
+    Retry(Duration),
+    /// The run failed; one event.
+    GiveUp {
+        /// Queue the same input once more after this time; `None` where a newer one waits already
+        /// or nobody wants it.
+        retry_after: Option<Duration>,
+    },
+    /// The run goes back to the queue as if this attempt had not been; no event.
+    Requeue,
+    /// The run ends without an event, because a newer input waits already.
+    Cancel,
+    /// The run, a plan, ends, and nothing else changes: no event, nothing settled, no failure counted.
+    EndPlan {
+        /// Whether the plan is there; if not, the run failed.
+        succeeded: bool,
+    },
+}
+
+/// The surroundings in which an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AttemptContext {
+    /// What the run is for.
+    pub kind: RunKind,
+    /// The run is single.
+    pub single: bool,
+    /// Attempts of this run so far, this one included; at least 1.
+    pub attempts: u32,
+    /// A queued run exists that applies a newer input.
+    pub newer_waits: bool,
+    /// Failed runs of the task in a row without a newer input or a success between them, this one not
+    /// included: a newer input has not failed yet, however often earlier ones did.
+    pub earlier_failures: u32,
+    /// The task wants slow retries after a final failure.
+    pub retry_failed: bool,
+    /// Random share in `[0, 1)` for the jitter of the wait.
+    pub jitter: f64,
+}
+
+/// Decides what follows an attempt.
+pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
+    match context.kind {
+        RunKind::Apply => after_apply(outcome, context),
+        RunKind::Plan => after_plan(outcome),
+    }
+}
+
+/// A failing attempt is not repeated when a newer input waits: that one is what must be applied.
+fn after_apply(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
+    match outcome {
+        AttemptOutcome::Applied => AfterAttempt::Settle,
+        AttemptOutcome::Interrupted if context.newer_waits => AfterAttempt::Cancel,
+        AttemptOutcome::Interrupted => AfterAttempt::Requeue,
+        AttemptOutcome::Failed(_) | AttemptOutcome::Planned(_)
+            if context.newer_waits || context.single =>
+        {
+            AfterAttempt::GiveUp { retry_after: None }
+        }
+        AttemptOutcome::Failed(_) | AttemptOutcome::Planned(_) if context.attempts < ATTEMPTS => {
+            AfterAttempt::Retry(attempt_delay(context.attempts, context.jitter))
+        }
+        AttemptOutcome::Failed(_) | AttemptOutcome::Planned(_) => AfterAttempt::GiveUp {
+            retry_after: context
+                .retry_failed
+                .then(|| failure_delay(context.earlier_failures, context.jitter)),
+        },
+    }
+}
+
+fn after_plan(outcome: &AttemptOutcome) -> AfterAttempt {
+    match outcome {
+        AttemptOutcome::Interrupted => AfterAttempt::Requeue,
+        AttemptOutcome::Planned(_) => AfterAttempt::EndPlan { succeeded: true },
+        AttemptOutcome::Applied | AttemptOutcome::Failed(_) => {
+            AfterAttempt::EndPlan { succeeded: false }
+        }
+    }
+}
+
+/// Wait before the next attempt after `attempts` failed ones: 2^n seconds and up to half as much more
+/// (spec/runtime-watch.md 1.5), so 1-1.5 s and 2-3 s.
+fn attempt_delay(attempts: u32, jitter: f64) -> Duration {
+    with_jitter(
+        Duration::from_secs(1 << attempts.saturating_sub(1).min(10)),
+        jitter,
+    )
+}
+
+/// Wait before a failed run's input is tried afresh: a minute, doubling to an hour.
+fn failure_delay(earlier_failures: u32, jitter: f64) -> Duration {
+    with_jitter(
+        Duration::from_secs((60 << earlier_failures.min(6)).min(3600)),
+        jitter,
+    )
+}
+
+fn with_jitter(base: Duration, jitter: f64) -> Duration {
+    base + base.mul_f64(jitter.clamp(0.0, 1.0) / 2.0)
+}

@@ -1,0 +1,88 @@
+//! What `terraform plan` says, as long as it may be.
+
+/// Longest text of a plan, in bytes; it has to fit into one message.
+pub const PLAN_BYTES: usize = 3 * 1024 * 1024;
+
+/// Of a text that is too long, so much of its end is kept: there Terraform says how many things change.
+const END_BYTES: usize = 256 * 1024;
+
+/// Room for the line that stands for what is missing, with its line breaks.
+const NOTICE_BYTES: usize = 128;
+
+/// A plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Whether an apply would change anything.
+    pub changes_present: bool,
+    /// What Terraform wrote to its standard output, at most [`PLAN_BYTES`] bytes.
+    pub text: String,
+}
+
+impl Plan {
+    /// A plan of this text. Of one that is longer than [`PLAN_BYTES`] the middle is left out, and a line in
+    /// its place says how much that is.
+    pub fn new(changes_present: bool, text: String) -> Self {
+        Self {
+            changes_present,
+            text: if text.len() > PLAN_BYTES {
+                shortened(&text)
+            } else {
+                text
+            },
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let begin = text.floor_char_boundary(PLAN_BYTES - END_BYTES - NOTICE_BYTES);
+    let end = text.ceil_char_boundary(text.len() - END_BYTES);
+    let missing = end - begin;
+    format!(
+        "{}\n[{missing} bytes of the plan are left out here]\n{}",
+        &text[..begin],
+        &text[end..]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_text_that_fits_stays_as_it_is() {
+        for length in [0, 1, PLAN_BYTES] {
+            let plan = Plan::new(true, "x".repeat(length));
+            assert_eq!(plan.text.len(), length);
+            assert!(!plan.text.contains("left out"));
+        }
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_beginning_and_its_end_and_says_what_is_missing() {
+        let text = format!("begin\n{}\nPlan: 1 to add", "y".repeat(2 * PLAN_BYTES));
+        let plan = Plan::new(true, text.clone());
+        assert!(plan.text.starts_with("begin\ny"));
+        assert!(plan.text.ends_with("y\nPlan: 1 to add"));
+        let (before, rest) = plan.text.split_once("\n[").unwrap();
+        let (missing, rest) = rest.split_once(" bytes of the plan").unwrap();
+        let (_, after) = rest.split_once("]\n").unwrap();
+        let missing: usize = missing.parse().unwrap();
+        assert_eq!(before.len() + missing + after.len(), text.len());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        /// Whoever passes a plan on may bound it again.
+        #[test]
+        fn what_was_shortened_fits_and_stays(over in 0_usize..9, odd in 0_usize..4, wide in any::<bool>()) {
+            let character = if wide { "\u{1F600}" } else { "z" };
+            let count = (PLAN_BYTES + over) / character.len() + 1;
+            let text = "a".repeat(odd) + &character.repeat(count);
+            let plan = Plan::new(false, text);
+            prop_assert!(plan.text.len() <= PLAN_BYTES);
+            prop_assert_eq!(&Plan::new(false, plan.text.clone()), &plan);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Where lines go.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chrono::Local;
+use cts_core::Clock;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+
+use crate::log::line::{Line, Value};
+use crate::log::syslog::{Syslog, Told};
+use crate::log::{LogFormat, LogLevel, json, text};
+
+/// Writes every event, as a whole, to standard error and perhaps to syslog.
+pub(super) struct Output {
+    format: LogFormat,
+    clock: Arc<dyn Clock>,
+    console: Mutex<Box<dyn Write + Send>>,
+    syslog: Option<Syslog>,
+}
+
+impl Output {
+    pub(super) fn new(
+        format: LogFormat,
+        clock: Arc<dyn Clock>,
+        console: Box<dyn Write + Send>,
+        syslog: Option<Syslog>,
+    ) -> Self {
+        Self {
+            format,
+            clock,
+            console: Mutex::new(console),
+            syslog,
+        }
+    }
+
+    fn to_console(&self, line: &Line) {
+        let mut shown = match self.format {
+            LogFormat::Text => text::shown(line),
+            LogFormat::Json => json::shown(line),
+        };
+        shown.push('\n');
+        let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where nobody reads any more, there is nobody to tell either.
+        drop(console.write_all(shown.as_bytes()));
+    }
+
+    fn to_syslog(&self, syslog: &Syslog, line: &Line) {
+        let shown = match self.format {
+            LogFormat::Text => text::on_one_line(line),
+            LogFormat::Json => json::shown(line),
+        };
+        match syslog.tell(&shown, &line.time) {
+            Told::Yes | Told::Lost => {}
+            Told::FirstLost(error) => {
+                let error = Value::Text(error.to_string());
+                let message = "syslog takes no lines, which are lost there until it does";
+                self.to_console(&own(line, message, ("error", error)));
+            }
+            Told::YesAfter(lost) => {
+                let message = "syslog takes lines again";
+                self.to_console(&own(line, message, ("lost_lines", Value::Unsigned(lost))));
+            }
+        }
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Output {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        let line = Line::of(event, self.clock.now().with_timezone(&Local));
+        self.to_console(&line);
+        if let Some(syslog) = &self.syslog {
+            self.to_syslog(syslog, &line);
+        }
+    }
+}
+
+/// A line of the log about itself. An event is no way to say it: there is one being written.
+fn own(on: &Line, message: &str, field: (&'static str, Value)) -> Line {
+    Line {
+        time: on.time,
+        level: LogLevel::Warn,
+        module: "logging".to_owned(),
+        message: message.to_owned(),
+        fields: vec![field],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::os::unix::net::UnixDatagram;
+
+    use chrono::{DateTime, Utc};
+    use tempfile::TempDir;
+    use tracing_subscriber::layer::SubscriberExt as _;
+
+    use super::*;
+    use crate::log::SyslogSettings;
+
+    #[derive(Debug)]
+    struct Fixed;
+
+    impl Clock for Fixed {
+        fn now(&self) -> DateTime<Utc> {
+            DateTime::from_timestamp(1_770_000_000, 123_000_000).unwrap()
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Console(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Console {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Console {
+        /// What was written, without the times.
+        fn lines(&self) -> Vec<String> {
+            let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+            let without_time = |line: &str| match line.split_once(" [") {
+                Some((_time, rest)) => format!("[{rest}"),
+                None => line.to_owned(),
+            };
+            text.lines().map(without_time).collect()
+        }
+    }
+
+    fn logged(format: LogFormat, syslog: Option<Syslog>, events: impl FnOnce()) -> Console {
+        let console = Console::default();
+        let writer = Box::new(console.clone());
+        let output = Output::new(format, Arc::new(Fixed), writer, syslog);
+        let log = tracing_subscriber::registry().with(output);
+        tracing::subscriber::with_default(log, events);
+        console
+    }
+
+    #[test]
+    fn events_are_lines_without_the_spans_around_them() {
+        let console = logged(LogFormat::Text, None, || {
+            let span = tracing::info_span!("request", secret = "x").entered();
+            tracing::info!(target: "ctrl", task_name = "web", count = 3, "task ran");
+            tracing::error!(path = %"a\nfake: b=c", "look");
+            drop(span);
+        });
+        assert_eq!(
+            console.lines(),
+            [
+                "[INFO]  ctrl: task ran: task_name=web count=3",
+                "[ERROR] runtime: look:",
+                "  path=",
+                "  | a",
+                "  | fake: b=c",
+            ]
+        );
+    }
+
+    #[test]
+    fn errors_are_told_with_their_causes() {
+        let console = logged(LogFormat::Json, None, || {
+            let error = io::Error::other("disk gone");
+            tracing::warn!(error = &error as &(dyn std::error::Error + 'static), "look");
+        });
+        let line: serde_json::Value = serde_json::from_str(&console.lines()[0]).unwrap();
+        assert_eq!(line["module"], "runtime");
+        assert_eq!(line["fields"], serde_json::json!({"error": "disk gone"}));
+    }
+
+    #[test]
+    fn syslog_gets_each_event_as_one_line_and_its_silence_is_said_once() {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("log");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        let syslog = Syslog::open(SyslogSettings {
+            facility: 16,
+            name: "cts".into(),
+            process: 7,
+            sockets: vec![path.clone()],
+        });
+        let console = logged(LogFormat::Text, Some(syslog.unwrap()), || {
+            tracing::info!(target: "ctrl", plan = "a\nb", "plan");
+            std::fs::remove_file(&path).unwrap();
+            tracing::info!(target: "ctrl", "first");
+            tracing::info!(target: "ctrl", "second");
+            // Listens at the same path again.
+            let back = UnixDatagram::bind(&path).unwrap();
+            tracing::info!(target: "ctrl", "third");
+            drop(back);
+        });
+        let mut buffer = [0; 1000];
+        let length = socket.recv(&mut buffer).unwrap();
+        let datagram = String::from_utf8_lossy(&buffer[..length]).into_owned();
+        assert!(datagram.starts_with("<133>"), "{datagram}");
+        assert!(
+            datagram.contains(" cts[7]: ")
+                && datagram.ends_with(" [INFO]  ctrl: plan: plan=\"a\\nb\""),
+            "{datagram}"
+        );
+        let lines = console.lines();
+        let about: Vec<&String> = lines
+            .iter()
+            .filter(|line| line.contains("logging:"))
+            .collect();
+        let [lost, back] = about.as_slice() else {
+            panic!("{lines:#?}");
+        };
+        assert!(
+            lost.contains("[WARN]  logging: syslog takes no lines"),
+            "{lost}"
+        );
+        assert!(back.ends_with("lost_lines=2"), "{back}");
+    }
+}

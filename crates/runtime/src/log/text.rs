@@ -1,0 +1,217 @@
+//! Lines for people (spec/cli.md 4, "Log line form").
+//!
+//! Values come from Consul, the API and Terraform too. None of them can begin a line of its own, fake a
+//! field or steer a terminal: what could is quoted or escaped, and every further line has a prefix.
+
+use std::fmt::Write as _;
+
+use crate::log::LogLevel;
+use crate::log::line::{Line, Value};
+
+/// Before the name of a value of several lines, which no line with a time begins with.
+const FIELD_PREFIX: &str = "  ";
+
+/// Before each line of such a value.
+const LINE_PREFIX: &str = "  | ";
+
+/// The line with values of several lines below it; without the last line break.
+pub(super) fn shown(line: &Line) -> String {
+    let (long, short): (Vec<_>, Vec<_>) = line
+        .fields
+        .iter()
+        .partition(|(_, value)| matches!(value, Value::Text(text) if is_long(text)));
+    let mut text = head(line);
+    if short.is_empty() && !long.is_empty() {
+        text.push(':');
+    }
+    add_fields(&mut text, short.into_iter());
+    for (name, value) in long {
+        text.push('\n');
+        text.push_str(FIELD_PREFIX);
+        text.push_str(name);
+        text.push('=');
+        let value = value.to_string();
+        for part in value.strip_suffix('\n').unwrap_or(&value).split('\n') {
+            text.push('\n');
+            text.push_str(LINE_PREFIX);
+            push_visible(&mut text, part);
+        }
+    }
+    text
+}
+
+/// Everything on one line.
+pub(super) fn on_one_line(line: &Line) -> String {
+    let mut text = head(line);
+    add_fields(&mut text, line.fields.iter());
+    text
+}
+
+fn head(line: &Line) -> String {
+    // The original writes the zone without a colon.
+    let time = line.time.format("%Y-%m-%dT%H:%M:%S%.3f%z");
+    let level = match line.level {
+        LogLevel::Trace => "[TRACE]",
+        LogLevel::Debug => "[DEBUG]",
+        LogLevel::Info => "[INFO] ",
+        LogLevel::Warn => "[WARN] ",
+        LogLevel::Error => "[ERROR]",
+    };
+    let mut text = format!("{time} {level} {}: ", line.module);
+    push_visible(&mut text, &line.message);
+    text
+}
+
+fn add_fields<'a>(text: &mut String, fields: impl Iterator<Item = &'a (&'static str, Value)>) {
+    for (position, (name, value)) in fields.enumerate() {
+        text.push_str(if position == 0 { ": " } else { " " });
+        text.push_str(name);
+        text.push('=');
+        match value {
+            Value::Text(value) if needs_quotes(value) => {
+                // Writing to a text cannot fail.
+                let _written = write!(text, "{value:?}");
+            }
+            value => text.push_str(&value.to_string()),
+        }
+    }
+}
+
+/// Whether a value has several lines. One that merely ends its only line has not.
+fn is_long(text: &str) -> bool {
+    text.strip_suffix('\n').unwrap_or(text).contains('\n')
+}
+
+fn needs_quotes(text: &str) -> bool {
+    let is_plain = |c: char| !c.is_whitespace() && is_visible(c) && c != '"' && c != '=';
+    let plain = !text.is_empty() && text.chars().all(is_plain);
+    !plain && !is_quoted(text)
+}
+
+/// Whether a text is one quoted text already, as the debug form of a text is.
+fn is_quoted(text: &str) -> bool {
+    let inside = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let Some(inside) = inside else { return false };
+    let mut escaped = false;
+    for character in inside.chars() {
+        if !escaped && character == '"' || !is_visible(character) {
+            return false;
+        }
+        escaped = !escaped && character == '\\';
+    }
+    !escaped
+}
+
+fn push_visible(text: &mut String, part: &str) {
+    for character in part.chars() {
+        if is_visible(character) {
+            text.push(character);
+        } else {
+            text.extend(character.escape_debug());
+        }
+    }
+}
+
+/// Whether a character is shown as itself: no control character, no other line break, nothing that
+/// turns the direction of the text.
+fn is_visible(character: char) -> bool {
+    matches!(character, '"' | '\'' | '\\') || character.escape_debug().len() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, Local};
+
+    use super::*;
+
+    fn line(message: &str, fields: &[(&'static str, &str)]) -> Line {
+        let fields = fields.iter();
+        Line {
+            time: DateTime::from_timestamp(1_770_000_000, 123_456_000)
+                .unwrap()
+                .with_timezone(&Local),
+            level: LogLevel::Info,
+            module: "ctrl".into(),
+            message: message.into(),
+            fields: fields
+                .map(|(name, value)| (*name, Value::Text((*value).into())))
+                .collect(),
+        }
+    }
+
+    fn rest(text: &str) -> &str {
+        text.split_once(' ').unwrap().1
+    }
+
+    #[test]
+    fn a_line_has_local_time_with_its_zone_level_and_module() {
+        let text = shown(&line("task ran", &[("task_name", "web")]));
+        let (time, rest) = text.split_once(' ').unwrap();
+        assert_eq!(rest, "[INFO]  ctrl: task ran: task_name=web");
+        let shape: String = time
+            .chars()
+            .map(|c| if c.is_ascii_digit() { '0' } else { c })
+            .collect();
+        assert_eq!(shape.replace('-', "+"), "0000+00+00T00:00:00.000+0000");
+        let read = DateTime::parse_from_str(time, "%Y-%m-%dT%H:%M:%S%.3f%z").unwrap();
+        assert_eq!(read.timestamp_millis(), 1_770_000_000_123);
+    }
+
+    #[test]
+    fn values_that_could_mislead_are_quoted() {
+        let cases = [
+            ("web", "web"),
+            ("", "\"\""),
+            ("a b", "\"a b\""),
+            ("a=b", "\"a=b\""),
+            ("say \"x\"", "\"say \\\"x\\\"\""),
+            ("\"a\" b=\"c\"", "\"\\\"a\\\" b=\\\"c\\\"\""),
+            ("\"as debug \\\"x\\\"\"", "\"as debug \\\"x\\\"\""),
+            ("\"open\\\"", "\"\\\"open\\\\\\\"\""),
+            ("a\rb", "\"a\\rb\""),
+            ("only\n", "\"only\\n\""),
+            ("\u{1b}[2J", "\"\\u{1b}[2J\""),
+            ("a\u{202e}b", "\"a\\u{202e}b\""),
+            ("a\u{2028}b", "\"a\\u{2028}b\""),
+            ("größe", "größe"),
+        ];
+        for (value, expected) in cases {
+            let text = shown(&line("m", &[("k", value)]));
+            assert_eq!(rest(&text), format!("[INFO]  ctrl: m: k={expected}"));
+        }
+    }
+
+    #[test]
+    fn values_of_several_lines_follow_with_a_prefix_that_they_cannot_leave() {
+        let plan =
+            "Plan: 1 to add\n2026-02-03T10:15:30.123+0100 [INFO]  fake: line\r\n\u{1b}[1mend\n";
+        let text = shown(&line("plan", &[("plan", plan), ("task_name", "web")]));
+        assert_eq!(
+            rest(&text),
+            "[INFO]  ctrl: plan: task_name=web\n  plan=\n  | Plan: 1 to add\n  | \
+             2026-02-03T10:15:30.123+0100 [INFO]  fake: line\\r\n  | \\u{1b}[1mend"
+        );
+        let text = shown(&line("plan", &[("plan", "a\n\nb")]));
+        assert_eq!(
+            rest(&text),
+            "[INFO]  ctrl: plan:\n  plan=\n  | a\n  | \n  | b"
+        );
+    }
+
+    #[test]
+    fn a_message_stays_on_its_line() {
+        let text = shown(&line("a\nb \"c\"", &[]));
+        assert_eq!(rest(&text), "[INFO]  ctrl: a\\nb \"c\"");
+    }
+
+    #[test]
+    fn one_line_is_one_line() {
+        let text = on_one_line(&line("plan", &[("plan", "a\nb"), ("task_name", "web")]));
+        assert_eq!(
+            rest(&text),
+            "[INFO]  ctrl: plan: plan=\"a\\nb\" task_name=web"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! What stood in the files, and understanding it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+
+use crate::error::TlsError;
+use crate::files::{Files, IdentityFiles};
+
+/// The cryptography of all connections. Named each time, because the choice by default panics when a
+/// second one comes into the build.
+pub fn cryptography() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+/// A certificate with those behind it, and its key.
+pub type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// The contents of some [`Files`] at one moment. Holds a private key, so it has no `Debug`.
+#[derive(PartialEq, Eq)]
+#[expect(
+    missing_debug_implementations,
+    reason = "there is nothing in it that may be shown"
+)]
+pub struct Contents {
+    files: Files,
+    authorities: Vec<(PathBuf, Vec<u8>)>,
+    identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Contents {
+    pub(crate) fn new(
+        files: Files,
+        authorities: Vec<(PathBuf, Vec<u8>)>,
+        identity: Option<(Vec<u8>, Vec<u8>)>,
+    ) -> Self {
+        Self {
+            files,
+            authorities,
+            identity,
+        }
+    }
+
+    /// The authorities to trust, at least one; `None` if no files were named.
+    pub fn authorities(&self) -> Result<Option<Arc<RootCertStore>>, TlsError> {
+        let Some(given) = &self.files.authorities else {
+            return Ok(None);
+        };
+        let mut roots = RootCertStore::empty();
+        for (path, content) in &self.authorities {
+            for certificate in certificates(path, content)? {
+                let added = roots.add(certificate);
+                added.map_err(|source| TlsError::Authority {
+                    path: path.clone(),
+                    source,
+                })?;
+            }
+        }
+        if roots.is_empty() {
+            return Err(absent(given.path(), "certificate"));
+        }
+        Ok(Some(Arc::new(roots)))
+    }
+
+    /// The text of all files of authorities.
+    pub fn authorities_pem(&self) -> Vec<u8> {
+        let mut all = Vec::new();
+        for (_path, content) in &self.authorities {
+            all.extend_from_slice(content);
+            all.push(b'\n');
+        }
+        all
+    }
+
+    /// Certificate and key, which belong together; `None` if no files were named.
+    pub fn identity(&self) -> Result<Option<Identity>, TlsError> {
+        let Some((files, (cert, key))) = self.files.identity.as_ref().zip(self.identity.as_ref())
+        else {
+            return Ok(None);
+        };
+        let chain = certificates(&files.cert, cert)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| match error {
+            pem::Error::NoItemsFound => absent(&files.key, "private key"),
+            source => TlsError::Pem {
+                path: files.key.clone(),
+                source,
+            },
+        })?;
+        let pair = CertifiedKey::from_der(chain.clone(), key.clone_key(), &cryptography());
+        pair.map_err(|source| unusable(files, source))?;
+        Ok(Some((chain, key)))
+    }
+
+    /// The texts of the files of the certificate and of the key.
+    pub fn identity_pem(&self) -> Option<(&[u8], &[u8])> {
+        let (cert, key) = self.identity.as_ref()?;
+        Some((cert, key))
+    }
+
+    /// What is wrong with an identity whose files are in order for themselves.
+    pub(crate) fn unusable(&self, source: rustls::Error) -> TlsError {
+        match &self.files.identity {
+            Some(files) => unusable(files, source),
+            None => TlsError::SetUp(source),
+        }
+    }
+}
+
+fn unusable(files: &IdentityFiles, source: rustls::Error) -> TlsError {
+    let IdentityFiles { cert, key } = files.clone();
+    match source {
+        rustls::Error::InconsistentKeys(_) => TlsError::Mismatch { cert, key },
+        source => TlsError::Identity { cert, key, source },
+    }
+}
+
+fn absent(path: &Path, what: &'static str) -> TlsError {
+    TlsError::Absent {
+        path: path.to_owned(),
+        what,
+    }
+}
+
+fn certificates(path: &Path, contents: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let certificates = CertificateDer::pem_slice_iter(contents)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|source| TlsError::Pem {
+            path: path.to_owned(),
+            source,
+        })?;
+    if certificates.is_empty() {
+        return Err(absent(path, "certificate"));
+    }
+    Ok(certificates)
+}

@@ -1,0 +1,140 @@
+//! Which files there are, and reading them.
+
+use std::fs;
+use std::io;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+
+use tokio::task::spawn_blocking;
+
+use crate::contents::Contents;
+use crate::error::TlsError;
+
+/// A certificate with its key, both in PEM form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdentityFiles {
+    /// The certificate, and behind it those that lead to its authority.
+    pub cert: PathBuf,
+    /// The private key of the certificate.
+    pub key: PathBuf,
+}
+
+/// Where the certificates of trusted authorities are, in PEM form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authorities {
+    /// One file with any number of certificates.
+    File(PathBuf),
+    /// Every file below a directory. A file without a certificate is an error (spec/api.md 1, "TLS and
+    /// mutual TLS"); links to directories are left out, since they may lead in a circle.
+    Directory(PathBuf),
+}
+
+impl Authorities {
+    /// The file or directory.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::File(path) | Self::Directory(path) => path,
+        }
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>, TlsError> {
+        match self {
+            Self::File(path) => Ok(vec![path.clone()]),
+            Self::Directory(directory) => files_below(directory),
+        }
+    }
+}
+
+/// The files to read together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// Authorities to trust.
+    pub authorities: Option<Authorities>,
+    /// What to show to the other side.
+    pub identity: Option<IdentityFiles>,
+}
+
+impl Files {
+    /// Reads them all. Nothing is understood yet.
+    pub async fn read(&self) -> Result<Contents, TlsError> {
+        let files = self.clone();
+        match spawn_blocking(move || files.read_now()).await {
+            Ok(contents) => contents,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                Err(cancelled) => Err(TlsError::Read {
+                    path: PathBuf::new(),
+                    source: io::Error::other(cancelled),
+                }),
+            },
+        }
+    }
+
+    /// The same for callers that may block.
+    pub fn read_now(&self) -> Result<Contents, TlsError> {
+        let mut authorities = Vec::new();
+        if let Some(given) = &self.authorities {
+            for path in given.files()? {
+                let content = read(&path)?;
+                authorities.push((path, content));
+            }
+        }
+        let identity = match &self.identity {
+            Some(files) => Some((read(&files.cert)?, read(&files.key)?)),
+            None => None,
+        };
+        Ok(Contents::new(self.clone(), authorities, identity))
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(path).map_err(|error| unreadable(path, error))
+}
+
+fn unreadable(path: &Path, source: io::Error) -> TlsError {
+    TlsError::Read {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// In the order of their names, so that the same files are always the same contents.
+fn files_below(root: &Path) -> Result<Vec<PathBuf>, TlsError> {
+    let mut files = Vec::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let failed = |error| unreadable(&directory, error);
+        for entry in fs::read_dir(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let path = entry.path();
+            if entry.file_type().map_err(failed)?.is_dir() {
+                directories.push(path);
+            } else if !path.is_dir() {
+                files.push(path);
+            }
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_stands_for_every_file_below_it_and_circles_do_not_matter() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        fs::create_dir_all(path("b/c")).unwrap();
+        for name in ["z.pem", "b/c/x", "a"] {
+            fs::write(path(name), name).unwrap();
+        }
+        symlink(root.path(), path("b/circle")).unwrap();
+        symlink(path("a"), path("b/link")).unwrap();
+        let found = files_below(root.path()).unwrap();
+        assert_eq!(found, ["a", "b/c/x", "b/link", "z.pem"].map(path));
+    }
+}

@@ -1,0 +1,22 @@
+//! Certificates, keys and authorities in PEM files, for what cts serves and calls: read, checked as a
+//! whole, and exchanged while the process runs.
+//!
+//! What the files hold is checked when it is read: certificates, key, and that they belong together. A
+//! later state of the files that does not pass is logged once and changes nothing. New connections use
+//! what was read last; open ones live on with what they began with.
+//!
+//! It knows no protocol above TLS, opens no connection and reads no configuration. Start with
+//! [`ServerTls`], or with [`Reloading`] for anything else that is made of such files.
+#![warn(missing_docs)]
+
+mod contents;
+mod error;
+mod files;
+mod reload;
+mod server;
+
+pub use contents::{Contents, Identity, cryptography};
+pub use error::TlsError;
+pub use files::{Authorities, Files, IdentityFiles};
+pub use reload::Reloading;
+pub use server::{ServerFiles, ServerTls};

@@ -1,0 +1,95 @@
+//! The server's side.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::server::WebPkiClientVerifier;
+
+use crate::contents::{Contents, cryptography};
+use crate::error::TlsError;
+use crate::files::{Authorities, Files, IdentityFiles};
+use crate::reload::Reloading;
+
+/// What a server shows and demands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFiles {
+    /// What it shows.
+    pub identity: IdentityFiles,
+    /// Who clients' certificates must come from; without it clients show none.
+    pub clients: Option<Authorities>,
+    /// The application protocols (ALPN) that it speaks, best first.
+    pub protocols: Vec<&'static str>,
+}
+
+/// Certificate, key and authorities of a server, exchanged while it runs. TLS 1.2 at least.
+///
+/// Cloning gives another handle on the same state. Nothing follows the files unless somebody polls
+/// [`ServerTls::follow_files`].
+#[derive(Clone)]
+pub struct ServerTls(Arc<Reloading<Arc<ServerConfig>>>);
+
+impl ServerTls {
+    /// Reads the files.
+    pub async fn load(files: impl Into<ServerFiles>) -> Result<Self, TlsError> {
+        let files = files.into();
+        let read = Files {
+            authorities: files.clients.clone(),
+            identity: Some(files.identity.clone()),
+        };
+        let build = move |contents: &Contents| build(&files, contents);
+        Ok(Self(Arc::new(Reloading::load(read, build).await?)))
+    }
+
+    /// Reads the files now and says whether they have changed. After an error the earlier state stays
+    /// in force.
+    pub async fn reload(&self) -> Result<bool, TlsError> {
+        self.0.reload().await
+    }
+
+    /// Looks at the files every 5 seconds until `shutdown` is over; what cannot be used is logged once
+    /// and leaves the earlier state in force.
+    pub async fn follow_files(self, shutdown: impl Future<Output = ()>) {
+        self.0.follow(shutdown).await;
+    }
+
+    /// What a connection that begins now uses.
+    pub fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0.current())
+    }
+}
+
+impl fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerTls").finish_non_exhaustive()
+    }
+}
+
+fn build(files: &ServerFiles, contents: &Contents) -> Result<Arc<ServerConfig>, TlsError> {
+    let builder = ServerConfig::builder_with_provider(cryptography())
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::SetUp)?;
+    let builder = match (contents.authorities()?, &files.clients) {
+        (Some(roots), Some(clients)) => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, cryptography())
+                .build()
+                .map_err(|source| TlsError::ClientCheck {
+                    path: clients.path().to_owned(),
+                    source,
+                })?;
+            builder.with_client_cert_verifier(verifier)
+        }
+        _ => builder.with_no_client_auth(),
+    };
+    let (chain, key) = contents.identity()?.ok_or_else(|| TlsError::Absent {
+        path: files.identity.cert.clone(),
+        what: "certificate",
+    })?;
+    let mut config = builder
+        .with_single_cert(chain, key)
+        .map_err(|source| contents.unusable(source))?;
+    let protocols = files.protocols.iter();
+    config.alpn_protocols = protocols.map(|name| name.as_bytes().to_vec()).collect();
+    Ok(Arc::new(config))
+}

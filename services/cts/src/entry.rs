@@ -1,0 +1,151 @@
+//! The beginning of a process: what it was asked for, and everything that needs no service.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{User, getuid};
+use tokio::runtime::Runtime;
+
+use crate::arguments::Command;
+use crate::failure::{EXIT_GENERAL, EXIT_GROUP, Failure};
+use crate::invocation::install::{Completed, Edit, Home};
+use crate::invocation::{Answer, Personality, Request, completion, man, read};
+use crate::program::{Program, fail, say};
+use crate::surroundings::Surroundings;
+use crate::{config_command, migrate, task_command, workers};
+
+/// A service that is to be run.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) command: Command,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) runtime: Runtime,
+}
+
+/// Answers, or does the one thing that was asked for, and gives the exit code; a service is left to the
+/// caller.
+pub(crate) fn enter(program: Program, called: &OsStr, words: Vec<OsString>) -> Result<Service, u8> {
+    let personality = Personality::new(program, Some(called));
+    let mut surroundings = Surroundings::of_this_process().map_err(surroundings_failed)?;
+    surroundings.program = personality.name();
+    if completion::is_asked_for(&surroundings) {
+        let runtime = Runtime::new().map_err(surroundings_failed)?;
+        let candidates = runtime.block_on(completion::candidates(personality, &surroundings));
+        return Err(Answer::told(candidates).give());
+    }
+    let words_said: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let line = format!("{} {}", personality.name(), words_said.join(" "));
+    let command = match read(personality, words) {
+        Request::Answer(answer) => return Err(answer.give()),
+        Request::ShellFiles(edit) => {
+            let done = edit_shell_files(edit, personality, called, &surroundings);
+            return Err(done.map_or_else(
+                |error| Answer::complaint(format!("error: {line}: {error}\n"), EXIT_GROUP).give(),
+                |()| 0,
+            ));
+        }
+        Request::Run { command, notice } => {
+            Answer::complaint(notice, 0).give();
+            *command
+        }
+    };
+    match command {
+        Command::Task(command) => {
+            let running = task_command::run(command, &surroundings);
+            Err(Runtime::new()
+                .map_or_else(surroundings_failed, |runtime| runtime.block_on(running)))
+        }
+        Command::Workers(command) => Err(end(workers::run(command, &surroundings))),
+        Command::Migrate(command) => Err(end(migrate::run(command, &surroundings))),
+        Command::Config(command) => Err(config_command::run(command, &surroundings)),
+        Command::Completion { shell } => Err(Answer::told(completion::script(shell)).give()),
+        Command::Man { page, directory } => {
+            let shown = manual(&page.join("-"), directory, &surroundings);
+            Err(shown.unwrap_or_else(|failure| fail(&failure)))
+        }
+        command @ (Command::Start { .. }
+        | Command::Watcher { .. }
+        | Command::Scheduler { .. }
+        | Command::Worker { .. }
+        | Command::Gateway { .. }) => Ok(Service {
+            command,
+            surroundings,
+            runtime: Runtime::new().map_err(surroundings_failed)?,
+        }),
+    }
+}
+
+/// Runs a command that ends by itself.
+fn end(running: impl Future<Output = Result<(), Failure>>) -> u8 {
+    let result = Runtime::new()
+        .map_err(Failure::Surroundings)
+        .and_then(|runtime| runtime.block_on(running));
+    result.map_or_else(|failure| fail(&failure), |()| 0)
+}
+
+fn manual(
+    page: &str,
+    directory: Option<PathBuf>,
+    surroundings: &Surroundings,
+) -> Result<u8, Failure> {
+    if let Some(directory) = directory {
+        let directory = surroundings.current_dir.join(directory);
+        man::write_all(&directory).map_err(|(path, source)| Failure::Path { path, source })?;
+        return Ok(0);
+    }
+    if let Some(text) = man::page(page) {
+        return Ok(Answer::told(text).give());
+    }
+    let names: Vec<&str> = man::names().collect();
+    say(&format!(
+        "error: there is no page {page:?}; there are {}",
+        names.join(", ")
+    ));
+    Ok(EXIT_GENERAL)
+}
+
+fn edit_shell_files(
+    edit: Edit,
+    personality: Personality,
+    called: &OsStr,
+    surroundings: &Surroundings,
+) -> Result<(), Box<dyn std::error::Error>> {
+    // What `HOME` says may be another user's, as under sudo.
+    let user = User::from_uid(getuid())?
+        .ok_or_else(|| io::Error::other("this user is not in the database of users"))?;
+    let config = surroundings.environment.get(OsStr::new("XDG_CONFIG_HOME"));
+    let home = Home {
+        config: config
+            .filter(|config| Path::new(config).is_absolute())
+            .map_or_else(|| user.dir.join(".config"), PathBuf::from),
+        directory: user.dir,
+    };
+    let path = program_path(called, surroundings);
+    let program = Completed {
+        name: personality.name(),
+        path: &path,
+    };
+    Ok(home.edit(edit, program)?)
+}
+
+/// The path that the program was called by. Links are not followed, for the name of a link is what makes
+/// the program the original.
+fn program_path(called: &OsStr, surroundings: &Surroundings) -> PathBuf {
+    if called.as_encoded_bytes().contains(&b'/') {
+        let path = surroundings.current_dir.join(called);
+        // Without `.` between the directories.
+        return path.components().collect();
+    }
+    let search = surroundings.environment.get(OsStr::new("PATH"));
+    let directories = search.into_iter().flat_map(std::env::split_paths);
+    let mut paths =
+        directories.map(|directory| surroundings.current_dir.join(directory).join(called));
+    paths
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| called.into())
+}
+
+fn surroundings_failed(error: io::Error) -> u8 {
+    fail(&Failure::Surroundings(error))
+}

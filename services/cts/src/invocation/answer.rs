@@ -1,0 +1,40 @@
+//! A complete answer to a command line.
+
+use std::io::Write as _;
+
+/// What is written where, and the exit code.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Answer {
+    /// For standard output.
+    pub(crate) stdout: String,
+    /// For standard error, written first.
+    pub(crate) stderr: String,
+    /// Exit code (spec/cli.md 3).
+    pub(crate) code: u8,
+}
+
+impl Answer {
+    /// Something that was asked for.
+    pub(crate) fn told(stdout: impl Into<String>) -> Self {
+        Self {
+            stdout: stdout.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A complaint.
+    pub(crate) fn complaint(stderr: impl Into<String>, code: u8) -> Self {
+        Self {
+            stdout: String::new(),
+            stderr: stderr.into(),
+            code,
+        }
+    }
+
+    /// Writes it and gives the exit code. Nobody reading any more changes nothing.
+    pub(crate) fn give(&self) -> u8 {
+        drop(std::io::stderr().write_all(self.stderr.as_bytes()));
+        drop(std::io::stdout().write_all(self.stdout.as_bytes()));
+        self.code
+    }
+}

@@ -1,0 +1,35 @@
+//! Whole command lines under each name.
+
+mod boolean_options;
+mod commands;
+mod completing;
+mod options;
+mod shell_files;
+
+use std::ffi::OsString;
+
+use super::*;
+
+/// What the words of a line mean.
+fn request(personality: Personality, words: &[&str]) -> Request {
+    read(personality, words.iter().map(OsString::from).collect())
+}
+
+/// The answer that a line gets without anything being run.
+fn answer(personality: Personality, words: &[&str]) -> Answer {
+    match request(personality, words) {
+        Request::Answer(answer) => answer,
+        other => panic!("{words:?}: {other:?}"),
+    }
+}
+
+/// The command that a line runs, and what is said before.
+fn run(personality: Personality, words: &[&str]) -> (Command, String) {
+    match request(personality, words) {
+        Request::Run { command, notice } => (*command, notice),
+        other => panic!("{words:?}: {other:?}"),
+    }
+}
+
+/// Both names under which the original's lines are read.
+const BOTH: [Personality; 2] = [Personality::Ours, Personality::Original];

@@ -1,0 +1,18 @@
+//! What the program says of its version (spec/cli.md 2).
+
+use cts_terraform::SUPPORTED_RANGE;
+
+/// Of the release.
+const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+
+/// The commit that this was built from, if whoever built it has said so.
+const COMMIT: Option<&str> = option_env!("CTS_BUILD_COMMIT");
+
+/// The two lines.
+pub(super) fn text(name: &str) -> String {
+    let commit = COMMIT
+        .filter(|commit| !commit.is_empty())
+        .map(|commit| format!(" ({commit})"))
+        .unwrap_or_default();
+    format!("{name} {VERSION}{commit}\nCompatible with Terraform {SUPPORTED_RANGE}\n")
+}

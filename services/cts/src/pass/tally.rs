@@ -1,0 +1,201 @@
+//! How far a pass over the tasks has come: bookkeeping without IO.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Where a task is in the pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// For the first answers of Consul.
+    Waiting,
+    /// For a free slot of the worker.
+    Queued,
+    /// Terraform is at work, since this time after the start of the pass.
+    Running(Duration),
+    /// It is through.
+    Ended(End),
+}
+
+/// How a task went through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It was applied.
+    Applied,
+    /// It was planned.
+    Planned {
+        /// Whether an apply would change something.
+        changes: bool,
+    },
+    /// It failed with this error.
+    Failed(String),
+    /// Its run was taken back, and nobody will take it up again.
+    Cancelled,
+}
+
+impl End {
+    /// Whether the task went through well.
+    pub(crate) const fn is_success(&self) -> bool {
+        matches!(self, Self::Applied | Self::Planned { .. })
+    }
+
+    /// One or two words for people.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::Planned { changes: true } => "planned, with changes",
+            Self::Planned { changes: false } => "planned, no changes",
+            Self::Failed(_) => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// How many tasks are where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    pub(crate) waiting: usize,
+    pub(crate) queued: usize,
+    pub(crate) running: usize,
+    pub(crate) succeeded: usize,
+    pub(crate) failed: usize,
+}
+
+impl Counts {
+    /// Tasks that are through, well or not.
+    pub(crate) const fn ended(self) -> usize {
+        self.succeeded + self.failed
+    }
+}
+
+/// The tasks of a pass, each with the one run that is its part of it.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    tasks: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    run: Option<String>,
+    stage: Stage,
+}
+
+impl Tally {
+    /// A pass over these tasks, none of which has been begun.
+    pub(crate) fn new(tasks: impl IntoIterator<Item = String>) -> Self {
+        let entry = |task| {
+            let entry = Entry {
+                run: None,
+                stage: Stage::Waiting,
+            };
+            (task, entry)
+        };
+        Self {
+            tasks: tasks.into_iter().map(entry).collect(),
+        }
+    }
+
+    /// A run has come to a stage. The first run that is heard of is the task's part of the pass; others,
+    /// such as the ones of an earlier life of this store, mean nothing. Tells whether it counts.
+    pub(crate) fn moved(&mut self, task: &str, run: &str, stage: Stage) -> bool {
+        let Some(entry) = self.tasks.get_mut(task) else {
+            return false;
+        };
+        let known = entry.run.get_or_insert_with(|| run.to_owned());
+        if known != run || matches!(entry.stage, Stage::Ended(_)) || entry.stage == stage {
+            return false;
+        }
+        entry.stage = stage;
+        true
+    }
+
+    /// Since when a task has been running.
+    pub(crate) fn running_since(&self, task: &str) -> Option<Duration> {
+        match self.tasks.get(task)?.stage {
+            Stage::Running(since) => Some(since),
+            Stage::Waiting | Stage::Queued | Stage::Ended(_) => None,
+        }
+    }
+
+    /// Tasks for which Consul has not given everything yet, by name.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &str> {
+        let waiting = |(_name, entry): &(&String, &Entry)| entry.stage == Stage::Waiting;
+        self.tasks
+            .iter()
+            .filter(waiting)
+            .map(|(name, _entry)| name.as_str())
+    }
+
+    /// How many tasks are where.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for entry in self.tasks.values() {
+            *match &entry.stage {
+                Stage::Waiting => &mut counts.waiting,
+                Stage::Queued => &mut counts.queued,
+                Stage::Running(_) => &mut counts.running,
+                Stage::Ended(end) if end.is_success() => &mut counts.succeeded,
+                Stage::Ended(_) => &mut counts.failed,
+            } += 1;
+        }
+        counts
+    }
+
+    /// How many tasks there are.
+    pub(crate) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether every task is through.
+    pub(crate) fn is_done(&self) -> bool {
+        self.counts().ended() == self.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally() -> Tally {
+        Tally::new(["a".to_owned(), "b".to_owned()])
+    }
+
+    #[test]
+    fn the_first_run_of_a_task_is_its_part_of_the_pass() {
+        let mut tally = tally();
+        assert!(tally.moved("a", "1", Stage::Queued));
+        assert!(!tally.moved("a", "0", Stage::Ended(End::Applied)));
+        assert!(tally.moved("a", "1", Stage::Ended(End::Applied)));
+        assert!(!tally.moved("a", "1", Stage::Queued));
+        assert!(!tally.moved("c", "1", Stage::Queued));
+        assert!(!tally.is_done());
+    }
+
+    #[test]
+    fn a_pass_is_done_when_every_task_is_through() {
+        let mut tally = tally();
+        tally.moved("a", "1", Stage::Ended(End::Failed("no".into())));
+        tally.moved("b", "2", Stage::Running(Duration::from_secs(1)));
+        assert_eq!(tally.running_since("b"), Some(Duration::from_secs(1)));
+        let counts = Counts {
+            running: 1,
+            failed: 1,
+            ..Counts::default()
+        };
+        assert_eq!(tally.counts(), counts);
+        tally.moved("b", "2", Stage::Ended(End::Planned { changes: false }));
+        assert!(tally.is_done());
+        assert_eq!(tally.counts().succeeded, 1);
+    }
+
+    #[test]
+    fn what_waits_is_named() {
+        let mut tally = tally();
+        tally.moved("a", "1", Stage::Queued);
+        assert_eq!(tally.waiting().collect::<Vec<_>>(), ["b"]);
+    }
+
+    #[test]
+    fn an_empty_pass_is_done() {
+        assert!(Tally::new([]).is_done());
+    }
+}

@@ -1,0 +1,70 @@
+//! Asking before something is done (spec/cli.md 9, "Prompt").
+
+use super::session::{Details, Session, Told};
+
+/// What is going to be done with a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deed {
+    Creating,
+    Deleting,
+    Enabling,
+}
+
+impl Deed {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Creating => "creating",
+            Self::Deleting => "deleting",
+            Self::Enabling => "enabling",
+        }
+    }
+}
+
+/// Asks about what the plan above says.
+pub(super) async fn approve_plan(
+    session: &mut Session<'_>,
+    deed: Deed,
+    name: &str,
+) -> Result<bool, Told> {
+    let (doing, verb) = match deed {
+        Deed::Creating => ("Creating", "create and run"),
+        Deed::Enabling | Deed::Deleting => ("Enabling", "enable and run"),
+    };
+    let ui = &mut session.ui;
+    ui.info(&format!(
+        "{doing} the task will perform what is described above."
+    ));
+    ui.output(&format!("Do you want to {verb} '{name}'?"));
+    ui.output(" - This action cannot be undone.");
+    ui.output(
+        " - The actions of Terraform may differ from those above if the monitored services have changed.",
+    );
+    approve(session, deed, name).await
+}
+
+/// Asks. Only `yes` is a yes; declining has been said when this returns.
+pub(super) async fn approve(
+    session: &mut Session<'_>,
+    deed: Deed,
+    name: &str,
+) -> Result<bool, Told> {
+    let ui = &mut session.ui;
+    ui.output("");
+    ui.output("Only 'yes' will be accepted to approve; 'no' or an empty line rejects.");
+    ui.output("");
+    let answer = ui.ask("Enter a value:").await;
+    match answer {
+        Ok(answer) => {
+            ui.output("");
+            if answer == "yes" {
+                return Ok(true);
+            }
+            ui.output(&format!("Cancelled {} task '{name}'", deed.word()));
+            Ok(false)
+        }
+        Err(error) => {
+            let headline = format!("Error asking for approval: {error}");
+            Err(session.fail(&headline, "", Details::Stdout))
+        }
+    }
+}

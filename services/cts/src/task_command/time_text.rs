@@ -1,0 +1,44 @@
+//! Times and durations for people.
+
+use chrono::{DateTime, FixedOffset, Local, TimeDelta};
+
+/// In the time zone of this process, to the second.
+pub(super) fn local(at: DateTime<FixedOffset>) -> String {
+    at.with_timezone(&Local)
+        .format("%Y-%m-%d %H:%M:%S")
+        .to_string()
+}
+
+/// In units that suit its length: `840 ms`, `12.4 s`, `3 min 5 s`, `2 h 10 min`.
+pub(super) fn duration(span: TimeDelta) -> String {
+    let milliseconds = span.num_milliseconds().max(0);
+    let seconds = milliseconds / 1000;
+    match seconds {
+        0 => format!("{milliseconds} ms"),
+        // Cut, not rounded: 59.99 s is no minute.
+        1..60 => format!("{seconds}.{} s", milliseconds % 1000 / 100),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units_that_suit_them() {
+        let cases = [
+            (-5, "0 ms"),
+            (840, "840 ms"),
+            (1_000, "1.0 s"),
+            (12_499, "12.4 s"),
+            (59_999, "59.9 s"),
+            (185_000, "3 min 5 s"),
+            (7_800_000, "2 h 10 min"),
+        ];
+        for (milliseconds, expected) in cases {
+            assert_eq!(duration(TimeDelta::milliseconds(milliseconds)), expected);
+        }
+    }
+}

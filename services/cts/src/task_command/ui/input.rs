@@ -1,0 +1,111 @@
+//! Where answers come from, and what can keep them from coming.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// Longer than any answer; what is longer is cut.
+const LONGEST_LINE: u64 = 4096;
+
+/// There is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AskError {
+    /// The input ended before the line did.
+    #[error("EOF")]
+    EndOfInput,
+    /// The person has pressed Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+    /// The input cannot be read.
+    #[error("{0}")]
+    Unreadable(#[source] io::Error),
+}
+
+/// What is read when a question was asked, once.
+pub(crate) struct Input(Box<dyn Read + Send>);
+
+impl Input {
+    pub(crate) fn new(source: impl Read + Send + 'static) -> Self {
+        Self(Box::new(source))
+    }
+
+    /// The first line without its end. Dropping the future leaves a thread behind that waits for the line;
+    /// it ends with the process, which is why it is not one of the runtime's.
+    pub(super) async fn line(self) -> Result<String, AskError> {
+        let (sender, line) = oneshot::channel();
+        let reading = move || drop(sender.send(first_line(self.0)));
+        std::thread::Builder::new()
+            .name("answer".to_owned())
+            .spawn(reading)
+            .map_err(AskError::Unreadable)?;
+        line.await.unwrap_or(Err(AskError::EndOfInput))
+    }
+}
+
+fn first_line(source: impl Read) -> Result<String, AskError> {
+    let mut line = Vec::new();
+    BufReader::new(source)
+        .take(LONGEST_LINE)
+        .read_until(b'\n', &mut line)
+        .map_err(AskError::Unreadable)?;
+    let Some(line) = line.strip_suffix(b"\n") else {
+        let cut = line.len() as u64 == LONGEST_LINE;
+        // It is not "yes", whatever follows.
+        return if cut {
+            Ok(String::new())
+        } else {
+            Err(AskError::EndOfInput)
+        };
+    };
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    Ok(String::from_utf8_lossy(line).into_owned())
+}
+
+/// Comes when the person presses Ctrl-C.
+pub(crate) struct Interrupt(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl Interrupt {
+    pub(crate) fn new(comes: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(Box::pin(comes))
+    }
+
+    /// SIGINT of this process, which from now on does not end it any more.
+    pub(crate) fn of_this_process() -> Self {
+        // Where it cannot be caught, it ends the process.
+        signal(SignalKind::interrupt()).map_or_else(
+            |_error| Self::new(std::future::pending()),
+            |mut signals| {
+                Self::new(async move {
+                    signals.recv().await;
+                })
+            },
+        )
+    }
+
+    #[cfg(test)]
+    pub(crate) fn never() -> Self {
+        Self::new(std::future::pending())
+    }
+}
+
+impl Future for Interrupt {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_end_does_not_fill_memory() {
+        let line = first_line(io::repeat(b'y')).unwrap();
+        assert_eq!(line, "");
+    }
+}

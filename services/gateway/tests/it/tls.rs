@@ -1,0 +1,301 @@
+//! TLS and mutual TLS (spec/api.md 1).
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cts_gateway::Gateway;
+use cts_tls::{Authorities, IdentityFiles, ServerFiles, ServerTls, TlsError};
+use http::{StatusCode, Version};
+use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use reqwest::{Certificate, Client, ClientBuilder, Identity, tls};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::stage::{Scene, Stage};
+use crate::tasks::three_tasks;
+
+const SOON: Duration = Duration::from_secs(20);
+
+struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let pem = params.self_signed(&key).unwrap().pem();
+        let issuer = Issuer::new(params, key);
+        Self { pem, issuer }
+    }
+
+    /// Certificate and key for 127.0.0.1.
+    fn issue(&self, usage: ExtendedKeyUsagePurpose) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        params.extended_key_usages = vec![usage];
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    fn client(&self) -> ClientBuilder {
+        let trusted = Certificate::from_pem(self.pem.as_bytes()).unwrap();
+        Client::builder().tls_certs_only([trusted]).timeout(SOON)
+    }
+
+    fn identity(&self) -> Identity {
+        let (cert, key) = self.issue(ExtendedKeyUsagePurpose::ClientAuth);
+        Identity::from_pem(format!("{cert}{key}").as_bytes()).unwrap()
+    }
+}
+
+/// An API with TLS, and the files that it reads.
+struct Guarded {
+    folder: TempDir,
+    tls: ServerTls,
+    stage: Stage,
+}
+
+impl Guarded {
+    async fn start(authority: &Authority) -> Self {
+        Self::start_with(authority, |_folder| None).await
+    }
+
+    async fn start_with(
+        authority: &Authority,
+        clients: impl FnOnce(&TempDir) -> Option<Authorities>,
+    ) -> Self {
+        let folder = TempDir::new().unwrap();
+        write_identity(&folder, authority);
+        let clients = clients(&folder);
+        let tls = ServerTls::load(files(&folder, clients)).await.unwrap();
+        let stage = Stage::set(Scene {
+            tasks: three_tasks(),
+            tls: Some(tls.clone()),
+            ..Scene::default()
+        })
+        .await;
+        Self { folder, tls, stage }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.stage.address)
+    }
+
+    async fn get(&self, client: ClientBuilder, path: &str) -> reqwest::Result<reqwest::Response> {
+        client.build().unwrap().get(self.url(path)).send().await
+    }
+
+    /// Sends bytes without TLS and gives what comes back until the connection is closed.
+    async fn send_plain(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut socket = TcpStream::connect(self.stage.address).await.unwrap();
+        socket.write_all(bytes).await.unwrap();
+        let mut answer = Vec::new();
+        // What it did not read it may reset.
+        drop(
+            timeout(SOON, socket.read_to_end(&mut answer))
+                .await
+                .unwrap(),
+        );
+        answer
+    }
+}
+
+fn path(folder: &TempDir, name: &str) -> PathBuf {
+    folder.path().join(name)
+}
+
+fn write_identity(folder: &TempDir, authority: &Authority) {
+    let (cert, key) = authority.issue(ExtendedKeyUsagePurpose::ServerAuth);
+    fs::write(path(folder, "cert.pem"), cert).unwrap();
+    fs::write(path(folder, "key.pem"), key).unwrap();
+}
+
+fn files(folder: &TempDir, clients: Option<Authorities>) -> ServerFiles {
+    ServerFiles {
+        identity: IdentityFiles {
+            cert: path(folder, "cert.pem"),
+            key: path(folder, "key.pem"),
+        },
+        clients,
+        protocols: Gateway::TLS_PROTOCOLS.to_vec(),
+    }
+}
+
+#[tokio::test]
+async fn the_api_answers_over_both_versions_of_http_and_of_tls() {
+    let authority = Authority::new();
+    let api = Guarded::start(&authority).await;
+    for (client, version) in [
+        (authority.client(), Version::HTTP_2),
+        (authority.client().http1_only(), Version::HTTP_11),
+        (
+            authority.client().tls_version_max(tls::Version::TLS_1_2),
+            Version::HTTP_2,
+        ),
+        (
+            authority.client().tls_version_min(tls::Version::TLS_1_3),
+            Version::HTTP_2,
+        ),
+    ] {
+        let client = client.build().unwrap();
+        for path in ["/v1/health", "/v1/tasks", "/v1/status"] {
+            let answer = client.get(api.url(path)).send().await.unwrap();
+            assert_eq!(
+                (answer.status(), answer.version()),
+                (StatusCode::OK, version)
+            );
+            assert_eq!(answer.headers()["access-control-allow-origin"], "*");
+        }
+    }
+    // At once on one connection.
+    let client = authority.client().build().unwrap();
+    let ask = || client.get(api.url("/v1/tasks")).send();
+    let (one, two, three) = tokio::join!(ask(), ask(), ask());
+    for answer in [one, two, three] {
+        assert_eq!(answer.unwrap().status(), StatusCode::OK);
+    }
+}
+
+/// The greeting of a client that knows nothing newer than the TLS version `3.minor`.
+fn greeting(minor: u8) -> Vec<u8> {
+    let mut greeting = vec![0x16, 3, 1, 0, 63, 1, 0, 0, 59, 3, minor];
+    greeting.extend([7; 32]);
+    // No session; one cipher suite, for keys of elliptic curves; no compression.
+    greeting.extend([0, 0, 2, 0xc0, 0x2b, 1, 0]);
+    // The extensions for signature algorithms and for curves.
+    greeting.extend([0, 16, 0, 13, 0, 4, 0, 2, 4, 3, 0, 10, 0, 4, 0, 2, 0, 0x17]);
+    greeting
+}
+
+#[tokio::test]
+async fn older_versions_of_tls_are_refused() {
+    let api = Guarded::start(&Authority::new()).await;
+    let answer = async |minor| {
+        let mut socket = TcpStream::connect(api.stage.address).await.unwrap();
+        socket.write_all(&greeting(minor)).await.unwrap();
+        let mut answer = [0; 7];
+        let read = timeout(SOON, socket.read_exact(&mut answer)).await;
+        read.unwrap().unwrap();
+        answer
+    };
+    // TLS 1.2 goes on with a handshake; older ones get an alert: fatal, protocol_version.
+    assert_eq!(answer(3).await[0], 0x16);
+    for minor in [0, 1, 2] {
+        let answer = answer(minor).await;
+        assert_eq!((answer[0], &answer[5..]), (0x15, &[2, 70][..]), "{minor}");
+    }
+}
+
+#[tokio::test]
+async fn clients_must_show_a_certificate_of_the_configured_authorities() {
+    let (servers, ours, others) = (Authority::new(), Authority::new(), Authority::new());
+    let in_file = |folder: &TempDir| {
+        let file = path(folder, "clients.pem");
+        fs::write(&file, &ours.pem).unwrap();
+        Some(Authorities::File(file))
+    };
+    let in_directory = |folder: &TempDir| {
+        let directory = path(folder, "clients");
+        fs::create_dir_all(directory.join("below")).unwrap();
+        fs::write(directory.join("a"), &servers.pem).unwrap();
+        fs::write(directory.join("below/b"), &ours.pem).unwrap();
+        Some(Authorities::Directory(directory))
+    };
+    for api in [
+        Guarded::start_with(&servers, in_file).await,
+        Guarded::start_with(&servers, in_directory).await,
+    ] {
+        let ours = servers.client().identity(ours.identity());
+        let answer = api.get(ours, "/v1/tasks").await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+        let theirs = servers.client().identity(others.identity());
+        api.get(theirs, "/v1/tasks").await.unwrap_err();
+        api.get(servers.client(), "/v1/tasks").await.unwrap_err();
+    }
+}
+
+#[tokio::test]
+async fn authorities_that_cannot_be_used_are_named() {
+    let authority = Authority::new();
+    let folder = TempDir::new().unwrap();
+    write_identity(&folder, &authority);
+    let directory = path(&folder, "clients");
+    let load = async |clients| {
+        let loaded = ServerTls::load(files(&folder, Some(clients))).await;
+        loaded.unwrap_err()
+    };
+    let in_directory = || Authorities::Directory(directory.clone());
+    let error = load(in_directory()).await;
+    assert!(matches!(error, TlsError::Read { .. }), "{error}");
+    fs::create_dir(&directory).unwrap();
+    let error = load(in_directory()).await;
+    assert_eq!(error.path(), Some(directory.as_path()), "{error}");
+    fs::write(directory.join("a.pem"), &authority.pem).unwrap();
+    fs::write(directory.join("readme"), "no certificate").unwrap();
+    let error = load(in_directory()).await;
+    assert_eq!(error.path(), Some(directory.join("readme").as_path()));
+    let error = load(Authorities::File(path(&folder, "key.pem"))).await;
+    assert!(matches!(error, TlsError::Absent { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn who_takes_it_for_plain_http_is_told() {
+    let api = Guarded::start(&Authority::new()).await;
+    for method in ["GET", "HEAD", "POST", "PUT", "OPTIONS"] {
+        let request = format!("{method} /v1/tasks HTTP/1.1\r\nHost: a\r\n\r\n");
+        let answer = api.send_plain(request.as_bytes()).await;
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert_eq!(head, "HTTP/1.0 400 Bad Request");
+        assert!(body.contains("HTTPS"), "{body}");
+    }
+    for method in ["PATCH", "DELETE"] {
+        let request = format!("{method} /v1/tasks/a HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(api.send_plain(request.as_bytes()).await, b"", "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_certificate_counts_for_new_connections() {
+    let (before, after) = (Authority::new(), Authority::new());
+    let api = Guarded::start(&before).await;
+    let client = before.client().build().unwrap();
+    client.get(api.url("/v1/health")).send().await.unwrap();
+    write_identity(&api.folder, &after);
+    assert!(api.tls.reload().await.unwrap());
+    // The open connection goes on.
+    client.get(api.url("/v1/health")).send().await.unwrap();
+    api.get(before.client(), "/v1/health").await.unwrap_err();
+    api.get(after.client(), "/v1/health").await.unwrap();
+
+    fs::write(path(&api.folder, "key.pem"), "broken").unwrap();
+    api.tls.reload().await.unwrap_err();
+    api.get(after.client(), "/v1/health").await.unwrap();
+}
+
+#[tokio::test]
+async fn who_says_nothing_delays_neither_others_nor_the_end() {
+    let authority = Authority::new();
+    let mut api = Guarded::start(&authority).await;
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(TcpStream::connect(api.stage.address).await.unwrap());
+    }
+    let mut begun = TcpStream::connect(api.stage.address).await.unwrap();
+    begun.write_all(&[0x16, 3, 1]).await.unwrap();
+    let answer = api.get(authority.client(), "/v1/health").await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    api.stage.shutdown.cancel();
+    // Less than the time that requests in progress would get.
+    let end = timeout(Duration::from_secs(4), api.stage.gateway.join_next()).await;
+    end.unwrap().unwrap().unwrap().unwrap();
+    let mut rest = Vec::new();
+    drop(begun.read_to_end(&mut rest).await);
+    assert_eq!(rest, b"");
+}

@@ -1,0 +1,111 @@
+//! Runs that only plan.
+
+use cts_proto::run::v1::RunKind;
+use cts_proto::run::v1::complete_run_request::Outcome;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use crate::stage::Stage;
+
+const KEEPS: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "kept" {
+  input = var.services
+}
+"#;
+
+const CANNOT_BE_PLANNED: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "never" {
+  lifecycle {
+    precondition {
+      condition     = length(var.services) > 7
+      error_message = "there are too few of them"
+    }
+  }
+}
+"#;
+
+#[tokio::test]
+async fn a_plan_is_reported_and_nothing_is_applied() {
+    let mut stage = Stage::new(KEEPS).await;
+    stage.strings.grant(RunKind::Plan, stage.input());
+    let Outcome::Planned(plan) = stage.strings.outcome().await else {
+        panic!("{}", stage.strings.log());
+    };
+    assert!(plan.changes_present);
+    assert!(plan.text.contains("Plan: 1 to add"), "{}", plan.text);
+    let log = stage.strings.log();
+    assert!(log.contains(plan.text.trim_end()), "{log}");
+    assert!(!stage.state().exists());
+}
+
+#[tokio::test]
+async fn a_plan_of_what_is_applied_has_no_changes() {
+    let mut stage = Stage::new(KEEPS).await;
+    stage.strings.grant(RunKind::Apply, stage.input());
+    let applied = stage.strings.outcome().await;
+    assert!(matches!(applied, Outcome::Applied(_)), "{applied:?}");
+    let state = std::fs::read(stage.state()).unwrap();
+    stage.strings.grant(RunKind::Plan, stage.input());
+    let Outcome::Planned(plan) = stage.strings.outcome().await else {
+        panic!("{}", stage.strings.log());
+    };
+    assert!(!plan.changes_present);
+    assert!(plan.text.contains("No changes"), "{}", plan.text);
+    assert_eq!(std::fs::read(stage.state()).unwrap(), state);
+}
+
+#[tokio::test]
+async fn a_plan_that_fails_is_reported_as_failed() {
+    let mut stage = Stage::new(CANNOT_BE_PLANNED).await;
+    stage.strings.grant(RunKind::Plan, stage.input());
+    let Outcome::Failed(failed) = stage.strings.outcome().await else {
+        panic!("{}", stage.strings.log());
+    };
+    assert!(
+        failed.error.starts_with("error tf-plan for 'edge'"),
+        "{}",
+        failed.error
+    );
+    assert!(failed.error.contains("there are too few of them"));
+}
+
+#[tokio::test]
+async fn a_plan_is_interrupted_gently_when_the_worker_stops() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let module = format!(
+        r#"
+variable "services" {{
+  type = any
+}}
+
+data "terraform_remote_state" "slow" {{
+  backend = "http"
+  config  = {{ address = "http://{address}/state" }}
+}}
+"#
+    );
+    let mut stage = Stage::new(&module).await;
+    stage.strings.grant(RunKind::Plan, stage.input());
+    let (mut connection, _) = listener.accept().await.unwrap();
+    let mut request = [0; 1024];
+    connection.read(&mut request).await.unwrap();
+    stage.orders.drain.cancel();
+    stage.orders.stop.cancel();
+    let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+    while !stage.strings.log().contains("Gracefully shutting down") {
+        looks.tick().await;
+    }
+    let nothing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    connection.write_all(nothing).await.unwrap();
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Interrupted(_)), "{outcome:?}");
+}

@@ -1,0 +1,170 @@
+//! A worker with everything around it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cts_core::{
+    Backend, Capabilities, Condition, Digest, RunInput, TaskDefinition, TaskName, WorkerId,
+    WorkerRecord,
+};
+use cts_rpc::memory_transport;
+use cts_terraform::{Executable, RenderSettings, StopPolicy, Terraform};
+use cts_worker::{Dependencies, Options, Orders, Worker};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::played_scheduler::{Strings, played_scheduler};
+
+pub(crate) struct Stage {
+    pub(crate) strings: Strings,
+    pub(crate) orders: Orders,
+    root: TempDir,
+    _parts: JoinSet<()>,
+}
+
+impl Stage {
+    /// A worker, and a module for its only task.
+    pub(crate) async fn new(module: &str) -> Self {
+        let root = TempDir::new().unwrap();
+        fs::create_dir(root.path().join("module")).unwrap();
+        fs::write(root.path().join("module/main.tf"), module).unwrap();
+        let environment = environment(root.path());
+        let executable = Executable::at(terraform_path(), &environment, root.path())
+            .await
+            .unwrap();
+        let (scheduler, strings) = played_scheduler();
+        let (listener, channel) = memory_transport();
+        let orders = Orders {
+            drain: CancellationToken::new(),
+            stop: CancellationToken::new(),
+        };
+        let options = options(root.path(), environment, &executable);
+        let terraform = Arc::new(Terraform::new(executable, TaskTracker::new()));
+        let worker = Worker::new(
+            options,
+            Dependencies {
+                scheduler: channel,
+                terraform,
+                bundles: None,
+                guard: None,
+                console: None,
+            },
+        );
+        let mut parts = JoinSet::new();
+        let served = scheduler
+            .endpoints()
+            .serve_memory(listener, std::future::pending::<()>());
+        parts.spawn(async { served.await.unwrap() });
+        let work = worker.run(orders.clone());
+        parts.spawn(async { work.await.unwrap() });
+        Self {
+            strings,
+            orders,
+            root,
+            _parts: parts,
+        }
+    }
+
+    /// The frozen input of the task.
+    pub(crate) fn input(&self) -> Vec<u8> {
+        let module = self.root.path().join("module");
+        let input = RunInput {
+            definition: TaskDefinition {
+                module_inputs: Vec::new(),
+                services: Vec::new(),
+                workspace: None,
+                name: TaskName::new("edge").unwrap(),
+                description: String::new(),
+                module: "./module".into(),
+                module_source: module.to_str().unwrap().to_owned(),
+                module_digest: None,
+                bundle: None,
+                version: String::new(),
+                providers: Vec::new(),
+                condition: Condition::NoCondition,
+                variables: BTreeMap::new(),
+                working_dir: PathBuf::from("sync-tasks/edge"),
+            },
+            settings_digest: Digest::of(b""),
+            services: Vec::new(),
+        };
+        input.freeze().unwrap().bytes
+    }
+
+    /// The file with the task's state.
+    pub(crate) fn state(&self) -> PathBuf {
+        let directory = self.root.path().join("sync-tasks/edge");
+        directory.join("terraform.tfstate.d/edge/terraform.tfstate")
+    }
+}
+
+fn options(
+    root: &Path,
+    environment: BTreeMap<OsString, OsString>,
+    executable: &Executable,
+) -> Options {
+    Options {
+        record: WorkerRecord {
+            id: WorkerId::new("worker-1"),
+            host: "here".into(),
+            version: "0.1.0".into(),
+            slots: 1,
+            capabilities: Capabilities {
+                engines: Vec::new(),
+                bundles: false,
+            },
+            draining: false,
+        },
+        working_dir: root.to_owned(),
+        environment,
+        backend_environment: Vec::new(),
+        persist_log: false,
+        stop: StopPolicy::default(),
+        drain_timeout: std::time::Duration::from_mins(1),
+        render: RenderSettings {
+            required_version: cts_terraform::SUPPORTED_RANGE.into(),
+            terraform_version: executable.version().clone(),
+            required_providers: serde_json::Map::new(),
+            backend: Backend {
+                kind: "local".into(),
+                arguments: serde_json::Map::new(),
+            },
+            providers: Vec::new(),
+        },
+    }
+}
+
+/// Nothing of the environment in which the tests run but what it takes to start programs.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "programs are found where the tests run"
+)]
+fn environment(home: &Path) -> BTreeMap<OsString, OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    BTreeMap::from([
+        ("PATH".into(), path),
+        ("HOME".into(), home.into()),
+        ("CHECKPOINT_DISABLE".into(), "1".into()),
+    ])
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "programs are found where the tests run"
+)]
+fn terraform_path() -> PathBuf {
+    let configured = std::env::var_os("CTS_TEST_TERRAFORM").map(PathBuf::from);
+    let from_path = || {
+        std::env::split_paths(&std::env::var_os("PATH")?)
+            .map(|directory| directory.join("terraform"))
+            .find(|file| file.is_file())
+    };
+    configured
+        .or_else(from_path)
+        .expect("CTS_TEST_TERRAFORM is set, or terraform is in PATH")
+}

@@ -1,0 +1,15 @@
+//! The command line of the built executable, under both of its names: `cts`, and
+//! `consul-terraform-sync` through a link (spec/cli.md).
+//!
+//! Needs the executables of the same profile, like the other tests here. Snapshots are in `snapshots`;
+//! `INSTA_UPDATE=always cargo test -p cts-tests --test cli` writes them anew.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
+
+mod calls;
+mod completion;
+mod config;
+mod help;
+mod manual;
+mod refusals;
+mod table;
+mod task;

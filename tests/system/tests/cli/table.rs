@@ -1,0 +1,77 @@
+//! The tables of spec/cli.md sections 1 to 3 and 6, row by row: exit code, first line of each stream.
+
+use crate::calls::{BOTH, Place, assert_said};
+
+const ROWS: [&[&str]; 47] = [
+    // Section 1, argument rules.
+    &["start", "-once=maybe"],
+    &["start", "-=x"],
+    &["start", "---once"],
+    &["start", "-nonsense"],
+    &["start", "-config-file"],
+    &["start", "-"],
+    &["start", "--"],
+    &["-"],
+    &["--"],
+    &["-=x"],
+    &["task"],
+    &["task", "nonsense"],
+    &["task", "-ssl-verify", "create"],
+    &["nonsense"],
+    &["nonsense", "-h"],
+    &["nonsense", "-version"],
+    &[""],
+    &["version"],
+    // Section 2, help and version.
+    &["-h"],
+    &["-help"],
+    &["--help"],
+    &["-once", "-h"],
+    &["start", "-h"],
+    &["start", "-nonsense", "-h"],
+    &["start", "-config-file", "-h"],
+    &["start", "word", "-h"],
+    &["start", "--", "-h"],
+    &["task", "-h"],
+    &["task", "nonsense", "-h"],
+    &["task", "create", "-h"],
+    &[],
+    &["-v"],
+    &["--version"],
+    &["-h", "-version"],
+    &["start", "-version"],
+    &["task", "-version"],
+    &["-config-file", "x", "-version"],
+    // Sections 3 and 5.
+    &["start"],
+    &["start", "-config-file", "missing.hcl"],
+    &["start", "-config-file", "bad.hcl"],
+    &["start", "-config-file", "empty.hcl"],
+    &["start", "-config-dir", "empty"],
+    &["start", "word", "-config-file", "bad.hcl"],
+    // Section 6, the old form.
+    &["-once"],
+    &["-config-file", "missing.hcl"],
+    &["--config-dir=empty", "-once=false"],
+    &["-config-file=bad.hcl", "-nonsense"],
+];
+
+#[tokio::test]
+async fn every_row_has_its_exit_code_and_streams() {
+    let place = Place::new();
+    place.write("bad.hcl", "prot = 1\n");
+    place.write("empty.hcl", "");
+    std::fs::create_dir(place.path().join("empty")).unwrap();
+    for name in BOTH {
+        let mut lines = Vec::new();
+        for words in ROWS {
+            let words_shown: Vec<&str> = words
+                .iter()
+                .map(|word| if word.is_empty() { "''" } else { word })
+                .collect();
+            let called = place.call(name, words).await;
+            lines.push(format!("{:40} {}", words_shown.join(" "), called.brief()));
+        }
+        assert_said!(format!("table-{name}"), lines.join("\n"));
+    }
+}

@@ -1,0 +1,77 @@
+//! `cts task` against a server that answers as spec/api.md says, and against a real cts.
+
+mod arguments;
+mod call;
+mod connection;
+mod create;
+mod delete;
+mod disable;
+mod enable;
+mod ours;
+mod real;
+mod run;
+
+use cts_testkit::{ScriptedAnswer, ScriptedHttp};
+use serde_json::{Value, json};
+
+use self::call::{Call, Said};
+
+/// Id of requests in answers.
+const REQUEST_ID: &str = "5f0c2a52-64bb-41c0-8d2e-0c61c6f1a9ee";
+
+/// A server, and what is said to it.
+struct Conversation {
+    server: ScriptedHttp,
+}
+
+impl Conversation {
+    async fn with(script: impl IntoIterator<Item = ScriptedAnswer>) -> Self {
+        Self {
+            server: ScriptedHttp::start(script).await,
+        }
+    }
+
+    /// `call`, whose environment names the server.
+    fn call(&self, call: Call) -> Call {
+        call.variable("CTS_ADDRESS", format!("http://{}", self.server.address()))
+    }
+
+    /// Runs `call` against the server and demands that these requests come, and no others.
+    async fn run(&self, call: Call, requests: &[&str]) -> Said {
+        let said = self.call(call).run().await;
+        assert_eq!(self.server.lines(), requests, "{said}");
+        assert_eq!(self.server.answers_left(), 0, "{said}");
+        self.without_port(said)
+    }
+
+    /// Without what is another number every time.
+    fn without_port(&self, said: Said) -> Said {
+        said.replace(&self.server.address().to_string(), "SERVER")
+    }
+}
+
+fn unknown_task(name: &str) -> ScriptedAnswer {
+    let message =
+        format!("a task with name '{name}' does not exist or has not been initialized yet");
+    refused(404, &message)
+}
+
+fn busy_task(name: &str) -> ScriptedAnswer {
+    refused(
+        500,
+        &format!("task '{name}' is active and cannot be updated at this time"),
+    )
+}
+
+fn refused(status: u16, message: &str) -> ScriptedAnswer {
+    let body = json!({"error": {"message": message}, "request_id": REQUEST_ID});
+    ScriptedAnswer::Json(status, body)
+}
+
+fn ok(body: Value) -> ScriptedAnswer {
+    ScriptedAnswer::Json(200, body)
+}
+
+fn accepted() -> ScriptedAnswer {
+    ScriptedAnswer::Json(202, json!({"request_id": REQUEST_ID}))
+}

@@ -1,0 +1,179 @@
+//! One call of an executable, with what it says on each stream.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use cts_testkit::eventually;
+use cts_tests::{DEADLINE, executable};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// Exit code, `None` after a signal.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// For snapshots.
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = self.code.map_or("none".to_owned(), |code| code.to_string());
+        writeln!(f, "exit code: {code}")?;
+        writeln!(f, "--- stdout\n{}", self.stdout)?;
+        write!(f, "--- stderr\n{}", self.stderr)
+    }
+}
+
+impl Said {
+    /// With `replacement` for `text` in everything said.
+    pub(crate) fn replace(self, text: &str, replacement: &str) -> Self {
+        Self {
+            code: self.code,
+            stdout: self.stdout.replace(text, replacement),
+            stderr: self.stderr.replace(text, replacement),
+        }
+    }
+}
+
+/// A call in a directory of its own, with an empty environment and no input.
+#[derive(Debug)]
+pub(crate) struct Call {
+    program: PathBuf,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    input: String,
+    directory: TempDir,
+}
+
+impl Call {
+    /// `cts` with these arguments.
+    pub(crate) fn cts(arguments: &[&str]) -> Self {
+        Self {
+            program: executable("cts"),
+            arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
+            environment: vec![("TZ".to_owned(), "UTC".to_owned())],
+            input: String::new(),
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// The same called by the name of the original.
+    pub(crate) fn original(arguments: &[&str]) -> Self {
+        let mut call = Self::cts(arguments);
+        let link = call.directory.path().join("consul-terraform-sync");
+        std::os::unix::fs::symlink(&call.program, &link).unwrap();
+        call.program = link;
+        call
+    }
+
+    /// With a further argument at the end.
+    pub(crate) fn argument(mut self, text: impl Into<String>) -> Self {
+        self.arguments.push(text.into());
+        self
+    }
+
+    /// With an environment variable.
+    pub(crate) fn variable(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// With this on standard input, which then ends.
+    pub(crate) fn input(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.input);
+        self
+    }
+
+    /// With a file in its directory.
+    pub(crate) fn file(self, name: &str, text: &str) -> Self {
+        std::fs::write(self.directory.path().join(name), text).unwrap();
+        self
+    }
+
+    /// Its directory.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Calls and waits for the end.
+    pub(crate) async fn run(self) -> Said {
+        let mut child = self.spawn();
+        let mut stdin = child.stdin.take().unwrap();
+        // It may end without having read.
+        drop(stdin.write_all(self.input.as_bytes()).await);
+        drop(stdin);
+        ended(child).await
+    }
+
+    /// Calls, waits until `said` says that it has seen enough of standard output, sends SIGINT and waits
+    /// for the end. Standard input stays open.
+    pub(crate) async fn interrupt_when(self, enough: impl Fn(&str) -> bool) -> Said {
+        let mut child = self.spawn();
+        let input = child.stdin.take();
+        let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
+        let mut stdout = child.stdout.take().unwrap();
+        let mut said = Vec::new();
+        let mut buffer = [0; 1024];
+        while !enough(&String::from_utf8_lossy(&said)) {
+            let read = timeout(DEADLINE, stdout.read(&mut buffer))
+                .await
+                .unwrap()
+                .unwrap();
+            assert!(read > 0, "it ended: {}", String::from_utf8_lossy(&said));
+            said.extend_from_slice(&buffer[..read]);
+        }
+        kill(pid, Signal::SIGINT).unwrap();
+        stdout.read_to_end(&mut said).await.unwrap();
+        let mut end = ended(child).await;
+        end.stdout = String::from_utf8(said).unwrap();
+        drop(input);
+        end
+    }
+
+    /// Calls, waits until `ready`, sends SIGINT and waits for the end.
+    pub(crate) async fn interrupt_once(self, ready: impl Fn() -> bool) -> Said {
+        let child = self.spawn();
+        let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
+        let waiting = eventually(
+            DEADLINE,
+            async || {
+                if ready() { Ok(()) } else { Err("not ready") }
+            },
+        );
+        waiting.await;
+        kill(pid, Signal::SIGINT).unwrap();
+        ended(child).await
+    }
+
+    fn spawn(&self) -> Child {
+        Command::new(&self.program)
+            .args(&self.arguments)
+            .current_dir(self.directory.path())
+            .env_clear()
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap()
+    }
+}
+
+async fn ended(child: Child) -> Said {
+    let end = timeout(DEADLINE, child.wait_with_output()).await;
+    let end = end.unwrap().unwrap();
+    Said {
+        code: end.status.code(),
+        stdout: String::from_utf8(end.stdout).unwrap(),
+        stderr: String::from_utf8(end.stderr).unwrap(),
+    }
+}

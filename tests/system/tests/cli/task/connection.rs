@@ -1,0 +1,203 @@
+//! The client options (spec/cli.md 8).
+
+use cts_testkit::{Authority, ScriptedAnswer, ScriptedHttp, free_port};
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::call::{Call, Said};
+use super::{Conversation, accepted, ok};
+
+const DISABLE: &str = r#"PATCH /v1/tasks/web {"Enabled":false}"#;
+
+fn disable(options: &[&str]) -> Call {
+    Call::original(&[&["task", "disable"], options, &["web"]].concat())
+}
+
+fn done() -> ScriptedAnswer {
+    ok(json!({}))
+}
+
+#[tokio::test]
+async fn the_address_can_be_an_option() {
+    let server = ScriptedHttp::start([done()]).await;
+    let option = format!("-http-addr=http://{}", server.address());
+    let call = disable(&[&option]).variable("CTS_ADDRESS", "http://127.0.0.1:1");
+    let said = call.run().await;
+    assert_eq!(said.code, Some(0), "{said}");
+    assert_eq!(server.lines(), [DISABLE]);
+}
+
+#[tokio::test]
+async fn nobody_is_there() {
+    let port = free_port();
+    let call = disable(&["-http-addr", &format!("http://127.0.0.1:{port}/")]);
+    assert_snapshot!(call.run().await.replace(&port.to_string(), "PORT"));
+}
+
+#[tokio::test]
+async fn the_port_is_deprecated() {
+    let server = ScriptedHttp::start([done(), done()]).await;
+    let port = format!("-port={}", server.address().port());
+    let call = disable(&[&port]).variable("CTS_ADDRESS", "http://127.0.0.1:1");
+    assert_snapshot!(call.run().await);
+    assert_eq!(server.lines(), [DISABLE]);
+    let address = format!("-http-addr=http://{}", server.address());
+    let said = disable(&["-port=1", &address]).run().await;
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(
+        said.stderr.contains("has no effect beside -http-addr"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn addresses_need_a_scheme() {
+    assert_snapshot!(disable(&["-http-addr=localhost:8558"]).run().await);
+    for (address, expected) in [
+        ("127.0.0.1:8558", "is not an absolute URL"),
+        ("ftp://localhost", "unknown scheme \"ftp\""),
+        ("", "the address of the API is empty"),
+    ] {
+        for call in [
+            disable(&[&format!("-http-addr={address}")]),
+            disable(&[]).variable("CTS_ADDRESS", address),
+        ] {
+            let said = call.run().await;
+            assert_eq!(said.code, Some(11), "{said}");
+            assert!(said.stdout.contains(expected), "{said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn delete_says_nothing_before_its_client_is_ready() {
+    let call = Call::original(&["task", "delete", "-http-addr=x", "web"]).input("yes\n");
+    assert_snapshot!(call.run().await);
+}
+
+#[tokio::test]
+async fn an_unclear_switch_in_the_environment_is_told() {
+    let server = Conversation::with([done()]).await;
+    let call = disable(&[]).variable("CTS_SSL_VERIFY", "perhaps");
+    let said = server.run(call, &[DISABLE]).await;
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(
+        said.stderr.contains("CTS_SSL_VERIFY is \"perhaps\""),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn proxies_of_the_environment_are_not_used() {
+    let server = Conversation::with([done()]).await;
+    let proxy = ScriptedHttp::start([]).await;
+    let mut call = disable(&[]);
+    for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        call = call.variable(name, format!("http://{}", proxy.address()));
+    }
+    let said = server.run(call, &[DISABLE]).await;
+    assert_eq!(said.code, Some(0), "{said}");
+    assert_eq!(proxy.lines(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_prefix_is_kept() {
+    let server = ScriptedHttp::start([done(), accepted()]).await;
+    let address = format!("http://{}/edge/", server.address());
+    let said = disable(&[]).variable("CTS_ADDRESS", &address).run().await;
+    assert_eq!(said.code, Some(0), "{said}");
+    let delete = Call::original(&["task", "delete", "-auto-approve", "web"]);
+    let said = delete.variable("CTS_ADDRESS", &address).run().await;
+    assert_eq!(said.code, Some(0), "{said}");
+    let prefixed = [
+        r#"PATCH /edge/v1/tasks/web {"Enabled":false}"#,
+        "DELETE /edge/v1/tasks/web",
+    ];
+    assert_eq!(server.lines(), prefixed);
+}
+
+/// Disables over TLS with a client certificate, its parts from `place`.
+async fn disabled_over_tls(place: impl Fn(Call, &str) -> Call) -> (Said, Vec<String>) {
+    let authority = Authority::new();
+    let files = tempfile::tempdir().unwrap();
+    let server = authority.write_pair(files.path(), "server", &["localhost"]);
+    let script = [done()];
+    let server = ScriptedHttp::start_tls(script, server.acceptor(Some(&authority))).await;
+    let address = format!("https://localhost:{}", server.address().port());
+    let call = Call::original(&["task", "disable"]).variable("CTS_ADDRESS", address);
+    authority.write_pair(call.directory(), "client", &["client"]);
+    let call = call.file("ca.pem", authority.pem());
+    let said = place(call, "client").argument("web").run().await;
+    (said, server.lines())
+}
+
+#[tokio::test]
+async fn certificates_come_from_options_and_environment() {
+    let (said, lines) = disabled_over_tls(|call, _| {
+        call.argument("-client-cert=client.pem")
+            .variable("CTS_CLIENT_KEY", "client-key.pem")
+            .variable("CTS_CACERT", "ca.pem")
+    })
+    .await;
+    assert_eq!(said.code, Some(0), "{said}");
+    assert_eq!(lines, [DISABLE]);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_trusted() {
+    let (said, lines) = disabled_over_tls(|call, _| call).await;
+    assert_eq!(said.code, Some(11), "{said}");
+    assert!(
+        said.stdout
+            .contains("invalid peer certificate: UnknownIssuer"),
+        "{said}"
+    );
+    assert_eq!(lines, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_verified() {
+    let (said, lines) = disabled_over_tls(|call, _| {
+        call.argument("-ssl-verify=false")
+            .argument("-client-cert=client.pem")
+            .argument("-client-key=client-key.pem")
+    })
+    .await;
+    assert_eq!(said.code, Some(0), "{said}");
+    assert_eq!(lines, [DISABLE]);
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_certificate() {
+    let (said, lines) = disabled_over_tls(|call, _| call.argument("-ca-cert=ca.pem")).await;
+    assert_eq!(said.code, Some(11), "{said}");
+    assert!(said.stdout.contains("CertificateRequired"), "{said}");
+    assert_eq!(lines, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_certificate_without_its_key() {
+    let (said, _) = disabled_over_tls(|call, _| call.argument("-client-cert=client.pem")).await;
+    assert_snapshot!(said);
+}
+
+#[tokio::test]
+async fn a_file_that_is_missing_counts_for_plain_text_too() {
+    let call = disable(&["-ca-cert=missing.pem", "-http-addr=http://127.0.0.1:1"]);
+    assert_snapshot!(call.run().await);
+}
+
+#[tokio::test]
+async fn plain_text_to_a_server_with_tls() {
+    let authority = Authority::new();
+    let files = tempfile::tempdir().unwrap();
+    let pair = authority.write_pair(files.path(), "server", &["localhost"]);
+    let server = ScriptedHttp::start_tls([], pair.acceptor(None)).await;
+    let address = format!("-http-addr=http://{}", server.address());
+    let said = disable(&[&address]).run().await;
+    assert_eq!(said.code, Some(11), "{said}");
+    assert!(
+        said.stdout.contains("the server may expect HTTPS"),
+        "{said}"
+    );
+}
