@@ -1,7 +1,7 @@
 //! Which files there are, and reading them.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 
@@ -87,8 +87,27 @@ impl Files {
     }
 }
 
+/// No certificate, and no collection of authorities, is larger.
+const MAXIMUM_SIZE: u64 = 16 << 20;
+
+/// What is no file, such as a pipe or a device, may have no end or never begin.
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    fs::read(path).map_err(|error| unreadable(path, error))
+    let failed = |source| TlsError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(failed(io::Error::other("not a regular file")));
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(failed)?;
+    file.take(MAXIMUM_SIZE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > MAXIMUM_SIZE {
+        return Err(failed(io::Error::other("larger than 16 MiB")));
+    }
+    Ok(bytes)
 }
 
 fn unreadable(path: &Path, source: io::Error) -> TlsError {

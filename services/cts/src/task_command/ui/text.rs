@@ -88,7 +88,7 @@ mod tests {
     fn lines_are_broken_between_words() {
         let cases = [
             ("", ""),
-            ("short enough", "short enough"),
+            ("short one", "short one"),
             ("one two three four", "one two\nthree four"),
             ("  indented   wide", "  indented\nwide"),
             ("averyveryverylongword", "averyveryverylongword"),
