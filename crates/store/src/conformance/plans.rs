@@ -98,10 +98,11 @@ pub async fn a_plan_changes_nothing_for_its_task<F: Fixture>() {
     let first = scene.fail_thrice(lease).await;
     for fails in [true, false] {
         let lease = leased_plan(&scene, "failing", "2").await;
-        match fails {
-            true => scene.failed(&lease, "no").await,
-            false => scene.planned(&lease, "text").await,
-        };
+        if fails {
+            scene.failed(&lease, "no").await;
+        } else {
+            scene.planned(&lease, "text").await;
+        }
     }
     assert_eq!(scene.next_due().await, first.next_due);
     scene.advance(seconds(60));

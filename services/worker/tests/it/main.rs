@@ -3,7 +3,6 @@
 //! Terraform is taken from `CTS_TEST_TERRAFORM` or `PATH`. Modules use nothing but Terraform's builtin
 //! provider, so no test needs a network.
 #![expect(
-    clippy::panic,
     clippy::unwrap_used,
     reason = "what shared steps do not expect fails the test, too"
 )]

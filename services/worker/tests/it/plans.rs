@@ -97,7 +97,7 @@ data "terraform_remote_state" "slow" {{
     stage.strings.grant(RunKind::Plan, stage.input());
     let (mut connection, _) = listener.accept().await.unwrap();
     let mut request = [0; 1024];
-    connection.read(&mut request).await.unwrap();
+    assert_ne!(connection.read(&mut request).await.unwrap(), 0);
     stage.orders.drain.cancel();
     stage.orders.stop.cancel();
     let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));

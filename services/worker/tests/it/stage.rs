@@ -140,10 +140,6 @@ fn options(
 }
 
 /// Nothing of the environment in which the tests run but what it takes to start programs.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "programs are found where the tests run"
-)]
 fn environment(home: &Path) -> BTreeMap<OsString, OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     BTreeMap::from([
@@ -153,10 +149,6 @@ fn environment(home: &Path) -> BTreeMap<OsString, OsString> {
     ])
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "programs are found where the tests run"
-)]
 fn terraform_path() -> PathBuf {
     let configured = std::env::var_os("CTS_TEST_TERRAFORM").map(PathBuf::from);
     let from_path = || {
