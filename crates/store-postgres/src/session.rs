@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cts_store::{LeaderError, LeaseError, StoreError};
 use sqlx::pool::PoolConnection;
-use sqlx::{PgConnection, PgPool, Postgres};
+use sqlx::{Connection as _, PgConnection, PgPool, Postgres};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
@@ -14,6 +14,9 @@ use crate::row::failed_to;
 /// How long a call may take when it has a connection. The database gives up a statement earlier; this
 /// is for one that does not answer at all.
 pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long undoing a transaction may take.
+const UNDO_LIMIT: Duration = Duration::from_secs(5);
 
 /// How often a transaction is done that the database has undone because of others.
 pub(crate) const TRIES: u32 = 5;
@@ -45,15 +48,20 @@ impl Session {
         connection.expect("it goes with release, which takes the session")
     }
 
-    /// Gives the connection back if the call has ended in time; a transaction that it left open is
-    /// undone then.
-    pub(crate) fn release<T, E: From<StoreError>>(
+    /// Gives the connection back if the call has ended in time. A transaction that it left open, as a
+    /// refused call does, is undone before the caller hears of it: until then its locks hide rows from
+    /// everybody who skips what is locked.
+    pub(crate) async fn release<T, E: From<StoreError>>(
         mut self,
         answer: Result<Result<T, E>, Elapsed>,
     ) -> Result<T, E> {
         match answer {
             Ok(answer) => {
-                drop(self.connection.take());
+                // The rollback is under way since the transaction was dropped; what comes behind it
+                // on the connection has to wait for it. A connection that does not answer is closed.
+                if answer.is_ok() || self.answers().await {
+                    drop(self.connection.take());
+                }
                 answer
             }
             Err(elapsed) => Err(StoreError::Database {
@@ -62,6 +70,12 @@ impl Session {
             }
             .into()),
         }
+    }
+}
+
+impl Session {
+    async fn answers(&mut self) -> bool {
+        matches!(timeout(UNDO_LIMIT, self.connection().ping()).await, Ok(Ok(())))
     }
 }
 
@@ -138,7 +152,7 @@ macro_rules! call {
             let mut session = $crate::session::Session::begin($pool).await?;
             let $connection = session.connection();
             let answer = $crate::session::bounded($limit, $work).await;
-            let answer = session.release(answer);
+            let answer = session.release(answer).await;
             tries += 1;
             if tries == $crate::session::TRIES || !$crate::session::is_repeatable(&answer) {
                 break answer;

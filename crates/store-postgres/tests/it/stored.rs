@@ -1,7 +1,8 @@
 //! What lies in the tables.
 
 use cts_core::TaskOrigin;
-use cts_store::StoreError;
+use cts_core::runs::AttemptOutcome;
+use cts_store::{LeaseError, StoreError};
 use cts_store::conformance::{Scene, input, spec, task};
 
 use crate::fixture::PostgresFixture;
@@ -128,4 +129,17 @@ async fn a_null_character_in_a_task_is_kept() {
     let scene = Subject::configured(std::slice::from_ref(&nasty)).await;
     let stored = scene.store().task(&task("a")).await.unwrap().unwrap();
     assert_eq!(stored.spec, nasty);
+}
+
+#[tokio::test]
+async fn a_refused_call_hides_no_run_from_those_who_skip_locked_ones() {
+    let scene = Subject::new(&["a"]).await;
+    let mut lease = scene.leased("a", "1").await;
+    for _ in 0..100 {
+        scene.interrupted(&lease).await;
+        let late = scene.completion(&lease, AttemptOutcome::Interrupted);
+        let refused = scene.store().complete(late).await;
+        assert!(matches!(refused, Err(LeaseError::Lost { .. })), "{refused:?}");
+        lease = scene.lease().await;
+    }
 }
