@@ -75,7 +75,10 @@ impl Session {
 
 impl Session {
     async fn answers(&mut self) -> bool {
-        matches!(timeout(UNDO_LIMIT, self.connection().ping()).await, Ok(Ok(())))
+        matches!(
+            timeout(UNDO_LIMIT, self.connection().ping()).await,
+            Ok(Ok(()))
+        )
     }
 }
 

@@ -148,11 +148,7 @@ fn addresses(
     configured: &[String],
     default: &str,
 ) -> Result<Vec<Address>, Failure> {
-    let named = if given.is_empty() {
-        configured
-    } else {
-        given
-    };
+    let named = if given.is_empty() { configured } else { given };
     let texts = if named.is_empty() {
         vec![default]
     } else {

@@ -89,8 +89,15 @@ fn choose(config: &mut Config, only: &[String]) -> Result<(), Failure> {
     }
     let mut chosen = Vec::new();
     for name in only {
-        let Some(place) = config.tasks.iter().position(|task| task.name().as_str() == name) else {
-            if chosen.iter().any(|task: &cts_core::TaskSpec| task.name().as_str() == name) {
+        let Some(place) = config
+            .tasks
+            .iter()
+            .position(|task| task.name().as_str() == name)
+        else {
+            if chosen
+                .iter()
+                .any(|task: &cts_core::TaskSpec| task.name().as_str() == name)
+            {
                 continue;
             }
             let names = config.tasks.iter().map(|task| task.name().as_str());
@@ -213,8 +220,13 @@ impl Follower {
                 tracing::info!(target: "ctrl", task_name = task, plan = plan.text, "inspected task");
             }
             let counts = self.tally.counts();
-            self.progress
-                .ended(task, &end, now.saturating_sub(since), counts, self.tally.len());
+            self.progress.ended(
+                task,
+                &end,
+                now.saturating_sub(since),
+                counts,
+                self.tally.len(),
+            );
         }
         Ok(())
     }

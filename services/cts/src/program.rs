@@ -140,7 +140,14 @@ async fn run(
     warn_of_idle_options(&command);
 
     let stop = CancellationToken::new();
-    let mut work = std::pin::pin!(begin(command, config, surroundings, lines, &shutdown, &stop));
+    let mut work = std::pin::pin!(begin(
+        command,
+        config,
+        surroundings,
+        lines,
+        &shutdown,
+        &stop
+    ));
     loop {
         tokio::select! {
             result = &mut work => return result,
@@ -167,7 +174,10 @@ fn warn_of_idle_options(command: &Command) {
     else {
         return;
     };
-    if client_type.as_ref().is_some_and(|client| !client.is_empty()) {
+    if client_type
+        .as_ref()
+        .is_some_and(|client| !client.is_empty())
+    {
         tracing::warn!(target: "cli", ?client_type, "option -client-type is for the development of the original and has no effect");
     }
     if *reset_storage {

@@ -2,8 +2,8 @@
 
 use cts_core::TaskOrigin;
 use cts_core::runs::AttemptOutcome;
-use cts_store::{LeaseError, StoreError};
 use cts_store::conformance::{Scene, input, spec, task};
+use cts_store::{LeaseError, StoreError};
 
 use crate::fixture::PostgresFixture;
 
@@ -139,7 +139,10 @@ async fn a_refused_call_hides_no_run_from_those_who_skip_locked_ones() {
         scene.interrupted(&lease).await;
         let late = scene.completion(&lease, AttemptOutcome::Interrupted);
         let refused = scene.store().complete(late).await;
-        assert!(matches!(refused, Err(LeaseError::Lost { .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(LeaseError::Lost { .. })),
+            "{refused:?}"
+        );
         lease = scene.lease().await;
     }
 }

@@ -260,7 +260,8 @@ fn names_that_are_no_identifiers_are_refused() {
         (definition(), bad_backend, "backend argument"),
     ] {
         let RenderError::NotAnIdentifier { what: refused, .. } =
-            render_root_module(&definition, &settings).unwrap_err() else {
+            render_root_module(&definition, &settings).unwrap_err()
+        else {
             panic!("refused for another reason");
         };
         assert_eq!(refused, what);

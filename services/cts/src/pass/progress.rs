@@ -84,7 +84,14 @@ impl Progress {
     }
 
     /// A task is through.
-    pub(crate) fn ended(&mut self, task: &str, end: &End, took: Duration, counts: Counts, of: usize) {
+    pub(crate) fn ended(
+        &mut self,
+        task: &str,
+        end: &End,
+        took: Duration,
+        counts: Counts,
+        of: usize,
+    ) {
         let place = format!("{}/{of}", counts.ended());
         let seconds = format!("{:.1}s", took.as_secs_f64());
         if let End::Failed(error) = end {
@@ -185,6 +192,9 @@ mod tests {
     #[test]
     fn lines_of_terraform_cannot_steer_a_terminal() {
         assert_eq!(shown("{\"@message\":\"Plan: 1 to add\"}"), "Plan: 1 to add");
-        assert_eq!(shown("  Initializing\u{1b}[2J the backend "), "Initializing [2J the backend");
+        assert_eq!(
+            shown("  Initializing\u{1b}[2J the backend "),
+            "Initializing [2J the backend"
+        );
     }
 }

@@ -81,13 +81,22 @@ impl Scene {
     pub(crate) async fn settled_events(&self) -> Vec<serde_json::Value> {
         let api = self.cluster.api(0);
         eventually(DEADLINE, async || {
-            let status = api.task_status("pool").await;
-            let queue = api.get("/v1/queue").await;
-            let events = api.events("pool").await;
-            if status["status"] == "successful" && queue["queued"] == 0 && queue["running"] == 0 {
-                Ok(events)
-            } else {
-                Err(format!("{status} {queue}"))
+            // Whatever was killed a moment ago may have held up one of the answers.
+            let queue = match api.ask("/v1/queue").await {
+                Ok((200, queue)) => queue,
+                other => return Err(format!("{other:?}")),
+            };
+            let status = match api.ask("/v1/status/tasks/pool?include=events").await {
+                Ok((200, mut statuses)) => statuses["pool"].take(),
+                other => return Err(format!("{other:?}")),
+            };
+            match (&status["status"], status["events"].as_array()) {
+                (state, Some(events))
+                    if state == "successful" && queue["queued"] == 0 && queue["running"] == 0 =>
+                {
+                    Ok(events.clone())
+                }
+                _ => Err(format!("{status} {queue}")),
             }
         })
         .await
