@@ -117,19 +117,18 @@ pub(crate) fn decode_syslog(block: Option<Block<'_>>) -> Option<SyslogConfig> {
     let enabled = enabled.unwrap_or(given);
     let mut chosen = SyslogFacility::default();
     if enabled && let Some(written) = facility {
-        match SyslogFacility::from_name(&written.value) {
-            Some(facility) => chosen = facility,
-            None => {
-                let names = FACILITIES.map(|(name, ..)| name);
-                let message = format!(
-                    "`syslog.facility` must be one of {}, not {}",
-                    names.join(", "),
-                    coerce::quoted(&written.value)
-                );
-                let lower_case = names.map(str::to_lowercase);
-                let help = suggestion(&written.value, &lower_case.each_ref().map(String::as_str));
-                block.sink().error_with_help(&written.place, message, help);
-            }
+        if let Some(facility) = SyslogFacility::from_name(&written.value) {
+            chosen = facility;
+        } else {
+            let names = FACILITIES.map(|(name, ..)| name);
+            let message = format!(
+                "`syslog.facility` must be one of {}, not {}",
+                names.join(", "),
+                coerce::quoted(&written.value)
+            );
+            let lower_case = names.map(str::to_lowercase);
+            let help = suggestion(&written.value, &lower_case.each_ref().map(String::as_str));
+            block.sink().error_with_help(&written.place, message, help);
         }
     }
     block.finish();

@@ -93,8 +93,9 @@ fn health_url(address: &str) -> String {
     url.into()
 }
 
-/// Keeps `registration` at the agent until `shutdown` is over, then takes it back. The agent is asked
-/// every `look` ([`REGISTRATION_LOOK`]) whether it still has it. No failure ends this; each kind is
+/// Keeps `registration` at the agent until `shutdown` is over, then takes it back.
+///
+/// The agent is asked every `look` ([`REGISTRATION_LOOK`]) whether it still has it. No failure ends this; each kind is
 /// logged once.
 pub async fn keep_registered(
     client: &ConsulClient,

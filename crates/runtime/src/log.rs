@@ -69,7 +69,9 @@ pub enum LogError {
     Syslog(#[from] SyslogError),
 }
 
-/// Installs the log of this process; for executables only, once. Times are local ones of `clock`; every
+/// Installs the log of this process; for executables only, once.
+///
+/// Times are local ones of `clock`; every
 /// line goes to `console`, standard error or what shares it with others, in one write. Fails without
 /// effect if syslog is asked for and cannot be reached.
 pub fn init_log(

@@ -104,12 +104,11 @@ async fn enqueue_plan(
     situation: &Situation,
     now: i64,
 ) -> Result<Enqueued, StoreError> {
-    let (decision, status) = match situation.earlier {
-        Some(status) => (EnqueueDecision::Keep, status),
-        None => {
-            insert_wanted(connection, request, now).await?;
-            (EnqueueDecision::Enqueue, RunStatus::Queued)
-        }
+    let (decision, status) = if let Some(status) = situation.earlier {
+        (EnqueueDecision::Keep, status)
+    } else {
+        insert_wanted(connection, request, now).await?;
+        (EnqueueDecision::Enqueue, RunStatus::Queued)
     };
     Ok(Enqueued {
         task: request.task.clone(),

@@ -134,7 +134,8 @@ impl Follower {
     async fn follow(&mut self, begin: CancellationToken) -> Result<(), Failure> {
         let request = FollowRunsRequest::default();
         let changes = self.runs.follow_runs(request).await;
-        let mut changes: Streaming<FollowRunsResponse> = changes.map_err(lost)?.into_inner();
+        let mut changes: Streaming<FollowRunsResponse> =
+            changes.map_err(|status| lost(&status))?.into_inner();
         begin.cancel();
         let mut patience = tokio::time::interval(PATIENCE);
         patience.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -142,7 +143,7 @@ impl Follower {
         while !self.tally.is_done() {
             self.progress.counts(self.tally.counts(), self.tally.len());
             tokio::select! {
-                change = changes.message() => match change.map_err(lost)? {
+                change = changes.message() => match change.map_err(|status| lost(&status))? {
                     Some(change) => self.observe(&change).await?,
                     None => return Err(Failure::Call("the scheduler has ended".to_owned())),
                 },
@@ -212,7 +213,11 @@ impl Follower {
         let request = GetRunRequest {
             run_id: run.to_owned(),
         };
-        let record = self.runs.get_run(request).await.map_err(lost)?;
+        let record = self
+            .runs
+            .get_run(request)
+            .await
+            .map_err(|status| lost(&status))?;
         let record = record.into_inner().run.unwrap_or_default();
         let end = end_of(&record);
         if self.tally.moved(task, run, Stage::Ended(end.clone())) {
@@ -280,6 +285,6 @@ fn end_of(run: &Run) -> End {
     }
 }
 
-fn lost(status: Status) -> Failure {
-    Failure::Call(format!("the scheduler does not answer: {}", Chain(&status)))
+fn lost(status: &Status) -> Failure {
+    Failure::Call(format!("the scheduler does not answer: {}", Chain(status)))
 }

@@ -49,7 +49,7 @@ pub(crate) async fn run(command: TaskCommand, surroundings: &Surroundings) -> u8
     tokio::select! {
         // A prompt answers an interrupt first.
         biased;
-        result = converse(command, session) => result.map_or_else(|told| told.exit_code(), |()| 0),
+        result = converse(command, session) => result.map_or_else(session::Told::exit_code, |()| 0),
         () = interrupted => EXIT_INTERRUPTED,
     }
 }

@@ -133,7 +133,7 @@ impl Gateway {
                 Some(entrance) => {
                     entrance
                         .follow_files(shutdown.clone().cancelled_owned())
-                        .await
+                        .await;
                 }
                 None => shutdown.cancelled().await,
             }

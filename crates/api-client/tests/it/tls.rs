@@ -184,7 +184,7 @@ async fn files_are_read_before_the_address_is_looked_at() {
     });
     assert!(matches!(only_key, SetupError::KeyWithoutCertificate));
     let no_pair = refused(TlsSettings {
-        client_cert: cert.clone(),
+        client_cert: cert,
         client_key: ca.clone(),
         ..none()
     });

@@ -148,7 +148,7 @@ fn summary(counts: Counts, of: usize) -> String {
     ];
     for (number, what) in parts {
         if number > 0 {
-            text.push_str(&format!(", {number} {what}"));
+            text = format!("{text}, {number} {what}");
         }
     }
     text

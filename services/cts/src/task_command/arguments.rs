@@ -25,7 +25,7 @@ pub(crate) enum TaskCommand {
         ==> Task 'web' created")]
     Create {
         #[command(flatten)]
-        client: Client,
+        client: ServerOptions,
         /// File (.hcl or .json) with exactly one `task` block. Required.
         #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
         task_file: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(crate) enum TaskCommand {
         ==> 'web' has been marked for deletion. It goes as soon as it does not run.")]
     Delete {
         #[command(flatten)]
-        client: Client,
+        client: ServerOptions,
         /// Do not ask.
         #[arg(long)]
         auto_approve: bool,
@@ -61,7 +61,7 @@ pub(crate) enum TaskCommand {
         ==> 'web' enable complete!")]
     Enable {
         #[command(flatten)]
-        client: Client,
+        client: ServerOptions,
         /// Do not ask.
         #[arg(long)]
         auto_approve: bool,
@@ -79,7 +79,7 @@ pub(crate) enum TaskCommand {
         ==> 'web' disable complete!")]
     Disable {
         #[command(flatten)]
-        client: Client,
+        client: ServerOptions,
         /// Name of the task.
         #[arg(value_name = "TASK NAME")]
         names: Vec<String>,
@@ -87,7 +87,7 @@ pub(crate) enum TaskCommand {
     /// List the tasks of a running cts with their status.
     List {
         #[command(flatten)]
-        client: Client,
+        client: ServerOptions,
         /// How to print.
         #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
         output: Output,
@@ -95,7 +95,7 @@ pub(crate) enum TaskCommand {
     /// Show one task: configuration, status and its last run.
     Show {
         #[command(flatten)]
-        client: Client,
+        client: ServerOptions,
         /// How to print.
         #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
         output: Output,
@@ -106,7 +106,7 @@ pub(crate) enum TaskCommand {
     /// List the last runs of a task, newest first.
     Events {
         #[command(flatten)]
-        client: Client,
+        client: ServerOptions,
         /// How to print.
         #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
         output: Output,
@@ -117,7 +117,7 @@ pub(crate) enum TaskCommand {
     /// Run an enabled task now, whatever its condition says, and tell how it went.
     Run {
         #[command(flatten)]
-        client: Client,
+        client: ServerOptions,
         /// How to print.
         #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
         output: Output,
@@ -132,9 +132,9 @@ pub(crate) enum TaskCommand {
 
 /// How the running cts is reached (spec/cli.md 8).
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Client {
+pub(crate) struct ServerOptions {
     /// URL of the running cts; its scheme is http or https. Environment: `CTS_ADDRESS`; else
-    /// http://localhost:8558.
+    /// `http://localhost:8558`.
     #[arg(long, value_name = "URL")]
     pub(crate) http_addr: Option<String>,
     /// Deprecated, use -http-addr: replaces the port of the URL.

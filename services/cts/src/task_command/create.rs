@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use cts_api_client::{ApiClient, ErrorForm};
 
-use super::arguments::Client;
+use super::arguments::ServerOptions;
 use super::prompt::{Deed, approve_plan};
 use super::session::{Details, Session, Told};
 use super::task_file;
 
 pub(super) async fn run(
     session: &mut Session<'_>,
-    options: &Client,
+    options: &ServerOptions,
     file: Option<PathBuf>,
     auto_approve: bool,
 ) -> Result<(), Told> {

@@ -2,13 +2,13 @@
 
 use cts_api_client::{ApiClient, ErrorForm};
 
-use super::arguments::Client;
+use super::arguments::ServerOptions;
 use super::prompt::{Deed, approve};
 use super::session::{Details, Session, Told, pause};
 
 pub(super) async fn run(
     session: &mut Session<'_>,
-    options: &Client,
+    options: &ServerOptions,
     name: &str,
     auto_approve: bool,
     wait: bool,

@@ -2,12 +2,12 @@
 
 use cts_api_client::ErrorForm;
 
-use super::arguments::Client;
+use super::arguments::ServerOptions;
 use super::session::{Details, Session, Told};
 
 pub(super) async fn run(
     session: &mut Session<'_>,
-    options: &Client,
+    options: &ServerOptions,
     name: &str,
 ) -> Result<(), Told> {
     session.ui.info(&format!("Waiting to disable '{name}'..."));

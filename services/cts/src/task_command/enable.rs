@@ -2,13 +2,13 @@
 
 use cts_api_client::ErrorForm;
 
-use super::arguments::Client;
+use super::arguments::ServerOptions;
 use super::prompt::{Deed, approve_plan};
 use super::session::{Details, Session, Told};
 
 pub(super) async fn run(
     session: &mut Session<'_>,
-    options: &Client,
+    options: &ServerOptions,
     name: &str,
     auto_approve: bool,
     wait: bool,

@@ -3,7 +3,7 @@
 use cts_api_client::Event;
 use serde_json::json;
 
-use super::arguments::Client;
+use super::arguments::ServerOptions;
 use super::session::{Details, Session, Told};
 use super::table::table;
 use super::time_text::{duration, local};
@@ -11,7 +11,7 @@ use crate::arguments::Output;
 
 pub(super) async fn run(
     session: &mut Session<'_>,
-    options: &Client,
+    options: &ServerOptions,
     output: Output,
     name: &str,
 ) -> Result<(), Told> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cts_api_client::{CallError, ErrorForm, Task, TaskStatus};
 use serde_json::{Map, Value, json};
 
-use super::arguments::Client;
+use super::arguments::ServerOptions;
 use super::session::{Details, Session, Told};
 use super::table::table;
 use crate::arguments::Output;
@@ -15,7 +15,7 @@ const NOT_KNOWN: &str = "unknown";
 
 pub(super) async fn run(
     session: &mut Session<'_>,
-    options: &Client,
+    options: &ServerOptions,
     output: Output,
 ) -> Result<(), Told> {
     let client = session.client(options, Details::Stderr)?;

@@ -3,7 +3,7 @@
 use cts_api_client::{CallError, Event};
 use serde_json::json;
 
-use super::arguments::Client;
+use super::arguments::ServerOptions;
 use super::session::{Details, Session, Told};
 use super::show::last_run;
 use super::table::sheet;
@@ -13,7 +13,7 @@ use crate::arguments::Output;
 /// for it would stay enabled.
 pub(super) async fn run(
     session: &mut Session<'_>,
-    options: &Client,
+    options: &ServerOptions,
     output: Output,
     name: &str,
     wait: bool,

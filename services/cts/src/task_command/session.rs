@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_api_client::{ApiClient, CallError, ClientOptions, ClientSettings, ErrorForm};
 use cts_core::Chain;
 
-use super::arguments::Client;
+use super::arguments::ServerOptions;
 use super::ui::Ui;
 use crate::failure::{EXIT_GENERAL, EXIT_MISSING};
 use crate::surroundings::Surroundings;
@@ -67,7 +67,11 @@ impl Session<'_> {
     }
 
     /// A client for what the options and the environment say.
-    pub(super) fn client(&mut self, options: &Client, details: Details) -> Result<ApiClient, Told> {
+    pub(super) fn client(
+        &mut self,
+        options: &ServerOptions,
+        details: Details,
+    ) -> Result<ApiClient, Told> {
         let environment = self.surroundings.text_environment();
         let (settings, warnings) = ClientSettings::resolve(&given(options), &environment);
         for warning in warnings {
@@ -174,7 +178,7 @@ pub(super) async fn pause() {
     tokio::time::sleep(LOOK).await;
 }
 
-fn given(options: &Client) -> ClientOptions {
+fn given(options: &ServerOptions) -> ClientOptions {
     ClientOptions {
         http_addr: options.http_addr.clone(),
         port: options.port,

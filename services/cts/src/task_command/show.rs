@@ -3,7 +3,7 @@
 use cts_api_client::{CallError, Event, Task, TaskStatus};
 use serde_json::json;
 
-use super::arguments::Client;
+use super::arguments::ServerOptions;
 use super::events::result;
 use super::list::{trigger, with_status, yes_or_no};
 use super::session::{Details, Session, Told};
@@ -13,7 +13,7 @@ use crate::arguments::Output;
 
 pub(super) async fn run(
     session: &mut Session<'_>,
-    options: &Client,
+    options: &ServerOptions,
     output: Output,
     name: &str,
 ) -> Result<(), Told> {

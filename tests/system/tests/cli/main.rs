@@ -3,7 +3,7 @@
 //!
 //! Needs the executables of the same profile, like the other tests here. Snapshots are in `snapshots`;
 //! `INSTA_UPDATE=always cargo test -p cts-tests --test cli` writes them anew.
-#![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
+#![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod calls;
 mod completion;
