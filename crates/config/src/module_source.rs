@@ -73,11 +73,9 @@ impl<'a> ModuleSources<'a> {
     /// The source as Terraform gets it, and the digest of a local module's files.
     pub(crate) fn resolve(&mut self, module: &Located<String>) -> (String, Option<Digest>) {
         let written = &module.value;
-        let relative = written.starts_with("./") || written.starts_with("../");
-        if !relative && !Path::new(written).is_absolute() {
+        let Some(path) = local_path(self.current_dir, written) else {
             return (written.clone(), None);
-        }
-        let path = clean(&self.current_dir.join(written));
+        };
         let working_dirs = self.working_dirs;
         if self.may_be_elsewhere && !path.exists() {
             let message = format!(
@@ -87,10 +85,10 @@ impl<'a> ModuleSources<'a> {
             self.sink.warning(&module.place, message);
             return (path.to_string_lossy().into_owned(), None);
         }
-        let found = self.local.entry(path).or_insert_with_key(|path| {
-            require_module(path)?;
-            local_module(path, working_dirs)
-        });
+        let found = self
+            .local
+            .entry(path)
+            .or_insert_with_key(|path| local_module(path, working_dirs));
         match found {
             Ok(found) => (found.source.clone(), Some(found.digest)),
             Err(reason) => {
@@ -99,6 +97,27 @@ impl<'a> ModuleSources<'a> {
             }
         }
     }
+}
+
+/// The source of one module as Terraform gets it, and the digest of its files if it is local; or why it
+/// cannot be used. For the other parameters see [`ModuleSources::new`].
+pub(crate) fn resolve_one(
+    written: &str,
+    current_dir: &Path,
+    working_dirs: &[PathBuf],
+) -> Result<(String, Option<Digest>), String> {
+    let Some(path) = local_path(current_dir, written) else {
+        return Ok((written.to_owned(), None));
+    };
+    let found = local_module(&path, working_dirs)?;
+    Ok((found.source, Some(found.digest)))
+}
+
+/// The directory of a local module.
+fn local_path(current_dir: &Path, written: &str) -> Option<PathBuf> {
+    let relative = written.starts_with("./") || written.starts_with("../");
+    let local = relative || Path::new(written).is_absolute();
+    local.then(|| clean(&current_dir.join(written)))
 }
 
 /// Refuses what Terraform could make nothing of.
@@ -140,6 +159,7 @@ fn has_terraform_file(path: &Path) -> io::Result<bool> {
 /// The digest is that of the module's bundle, so that it does not matter whether workers use the
 /// directory in place.
 fn local_module(path: &Path, working_dirs: &[PathBuf]) -> Result<LocalModule, String> {
+    require_module(path)?;
     let identity = identify(path, working_dirs, &UNLIMITED).map_err(|error| {
         let shown = path.display();
         format!(

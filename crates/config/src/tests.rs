@@ -3,6 +3,7 @@
 mod cloud;
 mod conditions;
 mod database;
+mod declarations;
 mod documentation;
 mod driver;
 mod dump;

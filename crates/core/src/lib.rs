@@ -19,10 +19,13 @@ mod chain;
 mod clock;
 mod condition;
 mod cron;
+mod declaration;
+mod draft;
 mod event;
 mod identity;
 mod input;
 pub mod lease;
+mod phase;
 mod provider;
 mod regexp;
 pub mod runs;
@@ -42,9 +45,12 @@ pub use condition::{
     ScheduleCondition, ServicesCondition, ServicesInput,
 };
 pub use cron::{CronExpression, InvalidCron};
+pub use declaration::{Declared, DeclaredBefore, read_declaration};
+pub use draft::{DraftBufferPeriod, DraftWorkspace, TaskDraft};
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use identity::{EventId, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
 pub use input::{Digest, FrozenInput, InvalidDigest, RunInput};
+pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};
 pub use schedule::TaskSchedule;

@@ -1,6 +1,6 @@
 //! The rules of runs: whether a frozen input needs one, and what follows a finished attempt.
 //!
-//! A run *applies* its input, or only *plans* what an apply would do.
+//! A run *applies* its input, or only *plans* what an apply would do, or only *checks* whether one could be made.
 //!
 //! Of one task at most one run is *running*, of whatever kind, because both work in the task's directory.
 //! At most one run that applies is *queued*; a newer input replaces the queued one. Beside them a task
@@ -8,11 +8,15 @@
 //! is leased to apply its input nothing is settled, because Terraform may have changed anything, until one
 //! succeeds again. So "equal to what is applied" can always be answered, also after a crash at any point.
 //!
-//! Plans stand beside all that. Each is asked for by somebody who waits for its answer: any number of them
+//! Plans and checks stand beside all that; what is said of plans here holds for checks. Each is asked for by somebody who waits for its answer: any number of them
 //! may be queued, none is merged with another or with an apply, skipped or cancelled because of one. A plan
 //! changes nothing in reality, so what the task is settled on, its failures, its events and its queued
 //! run stay as they are, whatever becomes of the plan. A plan that is interrupted or loses its worker is
 //! made again; one that fails has failed.
+//!
+//! A run is *requested* if somebody has asked for it by its id, over the API, and waits for the end of this very
+//! run: it is never merged with another or skipped, and an apply takes the place of a queued one. It is always
+//! single, and goes on where its task is disabled.
 //!
 //! A run is *single* if whoever asked for it wants the result of one attempt: nothing is tried again after a
 //! failure, neither at once nor later.
@@ -25,6 +29,7 @@ use serde::{Deserialize, Serialize};
 pub use self::attempt::{ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt};
 pub use self::plan::{PLAN_BYTES, Plan};
 use crate::input::Digest;
+use crate::phase::TaskPhase;
 
 /// What a run is for.
 #[derive(
@@ -37,14 +42,25 @@ pub enum RunKind {
     Apply,
     /// Terraform tells what an apply would change; nothing is applied.
     Plan,
+    /// The working directory is made and validated; nothing is planned or applied.
+    Check,
 }
 
 impl RunKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Apply, Self::Plan, Self::Check];
+
+    /// Whether anything may be different afterwards.
+    pub const fn applies(self) -> bool {
+        matches!(self, Self::Apply)
+    }
+
     /// The stored and shown spelling.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Apply => "apply",
             Self::Plan => "plan",
+            Self::Check => "check",
         }
     }
 }
@@ -56,6 +72,8 @@ pub struct RunKinds {
     pub applies: bool,
     /// [`RunKind::Plan`].
     pub plans: bool,
+    /// [`RunKind::Check`].
+    pub checks: bool,
 }
 
 impl RunKinds {
@@ -63,12 +81,21 @@ impl RunKinds {
     pub const ALL: Self = Self {
         applies: true,
         plans: true,
+        checks: true,
+    };
+
+    /// Applies only.
+    pub const APPLIES: Self = Self {
+        applies: true,
+        plans: false,
+        checks: false,
     };
 
     /// Plans only.
     pub const PLANS: Self = Self {
         applies: false,
         plans: true,
+        checks: false,
     };
 
     /// Whether this kind is among them.
@@ -76,6 +103,7 @@ impl RunKinds {
         match kind {
             RunKind::Apply => self.applies,
             RunKind::Plan => self.plans,
+            RunKind::Check => self.checks,
         }
     }
 
@@ -85,6 +113,7 @@ impl RunKinds {
         Self {
             applies: self.applies && others.applies,
             plans: self.plans && others.plans,
+            checks: self.checks && others.checks,
         }
     }
 }
@@ -97,12 +126,12 @@ pub enum RunStatus {
     Queued,
     /// Leased by a worker.
     Running,
-    /// Applied, or planned.
+    /// Applied, planned or checked.
     Succeeded,
     /// Every attempt failed.
     Failed,
-    /// Ended without a result of its own, because a newer input took its place or nobody waits for its
-    /// plan any more.
+    /// Ended without a result of its own, because a newer input took its place, nobody waits for it any
+    /// more, or its task was disabled or deleted.
     Cancelled,
 }
 
@@ -133,7 +162,7 @@ pub struct QueuedApply {
     pub single: bool,
 }
 
-/// What is known of the runs of one task when a new input is frozen to be applied; plans do not count.
+/// What is known of the runs of one task when a new input is frozen to be applied; neither plans nor checks count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskRuns {
     /// The queued run.
@@ -153,6 +182,32 @@ pub struct WantedApply {
     pub single: bool,
     /// Whether an input that is applied, or is being applied, needs no run.
     pub skip_unchanged: bool,
+    /// Whether somebody waits for this very run, which is single then and made whatever is applied.
+    pub requested: bool,
+}
+
+/// Who wants a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// A trigger, or a pass over all tasks.
+    Nobody,
+    /// Somebody waits for this very run, which is not queued yet.
+    Open,
+    /// Somebody asked for it and was told that there will be none.
+    Refused,
+    /// Somebody asked for it, and it was queued already.
+    Queued,
+}
+
+/// Whether a task in this situation may have the run at all. Where somebody asked for it, it does not matter
+/// whether changes run the task.
+pub const fn may_enqueue(phase: TaskPhase, enabled: bool, kind: RunKind, asked: Asked) -> bool {
+    match asked {
+        Asked::Nobody => matches!(phase, TaskPhase::Ready) && (enabled || !kind.applies()),
+        Asked::Open => matches!(phase, TaskPhase::Ready | TaskPhase::Creating),
+        Asked::Refused => false,
+        Asked::Queued => true,
+    }
 }
 
 /// What to do with a new input.
@@ -163,7 +218,8 @@ pub enum EnqueueDecision {
     /// Put the new input into the queued run, make it single or not as is wanted now, and make it due
     /// now with all its attempts.
     Replace,
-    /// Cancel the queued run and queue another: a single run does not go on with earlier attempts.
+    /// Cancel the queued run and queue another: a single run does not go on with earlier attempts, and a
+    /// requested one has its own id.
     Supersede,
     /// The queued run has this input already.
     Keep,
@@ -179,6 +235,12 @@ pub enum EnqueueDecision {
 /// What is asked for later holds for the queued run: a change that comes after somebody asked for a
 /// single run gets all its attempts, so that it is not lost (P3).
 pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
+    if wanted.requested {
+        return match runs.queued {
+            None => EnqueueDecision::Enqueue,
+            Some(_) => EnqueueDecision::Supersede,
+        };
+    }
     let current = runs.running.or(runs.settled);
     if wanted.skip_unchanged && current == Some(wanted.input) {
         return EnqueueDecision::Skip {

@@ -15,6 +15,10 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_LIMIT: Duration = Duration::from_secs(2);
 
+/// Most bytes of what is said in headers, where the texts of errors are. Terraform's words are among
+/// them, three times as long for the way if they are not plain.
+pub(crate) const STATUS_BYTES: u32 = 1024 * 1024;
+
 /// A channel in plain text to the one server at `address`.
 ///
 /// It connects with the first call and again after every loss, so a server that starts later or
@@ -55,6 +59,7 @@ fn endpoint(address: &Address, target: &str, tls: Option<&ClientKeys>) -> Endpoi
         .tcp_nodelay(true)
         .connect_timeout(CONNECT_LIMIT)
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .http2_max_header_list_size(STATUS_BYTES)
         .keep_alive_timeout(KEEP_ALIVE_LIMIT);
     match tls {
         None => endpoint,

@@ -2,18 +2,21 @@
 //!
 //! They are functions and not `From` implementations because both sides live in other crates.
 
+mod draft;
 mod run;
 mod task;
 mod time;
 mod view;
 mod worker;
 
+pub use draft::{draft_from_wire, draft_to_wire};
 pub use run::{
     kind_of_lease, kind_to_wire, kinds_from_wire, known_kinds, lease_epoch, outcome_from_wire,
     outcome_to_wire, plan_from_wire, plan_to_wire, run_id, status_to_wire,
 };
 pub use task::{
-    event_from_wire, event_to_wire, task_from_spec, task_status_from_wire, task_status_to_wire,
+    event_from_wire, event_to_wire, phase_to_wire, task_from_spec, task_status_from_wire,
+    task_status_to_wire,
 };
 pub use time::{duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire};
 pub use view::{

@@ -14,6 +14,8 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::transport::{Channel, Endpoint, Uri};
 use tower::service_fn;
 
+use crate::client::STATUS_BYTES;
+
 /// Bytes that a pipe holds in each direction before the writer waits.
 const PIPE_BYTES: usize = 256 * 1024;
 
@@ -42,7 +44,8 @@ pub fn memory_transport() -> (MemoryListener, Channel) {
             }
         }
     });
-    let channel =
-        Endpoint::from_static("http://memory.invalid").connect_with_connector_lazy(connector);
+    let channel = Endpoint::from_static("http://memory.invalid")
+        .http2_max_header_list_size(STATUS_BYTES)
+        .connect_with_connector_lazy(connector);
     (MemoryListener(accepted), channel)
 }

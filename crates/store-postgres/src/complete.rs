@@ -1,14 +1,14 @@
 //! The end of an attempt.
 
 mod attempt;
-mod plan;
+mod end;
 
 use std::time::Duration;
 
 use cts_core::runs::{
     AfterAttempt, AttemptContext, AttemptOutcome, RunKind, RunStatus, after_attempt,
 };
-use cts_core::{Event, EventConfig};
+use cts_core::{Event, EventConfig, TaskAfterRun, TaskName, task_after_run};
 use cts_store::{Completed, Completion, LeaseError, StoreError};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
@@ -17,6 +17,7 @@ use self::attempt::Attempt;
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
 use crate::row::{Cell, encoded, failed_to, span, span_micros};
+use crate::tasks;
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -41,7 +42,7 @@ fn lost(completion: &Completion) -> LeaseError {
 
 /// The ordinary end, in one statement. The task is locked before the run is looked at for good; the
 /// functions see what was committed while that lock was waited for. `None` if there is no such lease of a
-/// run that is to be applied; nothing has happened then.
+/// run that is to be applied, of a task that neither comes nor goes; nothing has happened then.
 async fn applied(
     connection: &mut PgConnection,
     completion: &Completion,
@@ -52,7 +53,7 @@ async fn applied(
         "-- complete: applied
         WITH task AS MATERIALIZED (
             SELECT name, event_config FROM tasks
-            WHERE name = (SELECT task_name FROM runs WHERE id = $1)
+            WHERE name = (SELECT task_name FROM runs WHERE id = $1) AND phase = 'ready'
             FOR NO KEY UPDATE
         ), closed AS (
             UPDATE runs r
@@ -123,6 +124,7 @@ async fn applied(
         task,
         status: RunStatus::Succeeded,
         next_due: next_due.map(span),
+        tasks_changed: false,
     }))
 }
 
@@ -142,6 +144,7 @@ async fn not_applied(
         &completion.outcome,
         AttemptContext {
             kind: attempt.kind,
+            phase: attempt.phase,
             single: attempt.single,
             attempts: attempt.attempts,
             newer_waits: attempt.newer_waits,
@@ -152,17 +155,21 @@ async fn not_applied(
     );
     logs::append(&mut transaction, completion.run, &completion.log).await?;
     let (status, event) = match after {
-        // Not after these outcomes; and if it were, the run would not be called applied.
-        AfterAttempt::Settle | AfterAttempt::Cancel => {
+        AfterAttempt::Settle => {
+            let event = attempt.event(completion, true)?;
+            settle(&mut transaction, completion, &attempt, &event).await?;
+            (RunStatus::Succeeded, Some(event))
+        }
+        AfterAttempt::Cancel => {
             cancel(&mut transaction, completion, &attempt).await?;
             (RunStatus::Cancelled, None)
         }
-        AfterAttempt::EndPlan { succeeded } => {
-            let status = plan::end(&mut transaction, completion, &attempt, succeeded).await?;
+        AfterAttempt::End { succeeded } => {
+            let status = end::end(&mut transaction, completion, &attempt, succeeded).await?;
             (status, None)
         }
         AfterAttempt::GiveUp { retry_after } => {
-            let event = attempt.failure(completion)?;
+            let event = attempt.event(completion, false)?;
             give_up(&mut transaction, completion, &attempt, &event, retry_after).await?;
             (RunStatus::Failed, Some(event))
         }
@@ -184,6 +191,8 @@ async fn not_applied(
             (RunStatus::Queued, None)
         }
     };
+    let task_after = task_after_run(attempt.phase, attempt.creation, status);
+    apply_to_task(&mut transaction, &attempt.task, task_after).await?;
     let due: Option<i64> = sqlx::query_scalar("-- complete: next_due\nSELECT cts_queued_due($1)")
         .bind(attempt.task.as_str())
         .fetch_one(&mut *transaction)
@@ -196,7 +205,73 @@ async fn not_applied(
         status,
         event,
         next_due: due.map(|due| span(due.saturating_sub(attempt.now))),
+        tasks_changed: task_after != TaskAfterRun::Stays,
     })
+}
+
+/// What the end of a run means for its task.
+async fn apply_to_task(
+    transaction: &mut PgTransaction<'_>,
+    task: &TaskName,
+    after: TaskAfterRun,
+) -> Result<(), StoreError> {
+    match after {
+        TaskAfterRun::Stays => Ok(()),
+        TaskAfterRun::Goes => tasks::remove(transaction, task.as_str()).await,
+        TaskAfterRun::Enters(phase) => {
+            sqlx::query(
+                "-- complete: the end of a creation
+                UPDATE tasks
+                SET phase = $1,
+                    creation = CASE $1 WHEN 'ready' THEN NULL ELSE creation END,
+                    creation_run = CASE $1 WHEN 'ready' THEN NULL ELSE creation_run END,
+                    updated_at = cts_now()
+                WHERE name = $2",
+            )
+            .bind(phase.as_str())
+            .bind(task.as_str())
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed_to("end a creation"))?;
+            Ok(())
+        }
+    }
+}
+
+/// As [`applied`], where more is to be done.
+async fn settle(
+    transaction: &mut PgTransaction<'_>,
+    completion: &Completion,
+    attempt: &Attempt,
+    event: &Event,
+) -> Result<(), StoreError> {
+    let closed: i64 = sqlx::query_scalar(
+        "-- complete: settle
+        WITH closed AS (
+            UPDATE runs
+            SET status = 'succeeded', finished_at = $3, updated_at = $3,
+                holder = NULL, expires_at = NULL
+            WHERE id = $1 AND epoch = $2 AND status = 'running'
+            RETURNING id, task_name, input_hash, started_at
+        ), event AS (
+            INSERT INTO events (id, task_name, run_id, success, start_time, end_time, config)
+            SELECT $4, task_name, id, TRUE, started_at, $3, $5 FROM closed
+        ), settled AS (
+            UPDATE tasks t
+            SET settled_input = closed.input_hash, failures = 0, active_run = NULL
+            FROM closed WHERE t.name = closed.task_name
+        )
+        SELECT count(*) FROM closed",
+    )
+    .bind(completion.run.as_uuid())
+    .bind(stored_epoch(completion.epoch))
+    .bind(attempt.now)
+    .bind(event.id.as_uuid())
+    .bind(encoded(ENCODE, &event.config)?)
+    .fetch_one(&mut **transaction)
+    .await
+    .map_err(failed_to("close a run"))?;
+    one(closed.unsigned_abs())
 }
 
 async fn cancel(

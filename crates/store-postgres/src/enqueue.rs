@@ -5,9 +5,10 @@ mod changes;
 use std::collections::{BTreeSet, HashMap};
 
 use cts_core::runs::{
-    EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
+    Asked, EnqueueDecision, QueuedApply, RunStatus, TaskRuns, WantedApply, decide_enqueue,
+    may_enqueue,
 };
-use cts_core::{Digest, LeaderEpoch, RunId};
+use cts_core::{Digest, LeaderEpoch, RunId, TaskPhase};
 use cts_store::{EnqueueRequest, Enqueued, LeaderError, StoreError, Unchanged};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
@@ -23,6 +24,9 @@ struct Situation {
     runs: TaskRuns,
     queued: Option<RunId>,
     skip_unchanged: bool,
+    phase: TaskPhase,
+    enabled: bool,
+    asked: Asked,
     /// What has become of the request's run, if it exists already.
     earlier: Option<RunStatus>,
 }
@@ -92,7 +96,7 @@ async fn lock(
     Ok(())
 }
 
-/// The situations of the tasks of a wave that may have the run, by name. Their tasks are locked, so that
+/// The situations of the tasks of a wave, by name. Their tasks are locked, so that
 /// they stay.
 async fn situations(
     transaction: &mut PgTransaction<'_>,
@@ -101,25 +105,22 @@ async fn situations(
 ) -> Result<HashMap<String, Situation>, StoreError> {
     let names: Vec<&str> = wave.iter().map(|&at| requests[at].task.as_str()).collect();
     let runs: Vec<Uuid> = wave.iter().map(|&at| requests[at].run.as_uuid()).collect();
-    let plans: Vec<bool> = wave
-        .iter()
-        .map(|&at| requests[at].kind == RunKind::Plan)
-        .collect();
     let rows = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.name, t.skip_unchanged, t.settled_input, q.id AS queued_id,
                q.input_hash AS queued_input, q.single AS queued_single,
-               r.input_hash AS running_input,
-               (SELECT e.status FROM runs e WHERE e.id = n.run) AS earlier
-        FROM unnest($1::TEXT[], $2::UUID[], $3::BOOLEAN[]) AS n (task, run, plan)
+               r.input_hash AS running_input, t.phase, t.enabled,
+               e.status AS earlier, e.requested AS earlier_requested,
+               (SELECT a.refused IS NULL FROM run_requests a
+                WHERE a.run_id = n.run AND a.task_name = n.task) AS request_open
+        FROM unnest($1::TEXT[], $2::UUID[]) AS n (task, run)
         JOIN tasks t ON t.name = n.task
+        LEFT JOIN runs e ON e.id = n.run
         LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued' AND q.kind = 'apply'
-        LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running' AND r.kind = 'apply'
-        WHERE t.enabled OR n.plan",
+        LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running' AND r.kind = 'apply'",
     )
     .bind(names)
     .bind(runs)
-    .bind(plans)
     .fetch_all(&mut **transaction)
     .await
     .map_err(failed_to("read the runs of tasks"))?;
@@ -153,9 +154,23 @@ fn situation(row: &PgRow) -> Result<(String, Situation), StoreError> {
         },
         queued: queued.map(RunId::from_uuid),
         skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
+        phase: cell("tasks", "phase").phase(row.try_get("phase").map_err(&read)?)?,
+        enabled: row.try_get("enabled").map_err(&read)?,
+        asked: asked(row).map_err(&read)?,
         earlier: earlier.transpose()?,
     };
     Ok((name.to_owned(), situation))
+}
+
+fn asked(row: &PgRow) -> Result<Asked, sqlx::Error> {
+    let queued: Option<bool> = row.try_get("earlier_requested")?;
+    let open: Option<bool> = row.try_get("request_open")?;
+    Ok(match (queued, open) {
+        (Some(true), _) => Asked::Queued,
+        (_, Some(true)) => Asked::Open,
+        (_, Some(false)) => Asked::Refused,
+        (_, None) => Asked::Nobody,
+    })
 }
 
 fn decide<'a>(
@@ -169,16 +184,26 @@ fn decide<'a>(
         queued: None,
         cancelled: None,
     };
-    let Some(situation) = situation else {
+    let may = |situation: &&Situation| {
+        let Situation {
+            phase,
+            enabled,
+            asked,
+            ..
+        } = **situation;
+        may_enqueue(phase, enabled, request.kind, asked)
+    };
+    let Some(situation) = situation.filter(may) else {
         return answer;
     };
-    if request.kind == RunKind::Plan {
+    let requested = situation.asked == Asked::Open;
+    if !request.kind.applies() {
         let queued = situation.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
         answer.queued = queued.then_some(request.run);
         answer.decision = Some(if situation.earlier.is_some() {
             EnqueueDecision::Keep
         } else {
-            changes.insert(request);
+            changes.insert(request, requested);
             EnqueueDecision::Enqueue
         });
         return answer;
@@ -195,6 +220,7 @@ fn decide<'a>(
             input: request.input.hash,
             single: request.single,
             skip_unchanged,
+            requested,
         };
         decide_enqueue(situation.runs, wanted)
     };
@@ -202,12 +228,12 @@ fn decide<'a>(
     answer.queued = situation.queued;
     match decision {
         EnqueueDecision::Enqueue => {
-            changes.begin(request);
+            changes.begin(request, requested);
             answer.queued = Some(request.run);
         }
         EnqueueDecision::Supersede => {
             changes.cancel(request);
-            changes.begin(request);
+            changes.begin(request, requested);
             answer.cancelled = answer.queued.replace(request.run);
         }
         EnqueueDecision::Replace => changes.replace(request),

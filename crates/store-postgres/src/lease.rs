@@ -25,7 +25,9 @@ pub(crate) async fn acquire(
             SELECT r.id
             FROM runs r JOIN tasks t ON t.name = r.task_name
             WHERE r.status = 'queued' AND r.due_at <= cts_now()
-              AND CASE r.kind WHEN 'plan' THEN $6 ELSE $7 AND t.enabled END
+              AND CASE r.kind WHEN 'plan' THEN $6 WHEN 'check' THEN $9
+                  ELSE $7 AND (t.enabled OR r.requested) END
+              AND t.phase IN ('ready', 'creating')
               AND (r.single OR NOT $8)
               AND t.active_run IS NULL
               AND EXISTS (
@@ -51,11 +53,12 @@ pub(crate) async fn acquire(
             WHERE r.id = candidate.id AND r.status = 'queued'
             RETURNING r.id, r.task_name, r.kind, r.epoch, r.input_hash, r.attempts
         ), busy AS (
-            -- From now on Terraform may change anything, so nothing counts as applied. A plan changes
-            -- nothing.
+            -- From now on Terraform may change anything, so nothing counts as applied. Plans and
+            -- checks change nothing.
             UPDATE tasks t
             SET active_run = leased.id,
-                settled_input = CASE leased.kind WHEN 'plan' THEN t.settled_input END
+                settled_input = CASE leased.kind WHEN 'apply' THEN NULL
+                                ELSE t.settled_input END
             FROM leased WHERE t.name = leased.task_name
         )
         SELECT * FROM leased",
@@ -68,6 +71,7 @@ pub(crate) async fn acquire(
     .bind(claim.kinds.plans)
     .bind(claim.kinds.applies)
     .bind(claim.only_single)
+    .bind(claim.kinds.checks)
     .fetch_all(&mut *connection)
     .await
     .map_err(failed_to("lease a run"))?;

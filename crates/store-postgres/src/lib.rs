@@ -5,14 +5,16 @@
 //!
 //! Locks are taken in this order, so that nobody waits in a circle: the advisory lock of leadership, the
 //! advisory lock of inputs, rows of `tasks` by name, rows of `runs`. Whoever changes a run that is
-//! queued or running has locked its task; appending to a log and renewing a lease lock the run alone.
+//! queued or running, or a request, has locked its task; appending to a log and renewing a lease lock the run alone.
 //!
 //! It knows Postgres and nothing else of the world. Start with [`PostgresStore::connect`] and
 //! [`migrate`].
 #![warn(missing_docs)]
 
 mod bundles;
+mod changes;
 mod complete;
+mod configure;
 mod connection;
 mod enqueue;
 mod hints;
@@ -21,6 +23,7 @@ mod lease;
 mod logs;
 mod prune;
 mod queue;
+mod requests;
 mod row;
 mod schema;
 mod session;

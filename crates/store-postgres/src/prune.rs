@@ -1,9 +1,9 @@
 //! Forgets what is old.
 
-use cts_store::{PLANS_KEPT, StoreError};
+use cts_store::{DRAFTS_KEPT, PLANS_KEPT, StoreError};
 use sqlx::{Connection as _, PgConnection};
 
-use crate::row::failed_to;
+use crate::row::{failed_to, span_micros};
 
 /// Key of the advisory lock of inputs: shared by whoever is about to refer to one, alone by whoever
 /// removes those that nobody refers to.
@@ -14,6 +14,7 @@ const BUNDLE_LIFE: i64 = 7 * 24 * 3600 * 1_000_000;
 
 pub(crate) async fn prune(connection: &mut PgConnection, keep: u32) -> Result<u64, StoreError> {
     let write = failed_to("forget old runs");
+    forget_drafts(connection).await?;
     let mut transaction = connection.begin().await.map_err(&write)?;
     sqlx::query("-- prune: it may take long\nSET LOCAL statement_timeout = '5min'")
         .execute(&mut *transaction)
@@ -29,7 +30,7 @@ pub(crate) async fn prune(connection: &mut PgConnection, keep: u32) -> Result<u6
                       ORDER BY created_at DESC, id DESC) AS place
                   FROM runs
                   WHERE status IN ('succeeded', 'failed', 'cancelled')) ended
-            WHERE place > CASE kind WHEN 'plan' THEN $2 ELSE $1 END)",
+            WHERE place > CASE kind WHEN 'apply' THEN $1 ELSE $2 END)",
     )
     .bind(i64::from(keep))
     .bind(i64::from(keep.min(PLANS_KEPT)))
@@ -60,4 +61,21 @@ pub(crate) async fn prune(connection: &mut PgConnection, keep: u32) -> Result<u6
     .map_err(&write)?;
     transaction.commit().await.map_err(&write)?;
     Ok(runs.rows_affected())
+}
+
+/// Of what nobody waits for any more. On its own, because tasks are locked after inputs.
+async fn forget_drafts(connection: &mut PgConnection) -> Result<(), StoreError> {
+    for statement in [
+        "-- prune: drafts
+        DELETE FROM tasks WHERE phase = 'discarded' AND updated_at <= cts_now() - $1",
+        "-- prune: refused requests
+        DELETE FROM run_requests WHERE refused_at <= cts_now() - $1",
+    ] {
+        sqlx::query(statement)
+            .bind(span_micros(DRAFTS_KEPT))
+            .execute(&mut *connection)
+            .await
+            .map_err(failed_to("forget drafts"))?;
+    }
+    Ok(())
 }

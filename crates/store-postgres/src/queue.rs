@@ -1,10 +1,13 @@
-//! What waits, and single runs and inputs.
+//! What waits, and runs and inputs as they are stored.
 
 use std::time::Duration;
 
-use cts_core::{Digest, RunId};
-use cts_store::{QueueDepth, RunRecord, StoreError};
+use cts_core::runs::RunStatus;
+use cts_core::{Digest, RunId, TaskName};
+use cts_store::{QueueDepth, RunFilter, RunRecord, StoreError};
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
+use uuid::Uuid;
 
 use crate::row::{Cell, failed_to, span};
 
@@ -15,7 +18,7 @@ pub(crate) async fn next_due(
         "-- next_due; index runs_due
         SELECT r.due_at - cts_now()
         FROM runs r JOIN tasks t ON t.name = r.task_name
-        WHERE r.status = 'queued' AND (t.enabled OR r.kind = 'plan') AND t.active_run IS NULL
+        WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested) AND t.active_run IS NULL
         ORDER BY r.due_at
         LIMIT 1",
     )
@@ -35,7 +38,7 @@ pub(crate) async fn depth(connection: &mut PgConnection) -> Result<QueueDepth, S
                (SELECT count(*) FROM runs WHERE status = 'running') AS running
         FROM (SELECT r.due_at, r.due_at <= cts_now() AND t.active_run IS NULL AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
-              WHERE r.status = 'queued' AND (t.enabled OR r.kind = 'plan')) q",
+              WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested)) q",
     )
     .fetch_one(connection)
     .await
@@ -83,18 +86,49 @@ pub(crate) async fn run(
     connection: &mut PgConnection,
     id: RunId,
 ) -> Result<Option<RunRecord>, StoreError> {
-    let read = failed_to("read a run");
     let row = sqlx::query(
         "-- run
-        SELECT task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+        SELECT id, task_name, kind, single, status, input_hash, attempts, errors, changes_present,
                plan_encoding, plan, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = $1",
     )
     .bind(id.as_uuid())
     .fetch_optional(connection)
     .await
-    .map_err(&read)?;
-    let Some(row) = row else { return Ok(None) };
+    .map_err(failed_to("read a run"))?;
+    row.as_ref().map(record).transpose()
+}
+
+pub(crate) async fn runs(
+    connection: &mut PgConnection,
+    filter: &RunFilter,
+) -> Result<Vec<RunRecord>, StoreError> {
+    let rows = sqlx::query(
+        "-- runs: without the texts of plans
+        SELECT id, task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+               CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
+               CASE WHEN plan IS NOT NULL THEN ''::BYTEA END AS plan,
+               created_at, due_at, started_at, finished_at
+        FROM runs r
+        WHERE ($1 IS NULL OR task_name = $1) AND ($2 IS NULL OR status = $2)
+          AND ($3 IS NULL OR id < $3)
+          AND EXISTS (SELECT FROM tasks t
+                      WHERE t.name = r.task_name AND t.phase IN ('ready', 'deleting'))
+        ORDER BY id DESC LIMIT $4",
+    )
+    .bind(filter.task.as_ref().map(TaskName::as_str))
+    .bind(filter.status.map(RunStatus::as_str))
+    .bind(filter.after.map(RunId::as_uuid))
+    .bind(i64::from(filter.limit))
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("list runs"))?;
+    rows.iter().map(record).collect()
+}
+
+fn record(row: &PgRow) -> Result<RunRecord, StoreError> {
+    let read = failed_to("read a run");
+    let id: Uuid = row.try_get("id").map_err(&read)?;
     let key = id.to_string();
     let cell = |column| Cell {
         table: "runs",
@@ -108,8 +142,8 @@ pub(crate) async fn run(
     };
     let attempts: i32 = row.try_get("attempts").map_err(&read)?;
     let encoding: Option<&str> = row.try_get("plan_encoding").map_err(&read)?;
-    Ok(Some(RunRecord {
-        id,
+    Ok(RunRecord {
+        id: RunId::from_uuid(id),
         task: cell("task_name").parse(text("task_name")?)?,
         kind: cell("kind").run_kind(text("kind")?)?,
         single: row.try_get("single").map_err(&read)?,
@@ -126,5 +160,5 @@ pub(crate) async fn run(
         due_at: cell("due_at").time(row.try_get("due_at").map_err(&read)?)?,
         started_at: time("started_at")?,
         finished_at: time("finished_at")?,
-    }))
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_store::{LeaderError, LeaseError, StoreError};
+use cts_store::{LeaderError, LeaseError, StoreError, TaskError};
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection as _, PgConnection, PgPool, Postgres};
 use tokio::time::error::Elapsed;
@@ -122,6 +122,20 @@ impl Failure for LeaderError {
         match self {
             Self::Store(error) => Some(error),
             Self::Deposed { .. } => None,
+        }
+    }
+}
+
+impl Failure for TaskError {
+    fn store(&self) -> Option<&StoreError> {
+        match self {
+            Self::Store(error) => Some(error),
+            Self::Unknown
+            | Self::Exists
+            | Self::BeingCreated { .. }
+            | Self::Busy
+            | Self::Revision { .. }
+            | Self::Deleting => None,
         }
     }
 }

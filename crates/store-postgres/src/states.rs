@@ -23,6 +23,7 @@ pub(crate) async fn all(
         LEFT JOIN LATERAL (
             SELECT * FROM events n WHERE n.task_name = t.name
             ORDER BY n.position DESC LIMIT $1) e ON TRUE
+        WHERE t.phase IN ('ready', 'deleting')
         ORDER BY t.name, e.position DESC",
     )
     .bind(EVENTS_SHOWN)
@@ -44,7 +45,7 @@ pub(crate) async fn one(
                e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
         FROM tasks t
         LEFT JOIN events e ON e.task_name = t.name
-        WHERE t.name = $1
+        WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')
         ORDER BY e.position DESC
         LIMIT $2",
     )

@@ -6,16 +6,17 @@ use async_trait::async_trait;
 use cts_core::{Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId};
 use cts_store::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
-    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, QueueDepth, Requeued,
-    RunRecord, Store, StoreError, StoredTask, TaskState, WorkerRecord, WorkerState,
+    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, QueueDepth,
+    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TaskChange,
+    TaskError, TaskState, WorkerRecord, WorkerState,
 };
 use sqlx::PgPool;
 
 use crate::connection::{Settings, Target};
 use crate::session::call;
 use crate::{
-    bundles, complete, enqueue, hints, leadership, lease, logs, prune, queue, schema, states,
-    take_back, tasks, workers,
+    bundles, changes, complete, configure, enqueue, hints, leadership, lease, logs, prune, queue,
+    requests, schema, states, take_back, tasks, workers,
 };
 
 /// How long forgetting may take; longer than the database gives it.
@@ -78,15 +79,72 @@ impl Store for PostgresStore {
         leader: LeaderEpoch,
         specs: &[TaskSpec],
     ) -> Result<(), LeaderError> {
-        call!(&self.pool, c => tasks::replace_config_tasks(c, leader, specs))
+        call!(&self.pool, c => configure::replace_config_tasks(c, leader, specs))
     }
 
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
-        call!(&self.pool, c => tasks::all(c))
+        call!(&self.pool, c => tasks::all(c, false))
+    }
+
+    async fn all_tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
+        call!(&self.pool, c => tasks::all(c, true))
     }
 
     async fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError> {
         call!(&self.pool, c => tasks::one(c, name))
+    }
+
+    async fn create_task(&self, task: &NewTask) -> Result<(), TaskError> {
+        call!(&self.pool, c => changes::create(c, task))
+    }
+
+    async fn change_task(
+        &self,
+        name: &TaskName,
+        change: &TaskChange,
+    ) -> Result<StoredTask, TaskError> {
+        call!(&self.pool, c => changes::change(c, name, change))
+    }
+
+    async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError> {
+        call!(&self.pool, c => changes::delete(c, name))
+    }
+
+    async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {
+        call!(&self.pool, c => tasks::drop_draft(c, name, run))
+    }
+
+    async fn requests(&self) -> Result<Vec<RunRequest>, StoreError> {
+        call!(&self.pool, c => requests::open(c))
+    }
+
+    async fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError> {
+        call!(&self.pool, c => requests::one(c, run))
+    }
+
+    async fn refuse(
+        &self,
+        leader: LeaderEpoch,
+        run: RunId,
+        reason: &str,
+    ) -> Result<(), LeaderError> {
+        call!(&self.pool, c => requests::refuse(c, leader, run, reason))
+    }
+
+    async fn reset_tasks(&self, leader: LeaderEpoch) -> Result<(), LeaderError> {
+        call!(&self.pool, PRUNE_LIMIT, c => configure::reset(c, leader))
+    }
+
+    async fn explain(
+        &self,
+        leader: LeaderEpoch,
+        explanations: &[(TaskName, String)],
+    ) -> Result<(), LeaderError> {
+        call!(&self.pool, c => tasks::explain(c, leader, explanations))
+    }
+
+    async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError> {
+        call!(&self.pool, c => tasks::explanation(c, name))
     }
 
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError> {
@@ -168,6 +226,10 @@ impl Store for PostgresStore {
 
     async fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
         call!(&self.pool, c => queue::input(c, hash))
+    }
+
+    async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
+        call!(&self.pool, c => queue::runs(c, filter))
     }
 
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError> {

@@ -39,7 +39,7 @@ pub(crate) async fn release_all(
     let cancelled: Vec<Uuid> = sqlx::query_scalar(
         "-- release_all: whoever waited for these is dead
         UPDATE runs SET status = 'cancelled', finished_at = $1, updated_at = $1
-        WHERE status = 'queued' AND (kind = 'plan' OR single)
+        WHERE status = 'queued' AND (kind <> 'apply' OR single)
         RETURNING id",
     )
     .bind(now)
@@ -51,13 +51,24 @@ pub(crate) async fn release_all(
             run.status = RunStatus::Cancelled;
         }
     }
+    for statement in [
+        "-- release_all: requests\nDELETE FROM run_requests",
+        "-- release_all: drafts, and tasks that only waited for their run
+        DELETE FROM tasks WHERE phase <> 'ready'",
+    ] {
+        sqlx::query(statement)
+            .execute(&mut *transaction)
+            .await
+            .map_err(&failed)?;
+    }
     leadership::clear(&mut transaction).await?;
     transaction.commit().await.map_err(&failed)?;
     Ok(requeued)
 }
 
-/// Takes back the leases that end at `until` or before. A run that applies ends if a newer one is queued;
-/// any other goes back to the queue, and the attempt that was cut off does not count.
+/// Takes back the leases that end at `until` or before. A run ends if it applies and a newer one is queued, or
+/// if its task is being deleted, which goes then; any other goes back to the queue, and the attempt that was
+/// cut off does not count.
 async fn take_back(
     transaction: &mut PgTransaction<'_>,
     until: i64,
@@ -83,10 +94,10 @@ async fn take_back(
     let rows = sqlx::query(
         "-- take_back; indexes runs_one_running, runs_one_queued
         WITH lost AS (
-            SELECT r.id, r.kind = 'apply' AND EXISTS (
+            SELECT r.id, t.phase = 'deleting' OR r.kind = 'apply' AND EXISTS (
                 SELECT FROM runs q
                 WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply') AS newer
-            FROM runs r
+            FROM runs r JOIN tasks t ON t.name = r.task_name
             WHERE r.task_name = ANY ($1) AND r.status = 'running' AND r.expires_at <= $2
         ), back AS (
             UPDATE runs r
@@ -105,10 +116,18 @@ async fn take_back(
         )
         SELECT * FROM back",
     )
-    .bind(names)
+    .bind(&names)
     .bind(until)
     .bind(now)
     .fetch_all(&mut **transaction)
+    .await
+    .map_err(&failed)?;
+    sqlx::query(
+        "-- take_back: tasks that only waited for that
+        DELETE FROM tasks WHERE name = ANY ($1) AND phase = 'deleting' AND active_run IS NULL",
+    )
+    .bind(names)
+    .execute(&mut **transaction)
     .await
     .map_err(&failed)?;
     rows.iter().map(requeued).collect()

@@ -1,119 +1,85 @@
-//! Tasks as declared.
+//! Tasks as they are stored.
 
-use cts_core::{EventConfig, LeaderEpoch, TaskName, TaskSpec};
-use cts_store::{LeaderError, StoreError, StoredTask};
+use cts_core::{EventConfig, LeaderEpoch, RunId, TaskName, TaskSpec};
+use cts_store::{LeaderError, NewTask, StoreError, StoredTask};
 use sqlx::postgres::PgRow;
-use sqlx::{Connection as _, PgConnection, Row as _};
+use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use crate::leadership;
 use crate::row::{Cell, encoded, failed_to};
 
-/// The columns of tasks, one element per task.
-#[derive(Debug, Default)]
-struct Columns<'a> {
-    names: Vec<&'a str>,
-    positions: Vec<i64>,
-    enabled: Vec<bool>,
-    skip_unchanged: Vec<bool>,
-    retry_failed: Vec<bool>,
-    drivers: Vec<&'a str>,
-    versions: Vec<Option<&'a str>>,
-    bundles: Vec<bool>,
-    specs: Vec<String>,
-    event_configs: Vec<String>,
-}
-
-impl<'a> Columns<'a> {
-    fn of(tasks: &'a [TaskSpec]) -> Result<Self, StoreError> {
-        let mut columns = Self::default();
-        for (position, task) in (0..).zip(tasks) {
-            columns.names.push(task.name().as_str());
-            columns.positions.push(position);
-            columns.enabled.push(task.enabled);
-            columns.skip_unchanged.push(task.skip_unchanged);
-            columns.retry_failed.push(task.retry_failed);
-            columns.drivers.push(&task.requirement.driver);
-            columns.versions.push(task.requirement.version.as_deref());
-            columns.bundles.push(task.requirement.bundle);
-            columns.specs.push(encoded("encode a task", task)?);
-            let event_config = event_config(task);
-            columns
-                .event_configs
-                .push(encoded("encode a task", &event_config)?);
-        }
-        Ok(columns)
-    }
-}
-
-pub(crate) async fn replace_config_tasks(
-    connection: &mut PgConnection,
-    leader: LeaderEpoch,
-    tasks: &[TaskSpec],
-) -> Result<(), LeaderError> {
-    let write = failed_to("store the configured tasks");
-    let columns = Columns::of(tasks)?;
-    let mut transaction = connection.begin().await.map_err(&write)?;
-    let now = leadership::fence(&mut transaction, leader).await?;
-    sqlx::query("-- replace_config_tasks: in order\nSELECT FROM tasks ORDER BY name FOR UPDATE")
-        .execute(&mut *transaction)
-        .await
-        .map_err(&write)?;
-    sqlx::query(
-        "-- replace_config_tasks: those that are gone
-        DELETE FROM tasks WHERE origin = 'config' AND name <> ALL ($1)",
-    )
-    .bind(&columns.names)
-    .execute(&mut *transaction)
-    .await
-    .map_err(&write)?;
-    // Tasks of the API stand behind those of the configuration, in their own order.
-    sqlx::query(
-        "-- replace_config_tasks: make room
-        UPDATE tasks SET position = position + $1 WHERE origin = 'api'",
-    )
-    .bind(i64::try_from(tasks.len()).unwrap_or(i64::MAX))
-    .execute(&mut *transaction)
-    .await
-    .map_err(&write)?;
-    sqlx::query(
-        "-- replace_config_tasks: new and changed ones
+/// A draft behind all other tasks; `false` if something has its name.
+pub(crate) async fn insert_draft(
+    transaction: &mut PgTransaction<'_>,
+    new: &NewTask,
+) -> Result<bool, StoreError> {
+    let task = &new.spec;
+    let inserted = sqlx::query(
+        "-- create_task
         INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
                            requires_driver, requires_version, requires_bundle, spec, event_config,
-                           created_at, updated_at)
-        SELECT n.name, n.position, 'config', n.enabled, n.skip_unchanged, n.retry_failed,
-               n.driver, n.version, n.bundle, n.spec, n.event_config, $11, $11
-        FROM unnest($1::TEXT[], $2::BIGINT[], $3::BOOLEAN[], $4::BOOLEAN[], $5::BOOLEAN[],
-                    $6::TEXT[], $7::TEXT[], $8::BOOLEAN[], $9::TEXT[], $10::TEXT[])
-             AS n (name, position, enabled, skip_unchanged, retry_failed,
-                   driver, version, bundle, spec, event_config)
-        ON CONFLICT (name) DO UPDATE
-        SET position = excluded.position,
-            origin = 'config',
-            enabled = excluded.enabled,
-            skip_unchanged = excluded.skip_unchanged,
-            retry_failed = excluded.retry_failed,
-            requires_driver = excluded.requires_driver,
-            requires_version = excluded.requires_version,
-            requires_bundle = excluded.requires_bundle,
-            spec = excluded.spec,
-            event_config = excluded.event_config,
-            updated_at = excluded.updated_at",
+                           phase, creation, creation_run, created_at, updated_at)
+        VALUES ($1, (SELECT coalesce(max(position) + 1, 0) FROM tasks), 'api', $2, $3, $4, $5, $6,
+                $7, $8, $9, 'creating', $10, $11, cts_now(), cts_now())
+        ON CONFLICT (name) DO NOTHING",
     )
-    .bind(&columns.names)
-    .bind(&columns.positions)
-    .bind(&columns.enabled)
-    .bind(&columns.skip_unchanged)
-    .bind(&columns.retry_failed)
-    .bind(&columns.drivers)
-    .bind(&columns.versions)
-    .bind(&columns.bundles)
-    .bind(&columns.specs)
-    .bind(&columns.event_configs)
-    .bind(now)
-    .execute(&mut *transaction)
+    .bind(task.name().as_str())
+    .bind(task.enabled)
+    .bind(task.skip_unchanged)
+    .bind(task.retry_failed)
+    .bind(&task.requirement.driver)
+    .bind(&task.requirement.version)
+    .bind(task.requirement.bundle)
+    .bind(encoded("encode a task", task)?)
+    .bind(encoded("encode a task", &event_config(task))?)
+    .bind(new.creation.as_str())
+    .bind(new.run.as_uuid())
+    .execute(&mut **transaction)
     .await
-    .map_err(&write)?;
-    transaction.commit().await.map_err(&write)?;
+    .map_err(failed_to("create a task"))?;
+    Ok(inserted.rows_affected() == 1)
+}
+
+/// Writes what is declared of a task that is there.
+pub(crate) async fn write_spec(
+    transaction: &mut PgTransaction<'_>,
+    task: &TaskSpec,
+    revision: u64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- a task is declared anew
+        UPDATE tasks
+        SET enabled = $2, skip_unchanged = $3, retry_failed = $4, requires_driver = $5,
+            requires_version = $6, requires_bundle = $7, spec = $8, event_config = $9,
+            revision = $10, updated_at = cts_now()
+        WHERE name = $1",
+    )
+    .bind(task.name().as_str())
+    .bind(task.enabled)
+    .bind(task.skip_unchanged)
+    .bind(task.retry_failed)
+    .bind(&task.requirement.driver)
+    .bind(&task.requirement.version)
+    .bind(task.requirement.bundle)
+    .bind(encoded("encode a task", task)?)
+    .bind(encoded("encode a task", &event_config(task))?)
+    .bind(i64::try_from(revision).unwrap_or(i64::MAX))
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("store a task"))?;
+    Ok(())
+}
+
+/// Everything that belongs to it goes along. The caller has locked it.
+pub(crate) async fn remove(
+    transaction: &mut PgTransaction<'_>,
+    name: &str,
+) -> Result<(), StoreError> {
+    sqlx::query("-- a task goes\nDELETE FROM tasks WHERE name = $1")
+        .bind(name)
+        .execute(&mut **transaction)
+        .await
+        .map_err(failed_to("remove a task"))?;
     Ok(())
 }
 
@@ -127,11 +93,18 @@ pub(crate) fn event_config(task: &TaskSpec) -> EventConfig {
     }
 }
 
-pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<StoredTask>, StoreError> {
+/// Those that are to be seen, and drafts whose run has not ended if they are wanted.
+pub(crate) async fn all(
+    connection: &mut PgConnection,
+    with_drafts: bool,
+) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks
-        SELECT name, origin, spec FROM tasks ORDER BY position, name",
+        SELECT name, origin, phase, revision, spec FROM tasks
+        WHERE phase IN ('ready', 'deleting') OR (phase = 'creating' AND $1)
+        ORDER BY position, name",
     )
+    .bind(with_drafts)
     .fetch_all(connection)
     .await
     .map_err(failed_to("read the tasks"))?;
@@ -144,7 +117,8 @@ pub(crate) async fn one(
 ) -> Result<Option<StoredTask>, StoreError> {
     let row = sqlx::query(
         "-- task
-        SELECT name, origin, spec FROM tasks WHERE name = $1",
+        SELECT name, origin, phase, revision, spec FROM tasks
+        WHERE name = $1 AND phase IN ('ready', 'deleting')",
     )
     .bind(name.as_str())
     .fetch_optional(connection)
@@ -153,7 +127,8 @@ pub(crate) async fn one(
     row.as_ref().map(stored_task).transpose()
 }
 
-fn stored_task(row: &PgRow) -> Result<StoredTask, StoreError> {
+/// A task from a row with these columns.
+pub(crate) fn stored_task(row: &PgRow) -> Result<StoredTask, StoreError> {
     let read = failed_to("read a task");
     let name: &str = row.try_get("name").map_err(&read)?;
     let cell = |column| Cell {
@@ -162,9 +137,76 @@ fn stored_task(row: &PgRow) -> Result<StoredTask, StoreError> {
         row: name,
     };
     let origin: &str = row.try_get("origin").map_err(&read)?;
+    let phase: &str = row.try_get("phase").map_err(&read)?;
     let spec: &str = row.try_get("spec").map_err(&read)?;
     Ok(StoredTask {
         spec: cell("spec").json(spec)?,
         origin: cell("origin").origin(origin)?,
+        phase: cell("phase").phase(phase)?,
+        revision: cell("revision").number(row.try_get("revision").map_err(&read)?)?,
     })
+}
+
+pub(crate) async fn drop_draft(
+    connection: &mut PgConnection,
+    name: &TaskName,
+    run: RunId,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- drop_draft
+        DELETE FROM tasks WHERE name = $1 AND phase = 'discarded' AND creation_run = $2",
+    )
+    .bind(name.as_str())
+    .bind(run.as_uuid())
+    .execute(connection)
+    .await
+    .map_err(failed_to("forget a draft"))?;
+    Ok(())
+}
+
+pub(crate) async fn explain(
+    connection: &mut PgConnection,
+    leader: LeaderEpoch,
+    explanations: &[(TaskName, String)],
+) -> Result<(), LeaderError> {
+    let write = failed_to("note explanations");
+    let mut transaction = connection.begin().await.map_err(&write)?;
+    leadership::fence(&mut transaction, leader).await?;
+    let names: Vec<&str> = explanations.iter().map(|(name, _)| name.as_str()).collect();
+    let texts: Vec<&str> = explanations.iter().map(|(_, text)| text.as_str()).collect();
+    sqlx::query(
+        "-- explain: the tasks, in order
+        SELECT FROM tasks WHERE name = ANY ($1) ORDER BY name FOR NO KEY UPDATE",
+    )
+    .bind(&names)
+    .execute(&mut *transaction)
+    .await
+    .map_err(&write)?;
+    sqlx::query(
+        "-- explain
+        UPDATE tasks t SET explanation = n.text
+        FROM unnest($1::TEXT[], $2::TEXT[]) AS n (name, text) WHERE t.name = n.name",
+    )
+    .bind(&names)
+    .bind(texts)
+    .execute(&mut *transaction)
+    .await
+    .map_err(&write)?;
+    transaction.commit().await.map_err(&write)?;
+    Ok(())
+}
+
+pub(crate) async fn explanation(
+    connection: &mut PgConnection,
+    name: &TaskName,
+) -> Result<Option<String>, StoreError> {
+    let text: Option<Option<String>> = sqlx::query_scalar(
+        "-- explanation
+        SELECT explanation FROM tasks WHERE name = $1 AND phase IN ('ready', 'deleting')",
+    )
+    .bind(name.as_str())
+    .fetch_optional(connection)
+    .await
+    .map_err(failed_to("read an explanation"))?;
+    Ok(text.flatten())
 }

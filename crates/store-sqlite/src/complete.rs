@@ -1,11 +1,13 @@
 //! The end of an attempt.
 
-mod plan;
+mod end;
 
 use std::time::Duration;
 
 use cts_core::runs::{AfterAttempt, AttemptContext, RunKind, RunStatus, after_attempt};
-use cts_core::{Digest, Event, EventConfig, TaskName};
+use cts_core::{
+    Creation, Digest, Event, EventConfig, TaskAfterRun, TaskName, TaskPhase, task_after_run,
+};
 use cts_store::{Completed, Completion, LeaseError, StoreError};
 use sqlx::sqlite::SqliteQueryResult;
 use sqlx::{Row as _, SqliteConnection};
@@ -15,12 +17,15 @@ use crate::lease::stored_epoch;
 use crate::logs;
 use crate::queue::next_due_of;
 use crate::row::{Cell, encoded, failed_to, micros, span_micros};
+use crate::tasks;
 
 const ENCODE: &str = "encode the end of an attempt";
 
 /// The leased run and its surroundings.
 struct Attempt {
     task: TaskName,
+    phase: TaskPhase,
+    creation: Option<Creation>,
     kind: RunKind,
     single: bool,
     input: Digest,
@@ -49,6 +54,7 @@ pub(crate) async fn complete(
         &completion.outcome,
         AttemptContext {
             kind: attempt.kind,
+            phase: attempt.phase,
             single: attempt.single,
             attempts: attempt.attempts,
             newer_waits: attempt.newer_waits,
@@ -76,6 +82,7 @@ pub(crate) async fn complete(
                     task: attempt.task.as_str(),
                     kind: RunKind::Apply,
                     single: false,
+                    requested: false,
                     input: attempt.input,
                     due_at: now.saturating_add(span_micros(wait)),
                 };
@@ -112,11 +119,13 @@ pub(crate) async fn complete(
             close(connection, completion, &attempt, RunStatus::Cancelled, now).await?;
             (RunStatus::Cancelled, None)
         }
-        AfterAttempt::EndPlan { succeeded } => {
-            let status = plan::end(connection, completion, &attempt, succeeded, now).await?;
+        AfterAttempt::End { succeeded } => {
+            let status = end::end(connection, completion, &attempt, succeeded, now).await?;
             (status, None)
         }
     };
+    let task_after = task_after_run(attempt.phase, attempt.creation, status);
+    apply_to_task(connection, &attempt.task, task_after, now).await?;
     let next_due = next_due_of(connection, &attempt.task, now).await?;
     Ok(Completed {
         task: attempt.task,
@@ -124,7 +133,39 @@ pub(crate) async fn complete(
         status,
         event,
         next_due,
+        tasks_changed: task_after != TaskAfterRun::Stays,
     })
+}
+
+/// What the end of a run means for its task.
+async fn apply_to_task(
+    connection: &mut SqliteConnection,
+    task: &TaskName,
+    after: TaskAfterRun,
+    now: i64,
+) -> Result<(), StoreError> {
+    match after {
+        TaskAfterRun::Stays => Ok(()),
+        TaskAfterRun::Goes => tasks::remove(connection, task.as_str()).await,
+        TaskAfterRun::Enters(phase) => {
+            sqlx::query(
+                "-- complete: the end of a creation
+                UPDATE tasks
+                SET phase = ?1,
+                    creation = CASE ?1 WHEN 'ready' THEN NULL ELSE creation END,
+                    creation_run = CASE ?1 WHEN 'ready' THEN NULL ELSE creation_run END,
+                    updated_at = ?2
+                WHERE name = ?3",
+            )
+            .bind(phase.as_str())
+            .bind(now)
+            .bind(task.as_str())
+            .execute(connection)
+            .await
+            .map_err(failed_to("end a creation"))?;
+            Ok(())
+        }
+    }
 }
 
 async fn attempt(
@@ -136,7 +177,7 @@ async fn attempt(
     let row = sqlx::query(
         "-- complete: the attempt
         SELECT r.task_name, r.kind, r.single, r.input_hash, r.started_at, r.errors, r.attempts,
-               t.failures, t.retry_failed, t.event_config,
+               t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind = 'apply') AS newer_waits
@@ -161,8 +202,12 @@ async fn attempt(
         column,
         row: &task,
     };
+    let creation: Option<&str> = row.try_get("creation").map_err(&read)?;
+    let creation = creation.map(|creation| task_cell("creation").creation(creation));
     Ok(Some(Attempt {
         task: cell("task_name").parse(&task)?,
+        phase: task_cell("phase").phase(&text("phase")?)?,
+        creation: creation.transpose()?,
         kind: cell("kind").run_kind(&text("kind")?)?,
         single: row.try_get("single").map_err(&read)?,
         input: cell("input_hash").parse(&text("input_hash")?)?,

@@ -1,12 +1,15 @@
 //! Frozen inputs become queued runs.
 
 use cts_core::runs::{
-    EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
+    Asked, EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
+    may_enqueue,
 };
 use cts_core::{Digest, RunId};
 use cts_store::{EnqueueRequest, Enqueued, StoreError, Unchanged};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
+use crate::requests;
 use crate::row::{Cell, InputEncoding, failed_to};
 
 /// What the rules need to know of a task.
@@ -16,6 +19,7 @@ struct Situation {
     skip_unchanged: bool,
     /// Its last runs have failed.
     has_failed: bool,
+    asked: Asked,
     /// What has become of the request's run, if it exists already.
     earlier: Option<RunStatus>,
 }
@@ -26,6 +30,7 @@ pub(crate) struct NewRun<'a> {
     pub(crate) task: &'a str,
     pub(crate) kind: RunKind,
     pub(crate) single: bool,
+    pub(crate) requested: bool,
     pub(crate) input: Digest,
     pub(crate) due_at: i64,
 }
@@ -44,8 +49,8 @@ pub(crate) async fn enqueue(
             cancelled: None,
         });
     };
-    if request.kind == RunKind::Plan {
-        return enqueue_plan(connection, request, &situation, now).await;
+    if !request.kind.applies() {
+        return enqueue_beside(connection, request, &situation, now).await;
     }
     let input = request.input.hash;
     let decision = if situation.earlier.is_some() {
@@ -60,6 +65,7 @@ pub(crate) async fn enqueue(
             input,
             single: request.single,
             skip_unchanged,
+            requested: situation.asked == Asked::Open,
         };
         decide_enqueue(situation.runs, wanted)
     };
@@ -71,7 +77,7 @@ pub(crate) async fn enqueue(
                 cancel(connection, situation.queued, now).await?;
                 cancelled = queued.take();
             }
-            insert_wanted(connection, request, now).await?;
+            insert_wanted(connection, request, &situation, now).await?;
             forget_failures(connection, &situation, request.task.as_str()).await?;
             queued = Some(request.run);
         }
@@ -97,8 +103,8 @@ pub(crate) async fn enqueue(
     })
 }
 
-/// A plan is queued beside whatever there is.
-async fn enqueue_plan(
+/// What applies nothing is queued beside whatever there is.
+async fn enqueue_beside(
     connection: &mut SqliteConnection,
     request: &EnqueueRequest,
     situation: &Situation,
@@ -107,7 +113,7 @@ async fn enqueue_plan(
     let (decision, status) = if let Some(status) = situation.earlier {
         (EnqueueDecision::Keep, status)
     } else {
-        insert_wanted(connection, request, now).await?;
+        insert_wanted(connection, request, situation, now).await?;
         (EnqueueDecision::Enqueue, RunStatus::Queued)
     };
     Ok(Enqueued {
@@ -121,14 +127,20 @@ async fn enqueue_plan(
 async fn insert_wanted(
     connection: &mut SqliteConnection,
     request: &EnqueueRequest,
+    situation: &Situation,
     now: i64,
 ) -> Result<(), StoreError> {
     store_input(connection, request, now).await?;
+    let requested = situation.asked == Asked::Open;
+    if requested {
+        requests::remove(connection, request.run).await?;
+    }
     let run = NewRun {
         id: request.run,
         task: request.task.as_str(),
         kind: request.kind,
-        single: request.single,
+        single: request.single || requested,
+        requested,
         input: request.input.hash,
         due_at: now,
     };
@@ -145,16 +157,18 @@ async fn situation(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.skip_unchanged, t.failures > 0 AS has_failed, t.settled_input,
                q.id AS queued_id, q.input_hash AS queued_input, q.single AS queued_single,
-               r.input_hash AS running_input,
-               (SELECT e.status FROM runs e WHERE e.id = ?2) AS earlier
+               r.input_hash AS running_input, t.phase, t.enabled,
+               e.status AS earlier, e.requested AS earlier_requested,
+               (SELECT a.refused IS NULL FROM run_requests a
+                WHERE a.run_id = ?2 AND a.task_name = t.name) AS request_open
         FROM tasks t
+        LEFT JOIN runs e ON e.id = ?2
         LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued' AND q.kind = 'apply'
         LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running' AND r.kind = 'apply'
-        WHERE t.name = ?1 AND (t.enabled = 1 OR ?3)",
+        WHERE t.name = ?1",
     )
     .bind(name)
     .bind(request.run.to_string())
-    .bind(request.kind == RunKind::Plan)
     .fetch_optional(connection)
     .await
     .map_err(&read)?;
@@ -173,6 +187,12 @@ async fn situation(
     let single: Option<bool> = row.try_get("queued_single").map_err(&read)?;
     let input = digest("queued_input", cell("runs", "input_hash"))?;
     let earlier: Option<&str> = row.try_get("earlier").map_err(&read)?;
+    let asked = asked(&row).map_err(&read)?;
+    let phase = cell("tasks", "phase").phase(row.try_get("phase").map_err(&read)?)?;
+    let enabled: bool = row.try_get("enabled").map_err(&read)?;
+    if !may_enqueue(phase, enabled, request.kind, asked) {
+        return Ok(None);
+    }
     let earlier = earlier.map(|status| cell("runs", "status").run_status(status));
     Ok(Some(Situation {
         runs: TaskRuns {
@@ -185,8 +205,20 @@ async fn situation(
         queued: queued.transpose()?,
         skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
         has_failed: row.try_get("has_failed").map_err(&read)?,
+        asked,
         earlier: earlier.transpose()?,
     }))
+}
+
+fn asked(row: &SqliteRow) -> Result<Asked, sqlx::Error> {
+    let queued: Option<bool> = row.try_get("earlier_requested")?;
+    let open: Option<bool> = row.try_get("request_open")?;
+    Ok(match (queued, open) {
+        (Some(true), _) => Asked::Queued,
+        (_, Some(true)) => Asked::Open,
+        (_, Some(false)) => Asked::Refused,
+        (_, None) => Asked::Nobody,
+    })
 }
 
 async fn store_input(
@@ -222,14 +254,15 @@ pub(crate) async fn insert_run(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- insert_run
-        INSERT INTO runs (id, task_name, kind, single, input_hash, status, due_at, created_at,
-                          updated_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7, ?7)",
+        INSERT INTO runs (id, task_name, kind, single, requested, input_hash, status, due_at,
+                          created_at, updated_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'queued', ?7, ?8, ?8)",
     )
     .bind(run.id.to_string())
     .bind(run.task)
     .bind(run.kind.as_str())
     .bind(run.single)
+    .bind(run.requested)
     .bind(run.input.to_string())
     .bind(run.due_at)
     .bind(now)

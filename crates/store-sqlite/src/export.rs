@@ -8,7 +8,8 @@ use std::path::Path;
 use async_trait::async_trait;
 use cts_store::StoreError;
 use cts_store::transfer::{
-    BundleRow, Counts, EventRow, Export, InputRow, LogLineRow, Rows, RunRow, Table, TaskRow,
+    BundleRow, Counts, DeletedTaskRow, EventRow, Export, InputRow, LogLineRow, Rows, RunRow, Table,
+    TaskRow,
 };
 use futures::StreamExt as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
@@ -133,17 +134,12 @@ fn check(applied: Option<&BTreeMap<i64, Vec<u8>>>) -> Result<(), FileError> {
 #[async_trait]
 impl Export for SqliteExport {
     async fn counts(&mut self) -> Result<Counts, StoreError> {
-        let numbers: (i64, i64, i64, i64, i64, i64) = sqlx::query_as(
-            "-- export: counts
-            SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM inputs),
-                   (SELECT count(*) FROM runs), (SELECT count(*) FROM events),
-                   (SELECT count(*) FROM log_lines), (SELECT count(*) FROM bundles)",
-        )
-        .fetch_one(&mut self.connection)
-        .await
-        .map_err(failed_to(OPERATION))?;
+        let numbers: (i64, i64, i64, i64, i64, i64, i64) = sqlx::query_as(rows::COUNTS)
+            .fetch_one(&mut self.connection)
+            .await
+            .map_err(failed_to(OPERATION))?;
         let mut counts = Counts::default();
-        let numbers: [i64; 6] = numbers.into();
+        let numbers: [i64; 7] = numbers.into();
         for (table, number) in Table::ALL.into_iter().zip(numbers) {
             counts.add(table, number.unsigned_abs());
         }
@@ -152,6 +148,10 @@ impl Export for SqliteExport {
 
     fn tasks(&mut self) -> Rows<'_, TaskRow> {
         self.rows(rows::TASKS, rows::task)
+    }
+
+    fn deleted_tasks(&mut self) -> Rows<'_, DeletedTaskRow> {
+        self.rows(rows::DELETED_TASKS, rows::deleted_task)
     }
 
     fn inputs(&mut self) -> Rows<'_, InputRow> {

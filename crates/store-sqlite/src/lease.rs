@@ -31,7 +31,9 @@ pub(crate) async fn acquire(
             SELECT r.id
             FROM runs r JOIN tasks t ON t.name = r.task_name
             WHERE r.status = 'queued' AND r.due_at <= ?3
-              AND CASE r.kind WHEN 'plan' THEN ?6 ELSE ?7 AND t.enabled END
+              AND CASE r.kind WHEN 'plan' THEN ?6 WHEN 'check' THEN ?9
+                  ELSE ?7 AND (t.enabled OR r.requested) END
+              AND t.phase IN ('ready', 'creating')
               AND (r.single OR NOT ?8)
               AND NOT EXISTS (
                 SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
@@ -54,6 +56,7 @@ pub(crate) async fn acquire(
     .bind(claim.kinds.plans)
     .bind(claim.kinds.applies)
     .bind(claim.only_single)
+    .bind(claim.kinds.checks)
     // All of it, and not only the first row: the statement commits when it is through.
     .fetch_all(pool)
     .await
@@ -142,8 +145,9 @@ pub(crate) async fn renew(
     }
 }
 
-/// Takes back the leases that end at `until` or before. A run that applies ends if a newer one is queued;
-/// any other goes back to the queue, and the attempt that was cut off does not count.
+/// Takes back the leases that end at `until` or before. A run ends if it applies and a newer one is queued, or
+/// if its task is being deleted, which goes then; any other goes back to the queue, and the attempt that was
+/// cut off does not count.
 pub(crate) async fn take_back(
     connection: &mut SqliteConnection,
     until: i64,
@@ -151,7 +155,7 @@ pub(crate) async fn take_back(
 ) -> Result<Vec<Requeued>, StoreError> {
     let write = failed_to("take back leases");
     let rows = sqlx::query(
-        "-- take_back
+        "-- take_back; newer is what makes the run pointless
         UPDATE runs
         SET status = CASE WHEN newer THEN 'cancelled' ELSE 'queued' END,
             finished_at = CASE WHEN newer THEN ?2 END,
@@ -160,23 +164,36 @@ pub(crate) async fn take_back(
             holder = NULL,
             expires_at = NULL,
             updated_at = ?2
-        FROM (SELECT r.id AS lost, r.kind = 'apply' AND EXISTS (
+        FROM (SELECT r.id AS lost, t.phase = 'deleting' OR r.kind = 'apply' AND EXISTS (
                   SELECT 1 FROM runs q
                   WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply'
               ) AS newer
-              FROM runs r WHERE r.status = 'running' AND r.expires_at <= ?1)
+              FROM runs r JOIN tasks t ON t.name = r.task_name
+              WHERE r.status = 'running' AND r.expires_at <= ?1)
         WHERE id = lost
         RETURNING id, task_name, kind, status",
     )
     .bind(until)
     .bind(now)
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await
     .map_err(&write)?;
+    if !rows.is_empty() {
+        sqlx::query(
+            "-- take_back: tasks that only waited for that; index runs_one_running
+            DELETE FROM tasks
+            WHERE phase = 'deleting' AND NOT EXISTS (
+                SELECT 1 FROM runs r WHERE r.task_name = tasks.name AND r.status = 'running')",
+        )
+        .execute(connection)
+        .await
+        .map_err(&write)?;
+    }
     rows.iter().map(requeued).collect()
 }
 
-/// Takes back every lease, and cancels every plan and every single run: whoever waited for one is dead.
+/// Takes back every lease, and cancels every plan, check and single run: whoever waited for one is dead. So
+/// requests, drafts and tasks that are being deleted go as well.
 pub(crate) async fn take_back_all(
     connection: &mut SqliteConnection,
     now: i64,
@@ -185,13 +202,22 @@ pub(crate) async fn take_back_all(
     let cancelled: Vec<String> = sqlx::query_scalar(
         "-- release_all: what somebody waited for
         UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
-        WHERE status = 'queued' AND (kind = 'plan' OR single)
+        WHERE status = 'queued' AND (kind <> 'apply' OR single)
         RETURNING id",
     )
     .bind(now)
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await
     .map_err(failed_to("cancel what somebody waited for"))?;
+    for statement in [
+        "-- release_all: requests\nDELETE FROM run_requests",
+        "-- release_all: drafts\nDELETE FROM tasks WHERE phase <> 'ready'",
+    ] {
+        sqlx::query(statement)
+            .execute(&mut *connection)
+            .await
+            .map_err(failed_to("forget what somebody waited for"))?;
+    }
     for run in &mut requeued {
         if cancelled.contains(&run.run.to_string()) {
             run.status = RunStatus::Cancelled;

@@ -8,7 +8,9 @@
 //! It knows SQLite and nothing else of the world. Start with [`SqliteStore::open`].
 
 mod bundles;
+mod changes;
 mod complete;
+mod configure;
 mod connection;
 mod enqueue;
 mod export;
@@ -17,6 +19,7 @@ mod lease;
 mod logs;
 mod prune;
 mod queue;
+mod requests;
 mod row;
 mod runs;
 mod states;

@@ -1,11 +1,16 @@
 //! Forgets what is old.
 
-use cts_store::{PLANS_KEPT, StoreError};
+use cts_store::{DRAFTS_KEPT, PLANS_KEPT, StoreError};
 use sqlx::SqliteConnection;
 
-use crate::row::failed_to;
+use crate::row::{failed_to, span_micros};
 
-pub(crate) async fn prune(connection: &mut SqliteConnection, keep: u32) -> Result<u64, StoreError> {
+pub(crate) async fn prune(
+    connection: &mut SqliteConnection,
+    keep: u32,
+    now: i64,
+) -> Result<u64, StoreError> {
+    forget_drafts(connection, now).await?;
     let write = failed_to("forget old runs");
     let runs = sqlx::query(
         "-- prune: runs, and with them their events and log lines; index runs_ended
@@ -17,7 +22,7 @@ pub(crate) async fn prune(connection: &mut SqliteConnection, keep: u32) -> Resul
                       ORDER BY created_at DESC, id DESC) AS place
                   FROM runs
                   WHERE status IN ('succeeded', 'failed', 'cancelled'))
-            WHERE place > CASE kind WHEN 'plan' THEN ?2 ELSE ?1 END)",
+            WHERE place > CASE kind WHEN 'apply' THEN ?1 ELSE ?2 END)",
     )
     .bind(keep)
     .bind(keep.min(PLANS_KEPT))
@@ -35,4 +40,19 @@ pub(crate) async fn prune(connection: &mut SqliteConnection, keep: u32) -> Resul
     .await
     .map_err(&write)?;
     Ok(runs.rows_affected())
+}
+
+/// Of what nobody waits for any more.
+async fn forget_drafts(connection: &mut SqliteConnection, now: i64) -> Result<(), StoreError> {
+    for statement in [
+        "-- prune: drafts\nDELETE FROM tasks WHERE phase = 'discarded' AND updated_at <= ?",
+        "-- prune: refused requests\nDELETE FROM run_requests WHERE refused_at <= ?",
+    ] {
+        sqlx::query(statement)
+            .bind(now.saturating_sub(span_micros(DRAFTS_KEPT)))
+            .execute(&mut *connection)
+            .await
+            .map_err(failed_to("forget drafts"))?;
+    }
+    Ok(())
 }

@@ -16,7 +16,7 @@ pub(crate) async fn next_due(
         "-- next_due; index runs_due
         SELECT r.due_at
         FROM runs r JOIN tasks t ON t.name = r.task_name
-        WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind = 'plan')
+        WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested)
           AND NOT EXISTS (
             SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
         ORDER BY r.due_at
@@ -44,7 +44,7 @@ pub(crate) async fn depth(
                          SELECT 1 FROM runs a
                          WHERE a.task_name = r.task_name AND a.status = 'running') AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
-              WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind = 'plan'))",
+              WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested))",
     )
     .bind(now)
     .fetch_one(executor)

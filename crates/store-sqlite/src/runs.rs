@@ -1,7 +1,9 @@
 //! Runs and their inputs, as they are stored.
 
-use cts_core::{Digest, RunId};
-use cts_store::{RunRecord, StoreError};
+use cts_core::runs::RunStatus;
+use cts_core::{Digest, RunId, TaskName};
+use cts_store::{RunFilter, RunRecord, StoreError};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteExecutor};
 
 use crate::row::{Cell, failed_to};
@@ -10,19 +12,49 @@ pub(crate) async fn run(
     executor: impl SqliteExecutor<'_>,
     id: RunId,
 ) -> Result<Option<RunRecord>, StoreError> {
-    let read = failed_to("read a run");
-    let key = id.to_string();
     let row = sqlx::query(
         "-- run
-        SELECT task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+        SELECT id, task_name, kind, single, status, input_hash, attempts, errors, changes_present,
                plan_encoding, plan, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = ?",
     )
-    .bind(&key)
+    .bind(id.to_string())
     .fetch_optional(executor)
     .await
-    .map_err(&read)?;
-    let Some(row) = row else { return Ok(None) };
+    .map_err(failed_to("read a run"))?;
+    row.as_ref().map(record).transpose()
+}
+
+pub(crate) async fn list(
+    executor: impl SqliteExecutor<'_>,
+    filter: &RunFilter,
+) -> Result<Vec<RunRecord>, StoreError> {
+    let rows = sqlx::query(
+        "-- runs: without the texts of plans
+        SELECT id, task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+               CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
+               CASE WHEN plan IS NOT NULL THEN x'' END AS plan,
+               created_at, due_at, started_at, finished_at
+        FROM runs r
+        WHERE (?1 IS NULL OR task_name = ?1) AND (?2 IS NULL OR status = ?2)
+          AND (?3 IS NULL OR id < ?3)
+          AND EXISTS (SELECT 1 FROM tasks t
+                      WHERE t.name = r.task_name AND t.phase IN ('ready', 'deleting'))
+        ORDER BY id DESC LIMIT ?4",
+    )
+    .bind(filter.task.as_ref().map(TaskName::as_str))
+    .bind(filter.status.map(RunStatus::as_str))
+    .bind(filter.after.map(|run| run.to_string()))
+    .bind(filter.limit)
+    .fetch_all(executor)
+    .await
+    .map_err(failed_to("list runs"))?;
+    rows.iter().map(record).collect()
+}
+
+fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
+    let read = failed_to("read a run");
+    let key: String = row.try_get("id").map_err(&read)?;
     let cell = |column| Cell {
         table: "runs",
         column,
@@ -36,8 +68,8 @@ pub(crate) async fn run(
     let created_at: i64 = row.try_get("created_at").map_err(&read)?;
     let due_at: i64 = row.try_get("due_at").map_err(&read)?;
     let encoding: Option<&str> = row.try_get("plan_encoding").map_err(&read)?;
-    Ok(Some(RunRecord {
-        id,
+    Ok(RunRecord {
+        id: cell("id").parse(&key)?,
         task: cell("task_name").parse(&text("task_name")?)?,
         kind: cell("kind").run_kind(&text("kind")?)?,
         single: row.try_get("single").map_err(&read)?,
@@ -54,7 +86,7 @@ pub(crate) async fn run(
         due_at: cell("due_at").time(due_at)?,
         started_at: time("started_at")?,
         finished_at: time("finished_at")?,
-    }))
+    })
 }
 
 pub(crate) async fn input(

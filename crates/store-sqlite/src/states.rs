@@ -19,6 +19,7 @@ pub(crate) async fn all(
         LEFT JOIN events e ON e.position IN (
             SELECT position FROM events n WHERE n.task_name = t.name
             ORDER BY n.position DESC LIMIT ?)
+        WHERE t.phase IN ('ready', 'deleting')
         ORDER BY t.name, e.position DESC",
     )
     .bind(i64::try_from(EVENTS_KEPT).unwrap_or(i64::MAX))
@@ -40,7 +41,7 @@ pub(crate) async fn one(
                e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
         FROM tasks t
         LEFT JOIN events e ON e.task_name = t.name
-        WHERE t.name = ?
+        WHERE t.name = ? AND t.phase IN ('ready', 'deleting')
         ORDER BY e.position DESC
         LIMIT ?",
     )

@@ -11,15 +11,17 @@ use cts_core::{
 };
 use cts_store::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
-    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, QueueDepth, Requeued,
-    RunRecord, Store, StoreError, StoredTask, TaskState, WorkerState,
+    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, QueueDepth,
+    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TaskChange,
+    TaskError, TaskState, WorkerState,
 };
 use sqlx::{Sqlite, Transaction};
 
 use crate::connection::{self, Pools};
 use crate::row::{failed_to, micros};
 use crate::{
-    bundles, complete, enqueue, leadership, lease, logs, prune, queue, runs, states, tasks, workers,
+    bundles, changes, complete, configure, enqueue, leadership, lease, logs, prune, queue,
+    requests, runs, states, tasks, workers,
 };
 
 /// Silence after which a member or a worker is forgotten, in microseconds.
@@ -101,16 +103,91 @@ impl Store for SqliteStore {
         let mut transaction = self.begin().await?;
         let now = self.now();
         leadership::check(&mut transaction, leader, now).await?;
-        tasks::replace_config_tasks(&mut transaction, specs, now).await?;
+        configure::replace_config_tasks(&mut transaction, specs, now).await?;
         Ok(commit(transaction).await?)
     }
 
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
-        tasks::all(&self.pools.reader).await
+        tasks::all(&self.pools.reader, false).await
+    }
+
+    async fn all_tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
+        tasks::all(&self.pools.reader, true).await
     }
 
     async fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError> {
         tasks::one(&self.pools.reader, name).await
+    }
+
+    async fn create_task(&self, task: &NewTask) -> Result<(), TaskError> {
+        let mut transaction = self.begin().await?;
+        changes::create(&mut transaction, task, self.now()).await?;
+        Ok(commit(transaction).await?)
+    }
+
+    async fn change_task(
+        &self,
+        name: &TaskName,
+        change: &TaskChange,
+    ) -> Result<StoredTask, TaskError> {
+        let mut transaction = self.begin().await?;
+        let task = changes::change(&mut transaction, name, change, self.now()).await?;
+        commit(transaction).await?;
+        Ok(task)
+    }
+
+    async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError> {
+        let mut transaction = self.begin().await?;
+        let gone = changes::delete(&mut transaction, name, self.now()).await?;
+        commit(transaction).await?;
+        Ok(gone)
+    }
+
+    async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {
+        changes::drop_draft(&self.pools.writer, name, run).await
+    }
+
+    async fn requests(&self) -> Result<Vec<RunRequest>, StoreError> {
+        requests::open(&self.pools.reader).await
+    }
+
+    async fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError> {
+        requests::one(&self.pools.reader, run).await
+    }
+
+    async fn refuse(
+        &self,
+        leader: LeaderEpoch,
+        run: RunId,
+        reason: &str,
+    ) -> Result<(), LeaderError> {
+        let mut transaction = self.begin().await?;
+        let now = self.now();
+        leadership::check(&mut transaction, leader, now).await?;
+        requests::refuse(&mut transaction, run, reason, now).await?;
+        Ok(commit(transaction).await?)
+    }
+
+    async fn reset_tasks(&self, leader: LeaderEpoch) -> Result<(), LeaderError> {
+        let mut transaction = self.begin().await?;
+        leadership::check(&mut transaction, leader, self.now()).await?;
+        configure::reset(&mut transaction).await?;
+        Ok(commit(transaction).await?)
+    }
+
+    async fn explain(
+        &self,
+        leader: LeaderEpoch,
+        explanations: &[(TaskName, String)],
+    ) -> Result<(), LeaderError> {
+        let mut transaction = self.begin().await?;
+        leadership::check(&mut transaction, leader, self.now()).await?;
+        tasks::explain(&mut transaction, explanations).await?;
+        Ok(commit(transaction).await?)
+    }
+
+    async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError> {
+        tasks::explanation(&self.pools.reader, name).await
     }
 
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError> {
@@ -218,14 +295,19 @@ impl Store for SqliteStore {
         runs::input(&self.pools.reader, hash).await
     }
 
+    async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
+        runs::list(&self.pools.reader, filter).await
+    }
+
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError> {
         runs::run(&self.pools.reader, id).await
     }
 
     async fn prune(&self, keep: u32) -> Result<u64, StoreError> {
         let mut transaction = self.begin().await?;
-        let runs = prune::prune(&mut transaction, keep).await?;
-        bundles::prune(&mut transaction, self.now()).await?;
+        let now = self.now();
+        let runs = prune::prune(&mut transaction, keep, now).await?;
+        bundles::prune(&mut transaction, now).await?;
         commit(transaction).await?;
         Ok(runs)
     }

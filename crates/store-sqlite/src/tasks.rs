@@ -1,73 +1,103 @@
-//! Tasks as declared.
+//! Tasks as they are stored.
 
-use cts_core::{EventConfig, TaskName, TaskSpec};
+use cts_core::{Creation, Digest, EventConfig, RunId, TaskName, TaskOrigin, TaskPhase, TaskSpec};
 use cts_store::{StoreError, StoredTask};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
 use crate::row::{Cell, encoded, failed_to};
 
-pub(crate) async fn replace_config_tasks(
+/// A task that is not there yet.
+pub(crate) struct NewRow<'a> {
+    pub(crate) spec: &'a TaskSpec,
+    pub(crate) position: i64,
+    pub(crate) origin: TaskOrigin,
+    pub(crate) configured: Option<Digest>,
+    /// What becomes of it when this run ends; `None` for a task that is there from the beginning.
+    pub(crate) draft: Option<(Creation, RunId)>,
+}
+
+pub(crate) async fn insert(
     connection: &mut SqliteConnection,
-    tasks: &[TaskSpec],
+    row: &NewRow<'_>,
     now: i64,
 ) -> Result<(), StoreError> {
-    let write = failed_to("store the configured tasks");
-    let names: Vec<&str> = tasks.iter().map(|task| task.name().as_str()).collect();
-    let names = serde_json::Value::from(names).to_string();
+    let task = row.spec;
+    let phase = match row.draft {
+        Some(_) => TaskPhase::Creating,
+        None => TaskPhase::Ready,
+    };
     sqlx::query(
-        "-- replace_config_tasks: those that are gone
-        DELETE FROM tasks
-        WHERE origin = 'config' AND name NOT IN (SELECT value FROM json_each(?))",
+        "-- a new task
+        INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed, spec,
+                           event_config, requires_driver, requires_version, requires_bundle,
+                           configured, phase, creation, creation_run, created_at, updated_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?16)",
     )
-    .bind(names)
-    .execute(&mut *connection)
+    .bind(task.name().as_str())
+    .bind(row.position)
+    .bind(row.origin.as_str())
+    .bind(task.enabled)
+    .bind(task.skip_unchanged)
+    .bind(task.retry_failed)
+    .bind(encoded("encode a task", task)?)
+    .bind(encoded("encode a task", &event_config(task))?)
+    .bind(&task.requirement.driver)
+    .bind(&task.requirement.version)
+    .bind(task.requirement.bundle)
+    .bind(row.configured.map(|digest| digest.to_string()))
+    .bind(phase.as_str())
+    .bind(row.draft.map(|(creation, _)| creation.as_str()))
+    .bind(row.draft.map(|(_, run)| run.to_string()))
+    .bind(now)
+    .execute(connection)
     .await
-    .map_err(&write)?;
-    // Tasks of the API stand behind those of the configuration, in their own order.
+    .map_err(failed_to("store a task"))?;
+    Ok(())
+}
+
+/// Writes what is declared of a task that is there.
+pub(crate) async fn write_spec(
+    connection: &mut SqliteConnection,
+    task: &TaskSpec,
+    revision: u64,
+    now: i64,
+) -> Result<(), StoreError> {
     sqlx::query(
-        "-- replace_config_tasks: make room
-        UPDATE tasks SET position = position + ? WHERE origin = 'api'",
+        "-- a task is declared anew
+        UPDATE tasks
+        SET enabled = ?2, skip_unchanged = ?3, retry_failed = ?4, spec = ?5, event_config = ?6,
+            requires_driver = ?7, requires_version = ?8, requires_bundle = ?9, revision = ?10,
+            updated_at = ?11
+        WHERE name = ?1",
     )
-    .bind(i64::try_from(tasks.len()).unwrap_or(i64::MAX))
-    .execute(&mut *connection)
+    .bind(task.name().as_str())
+    .bind(task.enabled)
+    .bind(task.skip_unchanged)
+    .bind(task.retry_failed)
+    .bind(encoded("encode a task", task)?)
+    .bind(encoded("encode a task", &event_config(task))?)
+    .bind(&task.requirement.driver)
+    .bind(&task.requirement.version)
+    .bind(task.requirement.bundle)
+    .bind(i64::try_from(revision).unwrap_or(i64::MAX))
+    .bind(now)
+    .execute(connection)
     .await
-    .map_err(&write)?;
-    for (position, task) in (0i64..).zip(tasks) {
-        sqlx::query(
-            "-- replace_config_tasks: new and changed ones
-            INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed, spec,
-                               event_config, requires_driver, requires_version, requires_bundle,
-                               created_at, updated_at)
-            VALUES (?1, ?2, 'config', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)
-            ON CONFLICT (name) DO UPDATE
-            SET position = excluded.position,
-                origin = 'config',
-                enabled = excluded.enabled,
-                skip_unchanged = excluded.skip_unchanged,
-                retry_failed = excluded.retry_failed,
-                spec = excluded.spec,
-                event_config = excluded.event_config,
-                requires_driver = excluded.requires_driver,
-                requires_version = excluded.requires_version,
-                requires_bundle = excluded.requires_bundle,
-                updated_at = excluded.updated_at",
-        )
-        .bind(task.name().as_str())
-        .bind(position)
-        .bind(task.enabled)
-        .bind(task.skip_unchanged)
-        .bind(task.retry_failed)
-        .bind(encoded("encode a task", task)?)
-        .bind(encoded("encode a task", &event_config(task))?)
-        .bind(&task.requirement.driver)
-        .bind(&task.requirement.version)
-        .bind(task.requirement.bundle)
-        .bind(now)
-        .execute(&mut *connection)
+    .map_err(failed_to("store a task"))?;
+    Ok(())
+}
+
+/// Everything that belongs to it goes along.
+pub(crate) async fn remove(
+    connection: &mut SqliteConnection,
+    name: &str,
+) -> Result<(), StoreError> {
+    sqlx::query("-- a task goes\nDELETE FROM tasks WHERE name = ?")
+        .bind(name)
+        .execute(connection)
         .await
-        .map_err(&write)?;
-    }
+        .map_err(failed_to("remove a task"))?;
     Ok(())
 }
 
@@ -81,11 +111,18 @@ fn event_config(task: &TaskSpec) -> EventConfig {
     }
 }
 
-pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<StoredTask>, StoreError> {
+/// Those that are to be seen, and drafts whose run has not ended if they are wanted.
+pub(crate) async fn all(
+    executor: impl SqliteExecutor<'_>,
+    with_drafts: bool,
+) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks
-        SELECT name, origin, spec FROM tasks ORDER BY position, name",
+        SELECT name, origin, phase, revision, spec FROM tasks
+        WHERE phase IN ('ready', 'deleting') OR (phase = 'creating' AND ?)
+        ORDER BY position, name",
     )
+    .bind(with_drafts)
     .fetch_all(executor)
     .await
     .map_err(failed_to("read the tasks"))?;
@@ -98,7 +135,8 @@ pub(crate) async fn one(
 ) -> Result<Option<StoredTask>, StoreError> {
     let row = sqlx::query(
         "-- task
-        SELECT name, origin, spec FROM tasks WHERE name = ?",
+        SELECT name, origin, phase, revision, spec FROM tasks
+        WHERE name = ? AND phase IN ('ready', 'deleting')",
     )
     .bind(name.as_str())
     .fetch_optional(executor)
@@ -107,7 +145,8 @@ pub(crate) async fn one(
     row.as_ref().map(stored_task).transpose()
 }
 
-fn stored_task(row: &SqliteRow) -> Result<StoredTask, StoreError> {
+/// A task from a row with these columns.
+pub(crate) fn stored_task(row: &SqliteRow) -> Result<StoredTask, StoreError> {
     let read = failed_to("read a task");
     let name: String = row.try_get("name").map_err(&read)?;
     let cell = |column| Cell {
@@ -116,9 +155,42 @@ fn stored_task(row: &SqliteRow) -> Result<StoredTask, StoreError> {
         row: &name,
     };
     let origin: String = row.try_get("origin").map_err(&read)?;
+    let phase: String = row.try_get("phase").map_err(&read)?;
     let spec: String = row.try_get("spec").map_err(&read)?;
     Ok(StoredTask {
         spec: cell("spec").json(&spec)?,
         origin: cell("origin").origin(&origin)?,
+        phase: cell("phase").phase(&phase)?,
+        revision: cell("revision").number(row.try_get("revision").map_err(&read)?)?,
     })
+}
+
+pub(crate) async fn explain(
+    connection: &mut SqliteConnection,
+    explanations: &[(TaskName, String)],
+) -> Result<(), StoreError> {
+    for (name, text) in explanations {
+        sqlx::query("-- explain\nUPDATE tasks SET explanation = ? WHERE name = ?")
+            .bind(text)
+            .bind(name.as_str())
+            .execute(&mut *connection)
+            .await
+            .map_err(failed_to("note an explanation"))?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn explanation(
+    executor: impl SqliteExecutor<'_>,
+    name: &TaskName,
+) -> Result<Option<String>, StoreError> {
+    let text: Option<Option<String>> = sqlx::query_scalar(
+        "-- explanation
+        SELECT explanation FROM tasks WHERE name = ? AND phase IN ('ready', 'deleting')",
+    )
+    .bind(name.as_str())
+    .fetch_optional(executor)
+    .await
+    .map_err(failed_to("read an explanation"))?;
+    Ok(text.flatten())
 }

@@ -9,8 +9,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::TaskOrigin;
 use cts_core::runs::{Plan, RunKind, RunStatus};
+use cts_core::{Creation, TaskOrigin, TaskPhase};
 
 use crate::error::StoreError;
 use crate::model::LogStream;
@@ -113,9 +113,25 @@ impl Cell<'_> {
             .ok_or_else(|| self.unknown(text))
     }
 
+    /// Where a task is between creation and deletion.
+    pub fn phase(self, text: &str) -> Result<TaskPhase, StoreError> {
+        TaskPhase::ALL
+            .into_iter()
+            .find(|phase| phase.as_str() == text)
+            .ok_or_else(|| self.unknown(text))
+    }
+
+    /// What becomes of a task when the run of its creation ends.
+    pub fn creation(self, text: &str) -> Result<Creation, StoreError> {
+        [Creation::Keep, Creation::Discard]
+            .into_iter()
+            .find(|creation| creation.as_str() == text)
+            .ok_or_else(|| self.unknown(text))
+    }
+
     /// What a run is for.
     pub fn run_kind(self, text: &str) -> Result<RunKind, StoreError> {
-        [RunKind::Apply, RunKind::Plan]
+        RunKind::ALL
             .into_iter()
             .find(|kind| kind.as_str() == text)
             .ok_or_else(|| self.unknown(text))

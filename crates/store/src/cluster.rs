@@ -58,7 +58,7 @@ pub struct WorkerState {
 /// How much work waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueDepth {
-    /// Queued runs of enabled tasks, and plans of any, due or not.
+    /// Queued runs of enabled tasks, and plans, checks and requested runs of any, due or not.
     pub queued: u64,
     /// Those of them that a worker could have now: due, and no run of their task is running.
     pub ready: u64,
@@ -91,6 +91,8 @@ pub enum Hint {
     },
     /// A worker was told to drain, or has changed.
     Workers,
+    /// A task was created, changed or deleted, or a run was requested, refused or made of a request.
+    Tasks,
     /// The leadership may be free.
     Leadership,
     /// Hints may have been lost, as after a broken connection: look at everything. Never published.

@@ -17,9 +17,19 @@ pub mod bundles;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod capabilities;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod changes;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod checks;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod complete;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod concurrency;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod configured;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod creation;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod deletion;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod enqueue;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
@@ -31,6 +41,8 @@ pub mod leadership;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod lease;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod listing;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod logs;
 mod model;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
@@ -41,6 +53,8 @@ pub mod prune;
 pub mod queue;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod recovery;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod requests;
 mod scene;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod single;
@@ -307,6 +321,87 @@ macro_rules! store_suite {
                 a_hint_of_any_size_is_heard_or_leaves_a_gap,
                 hints_are_heard_after_a_restart,
             }
+            changes {
+                every_change_has_its_revision,
+                a_change_of_another_revision_is_refused,
+                a_change_of_the_name_is_refused,
+                a_task_is_busy_while_something_of_it_goes_on,
+                a_task_is_busy_between_its_attempts_and_idle_before_a_slow_retry,
+                disabling_cancels_what_would_be_applied,
+                another_definition_settles_nothing_and_has_nothing_queued,
+                what_is_not_there_is_not_changed,
+                a_slow_retry_gives_way_to_a_request,
+                of_parallel_changes_of_one_revision_one_is_made,
+                of_parallel_requests_of_an_idle_task_one_is_accepted,
+            }
+            checks {
+                a_check_changes_nothing_for_its_task,
+                a_failed_check_has_failed_for_good,
+                a_check_that_is_cut_off_is_made_again,
+                a_worker_that_did_something_else_than_a_check_has_failed,
+                checks_go_to_workers_that_know_them,
+                checks_push_out_no_result,
+            }
+            configured {
+                what_the_api_has_changed_lasts,
+                another_declaration_takes_effect,
+                an_edited_module_is_no_other_declaration,
+                a_deleted_task_stays_away,
+                a_deleted_task_comes_back_when_it_was_not_declared_in_between,
+                a_changed_and_deleted_task_stays_away,
+                a_deletion_that_waits_for_a_run_lasts,
+                another_declaration_saves_a_task_that_is_being_deleted,
+                a_configured_task_takes_over_one_of_the_api,
+                a_configured_task_takes_over_a_draft,
+                a_task_of_the_api_keeps_the_name_of_a_deleted_one,
+                a_reset_forgets_every_task_and_deletion,
+            }
+            creation {
+                a_draft_is_shown_to_nobody_until_its_run_has_succeeded,
+                a_failed_creation_leaves_nothing_but_its_run,
+                an_inspection_leaves_nothing_but_its_plan,
+                a_taken_name_is_told,
+                a_name_that_is_being_created_is_told_with_its_run,
+                a_draft_is_dropped_only_when_it_is_discarded_and_by_its_own_run,
+                tasks_of_the_api_stand_behind_the_others_in_their_order,
+                a_disabled_draft_has_its_run,
+                a_draft_has_no_run_but_its_own,
+                an_interrupted_creation_goes_on,
+                a_refused_creation_is_discarded,
+                a_creation_outlives_restarts,
+                what_nobody_reads_is_forgotten,
+                of_parallel_creations_of_one_name_one_begins,
+            }
+            deletion {
+                an_idle_task_goes_at_once,
+                a_task_that_runs_goes_when_its_run_has_succeeded,
+                a_task_that_runs_goes_when_its_run_has_failed,
+                a_task_that_is_deleted_has_no_further_attempt,
+                a_task_that_is_deleted_goes_when_its_worker_stops,
+                a_task_that_is_deleted_goes_when_its_worker_is_lost,
+                other_tasks_stay_when_one_is_deleted,
+                tasks_that_are_deleted_while_they_are_leased_go,
+            }
+            listing {
+                runs_are_listed_newest_first,
+                pages_of_runs_go_on_where_the_last_ended,
+                lists_tell_all_of_a_run_but_the_text_of_its_plan,
+                runs_of_drafts_are_not_listed,
+                the_newest_explanation_is_told,
+            }
+            requests {
+                a_request_is_carried_out_once,
+                requests_come_oldest_first,
+                a_requested_apply_takes_the_place_of_a_queued_one,
+                a_requested_run_is_made_whatever_is_applied,
+                a_requested_run_has_one_attempt,
+                a_change_behind_a_requested_run_keeps_its_id,
+                a_refused_request_gets_no_run,
+                what_is_no_open_request_is_not_refused,
+                a_requested_run_of_a_disabled_task_is_made,
+                a_task_is_enabled_and_run_by_one_change,
+                releasing_everything_forgets_requests_and_drafts,
+            }
             walk {
                 random_walks_agree_with_the_model,
             }
@@ -333,17 +428,26 @@ mod tests {
         let topics = [
             include_str!("conformance/bundles.rs"),
             include_str!("conformance/capabilities.rs"),
+            include_str!("conformance/changes.rs"),
+            include_str!("conformance/checks.rs"),
             include_str!("conformance/complete.rs"),
             include_str!("conformance/concurrency.rs"),
+            include_str!("conformance/configured.rs"),
+            include_str!("conformance/creation.rs"),
+            include_str!("conformance/deletion.rs"),
             include_str!("conformance/enqueue.rs"),
             include_str!("conformance/fences.rs"),
             include_str!("conformance/hints.rs"),
             include_str!("conformance/leadership.rs"),
             include_str!("conformance/lease.rs"),
+            include_str!("conformance/listing.rs"),
             include_str!("conformance/logs.rs"),
+            include_str!("conformance/plans.rs"),
             include_str!("conformance/prune.rs"),
             include_str!("conformance/queue.rs"),
             include_str!("conformance/recovery.rs"),
+            include_str!("conformance/requests.rs"),
+            include_str!("conformance/single.rs"),
             include_str!("conformance/states.rs"),
             include_str!("conformance/tasks.rs"),
             include_str!("conformance/walk.rs"),
@@ -357,6 +461,6 @@ mod tests {
                 behaviours += 1;
             }
         }
-        assert!(behaviours > 150, "{behaviours}");
+        assert!(behaviours > 240, "{behaviours}");
     }
 }

@@ -70,3 +70,36 @@ pub enum LeaderError {
     #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+/// A task is not created, changed or deleted: nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// There is no such task, or it is still being created.
+    #[error("there is no such task")]
+    Unknown,
+    /// There is one of this name, perhaps one that is being deleted.
+    #[error("the task already exists")]
+    Exists,
+    /// One of this name is being created, or what is left of it was not read yet: worth another try when its
+    /// run has ended.
+    #[error("the task is being created by run {run}")]
+    BeingCreated {
+        /// The run of its creation.
+        run: RunId,
+    },
+    /// It is not idle.
+    #[error("the task is active")]
+    Busy,
+    /// It is not the version that was meant.
+    #[error("the task has revision {current}")]
+    Revision {
+        /// The revision it has.
+        current: u64,
+    },
+    /// It is being deleted.
+    #[error("the task is being deleted")]
+    Deleting,
+    /// The store itself failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

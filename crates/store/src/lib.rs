@@ -13,13 +13,15 @@ pub mod conformance;
 mod error;
 mod model;
 mod store;
+mod task;
 pub mod transfer;
 
 pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WorkerState};
 pub use cts_core::WorkerRecord;
-pub use error::{LeaderError, LeaseError, StoreError};
+pub use error::{LeaderError, LeaseError, StoreError, TaskError};
 pub use model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, LogStream,
-    PLANS_KEPT, Requeued, RunRecord, StoredTask, TaskState, Unchanged,
+    PLANS_KEPT, Requeued, RunFilter, RunRecord, TaskState, Unchanged,
 };
 pub use store::{HintStream, Store};
+pub use task::{DELETED, DRAFTS_KEPT, NewTask, RunRequest, StoredTask, TaskChange};

@@ -5,20 +5,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, Plan, RunKind, RunKinds, RunStatus};
 use cts_core::{
-    Capabilities, Digest, Event, EventId, FrozenInput, LeaseEpoch, RunId, TaskName, TaskOrigin,
-    TaskSpec, TaskStatus, WorkerId,
+    Capabilities, Digest, Event, EventId, FrozenInput, LeaseEpoch, RunId, TaskName, TaskStatus,
+    WorkerId,
 };
 
-/// A task as stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredTask {
-    /// The task.
-    pub spec: TaskSpec,
-    /// Where it was declared.
-    pub origin: TaskOrigin,
-}
-
-/// Ended plans kept of each task, at most: they are large, and worth little when they are old.
+/// Ended plans kept of each task, and as many checks, at most: they are worth little when they are old, and
+/// plans are large.
 pub const PLANS_KEPT: u32 = 20;
 
 /// A frozen input that may need a run.
@@ -28,13 +20,16 @@ pub struct EnqueueRequest {
     pub task: TaskName,
     /// The input.
     pub input: FrozenInput,
-    /// Id of the run, if there is to be a new one. A plan is always a new one.
+    /// Id of the run, if there is to be a new one. A plan is always a new one, and so is a run that was
+    /// requested under this id.
     pub run: RunId,
     /// What the run is for.
     pub kind: RunKind,
-    /// Whether the run has one attempt only and nothing follows its failure; so it is with every plan.
+    /// Whether the run has one attempt only and nothing follows its failure; so it is with every plan and
+    /// every requested run.
     pub single: bool,
-    /// What an input means that is applied already. A plan is made whatever is applied.
+    /// What an input means that is applied already. A plan is made whatever is applied, and so is a requested
+    /// run.
     pub unchanged: Unchanged,
 }
 
@@ -70,7 +65,9 @@ pub struct Claim {
 pub struct Enqueued {
     /// The task.
     pub task: TaskName,
-    /// What the rules said; `None` if the task is unknown, or disabled and not only to be planned.
+    /// What the rules said; `None` if the task is unknown, is being created or deleted, or is disabled and
+    /// the run is to apply; a requested run is queued unless its task is being deleted. `None` as well if the
+    /// request was refused.
     pub decision: Option<EnqueueDecision>,
     /// The queued run, if there is one now; for a plan its own run, while that is queued.
     pub queued: Option<RunId>,
@@ -127,6 +124,21 @@ pub struct Completed {
     pub event: Option<Event>,
     /// Time until this task's next queued run is due, if there is one.
     pub next_due: Option<Duration>,
+    /// Whether the task has come into being or was discarded or removed by that.
+    pub tasks_changed: bool,
+}
+
+/// Which runs are listed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunFilter {
+    /// Only those of this task.
+    pub task: Option<TaskName>,
+    /// Only those with this status.
+    pub status: Option<RunStatus>,
+    /// Only those that are listed behind this one, which need not be there any more.
+    pub after: Option<RunId>,
+    /// No more than so many.
+    pub limit: u32,
 }
 
 /// A run that lost its worker and went back to the queue, or ended because a newer one waits or nobody

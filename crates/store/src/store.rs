@@ -10,11 +10,12 @@ use cts_core::{
 use futures::stream::BoxStream;
 
 use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WorkerState};
-use crate::error::{LeaderError, LeaseError, StoreError};
+use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
-    RunRecord, StoredTask, TaskState,
+    RunFilter, RunRecord, TaskState,
 };
+use crate::task::{NewTask, RunRequest, StoredTask, TaskChange};
 
 /// Hints of other processes, for ever; a broken connection is mended inside and shows as
 /// [`Hint::Gap`].
@@ -52,29 +53,95 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Every replica heard of within the last `within`, just so long ago included, by id.
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
 
-    /// Makes the tasks of origin `config` be exactly these, in this order. Tasks that are no longer
-    /// there go with their runs and events; tasks from the API of the same name are taken over.
+    /// Reads the tasks of the configuration into the store, in this order.
+    ///
+    /// A task takes effect if the configuration declares something else than when it took effect last
+    /// ([`TaskSpec::declaration`]), and so does one that is new; one of the same name from the API becomes
+    /// it then, in whatever phase. Otherwise what the API has made of it lasts: whether it is enabled, another
+    /// declaration, its deletion. Tasks of origin `config` that are no longer there go with their runs and
+    /// events.
     async fn replace_config_tasks(
         &self,
         leader: LeaderEpoch,
         tasks: &[TaskSpec],
     ) -> Result<(), LeaderError>;
 
-    /// All tasks: those of the configuration in its order, then by creation.
+    /// All tasks that are to be seen, those that are being deleted included: those of the configuration in
+    /// its order, then by creation.
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
 
-    /// One task.
+    /// As [`Store::tasks`], and those that are being created as well.
+    async fn all_tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
+
+    /// One task that is to be seen.
     async fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError>;
 
-    /// The states of all tasks by name, or of those with one status.
+    /// Begins to create a task of origin `api`, and requests its run.
+    async fn create_task(&self, task: &NewTask) -> Result<(), TaskError>;
+
+    /// Changes a task that is to be seen, and returns it as it is then. Its revision increases if anything is
+    /// different.
+    ///
+    /// What is queued to be applied is cancelled, and open requests to apply are refused, if this disables the
+    /// task or gives it another definition; of another definition nothing is settled. A run that is
+    /// running goes on. A change whose request exists already, or its run, was made before: nothing happens.
+    async fn change_task(
+        &self,
+        name: &TaskName,
+        change: &TaskChange,
+    ) -> Result<StoredTask, TaskError>;
+
+    /// Marks a task that is to be seen as being deleted, cancels what is queued and refuses what is
+    /// requested. It goes, with its runs and events, as soon as nothing of it runs: returns whether it is gone
+    /// already. Safe to repeat until then.
+    async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError>;
+
+    /// Forgets the discarded task that `run` was to create. Does nothing if there is none.
+    async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;
+
+    /// The open requests, the oldest first.
+    async fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;
+
+    /// One request, open or refused. It goes when its run is queued: who waits asks for the request first
+    /// and then for the run, and if there is neither, its task was removed.
+    async fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;
+
+    /// Refuses an open request; a task that it was to create is discarded. Does nothing if there is none.
+    async fn refuse(
+        &self,
+        leader: LeaderEpoch,
+        run: RunId,
+        reason: &str,
+    ) -> Result<(), LeaderError>;
+
+    /// Forgets every task with its runs and events, and what the API has deleted of the configuration
+    /// (`-reset-storage`, spec/ha.md 2.7).
+    async fn reset_tasks(&self, leader: LeaderEpoch) -> Result<(), LeaderError>;
+
+    /// Notes, for each of these tasks, why it ran or does not run. The text is the caller's own. Tasks that
+    /// are not there are passed over.
+    async fn explain(
+        &self,
+        leader: LeaderEpoch,
+        explanations: &[(TaskName, String)],
+    ) -> Result<(), LeaderError>;
+
+    /// What was noted last of a task that is to be seen.
+    async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
+
+    /// The states of all tasks that are to be seen by name, or of those with one status.
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError>;
 
-    /// The state of one task.
+    /// The state of one task that is to be seen.
     async fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;
 
     /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them. A plan
     /// is queued whatever else there is, also of a disabled task; nothing else notices it. The word of a
     /// deposed leader is refused whatever it asks for, an empty batch included.
+    ///
+    /// A run whose id was requested ([`Store::requests`]) is single, and queued also of a task that is
+    /// disabled or being created; its request goes with that.
+    ///
     /// Repeating a request changes nothing: one whose run exists already is answered with
     /// [`Keep`](cts_core::runs::EnqueueDecision::Keep), whatever has become of that run.
     async fn enqueue(
@@ -83,8 +150,9 @@ pub trait Store: Send + Sync + fmt::Debug {
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError>;
 
-    /// Leases the run that has been due longest and is one that is claimed, of a task that is
-    /// enabled unless the run is a plan, has none running and requires nothing that the worker lacks. The lease expires after its life unless it is renewed.
+    /// Leases the run that has been due longest and is one that is claimed, of a task that has none running
+    /// and requires nothing that the worker lacks; and that is enabled, if the run applies and was not requested. The
+    /// lease expires after its life unless it is renewed.
     /// A worker that is known to drain gets none; one that is not known gets what there is.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
@@ -97,18 +165,20 @@ pub trait Store: Send + Sync + fmt::Debug {
         time_to_live: Duration,
     ) -> Result<(), LeaseError>;
 
-    /// Ends an attempt as [`cts_core::runs::after_attempt`] says. A lease that has expired but was
+    /// Ends an attempt as [`cts_core::runs::after_attempt`] says, and with it what
+    /// [`cts_core::task_after_run`] says of its task. A lease that has expired but was
     /// not taken back is still live here: the work is done, and nobody else has begun it.
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
     /// Takes back every lease that has expired, and forgets members and workers that have been silent for
-    /// a day.
+    /// a day. Tasks that are being deleted go if their run was among these.
     async fn reap(&self, leader: LeaderEpoch) -> Result<Vec<Requeued>, LeaderError>;
 
     /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
     /// that knows that nobody else lives: the embedded mode at its start. Whoever waited for a plan or a
-    /// single run is dead as well: those that are queued or were running are cancelled. Nothing is lost by
-    /// that, because nothing is settled after an apply was cut off.
+    /// single run is dead as well: those that are queued or were running are cancelled, and requests, drafts and
+    /// tasks that are being deleted go. Nothing is lost by that, because nothing is settled after an apply was
+    /// cut off.
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
 
     /// Time until the next queued run is due, zero if one is; `None` if there is none that could be
@@ -146,13 +216,19 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The bytes of a frozen input.
     async fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// Runs of tasks that are to be seen, the newest first, without the texts of their plans.
+    async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
+
     /// One run.
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 
     /// Forgets, per task, ended runs with their logs and events beyond the newest `keep`, and inputs
-    /// that no run refers to any more. Plans and cancelled runs, which have no event, are counted apart, so
-    /// that they push out no result; no more than [`PLANS_KEPT`](crate::PLANS_KEPT) plans are kept. Returns
-    /// how many runs went.
+    /// that no run refers to any more. Plans, checks and cancelled runs, which have no event, are counted
+    /// apart, so that they push out no result; no more than [`PLANS_KEPT`](crate::PLANS_KEPT) plans and
+    /// checks are kept. Returns how many runs went.
+    ///
+    /// Forgets drafts that were discarded and requests that were refused as well, if that was
+    /// [`DRAFTS_KEPT`](crate::DRAFTS_KEPT) ago.
     ///
     /// Forgets module bundles as well that nobody has stored or kept for a week. Tasks are not looked at:
     /// whoever prunes keeps the bundles of its tasks first.

@@ -1,7 +1,8 @@
 //! Moving everything that a store keeps for good into another, empty one.
 //!
-//! Tasks, inputs, runs, events, log lines and bundles move, whole and in their order, with ids, epochs and
-//! times as they are. Who leads, and which replicas and workers live, does not: after a move nobody does.
+//! Tasks, what the API has deleted of the configuration, inputs, runs, events, log lines and bundles move, whole
+//! and in their order, with ids, epochs and times as they are. Tasks that are being created or deleted do not,
+//! nor does anything of them, and no requests: nobody waits any more. Who leads, and which replicas and workers live, does not: after a move nobody does.
 //! So a run that is running arrives as its lease had been taken back: queued, with the attempt that was
 //! cut off not counted, or cancelled if it applies and a newer one waits.
 //!
@@ -16,7 +17,7 @@ use async_trait::async_trait;
 use futures::TryStreamExt as _;
 use futures::stream::BoxStream;
 
-pub use self::row::{BundleRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow};
+pub use self::row::{BundleRow, DeletedTaskRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow};
 use crate::error::StoreError;
 
 /// Rows of one table in the order in which an [`Import`] takes them.
@@ -33,6 +34,8 @@ const PAGE_BYTES: usize = 4 * 1024 * 1024;
 pub enum Table {
     /// Tasks, in their order.
     Tasks,
+    /// Tasks of the configuration that the API has deleted.
+    DeletedTasks,
     /// Frozen inputs.
     Inputs,
     /// Runs.
@@ -47,8 +50,9 @@ pub enum Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Tasks,
+        Self::DeletedTasks,
         Self::Inputs,
         Self::Runs,
         Self::Events,
@@ -60,6 +64,7 @@ impl Table {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tasks => "tasks",
+            Self::DeletedTasks => "deleted_tasks",
             Self::Inputs => "inputs",
             Self::Runs => "runs",
             Self::Events => "events",
@@ -77,7 +82,7 @@ impl fmt::Display for Table {
 
 /// How many rows of each table, in the order of [`Table::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts([u64; 6]);
+pub struct Counts([u64; 7]);
 
 impl Counts {
     /// The rows of one table.
@@ -110,6 +115,9 @@ pub trait Export: Send {
     /// Tasks by position and name.
     fn tasks(&mut self) -> Rows<'_, TaskRow>;
 
+    /// What the API has deleted of the configuration, by name.
+    fn deleted_tasks(&mut self) -> Rows<'_, DeletedTaskRow>;
+
     /// Inputs by hash.
     fn inputs(&mut self) -> Rows<'_, InputRow>;
 
@@ -131,6 +139,9 @@ pub trait Export: Send {
 pub trait Import: Send {
     /// Adds tasks.
     async fn tasks(&mut self, rows: Vec<TaskRow>) -> Result<(), StoreError>;
+
+    /// Adds what the API has deleted of the configuration.
+    async fn deleted_tasks(&mut self, rows: Vec<DeletedTaskRow>) -> Result<(), StoreError>;
 
     /// Adds inputs; those that are there stay as they are.
     async fn inputs(&mut self, rows: Vec<InputRow>) -> Result<(), StoreError>;
@@ -172,6 +183,7 @@ pub async fn copy(
     }
     copy! {
         Tasks tasks,
+        DeletedTasks deleted_tasks,
         Inputs inputs,
         Runs runs,
         Events events,
@@ -229,6 +241,6 @@ mod tests {
             counts.add(table, number);
         }
         let numbers = Table::ALL.map(|table| counts.of(table));
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
     }
 }

@@ -43,8 +43,8 @@ pub(crate) enum Command {
         /// The same for the task of this name only; may be given several times.
         #[arg(long, value_name = "TASK")]
         inspect_task: Vec<String>,
-        /// When this instance becomes the leader of a cluster, write what its configuration says over the
-        /// stored state. It has no effect yet.
+        /// When this instance becomes the leader for the first time, forget all stored tasks with their events
+        /// and runs: only those of its configuration are left.
         #[arg(long)]
         reset_storage: bool,
         #[command(flatten)]

@@ -10,6 +10,7 @@ use cts_gateway::Gateway;
 use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport};
 use cts_runtime::Tasks;
 use cts_scheduler::{Mode, Scheduler};
+use cts_store::StoredTask;
 use cts_watcher::{Options as WatcherOptions, Watcher};
 use cts_worker::Orders;
 use tokio::net::TcpListener;
@@ -31,6 +32,24 @@ pub struct Sockets {
     pub api: Option<TcpListener>,
     /// For gRPC clients such as `grpcurl`, if wanted.
     pub grpc: Option<TcpListener>,
+}
+
+/// What an instance begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct Beginning {
+    /// What is done with the tasks.
+    pub mode: Mode,
+    /// Whether stored tasks are forgotten first, so that only the configuration's are left.
+    pub reset_storage: bool,
+}
+
+impl From<Mode> for Beginning {
+    fn from(mode: Mode) -> Self {
+        Self {
+            mode,
+            reset_storage: false,
+        }
+    }
 }
 
 /// An instance that is ready to run.
@@ -61,8 +80,12 @@ impl Embedded {
         config: &Config,
         surroundings: &Surroundings,
         sockets: Sockets,
-        mode: Mode,
+        beginning: impl Into<Beginning>,
     ) -> Result<Self, Failure> {
+        let Beginning {
+            mode,
+            reset_storage,
+        } = beginning.into();
         let links = Links::new(&config.services).await?;
         let shape = if config.database.is_some() && mode != Mode::Inspect {
             Shape::Cluster
@@ -101,8 +124,16 @@ impl Embedded {
             shape,
         )?;
         let watchers = Peers::fixed(watch_channel);
-        let scheduler =
-            parts::scheduler(config, surroundings, &database, watchers, shape, mode).await?;
+        let scheduler = parts::scheduler(
+            config,
+            surroundings,
+            &database,
+            watchers,
+            shape,
+            mode,
+            reset_storage,
+        )
+        .await?;
         let gateway = parts::gateway(config, schedule_channel.clone(), tls, shape);
         let begin = CancellationToken::new();
         if mode == Mode::Daemon {
@@ -123,6 +154,12 @@ impl Embedded {
             begin,
             inner,
         })
+    }
+
+    /// The tasks that are stored now.
+    pub(crate) async fn tasks(&self) -> Result<Vec<StoredTask>, Failure> {
+        let tasks = self.database.store().tasks().await;
+        tasks.map_err(Failure::Store)
     }
 
     /// The way to the scheduler's services, which answer once this runs.

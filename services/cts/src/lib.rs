@@ -27,7 +27,7 @@ mod terraform_console;
 mod workers;
 
 pub use cts_scheduler::Mode;
-pub use embedded::{Embedded, Sockets};
+pub use embedded::{Beginning, Embedded, Sockets};
 pub use failure::Failure;
 pub use program::{Program, run_program};
 pub use surroundings::Surroundings;

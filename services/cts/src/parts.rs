@@ -9,6 +9,7 @@ use cts_config::Config;
 use cts_consul::ConsulClient;
 use cts_gateway::{Deps as GatewayDeps, Gateway, Options as GatewayOptions};
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peers;
@@ -98,14 +99,16 @@ pub(crate) async fn scheduler(
     watchers: Peers,
     shape: Shape,
     mode: cts_scheduler::Mode,
+    reset_storage: bool,
 ) -> Result<Scheduler, Failure> {
-    let options = settings::scheduler(config, database.sharing(), shape, mode);
+    let options = settings::scheduler(config, database.sharing(), shape, mode, reset_storage);
     let dependencies = SchedulerDependencies {
         store: database.store(),
         watchers,
         clock: Arc::clone(&surroundings.clock),
         identities: Arc::new(RandomIdentities),
         settings_digest: settings::settings_digest(config),
+        task_reader: settings::task_reader(config, surroundings, shape),
     };
     Ok(Scheduler::prepare(options, dependencies).await?)
 }
@@ -200,7 +203,8 @@ pub(crate) fn gateway(
     let deps = GatewayDeps {
         tasks: TaskServiceClient::new(scheduler.clone()),
         cluster: ClusterServiceClient::new(scheduler.clone()),
-        runs: RunServiceClient::new(scheduler),
+        runs: RunServiceClient::new(scheduler.clone()),
+        logs: LogServiceClient::new(scheduler),
     };
     let gateway = Gateway::new(options, deps);
     match tls {

@@ -11,19 +11,20 @@ mod terminal;
 use std::time::Duration;
 
 use cts_config::Config;
-use cts_core::Chain;
+use cts_core::{Chain, TaskPhase};
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, GetRunRequest, Run, RunStatus};
 use cts_scheduler::Mode;
+use cts_store::StoredTask;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_stream::{StreamExt as _, StreamMap};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
-use crate::embedded::{Embedded, Sockets};
+use crate::embedded::{Beginning, Embedded, Sockets};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 
@@ -37,8 +38,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A pass over `config`'s tasks: with [`Mode::Once`] each is applied, with [`Mode::Inspect`] each is planned,
 /// and the state of other instances is not touched. Of the tasks those named by `only` count, in that order;
 /// all of them if it is empty. Ends when each is through, or with a signal.
+///
+/// What the API has made of the stored tasks counts: those that are enabled run, also those of the API.
 pub(crate) async fn run(
-    mode: Mode,
+    beginning: Beginning,
     only: &[String],
     mut config: Config,
     surroundings: &Surroundings,
@@ -46,22 +49,26 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     choose(&mut config, only)?;
-    let prepared = Embedded::prepare(&config, surroundings, Sockets::default(), mode);
+    let prepared = Embedded::prepare(&config, surroundings, Sockets::default(), beginning);
     let embedded = tokio::select! {
         prepared = prepared => prepared?,
         () = shutdown.cancelled() => return Ok(()),
     };
-    let (enabled, disabled): (Vec<_>, Vec<_>) = config.tasks.iter().partition(|task| task.enabled);
+    let stored = embedded.tasks().await?;
+    let (enabled, disabled): (Vec<_>, Vec<_>) = stored.iter().partition(|task| runs(task));
     for task in disabled {
-        tracing::info!(target: "ctrl", task_name = %task.name(), "task is disabled, nothing is done for it");
+        tracing::info!(target: "ctrl", task_name = %task.spec.name(), "task is disabled, nothing is done for it");
     }
-    let names: Vec<&str> = enabled.iter().map(|task| task.name().as_str()).collect();
+    let names: Vec<&str> = enabled
+        .iter()
+        .map(|task| task.spec.name().as_str())
+        .collect();
     let progress = match lines {
         Some(lines) => Progress::terminal(&lines, names.iter().copied()),
         None => Progress::Plain,
     };
     let mut follower = Follower {
-        mode,
+        mode: beginning.mode,
         tally: Tally::new(names.iter().map(|name| (*name).to_owned())),
         progress,
         runs: RunServiceClient::new(embedded.scheduler()),
@@ -80,6 +87,11 @@ pub(crate) async fn run(
     follower.progress.finish();
     served?;
     follower.conclude(followed)
+}
+
+/// Whether a pass runs a task.
+fn runs(task: &StoredTask) -> bool {
+    task.phase == TaskPhase::Ready && task.spec.enabled
 }
 
 /// Leaves the tasks that were named, in the order of their names on the command line.

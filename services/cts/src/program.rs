@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{ApiAddress, Command, Configuration, LogLines};
-use crate::embedded::{Embedded, Sockets};
+use crate::embedded::{Beginning, Embedded, Sockets};
 use crate::entry::{Service, enter};
 use crate::failure::{EXIT_SLOW_END, EXIT_USAGE, Failure};
 use crate::links::{Links, listen};
@@ -166,12 +166,7 @@ async fn run(
 
 /// Some options of the original are understood, and do nothing here.
 fn warn_of_idle_options(command: &Command) {
-    let Command::Start {
-        client_type,
-        reset_storage,
-        ..
-    } = command
-    else {
+    let Command::Start { client_type, .. } = command else {
         return;
     };
     if client_type
@@ -179,9 +174,6 @@ fn warn_of_idle_options(command: &Command) {
         .is_some_and(|client| !client.is_empty())
     {
         tracing::warn!(target: "cli", ?client_type, "option -client-type is for the development of the original and has no effect");
-    }
-    if *reset_storage {
-        tracing::warn!(target: "cli", "option -reset-storage has no effect yet");
     }
 }
 
@@ -208,14 +200,33 @@ async fn begin(
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let end = shutdown.clone();
-    if let (Some(mode), Command::Start { inspect_task, .. }) = (pass_mode(&command), &command) {
-        return pass::run(mode, inspect_task, config, surroundings, lines, end).await;
+    if let (
+        Some(mode),
+        Command::Start {
+            inspect_task,
+            reset_storage,
+            ..
+        },
+    ) = (pass_mode(&command), &command)
+    {
+        let beginning = Beginning {
+            mode,
+            reset_storage: *reset_storage,
+        };
+        return pass::run(beginning, inspect_task, config, surroundings, lines, end).await;
     }
     let config = &config;
     match command {
         Command::Start {
-            api, grpc_address, ..
+            api,
+            grpc_address,
+            reset_storage,
+            ..
         } => {
+            let beginning = Beginning {
+                mode: Mode::Daemon,
+                reset_storage,
+            };
             let links = Links::new(&config.services).await?;
             let sockets = Sockets {
                 api: Some(listen_for_api(&api, config).await?),
@@ -225,7 +236,7 @@ async fn begin(
                 },
             };
             let prepared = tokio::select! {
-                prepared = Embedded::prepare(config, surroundings, sockets, Mode::Daemon) => prepared?,
+                prepared = Embedded::prepare(config, surroundings, sockets, beginning) => prepared?,
                 // Nothing has begun that would have to be finished.
                 () = shutdown.cancelled() => return Ok(()),
             };

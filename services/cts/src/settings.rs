@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cts_config::{Config, ConsulConfig, GatewayMode, OnTakeover};
+use cts_config::{Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover};
 use cts_consul::{ConsulSettings, TlsSettings};
 use cts_core::{
     Capabilities, DEFAULT_DRIVER, Digest, Engine, ProviderBlock, TaskDefinition, TaskSpec,
@@ -12,7 +12,7 @@ use cts_core::{
 };
 use cts_gateway::{Gateway, Health, Mode};
 use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
-use cts_scheduler::{Modules, Options as SchedulerOptions, SettingsDigest, Sharing};
+use cts_scheduler::{Modules, Options as SchedulerOptions, SettingsDigest, Sharing, TaskReader};
 use cts_store::{Member, Unchanged};
 use cts_terraform::{Executable, RenderSettings, SUPPORTED_RANGE, StopPolicy};
 use cts_tls::{IdentityFiles, ServerFiles};
@@ -92,6 +92,7 @@ pub(crate) fn scheduler(
     sharing: Sharing,
     shape: Shape,
     mode: cts_scheduler::Mode,
+    reset_storage: bool,
 ) -> SchedulerOptions {
     let member = Member {
         id: config.id.clone(),
@@ -105,6 +106,7 @@ pub(crate) fn scheduler(
     options.lease = config.scheduler.lease_ttl;
     options.sharing = sharing;
     options.mode = mode;
+    options.reset_storage = reset_storage;
     if let Some(cluster) = &config.high_availability {
         options.leadership = cluster.session_ttl;
         options.cluster_name = Some(cluster.cluster_name.clone());
@@ -131,6 +133,25 @@ pub(crate) fn scheduler(
 /// A configured version of Terraform is asked of the worker; in one process there is only one Terraform.
 fn require_version(task: &mut TaskSpec, config: &Config) {
     task.requirement.version.clone_from(&config.driver.version);
+}
+
+/// Makes tasks of what callers of the API declare, as the configuration would.
+pub(crate) fn task_reader(
+    config: &Config,
+    surroundings: &Surroundings,
+    shape: Shape,
+) -> TaskReader {
+    let declared = DeclaredTasks::new(config, &surroundings.current_dir);
+    let version = match shape {
+        Shape::Embedded => None,
+        Shape::Cluster => config.driver.version.clone(),
+    };
+    let clock = Arc::clone(&surroundings.clock);
+    TaskReader::new(move |draft| {
+        let mut task = declared.read(draft, clock.now())?;
+        task.requirement.version.clone_from(&version);
+        Ok(task)
+    })
 }
 
 /// The directory that the tasks' directories are in, where the command line says nothing.

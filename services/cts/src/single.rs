@@ -72,6 +72,7 @@ pub(crate) async fn run_scheduler(
         watchers,
         Shape::Cluster,
         cts_scheduler::Mode::Daemon,
+        false,
     )
     .await?;
     links.serve(scheduler.endpoints(&shutdown), grpc, &outside, &shutdown);

@@ -5,35 +5,52 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
-use http::StatusCode;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
 
-use crate::ask::{ClusterQuestions, QueueQuestions, TaskQuestions};
+use crate::ask::{ClusterQuestions, RunQuestions, TaskChanges, TaskQuestions};
+use crate::changes::Received;
+use crate::connection::Connection;
 use crate::health::health;
 use crate::problem::{Family, Problem, refuse};
 use crate::request_log::{RequestId, observe};
 use crate::routes::{Route, is_for_the_leader, resolve};
+use crate::run_mode::RunMode;
 use crate::server::{Deps, Health, LocalTime, Mode, Options};
-use crate::{bare, headers, leader, legacy_family, new_family};
+use crate::{
+    bare, body, changes, document, headers, leader, legacy_family, new_family, runs, streams,
+};
 
 struct App {
     tasks: TaskQuestions,
+    changes: TaskChanges,
     cluster: ClusterQuestions,
-    queue: QueueQuestions,
+    runs: RunQuestions,
     local_time: LocalTime,
     mode: Mode,
     health: Health,
 }
 
+/// A request that is not answered yet.
+struct Asked {
+    head: Parts,
+    body: Body,
+    connection: Connection,
+    id: RequestId,
+}
+
 /// The whole API. Requests must carry their `Connection` as an extension.
 pub(crate) fn router(options: Options, deps: Deps) -> Router {
     let app = App {
-        tasks: TaskQuestions::new(deps.tasks),
+        tasks: TaskQuestions::new(deps.tasks.clone()),
+        changes: TaskChanges::new(deps.tasks),
         cluster: ClusterQuestions::new(deps.cluster),
-        queue: QueueQuestions::new(deps.runs),
+        runs: RunQuestions::new(deps.runs, deps.logs),
         local_time: options.local_time,
         mode: options.mode,
         health: options.health,
@@ -49,36 +66,115 @@ pub(crate) fn router(options: Options, deps: Deps) -> Router {
 async fn dispatch(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
+    Extension(connection): Extension<Connection>,
     request: Request,
 ) -> Response {
-    let path = request.uri().path();
-    let query = request.uri().query();
-    let route = resolve(request.method(), path);
-    let family = family(&route, id);
-    if app.mode == Mode::StrictFollower
-        && is_for_the_leader(&route, path)
-        && let Some((family, problem)) = leader::intercept(&app.cluster, family).await
-    {
-        return problem.answer(family);
-    }
-    let answer = match route {
-        Route::Preflight => return StatusCode::OK.into_response(),
-        Route::Refused(refusal) => return refuse(&refusal, request.method()),
-        Route::Health => health(app.health, &app.cluster).await,
-        Route::OverallStatus => legacy_family::overall_status(&app.tasks, id).await,
-        Route::TaskStatuses => {
-            legacy_family::task_statuses(&app.tasks, query, &app.local_time, id).await
-        }
-        Route::TaskStatus(name) => {
-            legacy_family::task_status(&app.tasks, &name, query, &app.local_time, id).await
-        }
-        Route::ClusterStatus => new_family::cluster_status(&app.cluster, id).await,
-        Route::Queue => new_family::queue(&app.queue, id).await,
-        Route::Tasks => new_family::tasks(&app.tasks, id).await,
-        Route::Task(name) => new_family::task(&app.tasks, &name, id).await,
-        Route::CreateTask | Route::DeleteTask | Route::UpdateTask => Err(Problem::read_only()),
+    let (head, body) = request.into_parts();
+    let asked = Asked {
+        head,
+        body,
+        connection,
+        id,
     };
-    answer.unwrap_or_else(|problem| problem.answer(family))
+    let route = resolve(&asked.head.method, asked.head.uri.path());
+    let family = family(&route, id);
+    app.answer(route, family, asked)
+        .await
+        .unwrap_or_else(|problem| problem.answer(family))
+}
+
+impl App {
+    async fn answer(
+        &self,
+        route: Route,
+        family: Family,
+        asked: Asked,
+    ) -> Result<Response, Problem> {
+        // These are checked before the leader's interceptor.
+        let is_checked_first = matches!(route, Route::CreateTask | Route::ReplaceTask(_));
+        if !is_checked_first
+            && is_for_the_leader(&route, asked.head.uri.path())
+            && let Some(answer) = self.intercepted(family).await
+        {
+            return Ok(answer);
+        }
+        let query = asked.head.uri.query();
+        let (id, time) = (asked.id, &self.local_time);
+        match route {
+            Route::Preflight => Ok(StatusCode::OK.into_response()),
+            Route::Refused(refusal) => Ok(refuse(&refusal, &asked.head.method)),
+            Route::Health => health(self.health, &self.cluster).await,
+            Route::OverallStatus => legacy_family::overall_status(&self.tasks, id).await,
+            Route::TaskStatuses => legacy_family::task_statuses(&self.tasks, query, time, id).await,
+            Route::TaskStatus(name) => {
+                legacy_family::task_status(&self.tasks, &name, query, time, id).await
+            }
+            Route::ClusterStatus => new_family::cluster_status(&self.cluster, id).await,
+            Route::Tasks => new_family::tasks(&self.tasks, id).await,
+            Route::Task(name) => new_family::task(&self.tasks, &name, id).await,
+            Route::CreateTask => self.create(asked).await,
+            Route::ReplaceTask(name) => self.replace(&name, asked).await,
+            Route::UpdateTask(name) => self.update(&name, asked).await,
+            Route::DeleteTask(name) => changes::delete(&self.changes, &name, id).await,
+            Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
+            Route::Queue => runs::queue(&self.runs, id).await,
+            Route::Runs => runs::runs(&self.runs, query, time, id).await,
+            Route::Run(run) => runs::run(&self.runs, &run, time, id).await,
+            Route::RunLog(run) => {
+                streams::log(&self.runs, &run, query, &asked.connection, id).await
+            }
+            Route::Events => {
+                let time = Arc::clone(time);
+                streams::events(&self.runs, query, &asked.connection, time, id).await
+            }
+            Route::Document(format) => Ok(document::answer(format)),
+        }
+    }
+
+    /// The answer of a replica that does not lead, where those do not serve.
+    async fn intercepted(&self, family: Family) -> Option<Response> {
+        if self.mode != Mode::StrictFollower {
+            return None;
+        }
+        let (family, problem) = leader::intercept(&self.cluster, family).await?;
+        Some(problem.answer(family))
+    }
+
+    async fn create(&self, asked: Asked) -> Result<Response, Problem> {
+        let mode = RunMode::parse(asked.head.uri.query())?;
+        let id = asked.id;
+        let (headers, body) = asked.received().await;
+        let request = changes::read_creation(mode, &headers, body)?;
+        match self.intercepted(Family::New(id)).await {
+            Some(answer) => Ok(answer),
+            None => changes::create(&self.tasks, &self.changes, request, id).await,
+        }
+    }
+
+    async fn replace(&self, name: &str, asked: Asked) -> Result<Response, Problem> {
+        let mode = RunMode::parse(asked.head.uri.query())?;
+        let id = asked.id;
+        let (headers, body) = asked.received().await;
+        let (request, revision) = changes::read_replacement(mode, name, &headers, body)?;
+        match self.intercepted(Family::New(id)).await {
+            Some(answer) => Ok(answer),
+            None => changes::replace(&self.changes, request, revision, id).await,
+        }
+    }
+
+    async fn update(&self, name: &str, asked: Asked) -> Result<Response, Problem> {
+        let mode = RunMode::parse_legacy(asked.head.uri.query())?;
+        let id = asked.id;
+        let (_headers, body) = asked.received().await;
+        changes::update(&self.changes, name, mode, body, id).await
+    }
+}
+
+impl Asked {
+    async fn received(self) -> (HeaderMap, Received) {
+        let limit = self.connection.activity.body_limit();
+        (self.head.headers, body::read(self.body, limit).await)
+    }
 }
 
 /// The family of a route's errors. Health has the legacy one's: it has no request id (spec/api.md 5).
@@ -89,12 +185,19 @@ fn family(route: &Route, id: RequestId) -> Family {
         | Route::Tasks
         | Route::Task(_)
         | Route::CreateTask
-        | Route::DeleteTask => Family::New(id),
+        | Route::ReplaceTask(_)
+        | Route::DeleteTask(_)
+        | Route::ExplainTask(_)
+        | Route::Runs
+        | Route::Run(_)
+        | Route::RunLog(_)
+        | Route::Events
+        | Route::Document(_) => Family::New(id),
         Route::Health
         | Route::OverallStatus
         | Route::TaskStatuses
         | Route::TaskStatus(_)
-        | Route::UpdateTask
+        | Route::UpdateTask(_)
         | Route::Preflight
         | Route::Refused(_) => Family::Legacy,
     }

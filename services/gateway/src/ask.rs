@@ -1,18 +1,21 @@
-//! Calls of the scheduler. None of them changes anything, so each may be made twice.
+//! Calls of the scheduler. But for those in `changes` none of them changes anything, so each may be made
+//! twice.
 
+mod changes;
 mod cluster;
-mod queue;
+mod runs;
 mod tasks;
 
-use std::error::Error as _;
+use std::error::Error;
 use std::time::Duration;
 
 use cts_rpc::ConversionError;
 use tokio::time::timeout;
 use tonic::{Code, Status};
 
+pub(crate) use changes::{ChangeError, Reason, TaskChanges};
 pub(crate) use cluster::ClusterQuestions;
-pub(crate) use queue::QueueQuestions;
+pub(crate) use runs::RunQuestions;
 pub(crate) use tasks::TaskQuestions;
 
 /// Longest wait for a complete answer. Reads are answered from the store in milliseconds; what takes
@@ -25,6 +28,12 @@ pub(crate) enum AskError {
     /// It knows no task of that name.
     #[error("there is no task of that name")]
     NoSuchTask,
+    /// It knows no run of that id.
+    #[error("there is no run of that id")]
+    NoSuchRun,
+    /// The list has no such page.
+    #[error("there is no such page")]
+    NoSuchPage,
     /// It did not answer, or with an error.
     #[error("the call of the scheduler failed")]
     Call(#[source] Box<Status>),
@@ -44,21 +53,21 @@ impl AskError {
     pub(crate) fn is_unavailable(&self) -> bool {
         match self {
             Self::Call(status) => is_lost(status) || status.code() == Code::DeadlineExceeded,
-            Self::NoSuchTask | Self::Answer(_) => false,
+            Self::NoSuchTask | Self::NoSuchRun | Self::NoSuchPage | Self::Answer(_) => false,
         }
     }
+}
 
-    /// The error and its causes in one line.
-    pub(crate) fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = self.source();
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        text
+/// An error and its causes in one line.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
     }
+    text
 }
 
 /// Whether another replica may answer what this status was the answer to.

@@ -19,6 +19,8 @@ pub(crate) struct Connection {
     pub(crate) peer: SocketAddr,
     /// Told when a request is being answered, so that no limit of time holds meanwhile.
     pub(crate) activity: Activity,
+    /// Cancelled when answers that have no end of their own must end.
+    pub(crate) closing: CancellationToken,
 }
 
 /// What is spoken on a connection.
@@ -44,7 +46,12 @@ pub(crate) async fn serve_connection<S>(
         Protocol::Http2 => Activity::framed(),
     };
     let stream = TokioIo::new(TimedStream::new(stream, activity.clone()));
-    let service = TowerToHyperService::new(Extension(Connection { peer, activity }).layer(app));
+    let known = Connection {
+        peer,
+        activity,
+        closing: closing.clone(),
+    };
+    let service = TowerToHyperService::new(Extension(known).layer(app));
 
     let builder = auto::Builder::new(TokioExecutor::new());
     let mut builder = match protocol {

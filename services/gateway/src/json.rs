@@ -14,7 +14,8 @@ pub(crate) fn answer<T: Serialize>(status: StatusCode, value: &T) -> Response {
     (status, [(header::CONTENT_TYPE, JSON)], line(value)).into_response()
 }
 
-fn line<T: Serialize>(value: &T) -> Vec<u8> {
+/// `value` and a newline.
+pub(crate) fn line<T: Serialize>(value: &T) -> Vec<u8> {
     let mut text = Vec::with_capacity(256);
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, HtmlSafe);
     value

@@ -1,16 +1,24 @@
 //! The bodies of the API. Members are declared in the order of the examples in spec/api.md, which is
 //! the order in which they are sent.
 
+mod change;
 mod cluster;
 mod condition;
 mod error;
+mod explanation;
 mod queue;
+mod run;
 mod status;
 mod task;
 
+pub(crate) use change::{
+    AcceptedAnswer, InspectedAnswer, ReplacedAnswer, TaskPlanObject, UpdateInspectedAnswer,
+};
 pub(crate) use cluster::ClusterAnswer;
 pub(crate) use error::{ErrorAnswer, ErrorMessage};
+pub(crate) use explanation::ExplanationAnswer;
 pub(crate) use queue::QueueAnswer;
+pub(crate) use run::{LogLines, RunAnswer, RunChange, RunObject, RunsAnswer};
 pub(crate) use status::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
 pub(crate) use task::{TaskAnswer, TaskObject, TasksAnswer};
 

@@ -1,12 +1,12 @@
-//! Endpoints of the new family: cluster status, tasks (spec/api.md 8 and 10), and the queue, which is
-//! ours.
+//! Endpoints of the new family that only ask: cluster status, tasks (spec/api.md 8 and 10).
 
 use axum::response::Response;
 use http::StatusCode;
 
-use crate::ask::{ClusterQuestions, QueueQuestions, TaskQuestions};
+use crate::ask::{ClusterQuestions, TaskQuestions};
+use crate::etag;
 use crate::json;
-use crate::model::{ClusterAnswer, QueueAnswer, TaskAnswer, TaskObject, TasksAnswer};
+use crate::model::{ClusterAnswer, TaskAnswer, TaskObject, TasksAnswer};
 use crate::problem::Problem;
 use crate::request_log::RequestId;
 
@@ -28,15 +28,6 @@ pub(crate) async fn cluster_status(
     ))
 }
 
-/// How much work waits.
-pub(crate) async fn queue(questions: &QueueQuestions, id: RequestId) -> Result<Response, Problem> {
-    let queue = questions
-        .queue()
-        .await
-        .map_err(|error| Problem::unanswered(&error, None, id))?;
-    Ok(json::answer(StatusCode::OK, &QueueAnswer::new(&queue, id)))
-}
-
 /// All tasks.
 pub(crate) async fn tasks(questions: &TaskQuestions, id: RequestId) -> Result<Response, Problem> {
     let tasks = questions
@@ -50,7 +41,7 @@ pub(crate) async fn tasks(questions: &TaskQuestions, id: RequestId) -> Result<Re
     Ok(json::answer(StatusCode::OK, &answer))
 }
 
-/// The task `name`.
+/// The task `name`, with its revision as a header for who wants to replace it.
 pub(crate) async fn task(
     questions: &TaskQuestions,
     name: &str,
@@ -64,5 +55,6 @@ pub(crate) async fn task(
         request_id: id,
         task: TaskObject::from(&task),
     };
-    Ok(json::answer(StatusCode::OK, &answer))
+    let answer = json::answer(StatusCode::OK, &answer);
+    Ok(etag::with_revision(answer, task.revision))
 }

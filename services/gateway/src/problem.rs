@@ -2,15 +2,27 @@
 //!
 //! Causes inside are logged here, once, and not sent.
 
-use axum::response::{IntoResponse as _, Response};
-use http::{Method, StatusCode, header};
+use std::error::Error;
+use std::fmt::Display;
 
-use crate::ask::AskError;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderValue, Method, StatusCode, header};
+
+use crate::ask::{AskError, chain};
+use crate::body::BodyError;
 use crate::json;
 use crate::model::{ErrorAnswer, ErrorMessage};
+use crate::parameters::ParameterError;
 use crate::query::QueryError;
 use crate::request_log::RequestId;
 use crate::routes::Refusal;
+use crate::run_mode::RunModeError;
+use crate::task_request::InvalidBody;
+use crate::update_body::UpdateBodyError;
+
+mod declined;
+
+pub(crate) use declined::Change;
 
 const NO_SCHEDULER: &str = "no scheduler is available";
 
@@ -28,6 +40,7 @@ pub(crate) enum Family {
 pub(crate) struct Problem {
     status: StatusCode,
     message: String,
+    closes: bool,
 }
 
 impl Problem {
@@ -35,6 +48,7 @@ impl Problem {
         Self {
             status,
             message: message.into(),
+            closes: false,
         }
     }
 
@@ -46,11 +60,36 @@ impl Problem {
         )
     }
 
-    /// An endpoint that is not served yet.
-    pub(crate) fn read_only() -> Self {
+    /// What the client sent is not what is expected.
+    pub(crate) fn bad_request(cause: &dyn Display) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, cause.to_string())
+    }
+
+    /// There is no body to look at. `otherwise` is the status for all but one that is too large
+    /// (spec/api.md 1). What has not been read ends the connection.
+    pub(crate) fn without_body(error: &BodyError, otherwise: StatusCode) -> Self {
+        let status = match error {
+            BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::TooSlow | BodyError::Broken(_) => otherwise,
+        };
+        Self {
+            closes: true,
+            ..Self::new(status, error.to_string())
+        }
+    }
+
+    fn unknown_task(name: &str) -> Self {
         Self::new(
-            StatusCode::NOT_IMPLEMENTED,
-            "changing tasks over the API is not supported yet",
+            StatusCode::NOT_FOUND,
+            format!("a task with name '{name}' does not exist or has not been initialized yet"),
+        )
+    }
+
+    /// There is a task of this name already.
+    pub(crate) fn task_exists(name: &str) -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            format!("a task with name '{name}' already exists"),
         )
     }
 
@@ -62,13 +101,28 @@ impl Problem {
     /// What the scheduler did not answer about all tasks, or about the one of this name.
     pub(crate) fn unanswered(error: &AskError, name: Option<&str>, id: RequestId) -> Self {
         if let (AskError::NoSuchTask, Some(name)) = (error, name) {
-            return Self::new(
-                StatusCode::NOT_FOUND,
-                format!("a task with name '{name}' does not exist or has not been initialized yet"),
-            );
+            return Self::unknown_task(name);
         }
-        // As a string, so that a quoted text comes from it whatever a service put into its message.
-        tracing::error!(request_id = %id, error = error.chain(), "cannot answer a request");
+        Self::failed(error, id)
+    }
+
+    /// The same about runs.
+    pub(crate) fn unanswered_run(error: &AskError, run: &str, id: RequestId) -> Self {
+        match error {
+            AskError::NoSuchRun => Self::new(
+                StatusCode::NOT_FOUND,
+                format!("a run with id '{run}' does not exist"),
+            ),
+            AskError::NoSuchPage => Self::new(
+                StatusCode::BAD_REQUEST,
+                "parameter \"after\" in query has an error: value is none of a list's",
+            ),
+            _ => Self::failed(error, id),
+        }
+    }
+
+    fn failed(error: &AskError, id: RequestId) -> Self {
+        log_failure(error, id);
         Self::of_failed_call(error)
     }
 
@@ -108,14 +162,36 @@ impl Problem {
                 Family::Legacy => None,
             },
         };
-        json::answer(self.status, &body)
+        let mut answer = json::answer(self.status, &body);
+        if self.closes {
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(header::CONNECTION, close);
+        }
+        answer
     }
 }
 
-impl From<QueryError> for Problem {
-    fn from(error: QueryError) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, error.to_string())
-    }
+macro_rules! bad_requests {
+    ($($error:ty),+) => {$(
+        impl From<$error> for Problem {
+            fn from(error: $error) -> Self {
+                Self::bad_request(&error)
+            }
+        }
+    )+};
+}
+
+bad_requests!(
+    InvalidBody,
+    ParameterError,
+    QueryError,
+    RunModeError,
+    UpdateBodyError
+);
+
+fn log_failure(error: &(dyn Error + 'static), id: RequestId) {
+    // As a string, so that a quoted text comes from it whatever a service put into its message.
+    tracing::error!(request_id = %id, error = chain(error), "cannot answer a request");
 }
 
 /// The answer to a request that is none of the API's.

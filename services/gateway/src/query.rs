@@ -25,6 +25,8 @@ pub(crate) enum QueryError {
     Status(String),
     #[error("unsupported include parameter value. got '{0}', must be 'events'")]
     Include(String),
+    #[error("unsupported run parameter value. got '{0}', must be one of 'inspect', 'now'")]
+    Run(String),
 }
 
 fn all_statuses() -> String {
@@ -59,7 +61,7 @@ impl StatusQuery {
 }
 
 /// The pairs of a query. One that contains `;` or does not decode counts as absent.
-fn pairs(query: &str) -> Vec<(String, String)> {
+pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
     query
         .split('&')
         .filter(|pair| !pair.is_empty() && !pair.contains(';'))
@@ -70,7 +72,8 @@ fn pairs(query: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn single<'a>(
+/// The value of the parameter `name`, which may be given once.
+pub(crate) fn single<'a>(
     pairs: &'a [(String, String)],
     name: &'static str,
 ) -> Result<Option<&'a str>, QueryError> {

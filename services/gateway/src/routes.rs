@@ -29,14 +29,36 @@ pub(crate) enum Route {
     Task(String),
     /// Create a task.
     CreateTask,
-    /// Delete a task.
-    DeleteTask,
-    /// Change a task.
-    UpdateTask,
+    /// Delete the task of this name.
+    DeleteTask(String),
+    /// Switch the task of this name on or off.
+    UpdateTask(String),
+    /// Put another declaration in the place of the task of this name: an endpoint of ours, as all
+    /// that follow.
+    ReplaceTask(String),
+    /// Why the task of this name ran, or why it does not.
+    ExplainTask(String),
+    /// The runs that are kept.
+    Runs,
+    /// The run of this id.
+    Run(String),
+    /// What Terraform said in the run of this id.
+    RunLog(String),
+    /// Changes of runs as they happen.
+    Events,
+    /// The `OpenAPI` document.
+    Document(Format),
     /// `OPTIONS`, whatever the path.
     Preflight,
     /// None of these.
     Refused(Refusal),
+}
+
+/// How the `OpenAPI` document is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Json,
+    Yaml,
 }
 
 /// Why a request is none of the API's.
@@ -46,7 +68,7 @@ pub(crate) enum Refusal {
     UnknownMethod,
     /// Nothing is there.
     UnknownPath,
-    /// Health and the queue can only be asked for.
+    /// Health and most of what is ours can only be asked for.
     OnlyGet,
     /// The legacy family knows only this other method here.
     Method { supported: Method },
@@ -60,6 +82,7 @@ const OVERALL_STATUS: &str = "/v1/status";
 const TASK_STATUSES: &str = "/v1/status/tasks";
 const CLUSTER_STATUS: &str = "/v1/status/cluster";
 const TASKS: &str = "/v1/tasks";
+const RUNS: &str = "/v1/runs";
 
 /// Tells what `method` on `path` is; `path` as sent, its escapes known to be well formed.
 pub(crate) fn resolve(method: &Method, path: &str) -> Route {
@@ -69,12 +92,7 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     if !is_known(method) {
         return Route::Refused(Refusal::UnknownMethod);
     }
-    let only_get = match path {
-        "/v1/health" => Some(Route::Health),
-        "/v1/queue" => Some(Route::Queue),
-        _ => None,
-    };
-    if let Some(route) = only_get {
+    if let Some(route) = only_asked_for(path) {
         return match *method {
             Method::GET => route,
             _ => Route::Refused(Refusal::OnlyGet),
@@ -94,6 +112,28 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     }
 }
 
+/// What `path` is if nothing can be done there but ask.
+fn only_asked_for(path: &str) -> Option<Route> {
+    Some(match path {
+        "/v1/health" => Route::Health,
+        "/v1/queue" => Route::Queue,
+        "/v1/events" => Route::Events,
+        "/v1/openapi.json" => Route::Document(Format::Json),
+        "/v1/openapi.yaml" => Route::Document(Format::Yaml),
+        RUNS => Route::Runs,
+        _ => {
+            let rest = path.strip_prefix(RUNS)?.strip_prefix('/')?;
+            let mut segments = rest.split('/');
+            let id = segments.next().filter(|id| !id.is_empty())?;
+            match (segments.next(), segments.next()) {
+                (None, _) => Route::Run(decoded(id)),
+                (Some("log"), None) => Route::RunLog(decoded(id)),
+                _ => return None,
+            }
+        }
+    })
+}
+
 /// Whether `route`, to which `path` led, is a task or status endpoint, which a follower of the
 /// reference does not serve (spec/ha.md 1.7). What these refuse belongs to them.
 pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
@@ -104,14 +144,21 @@ pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
         | Route::Tasks
         | Route::Task(_)
         | Route::CreateTask
-        | Route::DeleteTask
-        | Route::UpdateTask => true,
+        | Route::DeleteTask(_)
+        | Route::UpdateTask(_)
+        | Route::ReplaceTask(_)
+        | Route::ExplainTask(_) => true,
         Route::Refused(
             Refusal::Method { .. } | Refusal::UnsupportedPath(_) | Refusal::NoTaskName,
         ) => path != CLUSTER_STATUS,
         Route::Health
         | Route::ClusterStatus
         | Route::Queue
+        | Route::Runs
+        | Route::Run(_)
+        | Route::RunLog(_)
+        | Route::Events
+        | Route::Document(_)
         | Route::Preflight
         | Route::Refused(Refusal::UnknownMethod | Refusal::UnknownPath | Refusal::OnlyGet) => false,
     }
@@ -156,7 +203,7 @@ fn tasks(method: &Method, path: &str, rest: &str) -> Route {
     if *method == Method::PATCH {
         return match legacy_name(path, rest) {
             Ok(name) if name.is_empty() => Route::Refused(Refusal::NoTaskName),
-            Ok(_name) => Route::UpdateTask,
+            Ok(name) => Route::UpdateTask(name),
             Err(refusal) => Route::Refused(refusal),
         };
     }
@@ -167,11 +214,22 @@ fn tasks(method: &Method, path: &str, rest: &str) -> Route {
         (&Method::GET, None) if rest.is_empty() => Route::Tasks,
         (&Method::POST, None) if rest.is_empty() => Route::CreateTask,
         (&Method::GET, Some(name)) => Route::Task(decoded(name)),
-        (&Method::DELETE, Some(_)) => Route::DeleteTask,
+        (&Method::DELETE, Some(name)) => Route::DeleteTask(decoded(name)),
+        (&Method::PUT, Some(name)) => Route::ReplaceTask(decoded(name)),
+        (&Method::GET, None) if explained(rest).is_some() => {
+            Route::ExplainTask(explained(rest).map(decoded).unwrap_or_default())
+        }
         _ => Route::Refused(Refusal::Method {
             supported: Method::PATCH,
         }),
     }
+}
+
+/// The name in `rest`, as sent, if the explanation of a task is asked for.
+fn explained(rest: &str) -> Option<&str> {
+    rest.strip_prefix('/')?
+        .strip_suffix("/explain")
+        .filter(|name| !name.is_empty() && !name.contains('/'))
 }
 
 /// The legacy family's name in `rest`, empty if there is none.
@@ -188,172 +246,4 @@ fn decoded(path: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn resolved(method: &str, path: &str) -> Route {
-        resolve(&method.parse().unwrap(), path)
-    }
-
-    fn only(supported: Method) -> Route {
-        Route::Refused(Refusal::Method { supported })
-    }
-
-    #[test]
-    fn the_table_of_endpoints() {
-        let name = || "lb".to_owned();
-        let cases = [
-            ("GET", "/v1/health", Route::Health),
-            ("GET", "/v1/status", Route::OverallStatus),
-            ("GET", "/v1/status/tasks", Route::TaskStatuses),
-            ("GET", "/v1/status/tasks/lb", Route::TaskStatus(name())),
-            ("GET", "/v1/status/cluster", Route::ClusterStatus),
-            ("GET", "/v1/queue", Route::Queue),
-            ("GET", "/v1/tasks", Route::Tasks),
-            ("GET", "/v1/tasks/lb", Route::Task(name())),
-            ("POST", "/v1/tasks", Route::CreateTask),
-            ("DELETE", "/v1/tasks/lb", Route::DeleteTask),
-            ("PATCH", "/v1/tasks/lb", Route::UpdateTask),
-        ];
-        for (method, path, expected) in cases {
-            assert_eq!(resolved(method, path), expected, "{method} {path}");
-        }
-    }
-
-    #[test]
-    fn paths_are_compared_as_sent() {
-        let unknown = [
-            "/",
-            "",
-            "*",
-            "//",
-            "/v1",
-            "/v1/",
-            "/v2/tasks",
-            "/v1/foo",
-            "/v1/foo/tasks",
-            "/v1/health/",
-            "/v1/health/x",
-            "/v1/queue/",
-            "/v1/queuex",
-            "/V1/tasks",
-            "/v1/Tasks",
-            "//v1/tasks",
-            "/v1//tasks",
-            "/v1/./tasks",
-            "/v1/x/../tasks",
-            "/v1/tasksx",
-            "/v1/statusx",
-            "/v1/%74asks",
-        ];
-        for path in unknown {
-            for method in [
-                "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "TRACE",
-            ] {
-                let expected = Route::Refused(Refusal::UnknownPath);
-                assert_eq!(resolved(method, path), expected, "{method} {path}");
-            }
-        }
-    }
-
-    #[test]
-    fn status_serves_what_it_does_not_know() {
-        let overall = [
-            "/v1/status/",
-            "/v1/status/x",
-            "/v1/status/x/y/",
-            "/v1/status//tasks",
-            "/v1/status/cluster/",
-            "/v1/status/cluster/x",
-            "/v1/status/tasksx",
-            "/v1/status/%74asks",
-            "/v1/status/tasks%2Flb",
-        ];
-        for path in overall {
-            assert_eq!(resolved("GET", path), Route::OverallStatus, "{path}");
-        }
-        assert_eq!(resolved("GET", "/v1/status/tasks/"), Route::TaskStatuses);
-    }
-
-    #[test]
-    fn encoded_names_and_slashes() {
-        let task = |name: &str| Route::Task(name.to_owned());
-        assert_eq!(resolved("GET", "/v1/tasks/a%2Fb"), task("a/b"));
-        assert_eq!(resolved("GET", "/v1/tasks/%C3%A9+"), task("é+"));
-        assert_eq!(resolved("DELETE", "/v1/tasks/a%2Fb"), Route::DeleteTask);
-        assert_eq!(
-            resolved("GET", "/v1/status/tasks/%C3%A9"),
-            Route::TaskStatus("é".to_owned())
-        );
-        let legacy = [
-            ("GET", "/v1/status/tasks/a%2Fb", "/v1/status/tasks/a/b"),
-            ("GET", "/v1/status/tasks/a/b", "/v1/status/tasks/a/b"),
-            ("GET", "/v1/status/tasks/lb/", "/v1/status/tasks/lb/"),
-            ("GET", "/v1/status/tasks//", "/v1/status/tasks//"),
-            ("PATCH", "/v1/tasks/a%2Fb", "/v1/tasks/a/b"),
-            ("PATCH", "/v1/tasks/a/b", "/v1/tasks/a/b"),
-            ("PATCH", "/v1/tasks/lb/", "/v1/tasks/lb/"),
-        ];
-        for (method, path, quoted) in legacy {
-            let expected = Route::Refused(Refusal::UnsupportedPath(quoted.to_owned()));
-            assert_eq!(resolved(method, path), expected, "{method} {path}");
-        }
-    }
-
-    #[test]
-    fn other_methods_are_refused_in_four_ways() {
-        for path in [
-            "/v1/status",
-            "/v1/status/x",
-            "/v1/status/tasks/a/b",
-            "/v1/status/cluster",
-        ] {
-            for method in ["HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "TRACE"] {
-                assert_eq!(resolved(method, path), only(Method::GET), "{method} {path}");
-            }
-        }
-        for path in [
-            "/v1/tasks/",
-            "/v1/tasks/lb/",
-            "/v1/tasks/a/b",
-            "/v1/tasks//",
-        ] {
-            for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "TRACE"] {
-                assert_eq!(
-                    resolved(method, path),
-                    only(Method::PATCH),
-                    "{method} {path}"
-                );
-            }
-        }
-        for (method, path) in [
-            ("PUT", "/v1/tasks"),
-            ("DELETE", "/v1/tasks"),
-            ("HEAD", "/v1/tasks"),
-            ("PUT", "/v1/tasks/lb"),
-            ("POST", "/v1/tasks/lb"),
-            ("HEAD", "/v1/tasks/lb"),
-        ] {
-            assert_eq!(
-                resolved(method, path),
-                only(Method::PATCH),
-                "{method} {path}"
-            );
-        }
-        for path in ["/v1/tasks", "/v1/tasks/"] {
-            assert_eq!(resolved("PATCH", path), Route::Refused(Refusal::NoTaskName));
-        }
-        for method in ["HEAD", "POST", "PATCH", "TRACE"] {
-            let expected = Route::Refused(Refusal::OnlyGet);
-            assert_eq!(resolved(method, "/v1/health"), expected, "{method}");
-            assert_eq!(resolved(method, "/v1/queue"), expected, "{method}");
-        }
-        for path in ["/v1/health", "/v1/tasks", "/nowhere"] {
-            for method in ["BREW", "PROPFIND", "get"] {
-                let expected = Route::Refused(Refusal::UnknownMethod);
-                assert_eq!(resolved(method, path), expected, "{method} {path}");
-            }
-            assert_eq!(resolved("OPTIONS", path), Route::Preflight);
-        }
-    }
-}
+mod tests;

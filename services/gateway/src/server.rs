@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use chrono::{DateTime, FixedOffset, Utc};
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_tls::ServerTls;
@@ -85,12 +86,14 @@ impl fmt::Debug for Options {
 /// The services behind the gateway, each of them served by every scheduler replica.
 #[derive(Debug, Clone)]
 pub struct Deps {
-    /// Tells about tasks.
+    /// Tells about tasks and changes them.
     pub tasks: TaskServiceClient<Channel>,
     /// Tells about the replicas.
     pub cluster: ClusterServiceClient<Channel>,
-    /// Tells how much work waits.
+    /// Tells about runs and how much work waits.
     pub runs: RunServiceClient<Channel>,
+    /// Tells what Terraform said.
+    pub logs: LogServiceClient<Channel>,
 }
 
 /// The REST API, not serving yet.

@@ -8,15 +8,16 @@
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// From the first byte of a request, or from the start of the connection, to the end of its head.
+/// From the first byte of a request, or from the start of the connection, to the end of its head, and of
+/// its body.
 pub(crate) const HEAD_LIMIT: Duration = Duration::from_secs(15);
 
 /// From an answer to the first byte of the next request.
@@ -39,6 +40,8 @@ struct State {
     answering: AtomicUsize,
     /// Otherwise it waits for one.
     in_head: AtomicBool,
+    /// When the head that came last, or comes now, has begun; not kept where requests are interwoven.
+    head_began: Mutex<Instant>,
     /// Whether bytes are something else than the beginning of a request too, as with HTTP/2.
     framed: bool,
 }
@@ -64,6 +67,7 @@ impl Activity {
         Self(Arc::new(State {
             answering: AtomicUsize::new(0),
             in_head: AtomicBool::new(true),
+            head_began: Mutex::new(Instant::now()),
             framed,
         }))
     }
@@ -71,13 +75,35 @@ impl Activity {
     /// A request is complete enough to be answered.
     pub(crate) fn answering(&self) -> Answering {
         self.0.answering.fetch_add(1, Ordering::AcqRel);
-        self.0.in_head.store(false, Ordering::Release);
+        if !self.0.in_head.swap(false, Ordering::AcqRel) {
+            // It came while the one before was being answered.
+            *self.lock_head_began() = Instant::now();
+        }
         Answering(self.clone())
+    }
+
+    /// Until when the request that is being answered must be complete (spec/api.md 1): its body belongs
+    /// to the time of its head, except where requests are interwoven.
+    pub(crate) fn body_limit(&self) -> Instant {
+        let began = if self.0.framed {
+            Instant::now()
+        } else {
+            *self.lock_head_began()
+        };
+        began + HEAD_LIMIT
+    }
+
+    fn lock_head_began(&self) -> MutexGuard<'_, Instant> {
+        self.0
+            .head_began
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes have come from the peer.
     fn received(&self) {
         if !self.0.framed && self.phase() == Phase::Idle {
+            *self.lock_head_began() = Instant::now();
             self.0.in_head.store(true, Ordering::Release);
         }
     }

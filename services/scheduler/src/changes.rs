@@ -43,6 +43,8 @@ pub(crate) struct Changes {
     pub(crate) leadership: Notify,
     /// A worker was told to drain.
     pub(crate) workers: Notify,
+    /// Tasks or requests may be others, for the leader.
+    pub(crate) tasks: Notify,
     followers: broadcast::Sender<RunChange>,
     outgoing: Option<mpsc::Sender<Hint>>,
     clock: Arc<dyn Clock>,
@@ -60,6 +62,7 @@ impl Changes {
             schedule: Notify::new(),
             leadership: Notify::new(),
             workers: Notify::new(),
+            tasks: Notify::new(),
             followers: broadcast::Sender::new(backlog),
             outgoing: None,
             clock,
@@ -129,6 +132,12 @@ impl Changes {
         self.publish(Hint::Workers);
     }
 
+    /// A task was created, changed or deleted, or a run was asked for.
+    pub(crate) fn tasks_changed(&self) {
+        self.tasks.notify_one();
+        self.publish(Hint::Tasks);
+    }
+
     /// Another process, or this one, has published a hint.
     pub(crate) fn heard(&self, hint: Hint) {
         match hint {
@@ -150,11 +159,13 @@ impl Changes {
                 at,
             }),
             Hint::Workers => self.workers.notify_waiters(),
+            Hint::Tasks => self.tasks.notify_one(),
             Hint::Leadership => self.leadership.notify_one(),
             Hint::Gap => {
                 self.wake_one_of_each_class();
                 self.schedule.notify_one();
                 self.workers.notify_waiters();
+                self.tasks.notify_one();
                 self.leadership.notify_one();
             }
         }

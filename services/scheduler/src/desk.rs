@@ -4,44 +4,74 @@
 //! * a task is triggered only while each of its views has a snapshot (P6);
 //! * a snapshot that equals the one at hand triggers nothing, so a watcher that restarts or sends
 //!   everything again costs no run;
-//! * a task without a condition is triggered once, at the beginning;
+//! * of the tasks that are there at the beginning the first complete input is a trigger, also of one that
+//!   has no view at all; of those that come later it is none, because whoever made them has asked
+//!   for what is to be done with it (spec/api.md 11, 13);
+//! * changes of a task that is being created are kept until it is there. If the run of its creation was queued
+//!   by an earlier leader, nobody knows what has changed since, so its first complete input is kept as a
+//!   change as well;
 //! * a trigger counts until the input has been frozen: who takes a due task and fails to freeze its
-//!   input gives it back with [`Desk::postpone`]. Who fails to store it begins with a new desk.
+//!   input gives it back with [`Desk::postpone`]. Who fails to store it begins with a new desk;
+//! * a request is carried out once, as soon as the input is complete, or it is overdue once.
 
-use std::collections::{BTreeMap, HashMap};
+mod arrange;
+mod entry;
+mod outline;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::runs::RunKind;
 use cts_core::{
-    Condition, ServiceInstance, ServiceView, TaskDefinition, TaskName, TaskSchedule, TaskSpec,
-    UnknownRevision, ViewDelta, ViewId, ViewSnapshot,
+    RunId, ServiceInstance, ServiceView, TaskDefinition, TaskName, TaskSpec, UnknownRevision,
+    ViewDelta, ViewId, ViewSnapshot,
 };
 
+pub(crate) use self::arrange::{Present, Standing};
+use self::entry::Entry;
+pub(crate) use self::entry::{Decided, Decision};
+pub(crate) use self::outline::Outline;
+
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Desk {
     tasks: BTreeMap<TaskName, Entry>,
     views: HashMap<ViewId, View>,
     /// Each task is due once and no more.
     one_round: bool,
-}
-
-#[derive(Debug)]
-struct Entry {
-    definition: Arc<TaskDefinition>,
-    views: Vec<ViewId>,
-    schedule: TaskSchedule,
-    /// Not to be frozen before; set when freezing failed.
-    postponed_until: Duration,
-    /// No input of it has been frozen yet.
-    first: bool,
+    patience: Duration,
+    /// It was compared with the stored tasks before.
+    arranged: bool,
+    /// Counts what explanations tell of.
+    changes: u64,
 }
 
 #[derive(Debug)]
 struct View {
     source: ServiceView,
     snapshot: Option<ViewSnapshot>,
-    tasks: Vec<TaskName>,
+    changed_at: Duration,
+    tasks: BTreeSet<TaskName>,
+}
+
+/// A run that somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) run: RunId,
+    pub(crate) kind: RunKind,
+}
+
+/// Why an input is to be frozen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Something has changed.
+    Change {
+        /// The first since the desk was set up.
+        first: bool,
+    },
+    /// Somebody has asked for a run.
+    Request(Wanted),
 }
 
 /// A task whose input is to be frozen now.
@@ -49,16 +79,38 @@ struct View {
 pub(crate) struct DueTask {
     pub(crate) definition: Arc<TaskDefinition>,
     pub(crate) services: Vec<Arc<ServiceInstance>>,
-    /// The first since the desk was set up.
-    pub(crate) first: bool,
+    pub(crate) why: Why,
+}
+
+/// A request whose input was not complete in time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Overdue {
+    pub(crate) task: TaskName,
+    pub(crate) run: RunId,
+    /// What nothing is known of.
+    pub(crate) missing: Vec<ViewId>,
+}
+
+/// What is to be done now.
+#[derive(Debug, Default)]
+pub(crate) struct Due {
+    pub(crate) tasks: Vec<DueTask>,
+    pub(crate) overdue: Vec<Overdue>,
 }
 
 impl Desk {
-    /// A desk with the enabled ones of these tasks.
+    /// A desk with the enabled ones of these tasks, on which requests wait for ever.
     pub(crate) fn new<'a>(tasks: impl IntoIterator<Item = &'a TaskSpec>) -> Self {
-        let mut desk = Self::default();
+        let mut desk = Self {
+            tasks: BTreeMap::new(),
+            views: HashMap::new(),
+            one_round: false,
+            patience: Duration::MAX,
+            arranged: false,
+            changes: 0,
+        };
         for task in tasks.into_iter().filter(|task| task.enabled) {
-            desk.add(task);
+            desk.add(task.name().clone(), Entry::of_the_beginning(task));
         }
         desk
     }
@@ -71,38 +123,14 @@ impl Desk {
         }
     }
 
+    /// The same desk, whose requests wait for a complete input so long.
+    pub(crate) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
     /// Whether there is no task.
     pub(crate) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
-    }
-
-    fn add(&mut self, task: &TaskSpec) {
-        let views = task.definition.condition.views();
-        for view in &views {
-            self.views
-                .entry(view.id())
-                .or_insert_with(|| View {
-                    source: view.clone(),
-                    snapshot: None,
-                    tasks: Vec::new(),
-                })
-                .tasks
-                .push(task.name().clone());
-        }
-        let mut schedule = TaskSchedule::new(task.buffer_period);
-        if task.definition.condition == Condition::NoCondition {
-            schedule.trigger(Duration::ZERO);
-        }
-        self.tasks.insert(
-            task.name().clone(),
-            Entry {
-                definition: Arc::new(task.definition.clone()),
-                views: views.iter().map(ServiceView::id).collect(),
-                schedule,
-                postponed_until: Duration::ZERO,
-                first: true,
-            },
-        );
     }
 
     /// The views that the tasks need, each once.
@@ -137,66 +165,101 @@ impl Desk {
         if unchanged {
             return Ok(());
         }
-        for name in view.tasks.clone() {
-            if self.is_complete(&name)
-                && let Some(entry) = self.tasks.get_mut(&name)
-                && (entry.first || !self.one_round)
+        view.changed_at = now;
+        self.changes += 1;
+        for name in &view.tasks.clone() {
+            if self.is_complete(name)
+                && let Some(entry) = self.tasks.get_mut(name)
             {
-                entry.schedule.trigger(now);
+                entry.changed(now, self.one_round);
             }
         }
         Ok(())
     }
 
     fn is_complete(&self, task: &TaskName) -> bool {
-        self.tasks.get(task).is_some_and(|entry| {
-            entry
-                .views
-                .iter()
-                .all(|id| self.views.get(id).is_some_and(|v| v.snapshot.is_some()))
-        })
+        self.tasks
+            .get(task)
+            .is_some_and(|entry| is_complete(entry, &self.views))
     }
 
-    /// When the next task is due.
+    /// When there is something to do next.
     pub(crate) fn next_due(&self) -> Option<Duration> {
-        self.tasks.values().filter_map(Entry::due_at).min()
-    }
-
-    /// Takes the tasks that are due.
-    pub(crate) fn take_due(&mut self, now: Duration) -> Vec<DueTask> {
         let views = &self.views;
-        let due = self.tasks.values_mut().filter_map(|entry| {
-            if entry.postponed_until > now || !entry.schedule.take_due(now) {
-                return None;
-            }
-            let instances = entry
-                .views
-                .iter()
-                .filter_map(|id| views.get(id)?.snapshot.as_ref())
-                .flat_map(|snapshot| snapshot.instances.values().cloned());
-            Some(DueTask {
-                definition: Arc::clone(&entry.definition),
-                services: instances.collect(),
-                first: std::mem::replace(&mut entry.first, false),
-            })
+        let times = self.tasks.values().filter_map(|entry| {
+            let request = entry.next_request(|| is_complete(entry, views));
+            entry.due_at().into_iter().chain(request).min()
         });
-        due.collect()
+        times.min()
     }
 
-    /// Gives back a due task whose input could not be stored; it is due again at `until`.
+    /// Takes what is due.
+    pub(crate) fn take_due(&mut self, now: Duration) -> Due {
+        let views = &self.views;
+        let mut due = Due::default();
+        for (name, entry) in &mut self.tasks {
+            if let Some(first) = entry.take_trigger(now) {
+                self.changes += 1;
+                due.tasks
+                    .push(due_task(entry, views, Why::Change { first }));
+            }
+            if !entry.has_requests() {
+                continue;
+            }
+            let complete = is_complete(entry, views);
+            for wanted in entry.take_requests(complete) {
+                due.tasks.push(due_task(entry, views, Why::Request(wanted)));
+            }
+            for wanted in entry.take_overdue(now) {
+                due.overdue.push(Overdue {
+                    task: name.clone(),
+                    run: wanted.run,
+                    missing: missing(entry, views),
+                });
+            }
+        }
+        due
+    }
+
+    /// Gives back a due task whose input could not be frozen; it is due again at `until`.
     pub(crate) fn postpone(&mut self, task: &TaskName, now: Duration, until: Duration) {
         if let Some(entry) = self.tasks.get_mut(task) {
-            entry.schedule.trigger(now);
-            entry.postponed_until = until;
+            entry.postpone(now, until);
+        }
+    }
+
+    /// Notes what was made of an input.
+    pub(crate) fn decided(&mut self, task: &TaskName, now: Duration, decision: Decision) {
+        if let Some(entry) = self.tasks.get_mut(task) {
+            entry.decided = Some(Decided { at: now, decision });
+            self.changes += 1;
         }
     }
 }
 
-impl Entry {
-    fn due_at(&self) -> Option<Duration> {
-        self.schedule
-            .due_at()
-            .map(|at| at.max(self.postponed_until))
+fn is_complete(entry: &Entry, views: &HashMap<ViewId, View>) -> bool {
+    entry.views.iter().all(|id| is_known(id, views))
+}
+
+fn is_known(id: &ViewId, views: &HashMap<ViewId, View>) -> bool {
+    views.get(id).is_some_and(|view| view.snapshot.is_some())
+}
+
+fn missing(entry: &Entry, views: &HashMap<ViewId, View>) -> Vec<ViewId> {
+    let unknown = entry.views.iter().filter(|id| !is_known(id, views));
+    unknown.cloned().collect()
+}
+
+fn due_task(entry: &Entry, views: &HashMap<ViewId, View>, why: Why) -> DueTask {
+    let instances = entry
+        .views
+        .iter()
+        .filter_map(|id| views.get(id)?.snapshot.as_ref())
+        .flat_map(|snapshot| snapshot.instances.values().cloned());
+    DueTask {
+        definition: Arc::clone(&entry.definition),
+        services: instances.collect(),
+        why,
     }
 }
 

@@ -1,17 +1,21 @@
-//! The loop that turns changes into queued runs: one desk, one writer.
+//! The loop that turns changes and requests into queued runs: one desk, one writer.
+
+mod freeze;
+mod look;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
-use cts_core::{Chain, LeaderEpoch, RunInput, TaskName};
+use cts_core::{Clock, LeaderEpoch};
 use cts_rpc::Peers;
-use cts_store::{EnqueueRequest, Enqueued, LeaderError, Store, Unchanged};
+use cts_store::{Store, Unchanged};
 use tokio::time::Instant;
 
+use self::look::Looks;
 use crate::campaign::TenureEnd;
 use crate::changes::Changes;
-use crate::desk::{Desk, DueTask};
+use crate::desk::Desk;
+use crate::explain::Journal;
 use crate::following::Following;
 use crate::identities::Identities;
 use crate::mode::{Mode, Round};
@@ -35,17 +39,29 @@ pub(crate) struct Duty {
     pub(crate) settings_digest: SettingsDigest,
     pub(crate) changes: Arc<Changes>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// How long requests wait for a complete input.
+    pub(crate) input_patience: Duration,
     pub(crate) started: Instant,
 }
 
 impl Duty {
     /// Works until the epoch is over, or until a write to the store has failed.
     pub(crate) async fn run(mut self) -> TenureEnd {
+        // In a mode with one round the tasks are those of the beginning.
+        let dynamic = !self.mode.is_one_round();
         if self.desk.is_empty() {
             tracing::info!(target: "ctrl", "no enabled tasks are configured");
-            return std::future::pending().await;
+            if !dynamic {
+                return std::future::pending().await;
+            }
         }
         let mut following = Following::new(&self.watchers, self.desk.views());
+        let mut looks = Looks::begin(Instant::now());
+        let base = self.clock.now() - self.started.elapsed();
+        let store = Arc::clone(&self.store);
+        let mut journal = Journal::new(self.epoch, store, base, Instant::now());
+        let changes = Arc::clone(&self.changes);
         loop {
             let due = self.desk.next_due();
             tokio::select! {
@@ -56,105 +72,22 @@ impl Duty {
                     }
                 }
                 () = sleep_until(self.started, due) => {}
+                () = changes.tasks.notified(), if dynamic => {
+                    looks.hint(Instant::now());
+                    continue;
+                }
+                () = tokio::time::sleep_until(looks.next()), if dynamic => {
+                    self.look(&mut following, &mut looks).await;
+                }
+                () = journal.write(), if dynamic => {
+                    let now = self.clock.now();
+                    journal.note(self.desk.changes(), self.desk.outlines(), now);
+                    continue;
+                }
             }
-            if let Err(end) = self.freeze_due().await {
+            if let Err(end) = self.carry_out().await {
                 return end;
             }
-        }
-    }
-
-    /// Freezes and queues what is due.
-    async fn freeze_due(&mut self) -> Result<(), TenureEnd> {
-        let due = self.desk.take_due(self.started.elapsed());
-        if due.is_empty() {
-            return Ok(());
-        }
-        let mut requests = Vec::with_capacity(due.len());
-        for DueTask {
-            definition,
-            services,
-            first,
-        } in due
-        {
-            let settings_digest = self.settings_digest.of(&definition);
-            let input = RunInput {
-                definition: (*definition).clone(),
-                settings_digest,
-                services,
-            };
-            match input.freeze() {
-                Ok(frozen) => {
-                    self.recent_inputs.keep(frozen.hash, &frozen.bytes);
-                    let run = self.identities.run_id();
-                    let one_round = self.mode.is_one_round();
-                    requests.push(EnqueueRequest {
-                        task: definition.name.clone(),
-                        input: frozen,
-                        run: if one_round {
-                            self.round.run_of(&definition.name, run)
-                        } else {
-                            run
-                        },
-                        kind: self.mode.kind(),
-                        single: one_round,
-                        unchanged: match self.mode.unchanged() {
-                            Some(unchanged) => unchanged,
-                            None if first => self.first_pass,
-                            None => Unchanged::AsTaskSays,
-                        },
-                    });
-                }
-                Err(error) => {
-                    tracing::error!(task_name = %definition.name, error = %error, "cannot freeze the input of a task");
-                    self.postpone(&definition.name);
-                }
-            }
-        }
-        match self.store.enqueue(self.epoch, requests).await {
-            Ok(enqueued) => {
-                for enqueued in &enqueued {
-                    self.report(enqueued);
-                }
-                Ok(())
-            }
-            Err(LeaderError::Deposed { .. }) => Err(TenureEnd::Deposed),
-            Err(LeaderError::Store(error)) => {
-                tracing::error!(error = %Chain(&error), "cannot queue runs, trying again");
-                tokio::time::sleep(STORE_RETRY).await;
-                Err(TenureEnd::Doubtful)
-            }
-        }
-    }
-
-    fn postpone(&mut self, task: &TaskName) {
-        let now = self.started.elapsed();
-        self.desk.postpone(task, now, now + STORE_RETRY);
-    }
-
-    fn report(&self, enqueued: &Enqueued) {
-        let task = &enqueued.task;
-        if let Some(run) = enqueued.cancelled {
-            let kind = RunKind::Apply;
-            self.changes.tell(run, task, kind, RunStatus::Cancelled);
-        }
-        match (enqueued.decision, enqueued.queued) {
-            (
-                Some(
-                    EnqueueDecision::Enqueue
-                    | EnqueueDecision::Replace
-                    | EnqueueDecision::Supersede,
-                ),
-                Some(run),
-            ) => {
-                self.changes
-                    .tell(run, task, self.mode.kind(), RunStatus::Queued);
-                self.changes.queue_changed();
-                tracing::debug!(target: "ctrl", task_name = %task, run.id = %run, "run queued");
-            }
-            (Some(EnqueueDecision::Skip { .. }), _) => {
-                tracing::info!(target: "ctrl", task_name = %task, "task input is unchanged, no run needed");
-            }
-            (_, _) => {}
         }
     }
 }

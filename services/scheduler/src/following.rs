@@ -95,6 +95,35 @@ impl Following {
         }
     }
 
+    /// Follows these views from now on, and no others. Those that stay are not asked for anew.
+    pub(crate) fn set_views(&mut self, views: Vec<ServiceView>) {
+        let wanted: HashSet<ViewId> = views.iter().map(ServiceView::id).collect();
+        // A view that comes back later must begin with a full snapshot.
+        self.owners.retain(|id, _| wanted.contains(id));
+        self.from_the_beginning.retain(|id| wanted.contains(id));
+        self.views = views;
+        if self.peers.borrow().is_empty() {
+            self.give_up_views();
+        } else {
+            self.assign();
+        }
+    }
+
+    /// Ends the subscriptions of views that nobody owns any more, where nothing can be assigned.
+    fn give_up_views(&self) {
+        let mut shares: HashMap<&str, Vec<ServiceView>> = HashMap::new();
+        for view in &self.views {
+            if let Some(owner) = self.owners.get(&view.id()) {
+                shares.entry(owner).or_default().push(view.clone());
+            }
+        }
+        for (id, follower) in &self.followers {
+            let share = shares.remove(id.as_str()).unwrap_or_default();
+            // It ends only when this sender goes.
+            drop(follower.send(Command::Follow(share)));
+        }
+    }
+
     /// Whether a delta is of the view's present subscription. A watcher that had the view before may
     /// still tell of it.
     fn counts(&mut self, watcher: &str, view: &ViewId, delta: &ViewDelta) -> bool {
@@ -203,16 +232,43 @@ mod tests {
         }
     }
 
+    fn view(name: &str) -> ServiceView {
+        ServiceView {
+            name: name.into(),
+            datacenter: String::new(),
+            namespace: String::new(),
+            filter: String::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn views_come_and_go_and_one_that_comes_back_begins_afresh() {
+        let (_listener, channel) = memory_transport();
+        let watchers = Peers::fixed(channel);
+        let [web, api] = [view("web"), view("api")];
+        let mut following = Following::new(&watchers, Vec::new());
+        let owner = watchers.healthy().borrow()[0].id().to_owned();
+        assert!(!following.counts(&owner, &web.id(), &delta(None)));
+        following.set_views(vec![web.clone()]);
+        assert!(following.counts(&owner, &web.id(), &delta(None)));
+        following.set_views(vec![web.clone(), api.clone()]);
+        assert!(
+            following.counts(&owner, &web.id(), &delta(Some(6))),
+            "what stays goes on"
+        );
+        assert!(!following.counts(&owner, &api.id(), &delta(Some(6))));
+        following.set_views(vec![api]);
+        assert!(!following.counts(&owner, &web.id(), &delta(Some(6))));
+        following.set_views(vec![web.clone()]);
+        assert!(!following.counts(&owner, &web.id(), &delta(Some(6))));
+        assert!(following.counts(&owner, &web.id(), &delta(None)));
+    }
+
     #[tokio::test]
     async fn a_view_counts_from_its_full_snapshot_on_and_from_its_owner_only() {
         let (_listener, channel) = memory_transport();
         let watchers = Peers::fixed(channel);
-        let web = ServiceView {
-            name: "web".into(),
-            datacenter: String::new(),
-            namespace: String::new(),
-            filter: String::new(),
-        };
+        let web = view("web");
         let id = web.id();
         let mut following = Following::new(&watchers, vec![web]);
         let owner = watchers.healthy().borrow()[0].id().to_owned();

@@ -42,10 +42,7 @@ impl Mode {
     pub(crate) const fn kinds(self) -> RunKinds {
         match self {
             Self::Daemon => RunKinds::ALL,
-            Self::Once => RunKinds {
-                applies: true,
-                plans: false,
-            },
+            Self::Once => RunKinds::APPLIES,
             Self::Inspect => RunKinds::PLANS,
         }
     }

@@ -1,5 +1,6 @@
 //! `cts.run.v1.RunService`: the lease protocol.
 
+mod page;
 mod told;
 
 use std::pin::Pin;
@@ -21,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
-use self::told::{report, run_to_wire};
+use self::told::report;
+pub(crate) use self::told::run_to_wire;
 use crate::changes::Changes;
 use crate::identities::Identities;
 use crate::log_service::{lines_from_wire, storable};
@@ -153,6 +155,9 @@ impl RunService for RunEndpoint {
             .await
             .map_err(lease_failure)?;
         self.tell_end(completion.run, &completed);
+        if completed.tasks_changed {
+            self.changes.tasks_changed();
+        }
         if completed.next_due.is_some() {
             self.changes.queue_changed();
         }
@@ -171,6 +176,18 @@ impl RunService for RunEndpoint {
         let record = record.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
         let run = Some(run_to_wire(record));
         Ok(Response::new(proto::GetRunResponse { run }))
+    }
+
+    async fn list_runs(
+        &self,
+        request: Request<proto::ListRunsRequest>,
+    ) -> Result<Response<proto::ListRunsResponse>, Status> {
+        let Some(page) = page::Page::of(&request.into_inner())? else {
+            return Ok(Response::new(proto::ListRunsResponse::default()));
+        };
+        let runs = self.store.runs(&page.filter).await;
+        let runs = runs.map_err(|error| store_failure(&error))?;
+        Ok(Response::new(page.response(runs)))
     }
 
     async fn get_queue(
@@ -320,8 +337,9 @@ fn storable_outcome(outcome: AttemptOutcome) -> AttemptOutcome {
     match outcome {
         AttemptOutcome::Failed(error) => AttemptOutcome::Failed(storable(error)),
         // A plan is stored as bytes.
-        AttemptOutcome::Applied | AttemptOutcome::Planned(_) | AttemptOutcome::Interrupted => {
-            outcome
-        }
+        AttemptOutcome::Applied
+        | AttemptOutcome::Planned(_)
+        | AttemptOutcome::Checked
+        | AttemptOutcome::Interrupted => outcome,
     }
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use cts_core::{Clock, Digest, TaskDefinition, TaskSpec};
@@ -28,7 +29,9 @@ use crate::log_service::LogEndpoint;
 use crate::mode::Mode;
 use crate::modules::Modules;
 use crate::run_service::RunEndpoint;
+use crate::task_reader::TaskReader;
 use crate::task_service::TaskEndpoint;
+use crate::task_work::TaskWork;
 use crate::tenure::Tenure;
 use crate::worker_service::WorkerEndpoint;
 use crate::{compatibility, hints, queue_watch};
@@ -56,6 +59,11 @@ pub struct Options {
     pub modules: Modules,
     /// Ended runs kept of each task.
     pub runs_kept: u32,
+    /// How long a run that somebody has asked for waits for the data that it needs.
+    pub input_patience: Duration,
+    /// Forget all tasks with what happened to them when this replica becomes the leader for the first time, so
+    /// that only those of its configuration are left (`-reset-storage`).
+    pub reset_storage: bool,
 }
 
 /// Who uses the store.
@@ -81,6 +89,8 @@ impl Options {
             first_pass: Unchanged::AsTaskSays,
             modules: Modules::InPlace,
             runs_kept: 500,
+            input_patience: Duration::from_mins(1),
+            reset_storage: false,
         }
     }
 }
@@ -120,6 +130,8 @@ pub struct Dependencies {
     pub identities: Arc<dyn Identities>,
     /// Digests of settings.
     pub settings_digest: SettingsDigest,
+    /// Makes tasks of what callers declare.
+    pub task_reader: TaskReader,
 }
 
 /// The scheduler cannot begin.
@@ -137,7 +149,9 @@ pub struct Scheduler {
     tenure: Tenure,
     store: Arc<dyn Store>,
     identities: Arc<dyn Identities>,
+    task_reader: TaskReader,
     outgoing: Option<mpsc::Receiver<Hint>>,
+    /// What must not end with the call that asked for it.
     grants: TaskTracker,
     health: HealthSwitch,
     started: Instant,
@@ -155,6 +169,7 @@ impl Scheduler {
             clock,
             identities,
             settings_digest,
+            task_reader,
         } = dependencies;
         let tasks_in_one_round = if options.mode.is_one_round() {
             options.tasks.len()
@@ -162,9 +177,9 @@ impl Scheduler {
             0
         };
         let (changes, outgoing) = match options.sharing {
-            Sharing::Alone => (Changes::alone(clock, tasks_in_one_round), None),
+            Sharing::Alone => (Changes::alone(Arc::clone(&clock), tasks_in_one_round), None),
             Sharing::Shared => {
-                let (changes, outgoing) = Changes::shared(clock);
+                let (changes, outgoing) = Changes::shared(Arc::clone(&clock));
                 (changes, Some(outgoing))
             }
         };
@@ -193,6 +208,9 @@ impl Scheduler {
             first_pass: options.first_pass,
             lease: options.lease,
             runs_kept: options.runs_kept,
+            input_patience: options.input_patience,
+            clock,
+            reset: Arc::new(AtomicBool::new(options.reset_storage)),
         };
         let started = Instant::now();
         let leadership = store
@@ -211,6 +229,7 @@ impl Scheduler {
             tenure,
             store,
             identities,
+            task_reader,
             outgoing,
             grants: TaskTracker::new(),
             health: HealthSwitch::new(),
@@ -253,11 +272,27 @@ impl Scheduler {
             }))
             .with(TaskServiceServer::new(TaskEndpoint {
                 store: Arc::clone(store),
+                work: self.task_work(shutdown),
+                mode: self.options.mode,
+                clock: Arc::clone(&self.tenure.clock),
+                leadership: self.options.leadership,
+                errands: self.grants.clone(),
             }))
             .with(WorkerServiceServer::new(WorkerEndpoint {
                 store: Arc::clone(store),
                 changes: Arc::clone(changes),
             }))
+    }
+
+    fn task_work(&self, shutdown: &CancellationToken) -> TaskWork {
+        TaskWork {
+            store: Arc::clone(&self.store),
+            changes: Arc::clone(&self.tenure.changes),
+            identities: Arc::clone(&self.identities),
+            modules: self.options.modules.clone(),
+            reader: self.task_reader.clone(),
+            shutdown: shutdown.clone(),
+        }
     }
 
     /// Does the scheduler's duties until `shutdown` is cancelled.

@@ -3,22 +3,34 @@
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use cts_core::TaskName;
+use cts_core::{Clock, TaskName, TaskPhase};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_server::TaskService;
 use cts_rpc::{chunks, convert};
-use cts_store::{Store, TaskState};
+use cts_store::{Store, StoredTask, TaskState};
 use futures::Stream;
 use tokio_stream::StreamExt as _;
+use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
+use crate::explain::explain;
+use crate::mode::Mode;
 use crate::status::store_failure;
+use crate::task_work::{Done, Refusal, Run, TaskWork, unknown_task};
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct TaskEndpoint {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) work: TaskWork,
+    pub(crate) mode: Mode,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Life of the leadership.
+    pub(crate) leadership: Duration,
+    /// Work on its way, which must not end with the call that asked for it.
+    pub(crate) errands: TaskTracker,
 }
 
 type Parts<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -37,9 +49,7 @@ impl TaskService for TaskEndpoint {
             .tasks()
             .await
             .map_err(|error| store_failure(&error))?;
-        let tasks = tasks
-            .into_iter()
-            .map(|task| convert::task_from_spec(&task.spec, task.origin));
+        let tasks = tasks.iter().map(task_to_wire);
         let parts = chunks(tasks.collect::<Vec<_>>(), prost::Message::encoded_len)
             .map(|tasks| Ok(proto::ListTasksResponse { tasks }));
         Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
@@ -56,8 +66,8 @@ impl TaskService for TaskEndpoint {
             .await
             .map_err(|error| store_failure(&error))?;
         let task = task.ok_or_else(|| unknown_task(name.as_str()))?;
-        let task = convert::task_from_spec(&task.spec, task.origin);
-        Ok(Response::new(proto::GetTaskResponse { task: Some(task) }))
+        let task = Some(task_to_wire(&task));
+        Ok(Response::new(proto::GetTaskResponse { task }))
     }
 
     async fn list_task_states(
@@ -98,15 +108,138 @@ impl TaskService for TaskEndpoint {
             state: Some(state),
         }))
     }
+
+    async fn create_task(
+        &self,
+        request: Request<proto::CreateTaskRequest>,
+    ) -> Result<Response<proto::CreateTaskResponse>, Status> {
+        let request = request.into_inner();
+        let run = run_of(request.run_mode)?;
+        let draft = draft(request.task)?;
+        let work = self.work.clone();
+        let Done { task, plan } = self
+            .errand(async move { work.create(draft, run).await })
+            .await?;
+        Ok(Response::new(proto::CreateTaskResponse {
+            task: Some(task_to_wire(&task)),
+            plan: plan.map(convert::plan_to_wire),
+        }))
+    }
+
+    async fn update_task(
+        &self,
+        request: Request<proto::UpdateTaskRequest>,
+    ) -> Result<Response<proto::UpdateTaskResponse>, Status> {
+        let request = request.into_inner();
+        let run = run_of(request.run_mode)?;
+        let name = known_name(&request.name)?;
+        let work = self.work.clone();
+        let Done { task, plan } = self
+            .errand(async move { work.update(&name, request.enabled, run).await })
+            .await?;
+        Ok(Response::new(proto::UpdateTaskResponse {
+            task: Some(task_to_wire(&task)),
+            plan: plan.map(convert::plan_to_wire),
+        }))
+    }
+
+    async fn replace_task(
+        &self,
+        request: Request<proto::ReplaceTaskRequest>,
+    ) -> Result<Response<proto::ReplaceTaskResponse>, Status> {
+        let request = request.into_inner();
+        let run = run_of(request.run_mode)?;
+        let name = known_name(&request.name)?;
+        let draft = draft(request.task)?;
+        let (work, revision) = (self.work.clone(), request.revision);
+        let Done { task, plan } = self
+            .errand(async move { work.replace(&name, draft, revision, run).await })
+            .await?;
+        Ok(Response::new(proto::ReplaceTaskResponse {
+            task: Some(task_to_wire(&task)),
+            plan: plan.map(convert::plan_to_wire),
+        }))
+    }
+
+    async fn delete_task(
+        &self,
+        request: Request<proto::DeleteTaskRequest>,
+    ) -> Result<Response<proto::DeleteTaskResponse>, Status> {
+        let name = known_name(&request.get_ref().name)?;
+        let work = self.work.clone();
+        self.errand(async move { work.delete(&name).await }).await?;
+        Ok(Response::new(proto::DeleteTaskResponse {}))
+    }
+
+    async fn explain_task(
+        &self,
+        request: Request<proto::ExplainTaskRequest>,
+    ) -> Result<Response<proto::ExplainTaskResponse>, Status> {
+        let name = known_name(&request.get_ref().name)?;
+        let explanation = explain(&*self.store, &name, self.leadership, &*self.clock).await;
+        let explanation = explanation.map_err(|error| store_failure(&error))?;
+        let explanation = explanation.ok_or_else(|| unknown_task(name.as_str()))?;
+        Ok(Response::new(proto::ExplainTaskResponse {
+            explanation: Some(explanation),
+        }))
+    }
+}
+
+impl TaskEndpoint {
+    /// Does something to its end, also if the caller goes away meanwhile.
+    async fn errand<T: Send + 'static>(
+        &self,
+        errand: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+    ) -> Result<T, Status> {
+        if self.mode.is_one_round() {
+            return Err(Status::unavailable(
+                "this scheduler makes one pass over its tasks, which stay as they are",
+            ));
+        }
+        match self.errands.spawn(errand).await {
+            Ok(done) => done.map_err(Status::from),
+            Err(broken) => Err(Refusal::Broken(broken.to_string()).into()),
+        }
+    }
+}
+
+/// A task for the wire.
+fn task_to_wire(task: &StoredTask) -> proto::Task {
+    proto::Task {
+        revision: task.revision,
+        phase: phase_to_wire(task.phase).into(),
+        ..convert::task_from_spec(&task.spec, task.origin)
+    }
+}
+
+/// A task's phase for the wire. What is discarded is shown to nobody, like what is being created.
+pub(crate) const fn phase_to_wire(phase: TaskPhase) -> proto::TaskPhase {
+    match phase {
+        TaskPhase::Creating | TaskPhase::Discarded => proto::TaskPhase::Creating,
+        TaskPhase::Ready => proto::TaskPhase::Ready,
+        TaskPhase::Deleting => proto::TaskPhase::Deleting,
+    }
+}
+
+/// A mode that this version does not know is an error, because it might be one that changes nothing.
+fn run_of(mode: i32) -> Result<Run, Status> {
+    match proto::RunMode::try_from(mode) {
+        Ok(proto::RunMode::Unspecified) => Ok(Run::Check),
+        Ok(proto::RunMode::Now) => Ok(Run::Now),
+        Ok(proto::RunMode::Inspect) => Ok(Run::Inspect),
+        Err(unknown) => Err(Refusal::Invalid(unknown.to_string()).into()),
+    }
+}
+
+fn draft(task: Option<proto::Task>) -> Result<cts_core::TaskDraft, Status> {
+    let invalid = |message: String| Status::from(Refusal::Invalid(message));
+    let task = task.ok_or_else(|| invalid("a task is needed".to_owned()))?;
+    convert::draft_from_wire(task).map_err(|error| invalid(error.to_string()))
 }
 
 /// A text that cannot be a name names no task.
 fn known_name(text: &str) -> Result<TaskName, Status> {
     text.parse().map_err(|_no_name| unknown_task(text))
-}
-
-fn unknown_task(name: &str) -> Status {
-    Status::not_found(format!("there is no task {name:?}"))
 }
 
 fn wire(state: TaskState, include_events: bool) -> proto::TaskState {

@@ -1,9 +1,10 @@
 //! The duties of the leader, from its acquisition of the leadership to the end of it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cts_core::{Chain, LeaderEpoch, TaskSpec};
+use cts_core::{Chain, Clock, LeaderEpoch, TaskPhase, TaskSpec};
 use cts_rpc::Peers;
 use cts_store::{LeaderError, Store, StoreError, Unchanged};
 use tokio::time::{Instant, MissedTickBehavior, sleep};
@@ -40,6 +41,10 @@ pub(crate) struct Tenure {
     pub(crate) first_pass: Unchanged,
     pub(crate) lease: Duration,
     pub(crate) runs_kept: u32,
+    pub(crate) input_patience: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The first tenure begins with forgetting all stored tasks.
+    pub(crate) reset: Arc<AtomicBool>,
 }
 
 impl Tenure {
@@ -60,7 +65,7 @@ impl Tenure {
             Mode::Inspect => "inspecting all tasks",
         };
         tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
-        let desk = Desk::new(tasks.iter());
+        let desk = Desk::new(tasks.iter()).with_patience(self.input_patience);
         let duty = Duty {
             desk: if self.mode.is_one_round() {
                 desk.for_one_round()
@@ -77,6 +82,8 @@ impl Tenure {
             settings_digest: self.settings_digest.clone(),
             changes: Arc::clone(&self.changes),
             recent_inputs: Arc::clone(&self.recent_inputs),
+            clock: Arc::clone(&self.clock),
+            input_patience: self.input_patience,
             started: Instant::now(),
         };
         // The first to learn that the epoch is over ends all.
@@ -93,13 +100,22 @@ impl Tenure {
         epoch: LeaderEpoch,
     ) -> Result<Vec<TaskSpec>, LeaderError> {
         let stored = self.store.tasks().await?;
+        if self.reset.load(Ordering::Relaxed) {
+            self.store.reset_tasks(epoch).await?;
+            // Once in the life of a process, and not with every election (spec/ha.md 2.7).
+            self.reset.store(false, Ordering::Relaxed);
+            tracing::warn!(target: "ha", "all stored tasks are forgotten, as the option -reset-storage asks for");
+        }
         let tasks = self
             .modules
             .pack(&*self.store, &self.tasks, &stored)
             .await?;
         self.store.replace_config_tasks(epoch, &tasks).await?;
         let stored = self.store.tasks().await?;
-        Ok(stored.into_iter().map(|task| task.spec).collect())
+        let ready = stored
+            .into_iter()
+            .filter(|task| task.phase == TaskPhase::Ready);
+        Ok(ready.map(|task| task.spec).collect())
     }
 
     /// Takes back leases whose holders have fallen silent.

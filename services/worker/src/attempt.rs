@@ -40,7 +40,7 @@ pub(crate) enum AttemptError {
     Terraform(#[from] CommandError),
 }
 
-/// Fetches, renders, prepares and applies, or plans. Giving `order` stops Terraform gently.
+/// Fetches, renders and prepares, and applies or plans unless it is a check. Giving `order` stops Terraform gently.
 pub(crate) async fn attempt(
     shared: &Shared,
     run: &LeasedRun,
@@ -103,6 +103,7 @@ async fn try_attempt(
         RunKind::Plan => Ok(AttemptOutcome::Planned(
             shared.terraform.plan(&attempt).await?,
         )),
+        RunKind::Check => Ok(AttemptOutcome::Checked),
     }
 }
 

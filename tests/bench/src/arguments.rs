@@ -120,6 +120,14 @@ pub(crate) enum Scenario {
         #[arg(long, default_value_t = 7, value_parser = positive())]
         rounds: u32,
     },
+    /// Asking for the status of many tasks over the REST API.
+    ///
+    /// `GET /v1/status/tasks` on so many connections at once, each of which asks again as soon as it has
+    /// its answer, after the first pass, while nothing changes. Through one gateway as a process of its own first,
+    /// over Postgres, then embedded; Terraform is a script that does nothing with success. `cpu_per_request`
+    /// is the processor time of all processes of cts. This program shares the machine with them.
+    /// Medians of the rounds.
+    ApiStatus(ApiStatusArguments),
     /// Many tasks after their first pass, while nothing changes.
     ///
     /// Embedded first, then as four processes over Postgres, the worker's guard included. Terraform is
@@ -150,6 +158,22 @@ pub(crate) struct ChangeToApplyArguments {
     /// Four processes and Postgres instead of one process.
     #[arg(long)]
     pub(crate) cluster: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApiStatusArguments {
+    /// Number of tasks.
+    #[arg(long, default_value_t = 1000, value_parser = positive())]
+    pub(crate) tasks: u32,
+    /// Connections that ask at the same time.
+    #[arg(long, default_value_t = 16, value_parser = positive())]
+    pub(crate) connections: u32,
+    /// Seconds of each measurement.
+    #[arg(long, default_value_t = 10, value_parser = positive())]
+    pub(crate) seconds: u32,
+    /// Repetitions.
+    #[arg(long, default_value_t = 3, value_parser = positive())]
+    pub(crate) rounds: u32,
 }
 
 #[derive(Debug, Args)]
@@ -193,6 +217,7 @@ pub(crate) enum Modules {
 impl Scenario {
     pub(crate) const fn name(&self) -> &'static str {
         match self {
+            Self::ApiStatus(_) => "api-status",
             Self::ChangeToApply(_) => "change-to-apply",
             Self::FanOut { .. } => "fan-out",
             Self::StartUp { .. } => "start-up",

@@ -1,5 +1,6 @@
 //! The scenarios.
 
+mod api_status;
 mod change_to_apply;
 mod config_load;
 mod failover;
@@ -18,6 +19,7 @@ use crate::stage::{Needs, Stage};
 pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Metric>> {
     stage.set_up(needs(scenario)).await?;
     match scenario {
+        Scenario::ApiStatus(options) => api_status::run(stage, options).await,
         Scenario::ConfigLoad {
             tasks,
             files,
@@ -45,7 +47,10 @@ const fn needs(scenario: &Scenario) -> Needs {
         Scenario::ChangeToApply(options) => (options.cluster, false),
         Scenario::FanOut { .. } | Scenario::StartUp { .. } => (false, false),
         Scenario::ConfigLoad { .. } => (false, true),
-        Scenario::Queue(_) | Scenario::Failover(_) | Scenario::Idle { .. } => (true, true),
+        Scenario::ApiStatus(_)
+        | Scenario::Queue(_)
+        | Scenario::Failover(_)
+        | Scenario::Idle { .. } => (true, true),
     };
     Needs {
         consul: !matches!(scenario, Scenario::ConfigLoad { .. }),

@@ -43,6 +43,7 @@ resource "terraform_data" "instance" {
 pub(crate) struct Site {
     directory: PathBuf,
     tasks: Vec<String>,
+    api_port: u16,
     cluster: Option<Cluster>,
 }
 
@@ -87,6 +88,7 @@ impl Site {
         Ok(Self {
             directory,
             tasks,
+            api_port: settings.api_port,
             cluster: settings.cluster,
         })
     }
@@ -115,6 +117,11 @@ impl Site {
 
     pub(crate) const fn is_cluster(&self) -> bool {
         self.cluster.is_some()
+    }
+
+    /// Where the REST API listens.
+    pub(crate) const fn api_port(&self) -> u16 {
+        self.api_port
     }
 
     pub(crate) fn tasks(&self) -> &[String] {

@@ -29,6 +29,11 @@ impl Api {
         }
     }
 
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Where `path` is asked for.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)

@@ -59,10 +59,16 @@ impl Instance {
 
     /// Starts `cts start`, whatever the shape of this test run.
     pub async fn start_embedded(site: &Site) -> Self {
+        Self::start_embedded_with(site, &[]).await
+    }
+
+    /// The same with further arguments.
+    pub async fn start_embedded_with(site: &Site, more: &[&str]) -> Self {
         for _ in 0..PORT_TRIES {
             let (port, grpc) = (free_port(), free_port());
             let grpc_address = format!("127.0.0.1:{grpc}");
-            let mut process = site.run_cts(port, &["-grpc-address", &grpc_address]);
+            let arguments = [&["-grpc-address", &grpc_address], more].concat();
+            let mut process = site.run_cts(port, &arguments);
             let api = Api::new(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
             let began = eventually(DEADLINE, async || {
                 if !process.is_running() {
@@ -89,6 +95,14 @@ impl Instance {
     /// A channel to its scheduler.
     pub fn grpc(&self) -> Channel {
         self.grpc.clone()
+    }
+
+    /// Id of the process that serves the REST API.
+    pub fn api_pid(&self) -> i32 {
+        match &self.processes {
+            Processes::Embedded(process) => process.pid(),
+            Processes::Cluster(cluster) => cluster.pid(Service::Gateway, 0),
+        }
     }
 
     /// What it has printed so far, instances before it at the same site included.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Plan, RunKind};
+use crate::phase::TaskPhase;
 
 /// Attempts of one run before it counts as failed (spec/runtime-tasks.md 3.4).
 pub const ATTEMPTS: u32 = 3;
@@ -14,6 +15,8 @@ pub enum AttemptOutcome {
     Applied,
     /// Terraform told what an apply would change.
     Planned(Plan),
+    /// The working directory is made and valid.
+    Checked,
     /// Terraform, or what goes before it, failed with this error.
     Failed(String),
     /// The worker stopped Terraform because it is shutting down.
@@ -26,12 +29,22 @@ impl AttemptOutcome {
     pub fn error(&self, kind: RunKind) -> Option<&str> {
         match (self, kind) {
             (Self::Failed(error), _) => Some(error),
-            (Self::Planned(_), RunKind::Apply) => Some("the worker only planned the run"),
             (Self::Applied, RunKind::Plan) => {
                 Some("the worker applied the run, which was only to be planned")
             }
+            (Self::Applied, RunKind::Check) => {
+                Some("the worker applied the run, which was only to be checked")
+            }
+            (Self::Planned(_), RunKind::Apply) => Some("the worker only planned the run"),
+            (Self::Planned(_), RunKind::Check) => {
+                Some("the worker planned the run, which was only to be checked")
+            }
+            (Self::Checked, RunKind::Apply | RunKind::Plan) => {
+                Some("the worker only checked the run")
+            }
             (Self::Applied, RunKind::Apply)
             | (Self::Planned(_), RunKind::Plan)
+            | (Self::Checked, RunKind::Check)
             | (Self::Interrupted, _) => None,
         }
     }
@@ -52,11 +65,12 @@ pub enum AfterAttempt {
     },
     /// The run goes back to the queue as if this attempt had not been; no event.
     Requeue,
-    /// The run ends without an event, because a newer input waits already.
+    /// The run ends without an event, because a newer input waits already or its task is being deleted.
     Cancel,
-    /// The run, a plan, ends, and nothing else changes: no event, nothing settled, no failure counted.
-    EndPlan {
-        /// Whether the plan is there; if not, the run failed.
+    /// The run ends, and nothing else changes: no event, nothing settled, no failure counted. So ends what
+    /// applies nothing, and an apply that was to create its task and failed.
+    End {
+        /// Whether the run did what it was for; if not, it failed.
         succeeded: bool,
     },
 }
@@ -66,6 +80,8 @@ pub enum AfterAttempt {
 pub struct AttemptContext {
     /// What the run is for.
     pub kind: RunKind,
+    /// Where its task is between creation and deletion.
+    pub phase: TaskPhase,
     /// The run is single.
     pub single: bool,
     /// Attempts of this run so far, this one included; at least 1.
@@ -82,41 +98,44 @@ pub struct AttemptContext {
 }
 
 /// Decides what follows an attempt.
+///
+/// A task that is being deleted has no further attempt, so that it can go now.
 pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
+    if *outcome == AttemptOutcome::Interrupted {
+        let newer_waits = context.kind.applies() && context.newer_waits;
+        return if newer_waits || context.phase == TaskPhase::Deleting {
+            AfterAttempt::Cancel
+        } else {
+            AfterAttempt::Requeue
+        };
+    }
+    let failed = outcome.error(context.kind).is_some();
     match context.kind {
-        RunKind::Apply => after_apply(outcome, context),
-        RunKind::Plan => after_plan(outcome),
+        RunKind::Apply if failed => after_failed_apply(context),
+        RunKind::Apply => AfterAttempt::Settle,
+        RunKind::Plan | RunKind::Check => AfterAttempt::End { succeeded: !failed },
     }
 }
 
 /// A failing attempt is not repeated when a newer input waits: that one is what must be applied.
-fn after_apply(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
-    match outcome {
-        AttemptOutcome::Applied => AfterAttempt::Settle,
-        AttemptOutcome::Interrupted if context.newer_waits => AfterAttempt::Cancel,
-        AttemptOutcome::Interrupted => AfterAttempt::Requeue,
-        AttemptOutcome::Failed(_) | AttemptOutcome::Planned(_)
-            if context.newer_waits || context.single =>
-        {
-            AfterAttempt::GiveUp { retry_after: None }
+fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
+    match context.phase {
+        // Of a task that has never been there nothing is told.
+        TaskPhase::Creating | TaskPhase::Discarded => {
+            return AfterAttempt::End { succeeded: false };
         }
-        AttemptOutcome::Failed(_) | AttemptOutcome::Planned(_) if context.attempts < ATTEMPTS => {
-            AfterAttempt::Retry(attempt_delay(context.attempts, context.jitter))
-        }
-        AttemptOutcome::Failed(_) | AttemptOutcome::Planned(_) => AfterAttempt::GiveUp {
+        TaskPhase::Deleting => return AfterAttempt::GiveUp { retry_after: None },
+        TaskPhase::Ready => {}
+    }
+    if context.newer_waits || context.single {
+        AfterAttempt::GiveUp { retry_after: None }
+    } else if context.attempts < ATTEMPTS {
+        AfterAttempt::Retry(attempt_delay(context.attempts, context.jitter))
+    } else {
+        AfterAttempt::GiveUp {
             retry_after: context
                 .retry_failed
                 .then(|| failure_delay(context.earlier_failures, context.jitter)),
-        },
-    }
-}
-
-fn after_plan(outcome: &AttemptOutcome) -> AfterAttempt {
-    match outcome {
-        AttemptOutcome::Interrupted => AfterAttempt::Requeue,
-        AttemptOutcome::Planned(_) => AfterAttempt::EndPlan { succeeded: true },
-        AttemptOutcome::Applied | AttemptOutcome::Failed(_) => {
-            AfterAttempt::EndPlan { succeeded: false }
         }
     }
 }

@@ -24,6 +24,7 @@ fn wanted(n: u8) -> WantedApply {
         input: input(n),
         single: false,
         skip_unchanged: true,
+        requested: false,
     }
 }
 
@@ -138,6 +139,7 @@ fn a_single_run_of_what_is_applied_is_not_pointless() {
 fn context(attempts: u32, newer_waits: bool) -> AttemptContext {
     AttemptContext {
         kind: RunKind::Apply,
+        phase: TaskPhase::Ready,
         single: false,
         attempts,
         newer_waits,
@@ -241,10 +243,11 @@ fn plan() -> AttemptOutcome {
     AttemptOutcome::Planned(Plan::new(true, "Plan: 1 to add".into()))
 }
 
-fn outcomes() -> [AttemptOutcome; 4] {
+fn outcomes() -> [AttemptOutcome; 5] {
     [
         AttemptOutcome::Applied,
         plan(),
+        AttemptOutcome::Checked,
         AttemptOutcome::Failed("no".into()),
         AttemptOutcome::Interrupted,
     ]
@@ -253,67 +256,151 @@ fn outcomes() -> [AttemptOutcome; 4] {
 #[test]
 fn a_worker_that_did_something_else_has_failed() {
     let applies = outcomes().map(|outcome| outcome.error(RunKind::Apply).is_some());
-    assert_eq!(applies, [false, true, true, false]);
+    assert_eq!(applies, [false, true, true, true, false]);
     let plans = outcomes().map(|outcome| outcome.error(RunKind::Plan).is_some());
-    assert_eq!(plans, [true, false, true, false]);
+    assert_eq!(plans, [true, false, true, true, false]);
+    let checks = outcomes().map(|outcome| outcome.error(RunKind::Check).is_some());
+    assert_eq!(checks, [true, true, false, true, false]);
 }
 
 #[test]
-fn only_an_apply_settles_and_only_a_plan_ends_as_one() {
+fn only_an_apply_settles_and_what_applies_nothing_just_ends() {
     for outcome in outcomes() {
         let applied = after_attempt(&outcome, context(1, false));
         let is_applied = outcome == AttemptOutcome::Applied;
         assert_eq!(applied == AfterAttempt::Settle, is_applied, "{outcome:?}");
-        assert!(!matches!(applied, AfterAttempt::EndPlan { .. }));
-        let planning = AttemptContext {
-            kind: RunKind::Plan,
-            ..context(1, false)
-        };
-        let planned = after_attempt(&outcome, planning);
-        let expected = match &outcome {
-            AttemptOutcome::Interrupted => AfterAttempt::Requeue,
-            outcome => AfterAttempt::EndPlan {
-                succeeded: outcome.error(RunKind::Plan).is_none(),
-            },
-        };
-        assert_eq!(planned, expected, "{outcome:?}");
+        assert!(!matches!(applied, AfterAttempt::End { .. }));
+        for kind in [RunKind::Plan, RunKind::Check] {
+            let around = AttemptContext {
+                kind,
+                ..context(1, false)
+            };
+            let after = after_attempt(&outcome, around);
+            let expected = match &outcome {
+                AttemptOutcome::Interrupted => AfterAttempt::Requeue,
+                outcome => AfterAttempt::End {
+                    succeeded: outcome.error(kind).is_none(),
+                },
+            };
+            assert_eq!(after, expected, "{kind:?} {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_creation_that_fails_leaves_no_event() {
+    let creating = AttemptContext {
+        phase: TaskPhase::Creating,
+        ..context(1, false)
+    };
+    let after = outcomes().map(|outcome| after_attempt(&outcome, creating));
+    let failed = AfterAttempt::End { succeeded: false };
+    let expected = [
+        AfterAttempt::Settle,
+        failed,
+        failed,
+        failed,
+        AfterAttempt::Requeue,
+    ];
+    assert_eq!(after, expected);
+}
+
+#[test]
+fn a_task_that_is_deleted_has_no_further_attempt() {
+    for kind in RunKind::ALL {
+        for outcome in outcomes() {
+            let deleting = AttemptContext {
+                kind,
+                phase: TaskPhase::Deleting,
+                ..context(1, false)
+            };
+            let after = after_attempt(&outcome, deleting);
+            let goes_on = matches!(
+                after,
+                AfterAttempt::Retry(_)
+                    | AfterAttempt::Requeue
+                    | AfterAttempt::GiveUp {
+                        retry_after: Some(_)
+                    }
+            );
+            assert!(!goes_on, "{kind:?} {outcome:?}: {after:?}");
+        }
     }
 }
 
 #[test]
 fn kinds_are_told_apart() {
-    let applies = RunKinds {
-        applies: true,
-        plans: false,
+    let only = |kind| RunKind::ALL.map(|other| RunKinds::has(kind, other));
+    assert_eq!(only(RunKinds::ALL), [true; 3]);
+    assert_eq!(only(RunKinds::APPLIES), [true, false, false]);
+    assert_eq!(only(RunKinds::PLANS), [false, true, false]);
+    assert_eq!(RunKinds::ALL.and(RunKinds::APPLIES), RunKinds::APPLIES);
+    assert_eq!(only(RunKinds::PLANS.and(RunKinds::APPLIES)), [false; 3]);
+    assert_eq!(RunKind::ALL.map(RunKind::applies), [true, false, false]);
+}
+
+#[test]
+fn a_requested_run_is_queued_whatever_there_is() {
+    let requested = WantedApply {
+        single: true,
+        requested: true,
+        ..wanted(1)
     };
-    assert!(RunKinds::ALL.has(RunKind::Apply) && RunKinds::ALL.has(RunKind::Plan));
-    assert!(!RunKinds::PLANS.has(RunKind::Apply) && RunKinds::PLANS.has(RunKind::Plan));
-    assert_eq!(RunKinds::ALL.and(applies), applies);
-    let neither = RunKinds::PLANS.and(applies);
-    assert!(!neither.has(RunKind::Apply) && !neither.has(RunKind::Plan));
+    for (queued, running, settled) in [
+        (None, None, None),
+        (None, Some(1), None),
+        (None, None, Some(1)),
+        (Some(1), None, None),
+        (Some(2), Some(1), None),
+    ] {
+        let state = runs(queued, running, settled);
+        let expected = match queued {
+            None => EnqueueDecision::Enqueue,
+            Some(_) => EnqueueDecision::Supersede,
+        };
+        assert_eq!(decide_enqueue(state, requested), expected, "{state:?}");
+    }
+}
+
+#[test]
+fn only_tasks_that_are_there_have_runs_that_nobody_asked_for() {
+    let phases = TaskPhase::ALL;
+    let may = |enabled, kind, asked| phases.map(|phase| may_enqueue(phase, enabled, kind, asked));
+    for kind in RunKind::ALL {
+        let ready = [false, true, false, false];
+        assert_eq!(may(true, kind, Asked::Nobody), ready);
+        let off = if kind.applies() { [false; 4] } else { ready };
+        assert_eq!(may(false, kind, Asked::Nobody), off);
+        for enabled in [false, true] {
+            let begun = [true, true, false, false];
+            assert_eq!(may(enabled, kind, Asked::Open), begun, "creating and ready");
+            assert_eq!(may(enabled, kind, Asked::Refused), [false; 4]);
+            assert_eq!(may(enabled, kind, Asked::Queued), [true; 4]);
+        }
+    }
 }
 
 proptest! {
-    /// Whatever the surroundings, a plan ends the same way.
+    /// Whatever the surroundings, what applies nothing ends the same way.
     #[test]
-    fn nothing_around_it_counts_for_a_plan(
-        which in 0_usize..4, single in any::<bool>(), attempts in 1_u32..9,
+    fn nothing_around_it_counts_for_what_applies_nothing(
+        which in 0_usize..5, single in any::<bool>(), attempts in 1_u32..9,
         newer_waits in any::<bool>(), earlier_failures in 0_u32..9, retry_failed in any::<bool>(),
-        jitter in 0.0_f64..1.0,
+        jitter in 0.0_f64..1.0, check in any::<bool>(),
     ) {
-        let [first, second, third, fourth] = outcomes();
-        let outcome = [first, second, third, fourth][which].clone();
+        let outcome = &outcomes()[which];
+        let kind = if check { RunKind::Check } else { RunKind::Plan };
+        let alone = AttemptContext { kind, ..context(1, false) };
         let around = AttemptContext {
-            kind: RunKind::Plan,
             single,
             attempts,
             newer_waits,
             earlier_failures,
             retry_failed,
             jitter,
+            ..alone
         };
-        let alone = AttemptContext { kind: RunKind::Plan, ..context(1, false) };
-        prop_assert_eq!(after_attempt(&outcome, around), after_attempt(&outcome, alone));
+        prop_assert_eq!(after_attempt(outcome, around), after_attempt(outcome, alone));
     }
 }
 
@@ -353,11 +440,12 @@ impl Model {
         }
     }
 
-    fn change(&mut self, to: Digest, single: bool) {
+    fn change(&mut self, to: Digest, single: bool, requested: bool) {
         let wanted = WantedApply {
             input: to,
             single,
             skip_unchanged: !single,
+            requested,
         };
         match decide_enqueue(self.runs(), wanted) {
             EnqueueDecision::Enqueue | EnqueueDecision::Replace | EnqueueDecision::Supersede => {
@@ -428,7 +516,7 @@ impl Model {
                 self.single_failed = true;
             }
             AfterAttempt::GiveUp { retry_after: None } | AfterAttempt::Cancel => {}
-            AfterAttempt::EndPlan { .. } => self.ended_plans += 1,
+            AfterAttempt::End { .. } => self.ended_plans += 1,
         }
     }
 
@@ -453,7 +541,7 @@ proptest! {
         for (kind, n) in steps {
             match kind {
                 0 => {
-                    model.change(input(n), false);
+                    model.change(input(n), false, false);
                     wanted = Some(input(n));
                 }
                 1 => model.lease(n % 2 == 0),
@@ -467,7 +555,7 @@ proptest! {
                 _ => {
                     // Somebody asks once for what is the case.
                     if let Some(wanted) = wanted {
-                        model.change(wanted, true);
+                        model.change(wanted, true, n % 2 == 0);
                     }
                 }
             }
@@ -484,12 +572,12 @@ proptest! {
 
     /// Plans are invisible to everything else: without them the same steps lead to the same.
     #[test]
-    fn plans_change_nothing_for_the_others(steps in prop::collection::vec((0u8..4, 0u8..4), 1..60)) {
+    fn plans_change_nothing_for_the_others(steps in prop::collection::vec((0u8..4, 0u8..5), 1..60)) {
         let (mut with, mut without) = (Model::default(), Model::default());
         for (kind, n) in steps {
             match kind {
                 0 => for model in [&mut with, &mut without] {
-                    model.change(input(n), n == 3);
+                    model.change(input(n), n >= 3, n == 4);
                 },
                 1 => for model in [&mut with, &mut without] {
                     model.lease(false);

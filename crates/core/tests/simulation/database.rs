@@ -9,7 +9,7 @@ use cts_core::runs::{
     AfterAttempt, AttemptContext, AttemptOutcome, EnqueueDecision, QueuedApply, RunKind, TaskRuns,
     WantedApply, after_attempt, decide_enqueue,
 };
-use cts_core::{Digest, LeaderEpoch};
+use cts_core::{Digest, LeaderEpoch, TaskPhase};
 
 pub(crate) use self::statement::{Answer, Ask, Word};
 use crate::checker::{Checker, InputNumber, Life, RunNumber};
@@ -182,6 +182,7 @@ impl Database {
             input: digest(input),
             single: false,
             skip_unchanged: true,
+            requested: false,
         };
         match decide_enqueue(runs, wanted) {
             EnqueueDecision::Enqueue => {
@@ -237,7 +238,7 @@ impl Database {
         let task = &mut self.tasks[number];
         let mut run = match kind {
             RunKind::Apply => task.queued.take()?,
-            RunKind::Plan => task.plans.remove(0),
+            RunKind::Plan | RunKind::Check => task.plans.remove(0),
         };
         let epoch = (run.lease.grant(now, life)).expect("a queued run is not leased");
         run.attempts += 1;
@@ -307,6 +308,7 @@ impl Database {
         let (attempts, input, kind) = (run.attempts, run.input, run.kind);
         let context = AttemptContext {
             kind,
+            phase: TaskPhase::Ready,
             single: false,
             attempts,
             newer_waits: task.queued.is_some(),
@@ -327,7 +329,7 @@ impl Database {
             AfterAttempt::Retry(wait) => task.put_back(now + wait, 0),
             AfterAttempt::Requeue => task.put_back(now, 1),
             AfterAttempt::Cancel => task.running = None,
-            AfterAttempt::EndPlan { succeeded } => {
+            AfterAttempt::End { succeeded } => {
                 self.counted.plans += u64::from(succeeded);
                 task.running = None;
                 if succeeded && self.rules == Rules::PlansSettle {
@@ -362,7 +364,7 @@ impl Task {
         run.attempts -= uncounted;
         run.due_at = due_at;
         match run.kind {
-            RunKind::Plan => self.plans.push(run),
+            RunKind::Plan | RunKind::Check => self.plans.push(run),
             RunKind::Apply if self.queued.is_none() => self.queued = Some(run),
             RunKind::Apply => {}
         }

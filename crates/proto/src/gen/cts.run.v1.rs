@@ -50,7 +50,7 @@ pub struct Lease {
     /// gets a moment that was not after the grant.
     #[prost(message, optional, tag = "8")]
     pub waited: ::core::option::Option<::prost_types::Duration>,
-    /// What is to be done. Of a plan nothing may be applied.
+    /// What is to be done. Of a plan or a check nothing may be applied.
     #[prost(enumeration = "RunKind", tag = "9")]
     pub kind: i32,
 }
@@ -98,7 +98,7 @@ pub struct CompleteRunRequest {
     #[prost(message, repeated, tag = "6")]
     pub log: ::prost::alloc::vec::Vec<super::super::log::v1::LogLine>,
     /// How it ended.
-    #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5, 7")]
+    #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5, 7, 8")]
     pub outcome: ::core::option::Option<complete_run_request::Outcome>,
 }
 /// Nested message and enum types in `CompleteRunRequest`.
@@ -118,6 +118,9 @@ pub mod complete_run_request {
         /// Terraform told what an apply would change.
         #[prost(message, tag = "7")]
         Planned(super::Planned),
+        /// The task directory is made and valid.
+        #[prost(message, tag = "8")]
+        Checked(super::Checked),
     }
 }
 /// Terraform applied the input.
@@ -141,6 +144,9 @@ pub struct Planned {
     #[prost(bool, tag = "2")]
     pub changes_present: bool,
 }
+/// The task directory is made and valid.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Checked {}
 /// The attempt was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Interrupted {}
@@ -164,6 +170,33 @@ pub struct GetRunResponse {
     /// The run.
     #[prost(message, optional, tag = "1")]
     pub run: ::core::option::Option<Run>,
+}
+/// Asks for runs.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListRunsRequest {
+    /// Only runs of this task; empty for all.
+    #[prost(string, tag = "1")]
+    pub task_name: ::prost::alloc::string::String,
+    /// Only runs of this status, if it is set.
+    #[prost(enumeration = "RunStatus", tag = "2")]
+    pub status: i32,
+    /// Most runs in one answer; 0 for 100, more than 1000 counts as 1000.
+    #[prost(uint32, tag = "3")]
+    pub page_size: u32,
+    /// Where to go on: "next_page_token" of the page before; empty for the first page. INVALID_ARGUMENT
+    /// if it is none.
+    #[prost(string, tag = "4")]
+    pub page_token: ::prost::alloc::string::String,
+}
+/// A page of runs.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListRunsResponse {
+    /// The runs, newest first, without the texts of their plans.
+    #[prost(message, repeated, tag = "1")]
+    pub runs: ::prost::alloc::vec::Vec<Run>,
+    /// For the next page; empty if this is the last.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
 }
 /// A run.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -235,7 +268,7 @@ pub struct GetQueueRequest {}
 /// How much work waits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetQueueResponse {
-    /// Queued runs of enabled tasks, and plans of any, due or not.
+    /// Queued runs of enabled tasks, and plans, checks and requested runs of any, due or not.
     #[prost(uint64, tag = "1")]
     pub queued: u64,
     /// Those that a worker could have now.
@@ -261,6 +294,8 @@ pub enum RunKind {
     Apply = 1,
     /// Terraform tells what an apply would change; nothing is applied.
     Plan = 2,
+    /// The task directory is made and validated; nothing is planned or applied.
+    Check = 3,
 }
 impl RunKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -272,6 +307,7 @@ impl RunKind {
             Self::Unspecified => "RUN_KIND_UNSPECIFIED",
             Self::Apply => "RUN_KIND_APPLY",
             Self::Plan => "RUN_KIND_PLAN",
+            Self::Check => "RUN_KIND_CHECK",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -280,6 +316,7 @@ impl RunKind {
             "RUN_KIND_UNSPECIFIED" => Some(Self::Unspecified),
             "RUN_KIND_APPLY" => Some(Self::Apply),
             "RUN_KIND_PLAN" => Some(Self::Plan),
+            "RUN_KIND_CHECK" => Some(Self::Check),
             _ => None,
         }
     }
@@ -294,11 +331,12 @@ pub enum RunStatus {
     Queued = 1,
     /// Leased by a worker.
     Running = 2,
-    /// Applied, or planned.
+    /// Applied, planned or checked.
     Succeeded = 3,
     /// Every attempt failed.
     Failed = 4,
-    /// Ended because a newer input took its place, or nobody waits for its plan any more.
+    /// Ended because a newer input took its place, nobody waits for it any more, or its task was disabled or
+    /// deleted.
     Cancelled = 5,
 }
 impl RunStatus {
@@ -546,6 +584,31 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "GetRun"));
             self.inner.unary(req, path, codec).await
         }
+        /// Lists the runs that are kept, newest first, page by page.
+        pub async fn list_runs(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListRunsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListRunsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/ListRuns",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "ListRuns"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Follows the runs of one task or of all: every change of a run's status from now on. What is stored
         /// after the headers of the answer have arrived is told. A change is told after it is stored, and two
         /// changes of one run may be told in another order; but one that ends a run is final. Whoever hears of
@@ -657,6 +720,14 @@ pub mod run_service_server {
             &self,
             request: tonic::Request<super::GetRunRequest>,
         ) -> std::result::Result<tonic::Response<super::GetRunResponse>, tonic::Status>;
+        /// Lists the runs that are kept, newest first, page by page.
+        async fn list_runs(
+            &self,
+            request: tonic::Request<super::ListRunsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListRunsResponse>,
+            tonic::Status,
+        >;
         /// Server streaming response type for the FollowRuns method.
         type FollowRunsStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::FollowRunsResponse, tonic::Status>,
@@ -969,6 +1040,51 @@ pub mod run_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetRunSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/ListRuns" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListRunsSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::ListRunsRequest>
+                    for ListRunsSvc<T> {
+                        type Response = super::ListRunsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListRunsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::list_runs(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListRunsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

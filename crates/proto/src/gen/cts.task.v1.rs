@@ -38,6 +38,34 @@ pub struct Task {
     /// What the module gets beside the condition; at most one of each kind.
     #[prost(message, repeated, tag = "11")]
     pub module_inputs: ::prost::alloc::vec::Vec<ModuleInput>,
+    /// Counts the changes of the task, from 1. Of no meaning in requests.
+    #[prost(uint64, tag = "12")]
+    pub revision: u64,
+    /// Where it is between its creation and its deletion. Of no meaning in requests.
+    #[prost(enumeration = "TaskPhase", tag = "13")]
+    pub phase: i32,
+    /// Version of Terraform for the workspace of this task, in its deprecated place; empty for none.
+    #[prost(string, tag = "14")]
+    pub terraform_version: ::prost::alloc::string::String,
+    /// The workspace, for the driver of that name; absent where the task says nothing about it.
+    #[prost(message, optional, tag = "15")]
+    pub terraform_cloud_workspace: ::core::option::Option<TerraformCloudWorkspace>,
+}
+/// What a task says about its workspace on the platform; empty texts say nothing.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TerraformCloudWorkspace {
+    /// Where runs happen: "remote" or "agent".
+    #[prost(string, tag = "1")]
+    pub execution_mode: ::prost::alloc::string::String,
+    /// Agent pool by its id, which counts before its name.
+    #[prost(string, tag = "2")]
+    pub agent_pool_id: ::prost::alloc::string::String,
+    /// Agent pool by its name.
+    #[prost(string, tag = "3")]
+    pub agent_pool_name: ::prost::alloc::string::String,
+    /// Exact version of Terraform.
+    #[prost(string, tag = "4")]
+    pub terraform_version: ::prost::alloc::string::String,
 }
 /// What triggers a task; of no kind where nothing does.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -265,6 +293,43 @@ pub struct Event {
     #[prost(string, tag = "10")]
     pub source: ::prost::alloc::string::String,
 }
+/// Where a task is between its creation and its deletion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TaskPhase {
+    /// Not set.
+    Unspecified = 0,
+    /// It is being created: its first run goes on. Nobody is shown such a task.
+    Creating = 1,
+    /// It is there.
+    Ready = 2,
+    /// It is deleted as soon as its run has ended; none begins.
+    Deleting = 3,
+}
+impl TaskPhase {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TASK_PHASE_UNSPECIFIED",
+            Self::Creating => "TASK_PHASE_CREATING",
+            Self::Ready => "TASK_PHASE_READY",
+            Self::Deleting => "TASK_PHASE_DELETING",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TASK_PHASE_UNSPECIFIED" => Some(Self::Unspecified),
+            "TASK_PHASE_CREATING" => Some(Self::Creating),
+            "TASK_PHASE_READY" => Some(Self::Ready),
+            "TASK_PHASE_DELETING" => Some(Self::Deleting),
+            _ => None,
+        }
+    }
+}
 /// Where a task was declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -339,6 +404,211 @@ impl TaskStatus {
         }
     }
 }
+/// Why a task ran, or why it does not.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Explanation {
+    /// Name of the task.
+    #[prost(string, tag = "1")]
+    pub task_name: ::prost::alloc::string::String,
+    /// Revision of the task.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+    /// Whether changes run it.
+    #[prost(bool, tag = "3")]
+    pub enabled: bool,
+    /// Where it is between its creation and its deletion.
+    #[prost(enumeration = "TaskPhase", tag = "4")]
+    pub phase: i32,
+    /// When the leader wrote what follows of views, buffering and decisions; absent if none has yet.
+    #[prost(message, optional, tag = "5")]
+    pub as_of: ::core::option::Option<::prost_types::Timestamp>,
+    /// What the task's input is made of.
+    #[prost(message, repeated, tag = "6")]
+    pub views: ::prost::alloc::vec::Vec<ObservedView>,
+    /// End of the buffer period that holds changes back; absent if none does.
+    #[prost(message, optional, tag = "7")]
+    pub buffered_until: ::core::option::Option<::prost_types::Timestamp>,
+    /// Next moment of its schedule; absent without one.
+    #[prost(message, optional, tag = "8")]
+    pub next_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// What was made of the newest complete input; absent if there was none.
+    #[prost(message, optional, tag = "9")]
+    pub last_decision: ::core::option::Option<Decision>,
+    /// The run that is queued or running; absent if there is none.
+    #[prost(message, optional, tag = "10")]
+    pub current_run: ::core::option::Option<super::super::run::v1::Run>,
+    /// The newest run that has ended; absent if there is none.
+    #[prost(message, optional, tag = "11")]
+    pub last_run: ::core::option::Option<super::super::run::v1::Run>,
+    /// What the task waits for, what weighs most first; empty if it waits for nothing but a change.
+    #[prost(message, repeated, tag = "12")]
+    pub obstacles: ::prost::alloc::vec::Vec<Obstacle>,
+}
+/// A part of Consul's data that a task's input is made of.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ObservedView {
+    /// What is watched, for people.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Whether all of it has been read. Nothing runs before that.
+    #[prost(bool, tag = "2")]
+    pub complete: bool,
+    /// Counts the changes seen since it is watched.
+    #[prost(uint64, tag = "3")]
+    pub revision: u64,
+    /// When the last change was seen; absent if none was.
+    #[prost(message, optional, tag = "4")]
+    pub changed_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Whether a change of it runs the task.
+    #[prost(bool, tag = "5")]
+    pub triggers: bool,
+    /// Why it cannot be read, in the words of the last attempt; empty if it can.
+    #[prost(string, tag = "6")]
+    pub error: ::prost::alloc::string::String,
+}
+/// What was made of a complete input.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Decision {
+    /// What.
+    #[prost(enumeration = "DecisionKind", tag = "1")]
+    pub kind: i32,
+    /// When.
+    #[prost(message, optional, tag = "2")]
+    pub at: ::core::option::Option<::prost_types::Timestamp>,
+    /// The run that was queued or left waiting; empty if there is none.
+    #[prost(string, tag = "3")]
+    pub run_id: ::prost::alloc::string::String,
+    /// The same for people.
+    #[prost(string, tag = "4")]
+    pub text: ::prost::alloc::string::String,
+}
+/// What a task waits for.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Obstacle {
+    /// What.
+    #[prost(enumeration = "ObstacleKind", tag = "1")]
+    pub kind: i32,
+    /// The same for people.
+    #[prost(string, tag = "2")]
+    pub text: ::prost::alloc::string::String,
+    /// When it will be over; absent if nobody knows.
+    #[prost(message, optional, tag = "3")]
+    pub until: ::core::option::Option<::prost_types::Timestamp>,
+}
+/// What can be made of a complete input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum DecisionKind {
+    /// Not set.
+    Unspecified = 0,
+    /// A run was queued.
+    Queued = 1,
+    /// It is equal to the one that was applied last.
+    SkippedUnchanged = 2,
+    /// It was put off until the buffer period ends.
+    Buffered = 3,
+    /// Nothing, because the change triggers nothing.
+    NoTrigger = 4,
+    /// It took the place of the input of a run that was queued already.
+    Merged = 5,
+    /// It could not become an input.
+    Failed = 6,
+}
+impl DecisionKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "DECISION_KIND_UNSPECIFIED",
+            Self::Queued => "DECISION_KIND_QUEUED",
+            Self::SkippedUnchanged => "DECISION_KIND_SKIPPED_UNCHANGED",
+            Self::Buffered => "DECISION_KIND_BUFFERED",
+            Self::NoTrigger => "DECISION_KIND_NO_TRIGGER",
+            Self::Merged => "DECISION_KIND_MERGED",
+            Self::Failed => "DECISION_KIND_FAILED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "DECISION_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "DECISION_KIND_QUEUED" => Some(Self::Queued),
+            "DECISION_KIND_SKIPPED_UNCHANGED" => Some(Self::SkippedUnchanged),
+            "DECISION_KIND_BUFFERED" => Some(Self::Buffered),
+            "DECISION_KIND_NO_TRIGGER" => Some(Self::NoTrigger),
+            "DECISION_KIND_MERGED" => Some(Self::Merged),
+            "DECISION_KIND_FAILED" => Some(Self::Failed),
+            _ => None,
+        }
+    }
+}
+/// What a task can wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ObstacleKind {
+    /// Not set.
+    Unspecified = 0,
+    /// It is switched off.
+    Disabled = 1,
+    /// It is being deleted.
+    Deleting = 2,
+    /// Data of Consul that has not been read yet.
+    InputIncomplete = 3,
+    /// The end of the buffer period.
+    Buffering = 4,
+    /// The next moment of its schedule.
+    Schedule = 5,
+    /// The end of its running run.
+    Running = 6,
+    /// The moment of the next attempt.
+    NotDue = 7,
+    /// A worker that can do what it needs.
+    NoCapableWorker = 8,
+    /// A free slot of a worker.
+    NoFreeSlot = 9,
+    /// A scheduler that leads.
+    NoLeader = 10,
+}
+impl ObstacleKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "OBSTACLE_KIND_UNSPECIFIED",
+            Self::Disabled => "OBSTACLE_KIND_DISABLED",
+            Self::Deleting => "OBSTACLE_KIND_DELETING",
+            Self::InputIncomplete => "OBSTACLE_KIND_INPUT_INCOMPLETE",
+            Self::Buffering => "OBSTACLE_KIND_BUFFERING",
+            Self::Schedule => "OBSTACLE_KIND_SCHEDULE",
+            Self::Running => "OBSTACLE_KIND_RUNNING",
+            Self::NotDue => "OBSTACLE_KIND_NOT_DUE",
+            Self::NoCapableWorker => "OBSTACLE_KIND_NO_CAPABLE_WORKER",
+            Self::NoFreeSlot => "OBSTACLE_KIND_NO_FREE_SLOT",
+            Self::NoLeader => "OBSTACLE_KIND_NO_LEADER",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "OBSTACLE_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "OBSTACLE_KIND_DISABLED" => Some(Self::Disabled),
+            "OBSTACLE_KIND_DELETING" => Some(Self::Deleting),
+            "OBSTACLE_KIND_INPUT_INCOMPLETE" => Some(Self::InputIncomplete),
+            "OBSTACLE_KIND_BUFFERING" => Some(Self::Buffering),
+            "OBSTACLE_KIND_SCHEDULE" => Some(Self::Schedule),
+            "OBSTACLE_KIND_RUNNING" => Some(Self::Running),
+            "OBSTACLE_KIND_NOT_DUE" => Some(Self::NotDue),
+            "OBSTACLE_KIND_NO_CAPABLE_WORKER" => Some(Self::NoCapableWorker),
+            "OBSTACLE_KIND_NO_FREE_SLOT" => Some(Self::NoFreeSlot),
+            "OBSTACLE_KIND_NO_LEADER" => Some(Self::NoLeader),
+            _ => None,
+        }
+    }
+}
 /// Asks for all tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListTasksRequest {}
@@ -397,6 +667,132 @@ pub struct GetTaskStateResponse {
     #[prost(message, optional, tag = "1")]
     pub state: ::core::option::Option<TaskState>,
 }
+/// Asks for a new task.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CreateTaskRequest {
+    /// The task. Its origin, revision and phase are not looked at.
+    #[prost(message, optional, tag = "1")]
+    pub task: ::core::option::Option<Task>,
+    /// What to do with it. A disabled task is only checked, whatever the mode.
+    #[prost(enumeration = "RunMode", tag = "2")]
+    pub run_mode: i32,
+}
+/// The task is created, or was inspected.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CreateTaskResponse {
+    /// The task as it is now, or would be.
+    #[prost(message, optional, tag = "1")]
+    pub task: ::core::option::Option<Task>,
+    /// The plan, with RUN_MODE_INSPECT; absent if the task is disabled.
+    #[prost(message, optional, tag = "2")]
+    pub plan: ::core::option::Option<super::super::run::v1::Planned>,
+}
+/// Asks for a change of a task.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpdateTaskRequest {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Whether changes are to run it; absent to leave that as it is.
+    #[prost(bool, optional, tag = "2")]
+    pub enabled: ::core::option::Option<bool>,
+    /// What to do with it. A task that is switched off does not run, whatever the mode.
+    #[prost(enumeration = "RunMode", tag = "3")]
+    pub run_mode: i32,
+}
+/// The task is changed, or was inspected.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpdateTaskResponse {
+    /// The task as it is now.
+    #[prost(message, optional, tag = "1")]
+    pub task: ::core::option::Option<Task>,
+    /// The plan, with RUN_MODE_INSPECT; absent if it was to be switched off.
+    #[prost(message, optional, tag = "2")]
+    pub plan: ::core::option::Option<super::super::run::v1::Planned>,
+}
+/// Asks for another declaration of a task.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReplaceTaskRequest {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The declaration, under the same name. Its origin, revision and phase are not looked at.
+    #[prost(message, optional, tag = "2")]
+    pub task: ::core::option::Option<Task>,
+    /// Revision at which the task must be; 0 for any.
+    #[prost(uint64, tag = "3")]
+    pub revision: u64,
+    /// What to do with it. A disabled task is only checked, whatever the mode.
+    #[prost(enumeration = "RunMode", tag = "4")]
+    pub run_mode: i32,
+}
+/// The task is replaced, or its replacement was inspected.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReplaceTaskResponse {
+    /// The task as it is now, or would be.
+    #[prost(message, optional, tag = "1")]
+    pub task: ::core::option::Option<Task>,
+    /// The plan, with RUN_MODE_INSPECT; absent if the task is disabled.
+    #[prost(message, optional, tag = "2")]
+    pub plan: ::core::option::Option<super::super::run::v1::Planned>,
+}
+/// Asks for the end of a task.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteTaskRequest {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+/// The task is being deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteTaskResponse {}
+/// Asks for an explanation.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExplainTaskRequest {
+    /// Name of the task.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+/// An explanation.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExplainTaskResponse {
+    /// The explanation.
+    #[prost(message, optional, tag = "1")]
+    pub explanation: ::core::option::Option<Explanation>,
+}
+/// What a call that changes a task does beside storing the change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum RunMode {
+    /// Checks the task as far as its rendered input; nothing is planned or applied.
+    Unspecified = 0,
+    /// Applies once, without retries.
+    Now = 1,
+    /// Plans and changes nothing, the task included.
+    Inspect = 2,
+}
+impl RunMode {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "RUN_MODE_UNSPECIFIED",
+            Self::Now => "RUN_MODE_NOW",
+            Self::Inspect => "RUN_MODE_INSPECT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RUN_MODE_UNSPECIFIED" => Some(Self::Unspecified),
+            "RUN_MODE_NOW" => Some(Self::Now),
+            "RUN_MODE_INSPECT" => Some(Self::Inspect),
+            _ => None,
+        }
+    }
+}
 /// Generated client implementations.
 pub mod task_service_client {
     #![allow(
@@ -408,7 +804,21 @@ pub mod task_service_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// Tells about tasks. Served by the scheduler.
+    /// Tells about tasks and changes them. Served by the scheduler, every replica of it.
+    ///
+    /// A call that changes tasks returns when the work that it asks for is done, Terraform's included. The
+    /// work belongs to the scheduler: it goes on when the caller goes away. Every error of such a call has a
+    /// word in its metadata under "cts-reason", for programs, and a message for people:
+    ///
+    /// reason           code                 meaning
+    /// invalid          INVALID_ARGUMENT     the task or the request is refused
+    /// exists           ALREADY_EXISTS       there is a task of that name, or one is being deleted
+    /// unknown          NOT_FOUND            there is no task of that name
+    /// busy             FAILED_PRECONDITION  a run of the task is in progress or due
+    /// deleting         FAILED_PRECONDITION  the task is being deleted
+    /// run_failed       FAILED_PRECONDITION  the run failed; the message has Terraform's own words
+    /// not_initialized  FAILED_PRECONDITION  the data for the run was not complete in time
+    /// revision         ABORTED              the task is not at the revision that was named
     #[derive(Debug, Clone)]
     pub struct TaskServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -589,6 +999,133 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "GetTaskState"));
             self.inner.unary(req, path, codec).await
         }
+        /// Creates a task once a run of it has succeeded; what kind of run is for the mode to say. A failure
+        /// leaves no task, nor does RUN_MODE_INSPECT.
+        pub async fn create_task(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CreateTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateTaskResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/CreateTask",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "CreateTask"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Switches a task on or off, or asks for a run of it, or both.
+        pub async fn update_task(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpdateTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateTaskResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/UpdateTask",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "UpdateTask"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Puts another declaration in the place of a task's. With RUN_MODE_INSPECT the task stays as it is.
+        pub async fn replace_task(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReplaceTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReplaceTaskResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/ReplaceTask",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "ReplaceTask"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Deletes a task as soon as it is not running. Returns at once; safe to repeat until the task is gone,
+        /// NOT_FOUND then.
+        pub async fn delete_task(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteTaskResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/DeleteTask",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "DeleteTask"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Tells why a task ran, or why it does not. NOT_FOUND if there is none of that name.
+        pub async fn explain_task(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExplainTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ExplainTaskResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/ExplainTask",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "ExplainTask"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -642,8 +1179,64 @@ pub mod task_service_server {
             tonic::Response<super::GetTaskStateResponse>,
             tonic::Status,
         >;
+        /// Creates a task once a run of it has succeeded; what kind of run is for the mode to say. A failure
+        /// leaves no task, nor does RUN_MODE_INSPECT.
+        async fn create_task(
+            &self,
+            request: tonic::Request<super::CreateTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateTaskResponse>,
+            tonic::Status,
+        >;
+        /// Switches a task on or off, or asks for a run of it, or both.
+        async fn update_task(
+            &self,
+            request: tonic::Request<super::UpdateTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateTaskResponse>,
+            tonic::Status,
+        >;
+        /// Puts another declaration in the place of a task's. With RUN_MODE_INSPECT the task stays as it is.
+        async fn replace_task(
+            &self,
+            request: tonic::Request<super::ReplaceTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReplaceTaskResponse>,
+            tonic::Status,
+        >;
+        /// Deletes a task as soon as it is not running. Returns at once; safe to repeat until the task is gone,
+        /// NOT_FOUND then.
+        async fn delete_task(
+            &self,
+            request: tonic::Request<super::DeleteTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteTaskResponse>,
+            tonic::Status,
+        >;
+        /// Tells why a task ran, or why it does not. NOT_FOUND if there is none of that name.
+        async fn explain_task(
+            &self,
+            request: tonic::Request<super::ExplainTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ExplainTaskResponse>,
+            tonic::Status,
+        >;
     }
-    /// Tells about tasks. Served by the scheduler.
+    /// Tells about tasks and changes them. Served by the scheduler, every replica of it.
+    ///
+    /// A call that changes tasks returns when the work that it asks for is done, Terraform's included. The
+    /// work belongs to the scheduler: it goes on when the caller goes away. Every error of such a call has a
+    /// word in its metadata under "cts-reason", for programs, and a message for people:
+    ///
+    /// reason           code                 meaning
+    /// invalid          INVALID_ARGUMENT     the task or the request is refused
+    /// exists           ALREADY_EXISTS       there is a task of that name, or one is being deleted
+    /// unknown          NOT_FOUND            there is no task of that name
+    /// busy             FAILED_PRECONDITION  a run of the task is in progress or due
+    /// deleting         FAILED_PRECONDITION  the task is being deleted
+    /// run_failed       FAILED_PRECONDITION  the run failed; the message has Terraform's own words
+    /// not_initialized  FAILED_PRECONDITION  the data for the run was not complete in time
+    /// revision         ABORTED              the task is not at the revision that was named
     #[derive(Debug)]
     pub struct TaskServiceServer<T> {
         inner: Arc<T>,
@@ -887,6 +1480,231 @@ pub mod task_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetTaskStateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/CreateTask" => {
+                    #[allow(non_camel_case_types)]
+                    struct CreateTaskSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::CreateTaskRequest>
+                    for CreateTaskSvc<T> {
+                        type Response = super::CreateTaskResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CreateTaskRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::create_task(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CreateTaskSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/UpdateTask" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpdateTaskSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::UpdateTaskRequest>
+                    for UpdateTaskSvc<T> {
+                        type Response = super::UpdateTaskResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpdateTaskRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::update_task(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpdateTaskSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/ReplaceTask" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReplaceTaskSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::ReplaceTaskRequest>
+                    for ReplaceTaskSvc<T> {
+                        type Response = super::ReplaceTaskResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReplaceTaskRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::replace_task(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReplaceTaskSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/DeleteTask" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeleteTaskSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::DeleteTaskRequest>
+                    for DeleteTaskSvc<T> {
+                        type Response = super::DeleteTaskResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeleteTaskRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::delete_task(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeleteTaskSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/ExplainTask" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExplainTaskSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::ExplainTaskRequest>
+                    for ExplainTaskSvc<T> {
+                        type Response = super::ExplainTaskResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExplainTaskRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::explain_task(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExplainTaskSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

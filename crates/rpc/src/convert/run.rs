@@ -24,6 +24,7 @@ pub const fn kind_to_wire(kind: RunKind) -> proto::RunKind {
     match kind {
         RunKind::Apply => proto::RunKind::Apply,
         RunKind::Plan => proto::RunKind::Plan,
+        RunKind::Check => proto::RunKind::Check,
     }
 }
 
@@ -33,13 +34,14 @@ pub fn kind_of_lease(lease: &proto::Lease) -> Result<RunKind, ConversionError> {
     match proto::RunKind::try_from(lease.kind) {
         Ok(proto::RunKind::Unspecified | proto::RunKind::Apply) => Ok(RunKind::Apply),
         Ok(proto::RunKind::Plan) => Ok(RunKind::Plan),
+        Ok(proto::RunKind::Check) => Ok(RunKind::Check),
         Err(_unknown) => Err(invalid("Lease.kind", &lease.kind)),
     }
 }
 
 /// The kinds of runs that a worker of this version knows, for the wire.
 pub fn known_kinds() -> Vec<i32> {
-    vec![proto::RunKind::Apply.into(), proto::RunKind::Plan.into()]
+    RunKind::ALL.map(|kind| kind_to_wire(kind).into()).into()
 }
 
 /// The kinds of runs that a worker knows; one that names none knows applies.
@@ -47,6 +49,7 @@ pub fn kinds_from_wire(request: &proto::AcquireRunRequest) -> RunKinds {
     RunKinds {
         applies: request.kinds.is_empty() || request.kinds().any(|k| k == proto::RunKind::Apply),
         plans: request.kinds().any(|kind| kind == proto::RunKind::Plan),
+        checks: request.kinds().any(|kind| kind == proto::RunKind::Check),
     }
 }
 
@@ -80,6 +83,7 @@ pub fn outcome_to_wire(outcome: AttemptOutcome) -> proto::complete_run_request::
     match outcome {
         AttemptOutcome::Applied => Outcome::Applied(proto::Applied {}),
         AttemptOutcome::Planned(plan) => Outcome::Planned(plan_to_wire(plan)),
+        AttemptOutcome::Checked => Outcome::Checked(proto::Checked {}),
         AttemptOutcome::Failed(error) => Outcome::Failed(proto::Failed { error }),
         AttemptOutcome::Interrupted => Outcome::Interrupted(proto::Interrupted {}),
     }
@@ -93,6 +97,7 @@ pub fn outcome_from_wire(
     match outcome {
         Some(Outcome::Applied(_)) => Ok(AttemptOutcome::Applied),
         Some(Outcome::Planned(plan)) => Ok(AttemptOutcome::Planned(plan_from_wire(plan))),
+        Some(Outcome::Checked(_)) => Ok(AttemptOutcome::Checked),
         Some(Outcome::Failed(failed)) => Ok(AttemptOutcome::Failed(failed.error)),
         Some(Outcome::Interrupted(_)) => Ok(AttemptOutcome::Interrupted),
         None => Err(ConversionError::Missing {
@@ -111,6 +116,7 @@ mod tests {
             AttemptOutcome::Applied,
             AttemptOutcome::Planned(Plan::new(true, "Plan: 1 to add".into())),
             AttemptOutcome::Planned(Plan::new(false, String::new())),
+            AttemptOutcome::Checked,
             AttemptOutcome::Failed("no".into()),
             AttemptOutcome::Interrupted,
         ] {
@@ -130,21 +136,18 @@ mod tests {
                 ..Default::default()
             })
         };
-        let applies = RunKinds {
-            applies: true,
-            plans: false,
-        };
+        let applies = RunKinds::APPLIES;
         assert_eq!(kinds(known_kinds()), RunKinds::ALL);
         assert_eq!(kinds(vec![]), applies, "an older one");
         assert_eq!(kinds(vec![1, 77]), applies, "a newer one");
         assert_eq!(kinds(vec![2]), RunKinds::PLANS);
         let neither = kinds(vec![77]);
-        assert!(!neither.applies && !neither.plans);
+        assert!(!RunKind::ALL.iter().any(|kind| neither.has(*kind)));
     }
 
     #[test]
     fn what_a_lease_is_for_is_not_guessed() {
-        for kind in [RunKind::Apply, RunKind::Plan] {
+        for kind in RunKind::ALL {
             let lease = proto::Lease {
                 kind: kind_to_wire(kind).into(),
                 ..Default::default()

@@ -1,15 +1,15 @@
 //! Tasks, their states and events.
 
 use cts_core::{
-    BufferSetting, Condition, Event, EventConfig, KvQuery, ModuleInput, ScheduleCondition,
-    ServicesCondition, TaskOrigin, TaskSpec, TaskStatus,
+    BufferSetting, CloudExecution, CloudWorkspace, Condition, Event, EventConfig, KvQuery,
+    ModuleInput, ScheduleCondition, ServicesCondition, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
 
 use super::time::{duration_to_wire, timestamp_from_wire, timestamp_to_wire};
 use super::{ConversionError, invalid};
 
-/// A declared task for the wire.
+/// A declared task for the wire. Its revision and its phase are for the caller to add.
 pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {
     let definition = spec.definition.clone();
     proto::Task {
@@ -40,10 +40,28 @@ pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {
             TaskOrigin::Api => proto::TaskOrigin::Api,
         }
         .into(),
+        revision: 0,
+        phase: proto::TaskPhase::Unspecified.into(),
+        terraform_version: String::new(),
+        terraform_cloud_workspace: definition.workspace.map(workspace_to_wire),
     }
 }
 
-fn condition_to_wire(condition: Condition) -> proto::Condition {
+fn workspace_to_wire(workspace: CloudWorkspace) -> proto::TerraformCloudWorkspace {
+    let (mode, id, name) = match workspace.execution {
+        CloudExecution::Remote => ("remote", String::new(), String::new()),
+        CloudExecution::AgentPoolId(id) => ("agent", id, String::new()),
+        CloudExecution::AgentPoolName(name) => ("agent", String::new(), name),
+    };
+    proto::TerraformCloudWorkspace {
+        execution_mode: mode.to_owned(),
+        agent_pool_id: id,
+        agent_pool_name: name,
+        terraform_version: workspace.terraform_version.unwrap_or_default(),
+    }
+}
+
+pub(super) fn condition_to_wire(condition: Condition) -> proto::Condition {
     use proto::condition::Kind;
     let kind = match condition {
         Condition::NoCondition => None,
@@ -89,7 +107,7 @@ fn kv_to_wire(query: KvQuery) -> proto::KvQuery {
     }
 }
 
-fn module_input_to_wire(input: ModuleInput) -> proto::ModuleInput {
+pub(super) fn module_input_to_wire(input: ModuleInput) -> proto::ModuleInput {
     use proto::module_input::Kind;
     let kind = match input {
         ModuleInput::Services(services) => Kind::Services(proto::ServicesInput {
@@ -119,6 +137,15 @@ fn expression_text(value: &serde_json::Value) -> String {
     match hcl::to_expression(value) {
         Ok(expression) => hcl::format::to_string(&expression).unwrap_or_else(|_error| plain()),
         Err(_error) => plain(),
+    }
+}
+
+/// A task's phase for the wire. Nobody is shown a discarded task, as little as one that is being created.
+pub const fn phase_to_wire(phase: TaskPhase) -> proto::TaskPhase {
+    match phase {
+        TaskPhase::Creating | TaskPhase::Discarded => proto::TaskPhase::Creating,
+        TaskPhase::Ready => proto::TaskPhase::Ready,
+        TaskPhase::Deleting => proto::TaskPhase::Deleting,
     }
 }
 

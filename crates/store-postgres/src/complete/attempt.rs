@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::RunKind;
-use cts_core::{Event, EventConfig, TaskName};
+use cts_core::{Creation, Event, EventConfig, TaskName, TaskPhase};
 use cts_store::{Completion, StoreError};
 use sqlx::{PgTransaction, Row as _};
 
@@ -11,6 +11,8 @@ use crate::row::{Cell, failed_to};
 
 pub(super) struct Attempt {
     pub(super) task: TaskName,
+    pub(super) phase: TaskPhase,
+    pub(super) creation: Option<Creation>,
     pub(super) kind: RunKind,
     pub(super) single: bool,
     pub(super) errors: Vec<String>,
@@ -45,7 +47,7 @@ impl Attempt {
             "-- complete: the attempt; index runs_one_queued
             SELECT r.task_name, r.kind, r.single, r.started_at, r.errors, r.attempts,
                    cts_now() AS now,
-                   t.failures, t.retry_failed, t.event_config,
+                   t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                    EXISTS (SELECT FROM runs q
                            WHERE q.task_name = r.task_name AND q.status = 'queued'
                              AND q.kind = 'apply') AS newer_waits
@@ -76,8 +78,12 @@ impl Attempt {
             cell.number(number.into())
         };
         let started_at: i64 = row.try_get("started_at").map_err(&read)?;
+        let creation: Option<&str> = row.try_get("creation").map_err(&read)?;
+        let creation = creation.map(|creation| task_cell("creation").creation(creation));
         Ok(Some(Self {
             task: cell("task_name").parse(task)?,
+            phase: task_cell("phase").phase(row.try_get("phase").map_err(&read)?)?,
+            creation: creation.transpose()?,
             kind: cell("kind").run_kind(row.try_get("kind").map_err(&read)?)?,
             single: row.try_get("single").map_err(&read)?,
             errors: cell("errors").json(row.try_get("errors").map_err(&read)?)?,
@@ -91,8 +97,12 @@ impl Attempt {
         }))
     }
 
-    /// The event of a run that has failed for good.
-    pub(super) fn failure(&self, completion: &Completion) -> Result<Event, StoreError> {
+    /// The event of a run that has ended.
+    pub(super) fn event(
+        &self,
+        completion: &Completion,
+        success: bool,
+    ) -> Result<Event, StoreError> {
         let key = completion.run.to_string();
         let end = Cell {
             table: "runs",
@@ -104,10 +114,10 @@ impl Attempt {
             id: completion.event,
             task_name: self.task.clone(),
             run_id: completion.run,
-            success: false,
+            success,
             start_time: self.started_at,
             end_time: end.time(self.now)?,
-            error: Some(newest_first.join("\n\n")),
+            error: (!success).then(|| newest_first.join("\n\n")),
             config: self.config.clone(),
         })
     }

@@ -18,6 +18,7 @@ pub(super) struct Changes<'a> {
     new_tasks: Vec<&'a str>,
     new_kinds: Vec<&'static str>,
     new_single: Vec<bool>,
+    new_requested: Vec<bool>,
     new_inputs: Vec<String>,
     replaced_tasks: Vec<&'a str>,
     replaced_inputs: Vec<String>,
@@ -30,17 +31,19 @@ pub(super) struct Changes<'a> {
 
 impl<'a> Changes<'a> {
     /// A run that applies.
-    pub(super) fn begin(&mut self, request: &'a EnqueueRequest) {
-        self.insert(request);
+    pub(super) fn begin(&mut self, request: &'a EnqueueRequest, requested: bool) {
+        self.insert(request, requested);
         self.begun_anew.push(request.task.as_str());
     }
 
-    pub(super) fn insert(&mut self, request: &'a EnqueueRequest) {
+    /// A run; a requested one carries out its request.
+    pub(super) fn insert(&mut self, request: &'a EnqueueRequest, requested: bool) {
         self.inputs.insert(request.input.hash, &request.input);
         self.new_runs.push(request.run.as_uuid());
         self.new_tasks.push(request.task.as_str());
         self.new_kinds.push(request.kind.as_str());
-        self.new_single.push(request.single);
+        self.new_single.push(request.single || requested);
+        self.new_requested.push(requested);
         self.new_inputs.push(request.input.hash.to_string());
     }
 
@@ -82,17 +85,24 @@ impl<'a> Changes<'a> {
         if !self.new_runs.is_empty() {
             sqlx::query(
                 "-- enqueue: new runs
-                INSERT INTO runs (id, task_name, input_hash, kind, single, status, due_at,
-                                  created_at, updated_at)
-                SELECT n.id, n.task, n.input, n.kind, n.single, 'queued', $6, $6, $6
-                FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BOOLEAN[])
-                    AS n (id, task, input, kind, single)",
+                WITH carried_out AS (
+                    DELETE FROM run_requests a
+                    USING unnest($1::UUID[], $6::BOOLEAN[]) AS n (id, requested)
+                    WHERE a.run_id = n.id AND n.requested
+                )
+                INSERT INTO runs (id, task_name, input_hash, kind, single, requested, status,
+                                  due_at, created_at, updated_at)
+                SELECT n.id, n.task, n.input, n.kind, n.single, n.requested, 'queued', $7, $7, $7
+                FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BOOLEAN[],
+                            $6::BOOLEAN[])
+                    AS n (id, task, input, kind, single, requested)",
             )
             .bind(self.new_runs)
             .bind(self.new_tasks)
             .bind(self.new_inputs)
             .bind(self.new_kinds)
             .bind(self.new_single)
+            .bind(self.new_requested)
             .bind(now)
             .execute(&mut **transaction)
             .await

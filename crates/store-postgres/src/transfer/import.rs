@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use cts_store::StoreError;
-use cts_store::transfer::{BundleRow, EventRow, Import, InputRow, LogLineRow, RunRow, TaskRow};
+use cts_store::transfer::{
+    BundleRow, DeletedTaskRow, EventRow, Import, InputRow, LogLineRow, RunRow, TaskRow,
+};
 use sqlx::PgConnection;
 
 use super::refuse_content;
@@ -31,7 +33,8 @@ impl PostgresImport {
         for statement in [
             "BEGIN",
             "SET LOCAL lock_timeout = '10s'",
-            "LOCK TABLE tasks, inputs, runs, events, log_lines, bundles IN EXCLUSIVE MODE",
+            "LOCK TABLE tasks, deleted_tasks, run_requests, inputs, runs, events, log_lines, bundles
+                IN EXCLUSIVE MODE",
         ] {
             sqlx::query(statement)
                 .execute(&mut connection)
@@ -58,8 +61,9 @@ impl Import for PostgresImport {
                 INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
                                    requires_driver, requires_version, requires_bundle, spec,
                                    event_config, settled_input, failures, skipped, created_at,
-                                   updated_at)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+                                   updated_at, revision, configured)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+                        $17, $18)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -77,10 +81,27 @@ impl Import for PostgresImport {
             .bind(i64::try_from(row.skipped).unwrap_or(i64::MAX))
             .bind(row.created_at)
             .bind(row.updated_at)
+            .bind(i64::try_from(row.revision).unwrap_or(i64::MAX))
+            .bind(row.configured.map(|digest| digest.to_string()))
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;
         }
+        Ok(())
+    }
+
+    async fn deleted_tasks(&mut self, rows: Vec<DeletedTaskRow>) -> Result<(), StoreError> {
+        sqlx::query(
+            "-- import: deleted tasks
+            INSERT INTO deleted_tasks (name, configured, deleted_at)
+            SELECT * FROM unnest($1::TEXT[], $2::TEXT[], $3::BIGINT[])",
+        )
+        .bind(column(&rows, |row| row.name.as_str()))
+        .bind(column(&rows, |row| row.configured.to_string()))
+        .bind(column(&rows, |row| row.deleted_at))
+        .execute(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
         Ok(())
     }
 
@@ -132,11 +153,12 @@ impl Import for PostgresImport {
             "-- import: runs
             INSERT INTO runs (id, task_name, input_hash, status, attempts, errors, epoch, due_at,
                               started_at, finished_at, created_at, updated_at, kind, single,
-                              changes_present, plan_encoding, plan)
+                              changes_present, plan_encoding, plan, requested)
             SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
                                  $6::TEXT[], $7::BIGINT[], $8::BIGINT[], $9::BIGINT[],
                                  $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::TEXT[],
-                                 $14::BOOLEAN[], $15::BOOLEAN[], $16::TEXT[], $17::BYTEA[])",
+                                 $14::BOOLEAN[], $15::BOOLEAN[], $16::TEXT[], $17::BYTEA[],
+                                 $18::BOOLEAN[])",
         )
         .bind(column(&rows, |row| row.id.as_uuid()))
         .bind(column(&rows, |row| row.task.as_str()))
@@ -155,6 +177,7 @@ impl Import for PostgresImport {
         .bind(changes)
         .bind(encodings)
         .bind(plans)
+        .bind(column(&rows, |row| row.requested))
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;

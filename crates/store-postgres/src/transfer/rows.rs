@@ -1,7 +1,9 @@
 //! Rows of each table as the values that move.
 
 use cts_core::{LeaseEpoch, RunId, TaskSpec};
-use cts_store::transfer::{BundleRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow};
+use cts_store::transfer::{
+    BundleRow, DeletedTaskRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow,
+};
 use cts_store::{LogLine, StoreError};
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
@@ -11,9 +13,23 @@ use crate::row::{self, Cell, failed_to};
 
 pub(super) const OPERATION: &str = "read the database";
 
+/// Of tasks that are being created or deleted nothing moves.
+pub(super) const COUNTS: &str = "-- export: counts
+    WITH moving AS (SELECT name FROM tasks WHERE phase = 'ready'),
+         moving_runs AS (SELECT r.id FROM runs r JOIN moving m ON m.name = r.task_name)
+    SELECT (SELECT count(*) FROM moving), (SELECT count(*) FROM deleted_tasks),
+           (SELECT count(*) FROM inputs), (SELECT count(*) FROM moving_runs),
+           (SELECT count(*) FROM events e JOIN moving m ON m.name = e.task_name),
+           (SELECT count(*) FROM log_lines l JOIN moving_runs m ON m.id = l.run_id),
+           (SELECT count(*) FROM bundles)";
+
 pub(super) const TASKS: &str = "-- export: tasks
-    SELECT name, position, origin, spec, settled_input, failures, skipped, created_at, updated_at
-    FROM tasks ORDER BY position, name";
+    SELECT name, position, origin, revision, configured, spec, settled_input, failures, skipped,
+           created_at, updated_at
+    FROM tasks WHERE phase = 'ready' ORDER BY position, name";
+
+pub(super) const DELETED_TASKS: &str = "-- export: deleted tasks
+    SELECT name, configured, deleted_at FROM deleted_tasks ORDER BY name";
 
 pub(super) const INPUTS: &str = "-- export: inputs
     SELECT hash, encoding, content, created_at FROM inputs ORDER BY hash";
@@ -21,7 +37,7 @@ pub(super) const INPUTS: &str = "-- export: inputs
 /// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one
 /// waits.
 pub(super) const RUNS: &str = "-- export: runs; index runs_one_queued
-    SELECT id, task_name, kind, single, input_hash, changes_present, plan_encoding, plan,
+    SELECT id, task_name, kind, single, requested, input_hash, changes_present, plan_encoding, plan,
            CASE WHEN lost THEN CASE WHEN newer THEN 'cancelled' ELSE 'queued' END ELSE status END
                AS status,
            CASE WHEN lost THEN greatest(attempts - 1, 0) ELSE attempts END AS attempts,
@@ -32,15 +48,19 @@ pub(super) const RUNS: &str = "-- export: runs; index runs_one_queued
                      SELECT FROM runs q
                      WHERE q.task_name = r.task_name AND q.status = 'queued'
                        AND q.kind = 'apply') AS newer
-          FROM runs r) r
+          FROM runs r JOIN tasks t ON t.name = r.task_name AND t.phase = 'ready') r
     ORDER BY id";
 
 pub(super) const EVENTS: &str = "-- export: events
     SELECT position, id, task_name, run_id, success, start_time, end_time, error, config
-    FROM events ORDER BY position";
+    FROM events WHERE task_name IN (SELECT name FROM tasks WHERE phase = 'ready')
+    ORDER BY position";
 
 pub(super) const LOG_LINES: &str = "-- export: log lines
-    SELECT run_id, position, stream, line FROM log_lines ORDER BY run_id, position";
+    SELECT run_id, position, stream, line FROM log_lines
+    WHERE run_id IN (SELECT r.id FROM runs r JOIN tasks t ON t.name = r.task_name
+                     WHERE t.phase = 'ready')
+    ORDER BY run_id, position";
 
 pub(super) const BUNDLES: &str = "-- export: bundles
     SELECT hash, content, created_at, used_at FROM bundles ORDER BY hash";
@@ -60,18 +80,38 @@ pub(super) fn task(row: &PgRow) -> Result<TaskRow, StoreError> {
         return Err(cell("spec").corrupt("it is of another task"));
     }
     let origin: &str = row.try_get("origin").map_err(&read)?;
+    let configured: Option<&str> = row.try_get("configured").map_err(&read)?;
+    let configured = configured.map(|digest| cell("configured").parse(digest));
     let settled: Option<&str> = row.try_get("settled_input").map_err(&read)?;
     let settled = settled.map(|hash| cell("settled_input").parse(hash));
     let failures: i32 = row.try_get("failures").map_err(&read)?;
     Ok(TaskRow {
         position: number("position")?,
         origin: cell("origin").origin(origin)?,
+        revision: cell("revision").number(number("revision")?)?,
+        configured: configured.transpose()?,
         spec,
         settled_input: settled.transpose()?,
         failures: cell("failures").number(failures.into())?,
         skipped: cell("skipped").number(number("skipped")?)?,
         created_at: number("created_at")?,
         updated_at: number("updated_at")?,
+    })
+}
+
+pub(super) fn deleted_task(row: &PgRow) -> Result<DeletedTaskRow, StoreError> {
+    let read = failed_to(OPERATION);
+    let name: &str = row.try_get("name").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "deleted_tasks",
+        column,
+        row: name,
+    };
+    let configured: &str = row.try_get("configured").map_err(&read)?;
+    Ok(DeletedTaskRow {
+        name: cell("name").parse(name)?,
+        configured: cell("configured").parse(configured)?,
+        deleted_at: row.try_get("deleted_at").map_err(&read)?,
     })
 }
 
@@ -111,6 +151,7 @@ pub(super) fn run(row: &PgRow) -> Result<RunRow, StoreError> {
         task: cell("task_name").parse(text("task_name")?)?,
         kind: cell("kind").run_kind(text("kind")?)?,
         single: row.try_get("single").map_err(&read)?,
+        requested: row.try_get("requested").map_err(&read)?,
         input: cell("input_hash").parse(text("input_hash")?)?,
         status: cell("status").run_status(text("status")?)?,
         attempts: cell("attempts").number(attempts.into())?,

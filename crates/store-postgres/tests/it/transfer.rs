@@ -137,10 +137,7 @@ async fn runs_that_were_running_are_leased_again_with_a_later_epoch() {
     let mut leased = Vec::new();
     execute(&url, DUE).await;
     let applies = Claim {
-        kinds: RunKinds {
-            applies: true,
-            plans: false,
-        },
+        kinds: RunKinds::APPLIES,
         ..claim()
     };
     while let Some(lease) = store.acquire(&applies).await.unwrap() {
@@ -151,7 +148,7 @@ async fn runs_that_were_running_are_leased_again_with_a_later_epoch() {
         leased.push(lease);
     }
     let names: BTreeSet<_> = leased.iter().map(|lease| lease.task.as_str()).collect();
-    let expected = ["busy", "overtaken", "planned", "steady", "été"];
+    let expected = ["busy", "made", "overtaken", "planned", "steady", "été"];
     assert_eq!(names, expected.into());
 
     // What happens now comes behind what has happened before.

@@ -1,7 +1,9 @@
 //! Rows of each table as the values that move.
 
 use cts_core::{LeaseEpoch, TaskSpec};
-use cts_store::transfer::{BundleRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow};
+use cts_store::transfer::{
+    BundleRow, DeletedTaskRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow,
+};
 use cts_store::{LogLine, StoreError};
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
@@ -9,9 +11,23 @@ use sqlx::sqlite::SqliteRow;
 use super::OPERATION;
 use crate::row::{self, Cell, failed_to};
 
+/// Of tasks that are being created or deleted nothing moves.
+pub(super) const COUNTS: &str = "-- export: counts
+    WITH moving AS (SELECT name FROM tasks WHERE phase = 'ready'),
+         moving_runs AS (SELECT id FROM runs WHERE task_name IN moving)
+    SELECT (SELECT count(*) FROM moving), (SELECT count(*) FROM deleted_tasks),
+           (SELECT count(*) FROM inputs), (SELECT count(*) FROM moving_runs),
+           (SELECT count(*) FROM events WHERE task_name IN moving),
+           (SELECT count(*) FROM log_lines WHERE run_id IN moving_runs),
+           (SELECT count(*) FROM bundles)";
+
 pub(super) const TASKS: &str = "-- export: tasks
-    SELECT name, position, origin, spec, settled_input, failures, skipped, created_at, updated_at
-    FROM tasks ORDER BY position, name";
+    SELECT name, position, origin, revision, configured, spec, settled_input, failures, skipped,
+           created_at, updated_at
+    FROM tasks WHERE phase = 'ready' ORDER BY position, name";
+
+pub(super) const DELETED_TASKS: &str = "-- export: deleted tasks
+    SELECT name, configured, deleted_at FROM deleted_tasks ORDER BY name";
 
 pub(super) const INPUTS: &str = "-- export: inputs
     SELECT hash, encoding, content, created_at FROM inputs ORDER BY hash";
@@ -19,7 +35,7 @@ pub(super) const INPUTS: &str = "-- export: inputs
 /// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one
 /// waits.
 pub(super) const RUNS: &str = "-- export: runs; indexes runs_one_queued
-    SELECT id, task_name, kind, single, input_hash, changes_present, plan_encoding, plan,
+    SELECT id, task_name, kind, single, requested, input_hash, changes_present, plan_encoding, plan,
            CASE WHEN lost THEN CASE WHEN newer THEN 'cancelled' ELSE 'queued' END ELSE status END
                AS status,
            CASE WHEN lost THEN max(attempts - 1, 0) ELSE attempts END AS attempts,
@@ -30,15 +46,19 @@ pub(super) const RUNS: &str = "-- export: runs; indexes runs_one_queued
                      SELECT 1 FROM runs q
                      WHERE q.task_name = r.task_name AND q.status = 'queued'
                        AND q.kind = 'apply') AS newer
-          FROM runs r)
+          FROM runs r JOIN tasks t ON t.name = r.task_name AND t.phase = 'ready')
     ORDER BY id";
 
 pub(super) const EVENTS: &str = "-- export: events
     SELECT position, id, task_name, run_id, success, start_time, end_time, error, config
-    FROM events ORDER BY position";
+    FROM events WHERE task_name IN (SELECT name FROM tasks WHERE phase = 'ready')
+    ORDER BY position";
 
 pub(super) const LOG_LINES: &str = "-- export: log lines
-    SELECT run_id, position, stream, line FROM log_lines ORDER BY run_id, position";
+    SELECT run_id, position, stream, line FROM log_lines
+    WHERE run_id IN (SELECT r.id FROM runs r JOIN tasks t ON t.name = r.task_name
+                     WHERE t.phase = 'ready')
+    ORDER BY run_id, position";
 
 pub(super) const BUNDLES: &str = "-- export: bundles
     SELECT hash, content, created_at, used_at FROM bundles ORDER BY hash";
@@ -58,17 +78,37 @@ pub(super) fn task(row: &SqliteRow) -> Result<TaskRow, StoreError> {
         return Err(cell("spec").corrupt("it is of another task"));
     }
     let origin: String = row.try_get("origin").map_err(&read)?;
+    let configured: Option<&str> = row.try_get("configured").map_err(&read)?;
+    let configured = configured.map(|digest| cell("configured").parse(digest));
     let settled: Option<String> = row.try_get("settled_input").map_err(&read)?;
     let settled = settled.map(|hash| cell("settled_input").parse(&hash));
     Ok(TaskRow {
         position: number("position")?,
         origin: cell("origin").origin(&origin)?,
+        revision: cell("revision").number(number("revision")?)?,
+        configured: configured.transpose()?,
         spec,
         settled_input: settled.transpose()?,
         failures: cell("failures").number(number("failures")?)?,
         skipped: cell("skipped").number(number("skipped")?)?,
         created_at: number("created_at")?,
         updated_at: number("updated_at")?,
+    })
+}
+
+pub(super) fn deleted_task(row: &SqliteRow) -> Result<DeletedTaskRow, StoreError> {
+    let read = failed_to(OPERATION);
+    let name: String = row.try_get("name").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "deleted_tasks",
+        column,
+        row: &name,
+    };
+    let configured: &str = row.try_get("configured").map_err(&read)?;
+    Ok(DeletedTaskRow {
+        name: cell("name").parse(&name)?,
+        configured: cell("configured").parse(configured)?,
+        deleted_at: row.try_get("deleted_at").map_err(&read)?,
     })
 }
 
@@ -106,6 +146,7 @@ pub(super) fn run(row: &SqliteRow) -> Result<RunRow, StoreError> {
         task: cell("task_name").parse(&text("task_name")?)?,
         kind: cell("kind").run_kind(&text("kind")?)?,
         single: row.try_get("single").map_err(&read)?,
+        requested: row.try_get("requested").map_err(&read)?,
         input: cell("input_hash").parse(&text("input_hash")?)?,
         status: cell("status").run_status(&text("status")?)?,
         attempts: cell("attempts").number(number("attempts")?)?,

@@ -2,9 +2,9 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{Digest, TaskStatus};
-use cts_store::conformance::{Scene, claim, input, member, task, worker_record};
+use cts_store::conformance::{Scene, claim, input, member, spec, task, worker_record};
 use cts_store::{
-    EnqueueRequest, LeaderError, LeaseError, LogLine, LogStream, StoreError, Unchanged,
+    EnqueueRequest, LeaderError, LeaseError, LogLine, LogStream, StoreError, TaskChange, Unchanged,
 };
 
 use crate::fixture::SqliteFixture;
@@ -75,6 +75,41 @@ async fn of_a_task() {
         .tamper("UPDATE tasks SET origin = 'moon'")
         .await;
     assert_corrupt(scene.store().tasks().await, ("tasks", "origin"), "a");
+    let scene = self::scene().await;
+    let fixture = scene.fixture();
+    fixture.tamper("UPDATE tasks SET revision = -1").await;
+    assert_corrupt(scene.store().tasks().await, ("tasks", "revision"), "a");
+    fixture.tamper("UPDATE tasks SET configured = 'x'").await;
+    let store = scene.store();
+    let replaced = store
+        .replace_config_tasks(scene.leader(), &[spec("a")])
+        .await;
+    let error = leader_store_error(replaced.unwrap_err());
+    assert_corrupt::<()>(Err(error), ("tasks", "configured"), "a");
+}
+
+#[tokio::test]
+async fn of_a_request() {
+    let changes = [
+        ("task_name = 'two words'", "task_name"),
+        ("kind = 'destroy'", "kind"),
+        ("requested_at = 9223372036854775807", "requested_at"),
+    ];
+    for (change, column) in changes {
+        let scene = scene().await;
+        let run = scene.run_id();
+        let asked = TaskChange {
+            request: Some((run, RunKind::Plan)),
+            ..TaskChange::default()
+        };
+        let store = scene.store();
+        store.change_task(&task("a"), &asked).await.unwrap();
+        let tamper = format!("UPDATE run_requests SET {change}");
+        scene.fixture().tamper(&tamper).await;
+        let expected = ("run_requests", column);
+        assert_corrupt(store.requests().await, expected, &run.to_string());
+        assert_corrupt(store.request(run).await, expected, &run.to_string());
+    }
 }
 
 #[tokio::test]

@@ -4,10 +4,11 @@ use std::error::Error as _;
 use std::fs;
 use std::path::Path;
 
-use cts_core::runs::RunStatus;
-use cts_store::StoreError;
-use cts_store::conformance::Scene;
+use cts_core::runs::{RunKind, RunStatus};
+use cts_core::{Creation, TaskName};
 use cts_store::conformance::transfer::{Contents, richly_filled};
+use cts_store::conformance::{Scene, spec, task};
+use cts_store::{NewTask, StoreError};
 use cts_store_sqlite::{FileError, SqliteExport};
 
 use crate::fixture::{SqliteFixture, file_in};
@@ -42,6 +43,37 @@ async fn reading_everything_changes_nothing() {
         .iter()
         .filter(|run| run.status == RunStatus::Running);
     assert_eq!(running.count(), 0);
+}
+
+#[tokio::test]
+async fn nothing_moves_of_tasks_that_come_or_go() {
+    let scene = Scene::<SqliteFixture>::new(&["a", "gone"]).await;
+    let stays = scene.settle("a", "1").await;
+    scene.settle("gone", "1").await;
+    scene.leased("gone", "2").await;
+    let store = scene.store();
+    assert!(!store.delete_task(&task("gone")).await.unwrap());
+    let new = NewTask {
+        spec: spec("new"),
+        creation: Creation::Keep,
+        run: scene.run_id(),
+        kind: RunKind::Check,
+    };
+    store.create_task(&new).await.unwrap();
+    scene.fixture().close().await;
+    let moving = contents(&scene.fixture().path()).await;
+    let names: Vec<_> = moving.tasks.iter().map(|row| row.spec.name()).collect();
+    assert_eq!(names, [&task("a")]);
+    let deleted: Vec<TaskName> = moving
+        .deleted_tasks
+        .into_iter()
+        .map(|row| row.name)
+        .collect();
+    assert_eq!(deleted, [task("gone")]);
+    let runs: Vec<_> = moving.runs.iter().map(|row| row.id).collect();
+    assert_eq!(runs, [stays]);
+    let events: Vec<_> = moving.events.iter().map(|row| row.event.run_id).collect();
+    assert_eq!(events, [stays]);
 }
 
 #[tokio::test]

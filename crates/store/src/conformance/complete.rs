@@ -22,6 +22,7 @@ pub async fn success_settles_the_input_with_one_event<F: Fixture>() {
         status: RunStatus::Succeeded,
         event: Some(event.clone()),
         next_due: None,
+        tasks_changed: false,
     };
     assert_eq!(completed, expected);
     assert_eq!((event.id, event.run_id), (event_id, lease.run));
@@ -72,6 +73,7 @@ pub async fn a_failed_attempt_is_tried_again_after_one_and_two_seconds<F: Fixtur
             status: RunStatus::Queued,
             event: None,
             next_due: Some(seconds(wait)),
+            tasks_changed: false,
         };
         assert_eq!(completed, expected);
         let record = scene.run(lease.run).await;
@@ -255,6 +257,7 @@ pub async fn an_interrupted_attempt_does_not_count<F: Fixture>() {
             status: RunStatus::Queued,
             event: None,
             next_due: Some(Duration::ZERO),
+            tasks_changed: false,
         };
         assert_eq!(scene.interrupted(&lease).await, expected);
         assert_eq!(scene.run(lease.run).await.attempts, 1);
@@ -276,6 +279,7 @@ pub async fn an_interrupted_run_is_cancelled_when_a_newer_input_waits<F: Fixture
         status: RunStatus::Cancelled,
         event: None,
         next_due: Some(Duration::ZERO),
+        tasks_changed: false,
     };
     assert_eq!(scene.interrupted(&lease).await, expected);
     let record = scene.run(lease.run).await;

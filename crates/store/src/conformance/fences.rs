@@ -4,7 +4,7 @@ use cts_core::LeaderEpoch;
 use cts_core::runs::RunStatus;
 
 use super::Fixture;
-use super::scene::{LEASE, MICROSECOND, Scene, input, seconds, spec, worker_record};
+use super::scene::{LEASE, MICROSECOND, Scene, input, seconds, spec, task, worker_record};
 use crate::{LeaderError, Lease};
 
 /// A leader with something to do for each of its duties: a lease of task `a` that has expired, and a
@@ -55,6 +55,14 @@ async fn assert_deposed<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lead
     deposed(store.enqueue(epoch, requests.into()).await.map(drop));
     deposed(store.enqueue(epoch, Vec::new()).await.map(drop));
     deposed(store.reap(epoch).await.map(drop));
+    deposed(store.refuse(epoch, lease.run, "late").await);
+    deposed(
+        store
+            .explain(epoch, &[(task("a"), "late".to_owned())])
+            .await,
+    );
+    deposed(store.explain(epoch, &[]).await);
+    deposed(store.reset_tasks(epoch).await);
     assert_eq!(seen(scene, lease).await, before);
 }
 

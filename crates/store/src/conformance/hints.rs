@@ -57,6 +57,7 @@ fn every_kind<F: Fixture>(scene: &Scene<F>) -> Vec<Hint> {
         run(scene, "日本語", RunStatus::Succeeded, 999_999),
         run(scene, "_", RunStatus::Failed, -1),
         run(scene, &"x".repeat(500), RunStatus::Cancelled, 7),
+        Hint::Tasks,
         Hint::Workers,
         Hint::Leadership,
     ]

@@ -1,29 +1,24 @@
 //! A store in memory, as simple as can be, to compare others with.
 
 mod cluster;
+mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cts_core::runs::{
-    AfterAttempt, AttemptContext, AttemptOutcome, EnqueueDecision, Plan, QueuedApply, RunKind,
-    RunStatus, TaskRuns, WantedApply, after_attempt, decide_enqueue,
+    AfterAttempt, Asked, AttemptContext, AttemptOutcome, EnqueueDecision, Plan, QueuedApply,
+    RunKind, RunStatus, TaskRuns, WantedApply, after_attempt, decide_enqueue, may_enqueue,
 };
-use cts_core::{Digest, EventId, LeaseEpoch, RunId, TaskName, TaskSpec};
+use cts_core::{
+    Digest, EventId, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase, task_after_run,
+};
 
 use self::cluster::{ModelLeader, ModelWorker};
+pub(super) use self::tasks::{ModelRequest, ModelTask};
 use crate::{
     Claim, Completion, EnqueueRequest, Enqueued, Lease, PLANS_KEPT, QueueDepth, Requeued, Unchanged,
 };
-
-#[derive(Debug, Clone)]
-pub(super) struct ModelTask {
-    pub(super) spec: TaskSpec,
-    pub(super) settled: Option<Digest>,
-    pub(super) failures: u32,
-    /// Oldest first.
-    pub(super) events: Vec<ModelEvent>,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ModelEvent {
@@ -39,6 +34,7 @@ pub(super) struct ModelRun {
     pub(super) task: TaskName,
     pub(super) kind: RunKind,
     pub(super) single: bool,
+    requested: bool,
     pub(super) status: RunStatus,
     pub(super) input: Digest,
     pub(super) attempts: u32,
@@ -58,6 +54,9 @@ pub(super) struct ModelRun {
 pub(super) struct Model {
     pub(super) now: Duration,
     pub(super) tasks: BTreeMap<TaskName, ModelTask>,
+    /// Declarations that the API has deleted.
+    deleted: BTreeMap<TaskName, Digest>,
+    pub(super) requests: BTreeMap<RunId, ModelRequest>,
     pub(super) runs: BTreeMap<RunId, ModelRun>,
     pub(super) inputs: BTreeSet<Digest>,
     leader: ModelLeader,
@@ -72,25 +71,10 @@ pub(super) struct ModelCompleted {
     pub(super) status: RunStatus,
     pub(super) event: Option<ModelEvent>,
     pub(super) next_due: Option<Duration>,
+    pub(super) tasks_changed: bool,
 }
 
 impl Model {
-    pub(super) fn configure(&mut self, specs: &[TaskSpec]) {
-        let names: BTreeSet<_> = specs.iter().map(|spec| spec.name().clone()).collect();
-        self.tasks.retain(|name, _| names.contains(name));
-        self.runs.retain(|_, run| names.contains(&run.task));
-        for spec in specs {
-            let task = self.tasks.entry(spec.name().clone());
-            task.or_insert_with(|| ModelTask {
-                spec: spec.clone(),
-                settled: None,
-                failures: 0,
-                events: Vec::new(),
-            })
-            .spec = spec.clone();
-        }
-    }
-
     /// The run of a task in this status, of which there is never more than one: plans count where they are
     /// running.
     pub(super) fn only(&self, task: &TaskName, status: RunStatus) -> Option<RunId> {
@@ -115,16 +99,17 @@ impl Model {
             queued: None,
             cancelled: None,
         };
-        let is_plan = request.kind == RunKind::Plan;
-        let Some(task) = self
-            .tasks
-            .get(&request.task)
-            .filter(|task| task.spec.enabled || is_plan)
-        else {
+        let asked = self.asked(request);
+        let may = |task: &&ModelTask| {
+            let stored = &task.stored;
+            may_enqueue(stored.phase, stored.spec.enabled, request.kind, asked)
+        };
+        let Some(task) = self.tasks.get(&request.task).filter(may) else {
             return answer;
         };
-        if is_plan {
-            return self.enqueue_plan(request, answer);
+        let requested = asked == Asked::Open;
+        if !request.kind.applies() {
+            return self.enqueue_beside(request, requested, answer);
         }
         let queued = self.only(&request.task, RunStatus::Queued);
         let running = self.only(&request.task, RunStatus::Running);
@@ -142,7 +127,7 @@ impl Model {
             EnqueueDecision::Keep
         } else {
             let skip_unchanged = match request.unchanged {
-                Unchanged::AsTaskSays => task.spec.skip_unchanged,
+                Unchanged::AsTaskSays => task.stored.spec.skip_unchanged,
                 Unchanged::Skip => true,
                 Unchanged::Run => false,
             };
@@ -150,6 +135,7 @@ impl Model {
                 input: hash,
                 single: request.single,
                 skip_unchanged,
+                requested,
             };
             decide_enqueue(runs, wanted)
         };
@@ -161,7 +147,7 @@ impl Model {
                     self.run(queued).status = RunStatus::Cancelled;
                     answer.cancelled = queued;
                 }
-                self.insert_wanted(request);
+                self.insert_wanted(request, requested);
                 self.forget_failures(&request.task);
                 answer.queued = Some(request.run);
             }
@@ -184,25 +170,34 @@ impl Model {
         answer
     }
 
-    fn enqueue_plan(&mut self, request: &EnqueueRequest, mut answer: Enqueued) -> Enqueued {
+    fn enqueue_beside(
+        &mut self,
+        request: &EnqueueRequest,
+        requested: bool,
+        mut answer: Enqueued,
+    ) -> Enqueued {
         let known = self.runs.contains_key(&request.run);
         if known {
             answer.decision = Some(EnqueueDecision::Keep);
         } else {
             answer.decision = Some(EnqueueDecision::Enqueue);
-            self.insert_wanted(request);
+            self.insert_wanted(request, requested);
         }
         let queued = self.runs[&request.run].status == RunStatus::Queued;
         answer.queued = queued.then_some(request.run);
         answer
     }
 
-    fn insert_wanted(&mut self, request: &EnqueueRequest) {
+    fn insert_wanted(&mut self, request: &EnqueueRequest, requested: bool) {
         let hash = request.input.hash;
         self.insert(request.run, request.task.clone(), hash, Duration::ZERO);
         self.inputs.insert(hash);
         let run = self.run(Some(request.run));
-        (run.kind, run.single) = (request.kind, request.single);
+        (run.kind, run.requested) = (request.kind, requested);
+        run.single = request.single || requested;
+        if requested {
+            self.requests.remove(&request.run);
+        }
     }
 
     /// A newer input has not failed yet.
@@ -222,6 +217,7 @@ impl Model {
             task,
             kind: RunKind::Apply,
             single: false,
+            requested: false,
             status: RunStatus::Queued,
             input,
             attempts: 0,
@@ -248,7 +244,8 @@ impl Model {
     }
 
     fn may_run(&self, run: &ModelRun) -> bool {
-        run.kind == RunKind::Plan || self.tasks[&run.task].spec.enabled
+        let enabled = self.tasks[&run.task].stored.spec.enabled;
+        !run.kind.applies() || run.requested || enabled
     }
 
     pub(super) fn next_due(&self) -> Option<Duration> {
@@ -276,7 +273,7 @@ impl Model {
         }
         let fits = |id: &RunId| {
             let run = &self.runs[id];
-            let spec = &self.tasks[&run.task].spec;
+            let spec = &self.tasks[&run.task].stored.spec;
             let claimed = claim.kinds.has(run.kind) && (run.single || !claim.only_single);
             claimed && claim.capabilities.can_run(&spec.requirement).is_ok()
         };
@@ -330,11 +327,12 @@ impl Model {
             &completion.outcome,
             AttemptContext {
                 kind: run.kind,
+                phase: task.stored.phase,
                 single: run.single,
                 attempts: run.attempts,
                 newer_waits,
                 earlier_failures: task.failures,
-                retry_failed: task.spec.retry_failed,
+                retry_failed: task.stored.spec.retry_failed,
                 jitter: completion.jitter,
             },
         );
@@ -366,19 +364,22 @@ impl Model {
                 run.attempts -= 1;
             }
             AfterAttempt::Cancel => run.status = RunStatus::Cancelled,
-            AfterAttempt::EndPlan { succeeded: false } => run.status = RunStatus::Failed,
-            AfterAttempt::EndPlan { succeeded: true } => {
+            AfterAttempt::End { succeeded: false } => run.status = RunStatus::Failed,
+            AfterAttempt::End { succeeded: true } => {
                 run.status = RunStatus::Succeeded;
                 if let AttemptOutcome::Planned(plan) = &completion.outcome {
                     run.plan = Some(plan.clone());
                 }
             }
         }
+        let creation = task.creation.map(|(creation, _)| creation);
+        let task_after = task_after_run(task.stored.phase, creation, run.status);
         let (name, status, input) = (run.task.clone(), run.status, run.input);
         self.runs.insert(id, run);
         if let Some(wait) = retry {
             self.insert(completion.retry_run, name.clone(), input, wait);
         }
+        self.follow(&name, task_after);
         let queued = self.runs.values();
         let queued = queued.filter(|run| run.task == name && run.status == RunStatus::Queued);
         let next_due = queued.map(|run| run.due).min();
@@ -387,6 +388,7 @@ impl Model {
             status,
             event: ended_with_event.then_some(event),
             next_due: next_due.map(|due| due.saturating_sub(now)),
+            tasks_changed: task_after != TaskAfterRun::Stays,
         })
     }
 
@@ -399,12 +401,14 @@ impl Model {
             .filter(|task| self.only(task, RunStatus::Queued).is_some())
             .cloned()
             .collect();
+        let tasks = &self.tasks;
         let lost = self
             .runs
             .iter_mut()
             .filter(|(_, run)| run.status == RunStatus::Running && run.expires <= until);
-        lost.map(|(id, run)| {
-            run.status = if run.kind == RunKind::Apply && newer.contains(&run.task) {
+        let taken = lost.map(|(id, run)| {
+            let deleting = tasks[&run.task].stored.phase == TaskPhase::Deleting;
+            run.status = if deleting || run.kind.applies() && newer.contains(&run.task) {
                 RunStatus::Cancelled
             } else {
                 RunStatus::Queued
@@ -417,19 +421,21 @@ impl Model {
                 kind: run.kind,
                 status: run.status,
             }
-        })
-        .collect()
+        });
+        let taken = taken.collect();
+        self.remove_deleted();
+        taken
     }
 
     pub(super) fn prune(&mut self, keep: usize) -> u64 {
+        self.prune_drafts();
         let mut old = BTreeSet::new();
         for task in self.tasks.keys() {
-            let sorts = [false, true]
-                .map(|cancelled| [(cancelled, RunKind::Apply), (cancelled, RunKind::Plan)]);
+            let sorts = [false, true].map(|cancelled| RunKind::ALL.map(|kind| (cancelled, kind)));
             for (cancelled, kind) in sorts.into_iter().flatten() {
                 let keep = match kind {
                     RunKind::Apply => keep,
-                    RunKind::Plan => keep.min(PLANS_KEPT as usize),
+                    RunKind::Plan | RunKind::Check => keep.min(PLANS_KEPT as usize),
                 };
                 let mut ended: Vec<_> = self
                     .runs

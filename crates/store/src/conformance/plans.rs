@@ -303,10 +303,7 @@ pub async fn a_repeated_request_for_a_plan_changes_nothing<F: Fixture>() {
 pub async fn only_claimed_kinds_are_leased<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     let of = |kinds| Claim { kinds, ..claim() };
-    let applies = RunKinds {
-        applies: true,
-        plans: false,
-    };
+    let applies = RunKinds::APPLIES;
     let planned = scene.queue_plan("a", "1").await;
     assert_eq!(scene.acquire_as(&of(applies)).await, None);
     scene.advance(seconds(1));

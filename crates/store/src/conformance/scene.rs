@@ -1,5 +1,6 @@
 //! How behaviours are told: short verbs over a store with some tasks.
 
+mod tasks;
 mod vocabulary;
 
 use std::sync::atomic::{AtomicU64, Ordering};

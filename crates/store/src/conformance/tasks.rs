@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_core::runs::EnqueueDecision;
 use cts_core::{
     BufferPeriod, BufferSetting, BundleReference, Condition, Digest, Requirement,
-    ServicesCondition, TaskOrigin, TaskSpec, TaskStatus,
+    ServicesCondition, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use serde_json::json;
 
@@ -84,7 +84,9 @@ pub async fn configured_tasks_come_back_whole_and_in_their_order<F: Fixture>() {
         one,
         Some(StoredTask {
             spec: wanted[1].clone(),
-            origin: TaskOrigin::Config
+            origin: TaskOrigin::Config,
+            phase: TaskPhase::Ready,
+            revision: 1,
         })
     );
 }

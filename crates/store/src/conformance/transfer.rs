@@ -1,13 +1,14 @@
 //! What moves between stores: a store with something of everything, and what is in it.
 
-use cts_core::runs::AttemptOutcome;
+use cts_core::runs::{AttemptOutcome, RunKind};
 use cts_core::{Digest, Requirement};
 use futures::TryStreamExt as _;
 
 use super::Fixture;
 use super::scene::{Scene, line, noise, plan, spec};
 use crate::transfer::{
-    BundleRow, Counts, EventRow, Export, InputRow, LogLineRow, RunRow, Table, TaskRow,
+    BundleRow, Counts, DeletedTaskRow, EventRow, Export, InputRow, LogLineRow, RunRow, Table,
+    TaskRow,
 };
 use crate::{Lease, LogLine, LogStream};
 
@@ -16,6 +17,7 @@ use crate::{Lease, LogLine, LogStream};
 #[expect(missing_docs, reason = "the tables")]
 pub struct Contents {
     pub tasks: Vec<TaskRow>,
+    pub deleted_tasks: Vec<DeletedTaskRow>,
     pub inputs: Vec<InputRow>,
     pub runs: Vec<RunRow>,
     pub events: Vec<EventRow>,
@@ -29,6 +31,7 @@ impl Contents {
         const READ: &str = "rows can be read";
         let contents = Self {
             tasks: export.tasks().try_collect().await.expect(READ),
+            deleted_tasks: export.deleted_tasks().try_collect().await.expect(READ),
             inputs: export.inputs().try_collect().await.expect(READ),
             runs: export.runs().try_collect().await.expect(READ),
             events: export.events().try_collect().await.expect(READ),
@@ -45,6 +48,7 @@ impl Contents {
         let mut counts = Counts::default();
         for (table, rows) in [
             (Table::Tasks, self.tasks.len()),
+            (Table::DeletedTasks, self.deleted_tasks.len()),
             (Table::Inputs, self.inputs.len()),
             (Table::Runs, self.runs.len()),
             (Table::Events, self.events.len()),
@@ -71,6 +75,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     specs.push(spec("off"));
     specs[7].enabled = false;
     specs[7].retry_failed = false;
+    specs.extend(["deleted", "changed"].map(spec));
     let scene = Scene::<F>::configured(&specs).await;
 
     // Failed, with a retry that waits; texts that are not easy.
@@ -110,13 +115,29 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     scene.leased("overtaken", "1").await;
     scene.queue("overtaken", "2").await;
 
+    of_the_api(&scene).await;
     plans(&scene).await;
+    let requested = scene.ask("made", RunKind::Apply).await;
+    scene.carry_out(requested, "2").await;
     scene.queue("steady", "1").await;
     for bytes in [noise(300_000), Vec::new()] {
         let stored = scene.store().store_bundle(Digest::of(&bytes), &bytes).await;
         stored.expect("bundles can be stored");
     }
     scene
+}
+
+/// Tasks that were made, changed and deleted while the program ran, and drafts, which do not move.
+async fn of_the_api<F: Fixture>(scene: &Scene<F>) {
+    scene.created("made").await;
+    scene.settle("made", "1").await;
+    scene.enable("changed", false).await;
+    scene.delete("deleted").await;
+    let failed = scene.draft("failed", RunKind::Check).await;
+    let lease = scene.carried_out(failed, "3").await;
+    append(scene, &lease, vec![line("does not move")]).await;
+    scene.failed(&lease, "no").await;
+    scene.draft("waits", RunKind::Plan).await;
 }
 
 /// Plans in every state, and a single run behind one.

@@ -3,6 +3,7 @@
 mod cluster;
 mod compare;
 mod dice;
+mod tasks;
 
 use std::time::Duration;
 
@@ -73,7 +74,7 @@ impl<F: Fixture> Walk<F> {
         if !self.model.leads(self.epochs[0]) && !self.dice.one_in(4) {
             return self.lead().await;
         }
-        match self.dice.below(50) {
+        match self.dice.below(72) {
             0..10 => self.enqueue().await,
             10..20 => self.acquire().await,
             20..28 => self.complete().await,
@@ -88,6 +89,12 @@ impl<F: Fixture> Walk<F> {
             44..47 => self.beat().await,
             47 => self.drain().await,
             48 => self.forget().await,
+            50..54 => self.create().await,
+            54..60 => self.change().await,
+            60..62 => self.delete().await,
+            62..70 => self.carry_out().await,
+            70 => self.refuse().await,
+            71 => self.drop_draft().await,
             _ => self.reap().await,
         }
     }
@@ -122,11 +129,7 @@ impl<F: Fixture> Walk<F> {
                     task: super::task(self.dice.one_of(&TASKS).unwrap_or(&"a")),
                     input: input(self.dice.one_of(&INPUTS).unwrap_or(&"1")),
                     run: self.scene.run_id(),
-                    kind: if self.dice.one_in(4) {
-                        RunKind::Plan
-                    } else {
-                        RunKind::Apply
-                    },
+                    kind: self.some_kind(),
                     single: self.dice.one_in(4),
                     unchanged: match self.dice.below(6) {
                         0 => Unchanged::Skip,
@@ -182,11 +185,13 @@ impl<F: Fixture> Walk<F> {
         let done = match lease.kind {
             RunKind::Apply => AttemptOutcome::Applied,
             RunKind::Plan => AttemptOutcome::Planned(plan(format!("plan {}", self.trace.len()))),
+            RunKind::Check => AttemptOutcome::Checked,
         };
         let outcome = match self.dice.below(6) {
             // What was not asked for, seldom.
             0 if self.dice.one_in(8) => AttemptOutcome::Applied,
             0 if self.dice.one_in(8) => AttemptOutcome::Planned(plan("not wanted")),
+            0 if self.dice.one_in(8) => AttemptOutcome::Checked,
             0..2 => done,
             2..5 => AttemptOutcome::Failed(format!("error {}", self.trace.len())),
             _ => AttemptOutcome::Interrupted,
@@ -202,6 +207,7 @@ impl<F: Fixture> Walk<F> {
                 status: completed.status,
                 event: completed.event.as_ref().map(model_event),
                 next_due: completed.next_due,
+                tasks_changed: completed.tasks_changed,
             }),
             Err(error) => {
                 assert!(matches!(error, LeaseError::Lost { .. }), "{error:?}");

@@ -16,6 +16,10 @@ pub struct TaskRow {
     pub position: i64,
     /// Where it was declared.
     pub origin: TaskOrigin,
+    /// Counts its versions.
+    pub revision: u64,
+    /// What the configuration declared of it when that took effect last.
+    pub configured: Option<Digest>,
     /// All of it.
     pub spec: TaskSpec,
     /// The input that is applied and not touched since.
@@ -28,6 +32,17 @@ pub struct TaskRow {
     pub created_at: i64,
     /// When it was stored last.
     pub updated_at: i64,
+}
+
+/// A task of the configuration that the API has deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeletedTaskRow {
+    /// Its name.
+    pub name: TaskName,
+    /// What the configuration declared of it.
+    pub configured: Digest,
+    /// When it was deleted.
+    pub deleted_at: i64,
 }
 
 /// A frozen input.
@@ -52,6 +67,8 @@ pub struct RunRow {
     pub kind: RunKind,
     /// Whether it has one attempt only.
     pub single: bool,
+    /// Whether somebody had asked for this very run.
+    pub requested: bool,
     /// Hash of the input.
     pub input: Digest,
     /// Status.
@@ -114,6 +131,13 @@ impl TaskRow {
     #[expect(clippy::unused_self, reason = "as for the other rows")]
     pub(super) const fn size(&self) -> usize {
         16 * SMALL
+    }
+}
+
+impl DeletedTaskRow {
+    #[expect(clippy::unused_self, reason = "as for the other rows")]
+    pub(super) const fn size(&self) -> usize {
+        SMALL
     }
 }
 

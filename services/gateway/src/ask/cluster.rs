@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tonic::transport::Channel;
 
-use super::{AskError, CALL_LIMIT, ask};
+use super::{AskError, CALL_LIMIT, ask, chain};
 
 /// Longest wait for an answer that many requests share. Who checks health waits no longer either.
 const SHARED_CALL_LIMIT: Duration = Duration::from_secs(2);
@@ -63,7 +63,10 @@ impl ClusterQuestions {
             .map(Arc::new)
             .map_err(Arc::new);
         if let Err(error) = &answer {
-            tracing::error!(error = error.chain(), "no scheduler told about the cluster");
+            tracing::error!(
+                error = chain(&**error),
+                "no scheduler told about the cluster"
+            );
         }
         *recent = Some(Recent {
             at: Instant::now(),

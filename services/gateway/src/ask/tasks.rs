@@ -53,6 +53,22 @@ impl TaskQuestions {
             .ok_or(AskError::Answer(missing("GetTaskResponse.task")))
     }
 
+    /// Why the task ran, or why it does not.
+    pub(crate) async fn explanation(&self, name: &str) -> Result<proto::Explanation, AskError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            let request = proto::ExplainTaskRequest {
+                name: name.to_owned(),
+            };
+            async move { client.explain_task(request).await }
+        })
+        .await;
+        one(answer)?
+            .into_inner()
+            .explanation
+            .ok_or(AskError::Answer(missing("ExplainTaskResponse.explanation")))
+    }
+
     /// The states of all tasks, or of those of one status, by name.
     pub(crate) async fn states(
         &self,

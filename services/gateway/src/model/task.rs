@@ -1,4 +1,4 @@
-//! Task objects in answers (spec/api.md 9 and 10).
+//! Task objects in answers (spec/api.md 9-11).
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::duration_text::DurationText;
 use crate::model::condition::{ConditionObject, ModuleInputObject};
 use crate::request_log::RequestId;
+use crate::task_request::SentMembers;
 
 /// All tasks.
 #[derive(Debug, Serialize)]
@@ -24,20 +25,29 @@ pub(crate) struct TaskAnswer<'a> {
     pub(crate) task: TaskObject<'a>,
 }
 
-/// A task as configured, with empty defaults filled in.
+/// A task as configured. Members that only answers fill in are absent where a request is shown.
 #[derive(Debug, Serialize)]
 pub(crate) struct TaskObject<'a> {
     condition: ConditionObject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     buffer_period: Option<BufferPeriodObject>,
-    description: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
     enabled: bool,
     module: &'a str,
-    module_input: ModuleInputObject<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module_input: Option<ModuleInputObject<'a>>,
     name: &'a str,
-    providers: &'a [String],
-    variables: &'a BTreeMap<String, String>,
-    version: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    providers: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terraform_cloud_workspace: Option<WorkspaceObject<'a>>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    terraform_version: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variables: Option<&'a BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -48,20 +58,66 @@ struct BufferPeriodObject {
     min: DurationText,
 }
 
+/// Texts without a value are left out.
+#[derive(Debug, Serialize)]
+struct WorkspaceObject<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    agent_pool_id: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    agent_pool_name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    execution_mode: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    terraform_version: &'a str,
+}
+
 impl<'a> From<&'a proto::Task> for TaskObject<'a> {
+    /// With empty defaults filled in.
     fn from(task: &'a proto::Task) -> Self {
         Self {
             condition: ConditionObject::of(task.condition.as_ref()),
             buffer_period: task.buffer_period.as_ref().map(BufferPeriodObject::from),
-            description: &task.description,
+            description: Some(&task.description),
             enabled: task.enabled,
             module: &task.module,
-            module_input: ModuleInputObject::of(&task.module_inputs),
+            module_input: Some(ModuleInputObject::of(&task.module_inputs)),
             name: &task.name,
-            providers: &task.providers,
-            variables: &task.variables,
-            version: &task.version,
+            providers: Some(&task.providers),
+            terraform_cloud_workspace: task
+                .terraform_cloud_workspace
+                .as_ref()
+                .and_then(WorkspaceObject::of),
+            terraform_version: &task.terraform_version,
+            variables: Some(&task.variables),
+            version: Some(&task.version),
         }
+    }
+}
+
+impl<'a> TaskObject<'a> {
+    /// As a request has it: what is not `sent` stays absent (spec/api.md 11).
+    pub(crate) fn echo(task: &'a proto::Task, sent: SentMembers) -> Self {
+        let filled = Self::from(task);
+        Self {
+            description: filled.description.filter(|_| sent.description),
+            module_input: filled.module_input.filter(|_| sent.module_input),
+            providers: filled.providers.filter(|_| sent.providers),
+            variables: filled.variables.filter(|_| sent.variables),
+            version: filled.version.filter(|_| sent.version),
+            ..filled
+        }
+    }
+}
+
+impl<'a> WorkspaceObject<'a> {
+    /// None if the task says nothing about it.
+    fn of(workspace: &'a proto::TerraformCloudWorkspace) -> Option<Self> {
+        (*workspace != proto::TerraformCloudWorkspace::default()).then_some(Self {
+            agent_pool_id: &workspace.agent_pool_id,
+            agent_pool_name: &workspace.agent_pool_name,
+            execution_mode: &workspace.execution_mode,
+            terraform_version: &workspace.terraform_version,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::stage::{Answer, REQUEST_ID, Stage};
 use crate::tasks::three_tasks;
 
 /// What an answer looks like beyond its status.
-enum Body {
+pub(crate) enum Body {
     /// Nothing, and no content type.
     Empty,
     /// Nothing but the header `Allow`.
@@ -28,7 +28,6 @@ use Body::{Allow, Empty, Json, JsonHead, Legacy, New, NotFound, PlainHead};
 
 const NO_TASK: &str = "a task with name 'nope' does not exist or has not been initialized yet";
 const NO_SLASH_TASK: &str = "a task with name 'a/b' does not exist or has not been initialized yet";
-const READ_ONLY: &str = "changing tasks over the API is not supported yet";
 const ONLY_ONCE: &str =
     "unsupported status parameter value. it must be given only once, got 2 values";
 const NO_STATUS: &str = "unsupported status parameter value. got '', must be one of 'successful', \
@@ -129,9 +128,12 @@ fn rows() -> Vec<(&'static str, &'static str, u16, Body)> {
         "PATCH" "/v1/tasks/" => 400 Legacy("no task name");
         "PATCH" "/v1/tasks/a/b"
             => 400 Legacy("unsupported path '/v1/tasks/a/b', a task name is one path segment");
-        "POST" "/v1/tasks" => 501 New(READ_ONLY);
-        "DELETE" "/v1/tasks/dns" => 501 New(READ_ONLY);
-        "PATCH" "/v1/tasks/dns" => 501 Legacy(READ_ONLY);
+        "PUT" "/v1/tasks/dns/explain"
+            => 405 Legacy("unsupported method 'PUT', the only supported method is 'PATCH'");
+        "POST" "/v1/runs" => 405 Allow("GET");
+        "HEAD" "/v1/events" => 405 Allow("GET");
+        "GET" "/v1/runs/" => 404 NotFound;
+        "GET" "/v1/runs/a/b" => 404 NotFound;
 
         "GET" "/" => 404 NotFound;
         "GET" "/v1" => 404 NotFound;
@@ -166,7 +168,7 @@ async fn every_request_gets_the_documented_answer() {
     }
 }
 
-fn check(answer: &Answer, body: &Body, row: &str) {
+pub(crate) fn check(answer: &Answer, body: &Body, row: &str) {
     let (content_type, text) = match body {
         Empty | Allow(_) => (None, Some(String::new())),
         JsonHead => (Some("application/json"), Some(String::new())),

@@ -3,17 +3,23 @@
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod answers;
+mod changes;
 mod cluster;
 mod cluster_status;
+mod conformity;
 mod contract;
 mod failures;
 mod health;
+mod hostile;
 mod log;
+mod lost;
 mod odd_requests;
 mod queue;
+mod run_answers;
 mod runs;
 mod shutdown;
 mod stage;
 mod strict_follower;
+mod task_changes;
 mod tasks;
 mod tls;

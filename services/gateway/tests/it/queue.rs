@@ -7,7 +7,10 @@ use crate::stage::{REQUEST_ID, Scene, Stage};
 
 async fn body_of(queue: GetQueueResponse) -> String {
     let stage = Stage::set(Scene {
-        runs: MemoryRuns { queue },
+        runs: MemoryRuns {
+            queue,
+            ..MemoryRuns::default()
+        },
         ..Scene::default()
     })
     .await;

@@ -1,27 +1,98 @@
-//! A run service that only knows its queue.
+//! A run service and a log service that know what a gateway asks.
 
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use cts_proto::log::v1::log_service_server::LogService;
+use cts_proto::log::v1::{
+    AppendLogRequest, AppendLogResponse, LogLine, LogStream, ReadLogRequest, ReadLogResponse,
+};
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::run::v1::{
     AcquireRunRequest, AcquireRunResponse, CompleteRunRequest, CompleteRunResponse,
     FollowRunsRequest, FollowRunsResponse, GetQueueRequest, GetQueueResponse, GetRunInputRequest,
-    GetRunInputResponse, GetRunRequest, GetRunResponse, RenewRunRequest, RenewRunResponse,
+    GetRunInputResponse, GetRunRequest, GetRunResponse, ListRunsRequest, ListRunsResponse, Planned,
+    RenewRunRequest, RenewRunResponse, Run, RunKind, RunStatus,
 };
-use tonic::{Request, Response, Status};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status, Streaming};
+
+/// The run that there is.
+pub(crate) const RUN: &str = "0197a000-0000-7000-8000-000000000001";
+
+type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// Refuses what a gateway does not ask.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryRuns {
     pub(crate) queue: GetQueueResponse,
+    /// How the list of runs was asked for.
+    pub(crate) lists: Arc<Mutex<Vec<ListRunsRequest>>>,
+    /// Each follower, and whom it follows.
+    pub(crate) followers: Arc<Mutex<Vec<Follower>>>,
+    /// Answered to every question about runs instead.
+    pub(crate) failure: Option<Status>,
+}
+
+/// The way to one follower, and the task that it named.
+pub(crate) type Follower = (String, mpsc::Sender<Result<FollowRunsResponse, Status>>);
+
+/// A plan that has succeeded.
+pub(crate) fn planned_run() -> Run {
+    let at = |seconds: i64| {
+        Some(prost_types::Timestamp {
+            seconds: 1_770_110_130 + seconds,
+            nanos: 0,
+        })
+    };
+    Run {
+        id: RUN.to_owned(),
+        task_name: "dns".to_owned(),
+        kind: RunKind::Plan.into(),
+        single: true,
+        status: RunStatus::Succeeded.into(),
+        attempts: 1,
+        error: String::new(),
+        plan: Some(Planned {
+            text: "Plan: 1 to add\n".to_owned(),
+            changes_present: true,
+        }),
+        queued_at: at(0),
+        started_at: at(1),
+        finished_at: at(2),
+    }
+}
+
+/// An apply that waits for its next attempt.
+pub(crate) fn queued_run() -> Run {
+    Run {
+        kind: RunKind::Apply.into(),
+        single: false,
+        status: RunStatus::Queued.into(),
+        error: "could not apply: exit status 1".to_owned(),
+        plan: None,
+        started_at: None,
+        finished_at: None,
+        ..planned_run()
+    }
 }
 
 fn not_for_a_gateway<T>() -> Result<Response<T>, Status> {
     Err(Status::permission_denied("a gateway has no business here"))
 }
 
+impl MemoryRuns {
+    fn enter(&self) -> Result<(), Status> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+}
+
 #[tonic::async_trait]
 impl RunService for MemoryRuns {
     type GetRunInputStream = tokio_stream::Empty<Result<GetRunInputResponse, Status>>;
-    type FollowRunsStream = tokio_stream::Empty<Result<FollowRunsResponse, Status>>;
+    type FollowRunsStream = ReceiverStream<Result<FollowRunsResponse, Status>>;
 
     async fn acquire_run(
         &self,
@@ -53,22 +124,111 @@ impl RunService for MemoryRuns {
 
     async fn follow_runs(
         &self,
-        _request: Request<FollowRunsRequest>,
+        request: Request<FollowRunsRequest>,
     ) -> Result<Response<Self::FollowRunsStream>, Status> {
-        not_for_a_gateway()
+        self.enter()?;
+        let (sender, receiver) = mpsc::channel(8);
+        let task = request.into_inner().task_name;
+        self.followers.lock().unwrap().push((task, sender));
+        Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
     async fn get_run(
         &self,
-        _request: Request<GetRunRequest>,
+        request: Request<GetRunRequest>,
     ) -> Result<Response<GetRunResponse>, Status> {
-        not_for_a_gateway()
+        self.enter()?;
+        match request.into_inner().run_id.as_str() {
+            RUN => Ok(Response::new(GetRunResponse {
+                run: Some(planned_run()),
+            })),
+            "no-id" => Err(Status::invalid_argument("inner text")),
+            _ => Err(Status::not_found("inner text")),
+        }
+    }
+
+    async fn list_runs(
+        &self,
+        request: Request<ListRunsRequest>,
+    ) -> Result<Response<ListRunsResponse>, Status> {
+        self.enter()?;
+        let request = request.into_inner();
+        self.lists.lock().unwrap().push(request.clone());
+        match request.page_token.as_str() {
+            "" => Ok(Response::new(ListRunsResponse {
+                runs: vec![queued_run(), planned_run()],
+                next_page_token: "p2".to_owned(),
+            })),
+            "p2" => Ok(Response::new(ListRunsResponse::default())),
+            _ => Err(Status::invalid_argument("inner text")),
+        }
     }
 
     async fn get_queue(
         &self,
         _request: Request<GetQueueRequest>,
     ) -> Result<Response<GetQueueResponse>, Status> {
+        self.enter()?;
         Ok(Response::new(self.queue))
+    }
+}
+
+/// Has the log of one run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MemoryLogs {
+    /// How it was asked for.
+    pub(crate) reads: Arc<Mutex<Vec<ReadLogRequest>>>,
+    /// What comes after its first lines, for who follows. Otherwise it never ends.
+    pub(crate) end: Option<Status>,
+}
+
+fn line(stream: LogStream, text: &str) -> LogLine {
+    LogLine {
+        stream: stream.into(),
+        text: text.to_owned(),
+    }
+}
+
+#[tonic::async_trait]
+impl LogService for MemoryLogs {
+    type ReadLogStream = Messages<ReadLogResponse>;
+
+    async fn append_log(
+        &self,
+        _request: Request<Streaming<AppendLogRequest>>,
+    ) -> Result<Response<AppendLogResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn read_log(
+        &self,
+        request: Request<ReadLogRequest>,
+    ) -> Result<Response<Self::ReadLogStream>, Status> {
+        let request = request.into_inner();
+        self.reads.lock().unwrap().push(request.clone());
+        match request.run_id.as_str() {
+            RUN => {}
+            "no-id" => return Err(Status::invalid_argument("inner text")),
+            _ => return Err(Status::not_found("inner text")),
+        }
+        let parts = [
+            ReadLogResponse {
+                position: 2,
+                lines: vec![
+                    line(LogStream::Stdout, "Plan: 1 to add"),
+                    line(LogStream::Stderr, "é \"x\""),
+                ],
+            },
+            ReadLogResponse {
+                position: 3,
+                lines: vec![line(LogStream::Stdout, "done")],
+            },
+        ];
+        let parts = tokio_stream::iter(parts.map(Ok));
+        Ok(Response::new(match (&self.end, request.follow) {
+            (Some(end), true) => Box::pin(parts.chain(tokio_stream::once(Err(end.clone())))),
+            (None, true) => Box::pin(parts.chain(tokio_stream::pending())),
+            (_, false) => Box::pin(parts),
+        }))
     }
 }

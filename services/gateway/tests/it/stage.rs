@@ -8,6 +8,8 @@ use chrono::FixedOffset;
 use cts_gateway::{Deps, Gateway, Health, Mode, Options};
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
+use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::log::v1::log_service_server::LogServiceServer;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
@@ -23,9 +25,9 @@ use tonic::transport::Channel;
 use uuid::Uuid;
 
 use crate::cluster::MemoryCluster;
-use crate::log;
-use crate::runs::MemoryRuns;
+use crate::runs::{MemoryLogs, MemoryRuns};
 use crate::tasks::MemoryTasks;
+use crate::{conformity, log};
 
 /// The id of every request: all bits are free, so it need not look like a version 4.
 pub(crate) const REQUEST_ID: &str = "5f0c2a52-64bb-01c0-3d2e-0c61c6f1a9ee";
@@ -45,6 +47,7 @@ pub(crate) struct Scene {
     pub(crate) tasks: MemoryTasks,
     pub(crate) cluster: MemoryCluster,
     pub(crate) runs: MemoryRuns,
+    pub(crate) logs: MemoryLogs,
     pub(crate) mode: Mode,
     pub(crate) health: Health,
     pub(crate) tls: Option<ServerTls>,
@@ -71,7 +74,8 @@ impl Stage {
         let endpoints = Endpoints::new()
             .with(TaskServiceServer::new(scene.tasks))
             .with(ClusterServiceServer::new(scene.cluster))
-            .with(RunServiceServer::new(scene.runs));
+            .with(RunServiceServer::new(scene.runs))
+            .with(LogServiceServer::new(scene.logs));
         let mut services = JoinSet::new();
         let serving = async move {
             endpoints
@@ -116,7 +120,8 @@ impl Stage {
         let deps = Deps {
             tasks: TaskServiceClient::new(channel.clone()),
             cluster: ClusterServiceClient::new(channel.clone()),
-            runs: RunServiceClient::new(channel),
+            runs: RunServiceClient::new(channel.clone()),
+            logs: LogServiceClient::new(channel),
         };
         let mut serving = Gateway::new(options, deps);
         if let Some(tls) = tls {
@@ -134,19 +139,50 @@ impl Stage {
 
     /// Sends one ordinary request.
     pub(crate) async fn ask(&self, method: &str, path: &str) -> Answer {
-        self.send(&format!(
-            "{method} {path} HTTP/1.1\r\nHost: cts.example\r\nConnection: close\r\n\r\n"
-        ))
-        .await
+        let answer = self
+            .send(&format!(
+                "{method} {path} HTTP/1.1\r\nHost: cts.example\r\nConnection: close\r\n\r\n"
+            ))
+            .await;
+        conformity::check(method, path, &answer);
+        answer
     }
 
-    /// Sends `bytes` and reads until the gateway closes the connection.
-    pub(crate) async fn send(&self, bytes: &str) -> Answer {
-        let mut socket = TcpStream::connect(self.address).await.unwrap();
-        socket.write_all(bytes.as_bytes()).await.unwrap();
-        let mut text = String::new();
-        socket.read_to_string(&mut text).await.unwrap();
-        Answer::parse(&text)
+    /// Sends one request with a body.
+    pub(crate) async fn ask_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        let mut head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: cts.example\r\nConnection: close\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        for (name, value) in headers {
+            head.extend([*name, ": ", *value, "\r\n"]);
+        }
+        head.push_str("\r\n");
+        let answer = self.send_bytes(&[head.as_bytes(), body].concat()).await;
+        conformity::check(method, path, &answer);
+        answer
+    }
+
+    /// Sends `text` and reads until the gateway closes the connection.
+    pub(crate) async fn send(&self, text: &str) -> Answer {
+        self.send_bytes(text.as_bytes()).await
+    }
+
+    async fn send_bytes(&self, bytes: &[u8]) -> Answer {
+        let mut socket = self.connect().await;
+        socket.write_all(bytes).await.unwrap();
+        Answer::read(&mut socket).await
+    }
+
+    /// A connection to do anything with.
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
     }
 }
 
@@ -179,6 +215,13 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// All until the gateway closes the connection.
+    pub(crate) async fn read(socket: &mut TcpStream) -> Self {
+        let mut text = String::new();
+        socket.read_to_string(&mut text).await.unwrap();
+        Self::parse(&text)
+    }
+
     fn parse(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let mut lines = head.lines();

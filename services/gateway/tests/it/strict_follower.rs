@@ -12,7 +12,7 @@ use crate::tasks::three_tasks;
 
 /// Every task and status endpoint, some under their other names, with their answers if the leader is
 /// asked.
-const INTERCEPTED: [(&str, &str, u16); 16] = [
+const INTERCEPTED: [(&str, &str, u16); 17] = [
     ("GET", "/v1/status", 200),
     ("GET", "/v1/status/", 200),
     ("GET", "/v1/status/cluster/", 200),
@@ -22,22 +22,28 @@ const INTERCEPTED: [(&str, &str, u16); 16] = [
     ("GET", "/v1/status/tasks/nope", 404),
     ("GET", "/v1/status/tasks/a/b", 400),
     ("GET", "/v1/tasks", 200),
-    ("POST", "/v1/tasks", 501),
     ("PUT", "/v1/tasks", 405),
     ("GET", "/v1/tasks/dns", 200),
-    ("DELETE", "/v1/tasks/dns", 501),
-    ("PATCH", "/v1/tasks/dns", 501),
+    ("GET", "/v1/tasks/dns/explain", 200),
+    ("DELETE", "/v1/tasks/dns", 202),
+    ("PATCH", "/v1/tasks/dns", 400),
+    ("PATCH", "/v1/tasks/dns?run=", 400),
     ("PATCH", "/v1/tasks", 400),
     ("GET", "/v1/tasks/", 405),
 ];
 
 /// What a follower answers like every other replica.
-const NOT_INTERCEPTED: [(&str, &str, u16); 11] = [
+const NOT_INTERCEPTED: [(&str, &str, u16); 16] = [
     ("GET", "/v1/health", 200),
     ("HEAD", "/v1/health", 405),
     ("GET", "/v1/status/cluster", 200),
     ("POST", "/v1/status/cluster", 405),
     ("GET", "/v1/queue", 200),
+    ("GET", "/v1/runs", 200),
+    ("GET", "/v1/openapi.json", 200),
+    ("POST", "/v1/tasks?run=", 400),
+    ("POST", "/v1/tasks", 400),
+    ("PUT", "/v1/tasks/dns", 400),
     ("OPTIONS", "/v1/tasks", 200),
     ("OPTIONS", "/v1/status", 200),
     ("BREW", "/v1/tasks", 405),
@@ -125,6 +131,25 @@ async fn a_follower_knows_no_leader() {
         member("cts-b", false, Some("cts-b.example.net:8558")),
     ]);
     check_follower(nobody, "redirect requests to leader").await;
+}
+
+#[tokio::test]
+async fn changes_are_checked_before_they_are_sent_away() {
+    let stage = strict(MemoryCluster::new(led_by("cts-b", None))).await;
+    let headers = [("Content-Type", "application/json"), ("If-Match", "*")];
+    let good = r#"{"task":{"name":"dns","module":"m","condition":{}}}"#;
+    for (method, path) in [("POST", "/v1/tasks"), ("PUT", "/v1/tasks/dns")] {
+        let refused = stage.ask_with(method, path, &headers, b"{}").await;
+        assert!(refused.body.contains("is missing"), "{refused:?}");
+        let sent_away = stage
+            .ask_with(method, path, &headers, good.as_bytes())
+            .await;
+        assert_eq!(sent_away.status, 400);
+        assert_eq!(
+            sent_away.body,
+            "{\"error\":{\"message\":\"redirect requests to leader 'cts-b'\"}}\n"
+        );
+    }
 }
 
 #[tokio::test]

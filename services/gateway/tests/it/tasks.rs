@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use cts_proto::task::v1::task_service_server::TaskService;
 use cts_proto::task::v1::{
-    BufferPeriod, Condition, Event, GetTaskRequest, GetTaskResponse, GetTaskStateRequest,
-    GetTaskStateResponse, ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest,
-    ListTasksResponse, ServicesCondition, Task, TaskOrigin, TaskState, TaskStatus, condition,
+    BufferPeriod, Condition, CreateTaskRequest, CreateTaskResponse, DeleteTaskRequest,
+    DeleteTaskResponse, Event, ExplainTaskRequest, ExplainTaskResponse, GetTaskRequest,
+    GetTaskResponse, GetTaskStateRequest, GetTaskStateResponse, ListTaskStatesRequest,
+    ListTaskStatesResponse, ListTasksRequest, ListTasksResponse, ReplaceTaskRequest,
+    ReplaceTaskResponse, ServicesCondition, Task, TaskOrigin, TaskState, TaskStatus,
+    UpdateTaskRequest, UpdateTaskResponse, condition,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -17,6 +20,8 @@ use tonic::{Request, Response, Status};
 pub(crate) struct MemoryTasks {
     pub(crate) tasks: Vec<Task>,
     pub(crate) states: Vec<TaskState>,
+    /// What was to be changed, in order.
+    pub(crate) changes: Arc<Mutex<Vec<Asked>>>,
     /// Answered to every call instead.
     pub(crate) failure: Option<Status>,
     /// Answered first, one to each call.
@@ -32,6 +37,7 @@ impl Default for MemoryTasks {
         Self {
             tasks: Vec::new(),
             states: Vec::new(),
+            changes: Arc::default(),
             failure: None,
             first: Arc::default(),
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
@@ -130,6 +136,61 @@ impl TaskService for MemoryTasks {
             None => Err(Status::not_found("inner text")),
         }
     }
+
+    async fn create_task(
+        &self,
+        request: Request<CreateTaskRequest>,
+    ) -> Result<Response<CreateTaskResponse>, Status> {
+        self.enter().await?;
+        self.created(&request.into_inner()).map(Response::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: Request<UpdateTaskRequest>,
+    ) -> Result<Response<UpdateTaskResponse>, Status> {
+        self.enter().await?;
+        self.updated(&request.into_inner()).map(Response::new)
+    }
+
+    async fn replace_task(
+        &self,
+        request: Request<ReplaceTaskRequest>,
+    ) -> Result<Response<ReplaceTaskResponse>, Status> {
+        self.enter().await?;
+        self.replaced(request.into_inner()).map(Response::new)
+    }
+
+    async fn delete_task(
+        &self,
+        request: Request<DeleteTaskRequest>,
+    ) -> Result<Response<DeleteTaskResponse>, Status> {
+        self.enter().await?;
+        self.deleted(&request.into_inner()).map(Response::new)
+    }
+
+    async fn explain_task(
+        &self,
+        request: Request<ExplainTaskRequest>,
+    ) -> Result<Response<ExplainTaskResponse>, Status> {
+        self.enter().await?;
+        let name = request.into_inner().name;
+        if !self.tasks.iter().any(|task| task.name == name) {
+            return Err(Status::not_found("inner text"));
+        }
+        Ok(Response::new(ExplainTaskResponse {
+            explanation: Some(crate::run_answers::explanation(&name)),
+        }))
+    }
+}
+
+/// A change as the scheduler is asked for it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Asked {
+    Create(CreateTaskRequest),
+    Update(UpdateTaskRequest),
+    Replace(ReplaceTaskRequest),
+    Delete(DeleteTaskRequest),
 }
 
 /// Three tasks: `edge-lb` failed once after a success, `fw-sync` never ran, `dns` is well.
@@ -182,6 +243,8 @@ fn edge_lb() -> Task {
             }),
         }),
         origin: TaskOrigin::Config.into(),
+        revision: 3,
+        ..Task::default()
     }
 }
 

@@ -1,3 +1,5 @@
+mod later;
+
 use std::path::PathBuf;
 
 use cts_core::{BufferPeriod, Condition, HealthStatus, ServicesCondition};
@@ -88,7 +90,7 @@ fn a_task_waits_until_each_of_its_views_has_a_snapshot() {
     assert_eq!(desk.next_due(), None);
     desk.observe(&id("api"), full(1, [instance("api", "a", 2)]), at(2))
         .unwrap();
-    let due = desk.take_due(at(2));
+    let due = desk.take_due(at(2)).tasks;
     let ids: Vec<_> = due[0]
         .services
         .iter()
@@ -102,7 +104,7 @@ fn later_changes_are_buffered_and_equal_snapshots_are_none() {
     let task = task("t", &["web"], BufferPeriod::BUILT_IN);
     let mut desk = Desk::new([&task]);
     desk.observe(&id("web"), full(1, []), at(0)).unwrap();
-    assert_eq!(names(&desk.take_due(at(0))), ["t"]);
+    assert_eq!(names(&desk.take_due(at(0)).tasks), ["t"]);
     desk.observe(&id("web"), full(9, []), at(1)).unwrap();
     assert_eq!(
         desk.next_due(),
@@ -112,8 +114,8 @@ fn later_changes_are_buffered_and_equal_snapshots_are_none() {
     desk.observe(&id("web"), full(10, [instance("web", "w", 1)]), at(2))
         .unwrap();
     assert_eq!(desk.next_due(), Some(at(7)));
-    assert!(desk.take_due(at(6)).is_empty());
-    assert_eq!(desk.take_due(at(7))[0].services.len(), 1);
+    assert!(desk.take_due(at(6)).tasks.is_empty());
+    assert_eq!(desk.take_due(at(7)).tasks[0].services.len(), 1);
 }
 
 #[test]
@@ -122,7 +124,7 @@ fn one_view_serves_all_its_tasks() {
     let mut desk = Desk::new(&tasks);
     assert_eq!(desk.views().len(), 1);
     desk.observe(&id("web"), full(1, []), at(0)).unwrap();
-    assert_eq!(names(&desk.take_due(at(0))), ["a", "b"]);
+    assert_eq!(names(&desk.take_due(at(0)).tasks), ["a", "b"]);
 }
 
 #[test]
@@ -141,11 +143,11 @@ fn a_delta_that_builds_on_something_else_is_refused() {
 fn a_postponed_task_is_due_again_and_not_before() {
     let mut desk = Desk::new([&task("t", &["web"], BufferPeriod::DISABLED)]);
     desk.observe(&id("web"), full(1, []), at(0)).unwrap();
-    let due = desk.take_due(at(0));
+    let due = desk.take_due(at(0)).tasks;
     desk.postpone(&due[0].definition.name, at(0), at(5));
     assert_eq!(desk.next_due(), Some(at(5)));
-    assert!(desk.take_due(at(4)).is_empty());
-    assert_eq!(names(&desk.take_due(at(5))), ["t"]);
+    assert!(desk.take_due(at(4)).tasks.is_empty());
+    assert_eq!(names(&desk.take_due(at(5)).tasks), ["t"]);
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn in_one_round_each_task_is_due_once() {
             .unwrap();
     };
     observe(&mut desk, 1);
-    let due = desk.take_due(at(1));
+    let due = desk.take_due(at(1)).tasks;
     assert_eq!(names(&due), ["a"]);
     observe(&mut desk, 2);
     assert_eq!(desk.next_due(), None);
@@ -180,6 +182,6 @@ fn a_task_without_a_condition_is_due_at_the_beginning_and_never_again() {
     unconditional.definition.condition = Condition::NoCondition;
     let mut desk = Desk::new(&[unconditional]);
     assert!(desk.views().is_empty() && !desk.is_empty());
-    assert_eq!(names(&desk.take_due(at(0))), ["a"]);
+    assert_eq!(names(&desk.take_due(at(0)).tasks), ["a"]);
     assert_eq!(desk.next_due(), None);
 }

@@ -6,7 +6,7 @@ use cts_rpc::convert;
 use cts_store::{Completed, Completion, RunRecord};
 
 /// A run for the wire.
-pub(super) fn run_to_wire(record: RunRecord) -> proto::Run {
+pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
     proto::Run {
         id: record.id.to_string(),
         kind: convert::kind_to_wire(record.kind).into(),
@@ -34,6 +34,12 @@ pub(super) fn report(completion: &Completion, completed: &Completed) {
         (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind == RunKind::Plan => {
             tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error inspecting task");
         }
+        (AttemptOutcome::Checked, RunStatus::Succeeded) => {
+            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task checked");
+        }
+        (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind == RunKind::Check => {
+            tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error checking task");
+        }
         (_, RunStatus::Succeeded) => {
             tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task completed");
         }
@@ -53,7 +59,7 @@ pub(super) fn report(completion: &Completion, completed: &Completed) {
         (AttemptOutcome::Interrupted, _) => {
             tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "run interrupted");
         }
-        (AttemptOutcome::Applied | AttemptOutcome::Planned(_), _) => {
+        (AttemptOutcome::Applied | AttemptOutcome::Planned(_) | AttemptOutcome::Checked, _) => {
             let error = completion.outcome.error(completed.kind).unwrap_or_default();
             tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "a worker did something else than it was to do");
         }

@@ -1,9 +1,14 @@
 //! The scheduler behind its gRPC clients, with a real SQLite store and a watcher that the test plays.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
+#![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod calls;
+mod creations;
+mod explanations;
 mod leases;
 mod modes;
 mod modules;
 mod played_watcher;
+mod replicas;
 mod setup;
 mod tasks;
+mod updates;

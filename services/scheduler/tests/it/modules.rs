@@ -7,12 +7,15 @@ use std::sync::Arc;
 use cts_bundle::{Limits, unpack};
 use cts_core::{BundleReference, TaskDefinition, TaskSpec};
 use cts_proto::bundle::v1::GetBundleRequest;
+use cts_proto::task::v1::{RunMode, Task};
 use cts_scheduler::{Modules, Options};
 use cts_store::Store as _;
 use cts_store_sqlite::SqliteStore;
 use tempfile::TempDir;
+use tonic::Code;
 
-use crate::setup::{Setup, member, store_in, task};
+use crate::calls::{checked, declared, refused};
+use crate::setup::{Setup, bundles, member, store_in, task};
 
 /// Module directories and the store of a scheduler that is started more than once.
 struct Site {
@@ -164,4 +167,28 @@ async fn runs_do_not_change_a_module_that_the_working_directory_is_in() {
     site.write("site/other/main.tf", "# another part");
     drop(site.start(&[site.task("t", "site")]).await);
     assert_ne!(site.bundle("t").await, before);
+}
+
+#[tokio::test]
+async fn modules_of_tasks_of_the_api_are_packed_too() {
+    let site = Site::new().await;
+    site.write("modules/web/main.tf", "# web");
+    let setup = site.start(&[]).await;
+    setup.watcher.show(Vec::new());
+    let of_module = |name: &str, module: &str| Task {
+        module: site.path(module).to_str().unwrap().to_owned(),
+        ..declared(name)
+    };
+    let task = of_module("made", "modules/web");
+    let (created, ()) = tokio::join!(setup.create(task, RunMode::Unspecified), async {
+        let lease = setup.acquired_by(bundles()).await;
+        setup.complete(&lease, checked()).await.unwrap();
+    });
+    created.unwrap();
+    let bundle = site.bundle("made").await;
+    assert!(!fetch(&setup, &bundle).await.is_empty());
+
+    let task = of_module("missing", "modules/none");
+    let refusal = setup.create(task, RunMode::Unspecified).await.unwrap_err();
+    assert_eq!(refused(&refusal), (Code::InvalidArgument, "invalid"));
 }

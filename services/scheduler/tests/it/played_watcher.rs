@@ -1,14 +1,16 @@
 //! A watcher that says what the test wants.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use cts_core::{ServiceInstance, ViewId, ViewSnapshot};
 use cts_proto::watch::v1 as proto;
+use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_service_server::WatchService;
 use cts_rpc::convert;
 use tokio::sync::watch;
-use tokio_stream::{Stream, StreamExt as _};
+use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
 /// Sends a full snapshot of each subscribed view at every change of the scene.
@@ -22,6 +24,8 @@ struct Scene {
     revision: u64,
     /// `None` keeps silent about every view.
     instances: Option<Vec<ServiceInstance>>,
+    /// Views that nothing is said of.
+    hidden: BTreeSet<ViewId>,
     /// Streams begun before this count end.
     generation: u64,
 }
@@ -40,12 +44,84 @@ impl PlayedWatcher {
         });
     }
 
+    /// Says nothing of a service, until it is shown.
+    pub(crate) fn hide(&self, service: &str) {
+        let view = ViewId::new(format!("health.service({service})"));
+        self.scene.send_modify(|scene| {
+            scene.hidden.insert(view);
+        });
+    }
+
     /// Ends all streams, as a restart does; the count of revisions begins anew.
     pub(crate) fn restart(&self) {
         self.scene.send_modify(|scene| {
             scene.generation += 1;
             scene.revision = 1;
         });
+    }
+}
+
+/// One stream.
+struct Played {
+    requests: Streaming<proto::WatchRequest>,
+    scenes: watch::Receiver<Scene>,
+    generation: u64,
+    views: BTreeSet<ViewId>,
+    ready: VecDeque<proto::WatchResponse>,
+}
+
+impl Played {
+    async fn next(&mut self) -> Option<proto::WatchResponse> {
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                return Some(message);
+            }
+            tokio::select! {
+                request = self.requests.message() => self.change(request.ok()??),
+                changed = self.scenes.changed() => {
+                    changed.ok()?;
+                    let scene = self.scenes.borrow_and_update().clone();
+                    if scene.generation != self.generation {
+                        return None;
+                    }
+                    let all: Vec<_> = self.views.iter().cloned().collect();
+                    self.tell(&scene, &all);
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, request: proto::WatchRequest) {
+        match request.change.unwrap() {
+            Change::Subscribe(subscribe) => {
+                let views = subscribe.views.into_iter();
+                let views = views.map(|view| convert::view_from_wire(view).unwrap().id());
+                let views: Vec<_> = views.collect();
+                self.views.extend(views.iter().cloned());
+                let scene = self.scenes.borrow().clone();
+                self.tell(&scene, &views);
+            }
+            Change::Unsubscribe(unsubscribe) => {
+                for id in unsubscribe.view_ids {
+                    assert!(self.views.remove(&ViewId::new(id)), "it was subscribed");
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, scene: &Scene, views: &[ViewId]) {
+        let Some(instances) = &scene.instances else {
+            return;
+        };
+        let snapshot = ViewSnapshot::new(scene.revision, instances.clone());
+        let delta = snapshot.delta_from(None);
+        for view in views.iter().filter(|view| !scene.hidden.contains(view)) {
+            let messages = convert::delta_to_wire(view, &delta);
+            self.ready
+                .extend(messages.into_iter().map(|delta| proto::WatchResponse {
+                    event: Some(proto::watch_response::Event::Delta(delta)),
+                }));
+        }
     }
 }
 
@@ -57,36 +133,19 @@ impl WatchService for PlayedWatcher {
         &self,
         request: Request<Streaming<proto::WatchRequest>>,
     ) -> Result<Response<Self::WatchStream>, Status> {
-        let first = request.into_inner().message().await?.unwrap();
-        let Some(proto::watch_request::Change::Subscribe(subscribe)) = first.change else {
-            panic!("the first message subscribes");
+        let scenes = self.scene.subscribe();
+        let generation = scenes.borrow().generation;
+        let played = Played {
+            requests: request.into_inner(),
+            scenes,
+            generation,
+            views: BTreeSet::new(),
+            ready: VecDeque::new(),
         };
-        let views: Vec<ViewId> = subscribe
-            .views
-            .into_iter()
-            .map(|view| convert::view_from_wire(view).unwrap().id())
-            .collect();
-        let generation = self.scene.borrow().generation;
-        let scenes = tokio_stream::wrappers::WatchStream::new(self.scene.subscribe());
-        let messages = scenes
-            .take_while(move |scene| scene.generation == generation)
-            .filter_map(|scene| Some((scene.revision, scene.instances?)))
-            .map(move |(revision, instances)| {
-                let snapshot = ViewSnapshot::new(revision, instances);
-                let delta = snapshot.delta_from(None);
-                let messages = views
-                    .iter()
-                    .flat_map(|view| convert::delta_to_wire(view, &delta));
-                let messages: Vec<_> = messages
-                    .map(|delta| {
-                        let event = Some(proto::watch_response::Event::Delta(delta));
-                        Ok(proto::WatchResponse { event })
-                    })
-                    .collect();
-                tokio_stream::iter(messages)
-            });
-        Ok(Response::new(Box::pin(futures::StreamExt::flatten(
-            messages,
-        ))))
+        let messages = futures::stream::unfold(played, |mut played| async move {
+            let message = played.next().await?;
+            Some((Ok(message), played))
+        });
+        Ok(Response::new(Box::pin(messages)))
     }
 }

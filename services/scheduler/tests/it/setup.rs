@@ -8,7 +8,7 @@ use std::time::Duration;
 use cts_core::{
     BufferPeriod, Capabilities, Condition, DEFAULT_DRIVER, Digest, Engine, HealthStatus,
     Requirement, RunInput, ServiceInstance, ServicesCondition, SystemClock, TaskDefinition,
-    TaskName, TaskSpec,
+    TaskDraft, TaskName, TaskSpec,
 };
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -18,7 +18,9 @@ use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
 use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
-use cts_scheduler::{Dependencies, Options, RandomIdentities, Scheduler, SettingsDigest};
+use cts_scheduler::{
+    Dependencies, Options, RandomIdentities, Scheduler, SettingsDigest, TaskReader,
+};
 use cts_store::Member;
 use cts_store_sqlite::SqliteStore;
 use tokio::sync::Mutex;
@@ -70,6 +72,7 @@ impl Setup {
                 clock: Arc::new(SystemClock),
                 identities: Arc::new(RandomIdentities),
                 settings_digest: SettingsDigest::new(|_task| Digest::of(b"settings")),
+                task_reader: TaskReader::new(read),
             },
         )
         .await
@@ -132,11 +135,27 @@ impl Setup {
 
     /// Asks as a worker that knows these kinds.
     pub(crate) async fn acquire_as(&self, wait: Duration, kinds: Vec<i32>) -> Option<run::Lease> {
+        self.acquire_with(wait, kinds, terraform()).await
+    }
+
+    /// Asks for a run that must come, as a worker that can do this.
+    pub(crate) async fn acquired_by(&self, capabilities: Capabilities) -> run::Lease {
+        let wait = Duration::from_secs(20);
+        let lease = self.acquire_with(wait, convert::known_kinds(), capabilities);
+        lease.await.expect("a run becomes due")
+    }
+
+    async fn acquire_with(
+        &self,
+        wait: Duration,
+        kinds: Vec<i32>,
+        capabilities: Capabilities,
+    ) -> Option<run::Lease> {
         let request = run::AcquireRunRequest {
             kinds,
             worker_id: "worker".into(),
             wait: Some(convert::duration_to_wire(wait)),
-            capabilities: Some(convert::capabilities_to_wire(&terraform())),
+            capabilities: Some(convert::capabilities_to_wire(&capabilities)),
         };
         self.runs
             .clone()
@@ -201,6 +220,22 @@ impl Setup {
     }
 }
 
+/// Like the configuration would, in short.
+fn read(draft: &TaskDraft) -> Result<TaskSpec, String> {
+    if draft.module == "refused" {
+        return Err("the module is refused".to_owned());
+    }
+    let mut spec = task(&draft.name);
+    spec.enabled = draft.enabled;
+    spec.definition.description.clone_from(&draft.description);
+    spec.definition.condition = draft.condition.clone();
+    spec.definition.working_dir = PathBuf::from(&draft.name);
+    if draft.module.starts_with('/') {
+        spec.definition.module_source.clone_from(&draft.module);
+    }
+    Ok(spec)
+}
+
 /// A new store with its file in `directory`.
 pub(crate) async fn store_in(directory: &Path) -> Arc<SqliteStore> {
     let path = directory.join("cts.db");
@@ -223,6 +258,14 @@ fn terraform() -> Capabilities {
             version: "1.11.4".into(),
         }],
         bundles: false,
+    }
+}
+
+/// The same of a worker that does not share the scheduler's disk.
+pub(crate) fn bundles() -> Capabilities {
+    Capabilities {
+        bundles: true,
+        ..terraform()
     }
 }
 

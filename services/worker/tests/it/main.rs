@@ -7,6 +7,7 @@
     reason = "what shared steps do not expect fails the test, too"
 )]
 
+mod checks;
 mod plans;
 mod played_scheduler;
 mod stage;

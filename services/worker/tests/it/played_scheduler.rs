@@ -142,6 +142,13 @@ impl RunService for PlayedScheduler {
         not_played()
     }
 
+    async fn list_runs(
+        &self,
+        _request: Request<run::ListRunsRequest>,
+    ) -> Result<Response<run::ListRunsResponse>, Status> {
+        not_played()
+    }
+
     async fn follow_runs(
         &self,
         _request: Request<run::FollowRunsRequest>,

@@ -96,10 +96,14 @@ impl Stage {
         input.freeze().unwrap().bytes
     }
 
+    /// A file in the task's directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.root.path().join("sync-tasks/edge").join(name)
+    }
+
     /// The file with the task's state.
     pub(crate) fn state(&self) -> PathBuf {
-        let directory = self.root.path().join("sync-tasks/edge");
-        directory.join("terraform.tfstate.d/edge/terraform.tfstate")
+        self.file("terraform.tfstate.d/edge/terraform.tfstate")
     }
 }
 

@@ -134,7 +134,10 @@ async fn documented_calls_work_against_each_of_the_four() {
             .find(|(documented, _)| *documented == call.address())
             .expect("the document uses the default addresses");
         let data = call.value_of("-d").unwrap_or("{}");
-        let data = data.replace("RUN", &run).replace("WORKER", &worker);
+        let quoted = |text: &str| format!("\"{text}\"");
+        let data = data
+            .replace("\"RUN\"", &quoted(&run))
+            .replace("\"WORKER\"", &quoted(&worker));
         let printed = execute(call, address, &data).await;
         match call.target() {
             "list" => assert!(printed.contains("grpc.health.v1.Health"), "{printed}"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{RunKind, RunStatus};
+use cts_core::runs::RunStatus;
 use cts_core::{LeaderEpoch, WorkerId};
 
 use super::Model;
@@ -139,14 +139,17 @@ impl Model {
         self.leader.holder = None;
         let mut requeued = self.take_back(Duration::MAX);
         for run in self.runs.values_mut() {
-            let waited_for = run.kind == RunKind::Plan || run.single;
+            let waited_for = !run.kind.applies() || run.single;
             if waited_for && run.status == RunStatus::Queued {
                 run.status = RunStatus::Cancelled;
             }
         }
         for lost in &mut requeued {
-            lost.status = self.runs[&lost.run].status;
+            // What is gone was cancelled before.
+            let left = self.runs.get(&lost.run);
+            lost.status = left.map_or(RunStatus::Cancelled, |run| run.status);
         }
+        self.forget_waiting();
         requeued
     }
 }

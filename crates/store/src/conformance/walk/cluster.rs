@@ -70,6 +70,7 @@ impl<F: Fixture> Walk<F> {
             kinds: RunKinds {
                 applies: !self.dice.one_in(5),
                 plans: !self.dice.one_in(5),
+                checks: !self.dice.one_in(5),
             },
             only_single: self.dice.one_in(5),
             time_to_live: LEASE,

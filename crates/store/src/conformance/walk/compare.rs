@@ -31,16 +31,19 @@ impl<F: Fixture> Walk<F> {
             self.told()
         );
         self.compare_cluster().await;
+        self.compare_tasks().await;
         let states = store.task_states(None).await.expect("states can be read");
         let names: Vec<_> = states.iter().map(|state| state.task.clone()).collect();
-        let expected: Vec<TaskName> = self.model.tasks.keys().cloned().collect();
+        let visible = self.model.tasks.iter();
+        let visible = visible.filter(|(_, task)| task.is_visible());
+        let expected: Vec<TaskName> = visible.map(|(name, _)| name.clone()).collect();
         assert_eq!(names, expected, "{}", self.told());
         for state in states {
             let task = &self.model.tasks[&state.task];
             let events: Vec<_> = state.events.iter().map(model_event).collect();
             let expected: Vec<_> = task.events.iter().rev().take(5).cloned().collect();
             assert_eq!(events, expected, "{}", self.told());
-            assert_eq!(state.enabled, task.spec.enabled);
+            assert_eq!(state.enabled, task.stored.spec.enabled);
             let status = TaskStatus::derive(expected.iter().map(|event| event.success));
             assert_eq!(state.status, status, "{}", self.told());
         }

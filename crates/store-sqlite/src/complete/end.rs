@@ -1,4 +1,5 @@
-//! The end of a plan, which nothing but its run notices.
+//! The end of a run that nothing but the run itself notices: what applies nothing, and what was to create its
+//! task and failed.
 
 use cts_core::runs::{AttemptOutcome, RunStatus};
 use cts_store::{Completion, LeaseError};
@@ -21,7 +22,7 @@ pub(super) async fn end(
     } else {
         RunStatus::Failed
     };
-    if let AttemptOutcome::Planned(plan) = &completion.outcome {
+    if succeeded && let AttemptOutcome::Planned(plan) = &completion.outcome {
         let (encoding, content) = encoded_plan(ENCODE, plan)?;
         let kept = sqlx::query(
             "-- complete: what the plan says

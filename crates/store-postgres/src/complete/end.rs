@@ -1,4 +1,5 @@
-//! The end of a plan, which nothing but its run notices.
+//! The end of a run that nothing but the run itself notices: what applies nothing, and what was to create its
+//! task and failed.
 
 use cts_core::runs::{AttemptOutcome, RunStatus};
 use cts_store::{Completion, StoreError};
@@ -22,19 +23,19 @@ pub(super) async fn end(
         RunStatus::Failed
     };
     let plan = match &completion.outcome {
-        AttemptOutcome::Planned(plan) => Some(plan),
+        AttemptOutcome::Planned(plan) if succeeded => Some(plan),
         _ => None,
     };
     let content = plan.map(|plan| encoded_plan(ENCODE, plan)).transpose()?;
     let (encoding, content) = content.unzip();
     let closed = sqlx::query(
-        "-- complete: end a plan
+        "-- complete: end a run
         WITH free AS (UPDATE tasks SET active_run = NULL WHERE name = $9)
         UPDATE runs
         SET status = $3, errors = $4, finished_at = $5, updated_at = $5,
             changes_present = $6, plan_encoding = $7, plan = $8,
             holder = NULL, expires_at = NULL
-        WHERE id = $1 AND epoch = $2 AND status = 'running' AND kind = 'plan'",
+        WHERE id = $1 AND epoch = $2 AND status = 'running'",
     )
     .bind(completion.run.as_uuid())
     .bind(stored_epoch(completion.epoch))
@@ -47,7 +48,7 @@ pub(super) async fn end(
     .bind(attempt.task.as_str())
     .execute(&mut **transaction)
     .await
-    .map_err(failed_to("close a plan"))?;
+    .map_err(failed_to("close a run"))?;
     one(closed.rows_affected())?;
     Ok(status)
 }

@@ -1,0 +1,305 @@
+//! Tasks that are declared over the API, with the defaults and checks of those in the files (spec/api.md 9).
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use cts_core::{
+    BufferPeriod, BufferSetting, Chain, Condition, CronExpression, ModuleInput, ProviderId, Regexp,
+    Requirement, ServicesCondition, TaskDefinition, TaskDraft, TaskName, TaskSpec,
+};
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::module_source::resolve_one;
+use crate::variables::evaluate_text;
+
+/// What such tasks get from the configuration.
+#[derive(Debug, Clone)]
+pub struct DeclaredTasks {
+    /// Relative modules are below it.
+    current_dir: PathBuf,
+    /// Left out of the digests of modules.
+    working_dirs: Vec<PathBuf>,
+    buffer_period: BufferPeriod,
+}
+
+impl DeclaredTasks {
+    /// Such tasks under this configuration; relative modules are below `current_dir`.
+    pub fn new(config: &Config, current_dir: &Path) -> Self {
+        let working_dirs = [
+            Some(&config.working_dir),
+            config.worker.working_dir.as_ref(),
+        ];
+        Self {
+            current_dir: current_dir.to_owned(),
+            working_dirs: working_dirs.into_iter().flatten().cloned().collect(),
+            buffer_period: config.buffer_period,
+        }
+    }
+
+    /// Checks a task and gives it what it inherits. Reads the files of a local module. `now` tells schedules
+    /// that are over. If anything is wrong with the task, the error says all of it; what this version cannot
+    /// run is refused in the words of [`ConfigError::Unsupported`](crate::ConfigError::Unsupported).
+    pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, String> {
+        let mut faults = Faults::default();
+        let name = TaskName::new(draft.name.as_str());
+        let name = faults.of(name.map_err(|error| format!("invalid task name: {error}")));
+        let module = self.module(&draft.module);
+        let module = faults.of(module);
+        let providers = providers(&draft.providers, &mut faults);
+        let condition = condition(draft.condition.clone(), now, &mut faults);
+        check_inputs(&condition, &draft.module_inputs, &mut faults);
+        let (buffer_setting, buffer_period) = self.buffer(draft, &condition, &mut faults);
+        let variables = variables(&draft.variables, &mut faults);
+        check_workspace(draft, &mut faults);
+        mark_unsupported(&condition, &draft.module_inputs, &mut faults);
+        let (Some(name), Some((module_source, module_digest)), true) =
+            (name, module, faults.0.is_empty())
+        else {
+            return Err(faults.0.join("; "));
+        };
+        Ok(TaskSpec {
+            definition: TaskDefinition {
+                working_dir: PathBuf::from(name.as_str()),
+                name,
+                description: draft.description.clone(),
+                module: draft.module.clone(),
+                module_source,
+                module_digest,
+                bundle: None,
+                version: draft.version.clone(),
+                providers,
+                condition,
+                module_inputs: draft.module_inputs.clone(),
+                services: Vec::new(),
+                workspace: None,
+                variables,
+            },
+            enabled: draft.enabled,
+            buffer_setting,
+            buffer_period,
+            skip_unchanged: true,
+            retry_failed: true,
+            requirement: Requirement::default(),
+        })
+    }
+
+    fn module(&self, written: &str) -> Result<(String, Option<cts_core::Digest>), String> {
+        if written.is_empty() {
+            return Err("`module` must not be empty".to_owned());
+        }
+        resolve_one(written, &self.current_dir, &self.working_dirs)
+    }
+
+    /// A schedule is never buffered (spec/config.md 5).
+    fn buffer(
+        &self,
+        draft: &TaskDraft,
+        condition: &Condition,
+        faults: &mut Faults,
+    ) -> (Option<BufferSetting>, BufferPeriod) {
+        if matches!(condition, Condition::Schedule(_)) {
+            let off = BufferSetting {
+                enabled: Some(false),
+                min: Some(Duration::ZERO),
+                max: Some(Duration::ZERO),
+            };
+            return (Some(off), BufferPeriod::DISABLED);
+        }
+        let Some(written) = draft.buffer_period else {
+            return (None, self.buffer_period);
+        };
+        let on = written.enabled != Some(false);
+        let mut positive = |name: &str, delta: Option<TimeDelta>| {
+            let delta = delta?;
+            let duration = delta.to_std().ok();
+            if duration.is_none() && on {
+                faults.add(format!("`{name}` of a `buffer_period` cannot be negative"));
+            }
+            duration.or(Some(Duration::ZERO))
+        };
+        let setting = BufferSetting {
+            enabled: written.enabled,
+            min: positive("min", written.min),
+            max: positive("max", written.max),
+        };
+        (Some(setting), self.buffer_period.refine(setting))
+    }
+}
+
+/// What is wrong with a task.
+#[derive(Debug, Default)]
+struct Faults(Vec<String>);
+
+impl Faults {
+    fn add(&mut self, fault: impl Into<String>) {
+        self.0.push(fault.into());
+    }
+
+    fn of<T>(&mut self, result: Result<T, String>) -> Option<T> {
+        result.map_err(|fault| self.add(fault)).ok()
+    }
+
+    fn unsupported(&mut self, what: &str) {
+        self.add(format!("`{what}` is not supported yet"));
+    }
+}
+
+fn providers(written: &[String], faults: &mut Faults) -> Vec<ProviderId> {
+    let mut names = HashSet::new();
+    let mut ids = Vec::new();
+    for text in written {
+        if text.is_empty() {
+            faults.add("`providers` includes an empty string");
+            continue;
+        }
+        let id = ProviderId::from(text.as_str());
+        if !names.insert(id.name.clone()) {
+            faults.add(format!(
+                "provider `{}` is listed twice: a task can have only one instance of a provider",
+                id.name
+            ));
+        }
+        ids.push(id);
+    }
+    ids
+}
+
+fn condition(condition: Condition, now: DateTime<Utc>, faults: &mut Faults) -> Condition {
+    match condition {
+        Condition::Services(services) => Condition::Services(services_condition(services, faults)),
+        Condition::CatalogServices(services) => {
+            check_regexp(&services.regexp, faults);
+            Condition::CatalogServices(services)
+        }
+        Condition::ConsulKv(pairs) => {
+            if pairs.query.path.is_empty() {
+                faults.add("`path` is required in a `consul_kv` condition and must not be empty");
+            }
+            Condition::ConsulKv(pairs)
+        }
+        Condition::Schedule(schedule) => {
+            let refused = match CronExpression::parse(&schedule.cron) {
+                Ok(expression) if expression.next_after(&now).is_some() => None,
+                Ok(_) => Some("it never fires again: its last time has passed".to_owned()),
+                Err(error) => Some(Chain(&error).to_string()),
+            };
+            if let Some(reason) = refused {
+                faults.add(format!("`cron` is no usable cron expression: {reason}"));
+            }
+            Condition::Schedule(schedule)
+        }
+        Condition::NoCondition => Condition::NoCondition,
+    }
+}
+
+/// With names an expression is dropped; names that are none count as absent (spec/api.md 9).
+fn services_condition(mut services: ServicesCondition, faults: &mut Faults) -> ServicesCondition {
+    if services.names.iter().any(String::is_empty) {
+        faults.add("`names` of a `services` condition includes an empty string");
+    }
+    if !services.names.is_empty() {
+        services.regexp = None;
+    }
+    match &services.regexp {
+        Some(regexp) => check_regexp(regexp, faults),
+        None if services.names.is_empty() => {
+            faults.add("either `names` or `regexp` must be configured in a `services` condition");
+        }
+        None => {}
+    }
+    services
+}
+
+fn check_regexp(regexp: &str, faults: &mut Faults) {
+    if let Err(error) = Regexp::new(regexp) {
+        faults.add(format!(
+            "`regexp` is no regular expression: {}",
+            Chain(&error)
+        ));
+    }
+}
+
+/// Condition and module inputs must be about different variables of the module.
+fn check_inputs(condition: &Condition, inputs: &[ModuleInput], faults: &mut Faults) {
+    let of_condition = match condition {
+        Condition::Services(_) => Some("services"),
+        Condition::ConsulKv(_) => Some("consul_kv"),
+        Condition::CatalogServices(_) | Condition::Schedule(_) | Condition::NoCondition => None,
+    };
+    let mut seen = HashSet::new();
+    for input in inputs {
+        let variable = match input {
+            ModuleInput::Services(_) => "services",
+            ModuleInput::ConsulKv(_) => "consul_kv",
+        };
+        if of_condition == Some(variable) {
+            faults.add(format!(
+                "`condition` and `module_input` both monitor \"{variable}\": they must be unique"
+            ));
+        }
+        if !seen.insert(variable) {
+            faults.add(format!(
+                "more than one `module_input` for the variable `{variable}`"
+            ));
+        }
+    }
+}
+
+fn variables(written: &BTreeMap<String, String>, faults: &mut Faults) -> BTreeMap<String, Value> {
+    let mut values = BTreeMap::new();
+    for (name, text) in written {
+        match evaluate_text(text) {
+            Ok(value) => {
+                values.insert(name.clone(), value);
+            }
+            Err(reason) => faults.add(format!(
+                "variable `{name}` is no HCL expression: {reason}; the value is the text of an \
+                 expression, so a string needs quotes of its own"
+            )),
+        }
+    }
+    values
+}
+
+/// Both are for a driver that this version cannot run.
+fn check_workspace(draft: &TaskDraft, faults: &mut Faults) {
+    let workspace = draft.workspace.as_ref().is_some_and(|workspace| {
+        let texts = [
+            &workspace.execution_mode,
+            &workspace.agent_pool_id,
+            &workspace.agent_pool_name,
+            &workspace.terraform_version,
+        ];
+        texts.iter().any(|text| !text.is_empty())
+    });
+    let given = [
+        ("terraform_version", !draft.terraform_version.is_empty()),
+        ("terraform_cloud_workspace", workspace),
+    ];
+    for (name, given) in given {
+        if given {
+            faults.add(format!(
+                "`{name}` of a task is for the driver `terraform-cloud`, which is not configured"
+            ));
+        }
+    }
+}
+
+/// What no service of this version can watch yet, in the words of the configuration.
+fn mark_unsupported(condition: &Condition, inputs: &[ModuleInput], faults: &mut Faults) {
+    match condition {
+        Condition::NoCondition => {}
+        Condition::Services(services) => {
+            if services.regexp.is_some() {
+                faults.unsupported("regexp");
+            }
+        }
+        other => faults.unsupported(&format!("condition \"{}\"", other.kind())),
+    }
+    if !inputs.is_empty() {
+        faults.unsupported("module_input");
+    }
+}

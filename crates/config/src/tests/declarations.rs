@@ -1,0 +1,322 @@
+//! Tasks that are declared over the API (spec/api.md 9).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta};
+use cts_core::{
+    BufferPeriod, CatalogServicesCondition, Condition, ConsulKvCondition, DraftBufferPeriod,
+    DraftWorkspace, KvQuery, ModuleInput, ScheduleCondition, ServicesCondition, ServicesInput,
+    TaskDraft, TaskSpec,
+};
+use serde_json::json;
+
+use super::{Sandbox, task};
+use crate::DeclaredTasks;
+
+fn services(names: &[&str], regexp: Option<&str>) -> Condition {
+    Condition::Services(ServicesCondition {
+        names: names.iter().map(|&name| name.into()).collect(),
+        regexp: regexp.map(Into::into),
+        datacenter: String::new(),
+        namespace: String::new(),
+        filter: String::new(),
+        cts_user_defined_meta: BTreeMap::new(),
+        declared: BTreeMap::new(),
+        use_as_module_input: true,
+    })
+}
+
+fn draft() -> TaskDraft {
+    TaskDraft {
+        name: "a".into(),
+        enabled: true,
+        module: "./m".into(),
+        condition: services(&["web"], None),
+        ..TaskDraft::default()
+    }
+}
+
+fn kv(path: &str) -> Condition {
+    Condition::ConsulKv(ConsulKvCondition {
+        query: KvQuery {
+            path: path.into(),
+            ..KvQuery::default()
+        },
+        use_as_module_input: true,
+    })
+}
+
+fn read_under(sandbox: &Sandbox, config: &str, draft: &TaskDraft) -> Result<TaskSpec, String> {
+    let config = sandbox.config(config);
+    let now = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+    DeclaredTasks::new(&config, sandbox.path()).read(draft, now)
+}
+
+fn read(draft: &TaskDraft) -> Result<TaskSpec, String> {
+    read_under(&Sandbox::new(), "", draft)
+}
+
+#[test]
+fn a_task_is_the_same_as_one_of_a_file() {
+    let sandbox = Sandbox::new();
+    let of_a_file = task(
+        &sandbox,
+        "variables = {\n  a = \"[1, 2]\"\n}\nproviders = [\"fw.north\"]",
+    );
+    let declared = TaskDraft {
+        name: of_a_file.name().to_string(),
+        variables: BTreeMap::from([("a".into(), "[1, 2]".into())]),
+        providers: vec!["fw.north".into()],
+        ..draft()
+    };
+    assert_eq!(read_under(&sandbox, "", &declared), Ok(of_a_file));
+}
+
+#[test]
+fn modules_are_resolved_and_must_be_there() {
+    let sandbox = Sandbox::new();
+    let definition = read_under(&sandbox, "", &draft()).unwrap().definition;
+    assert_eq!(
+        Path::new(&definition.module_source),
+        sandbox.path().join("m")
+    );
+    assert!(definition.module_digest.is_some());
+    assert_eq!(definition.working_dir, PathBuf::from("a"));
+    let published = TaskDraft {
+        module: "acme/web/any".into(),
+        ..draft()
+    };
+    let definition = read(&published).unwrap().definition;
+    assert_eq!(definition.module_source, "acme/web/any");
+    assert_eq!(definition.module_digest, None);
+}
+
+#[test]
+fn buffer_periods_are_inherited_or_count_as_sent() {
+    let global = "buffer_period {\n  min = \"7s\"\n  max = \"30s\"\n}";
+    let sandbox = Sandbox::new();
+    let period = |buffer_period| {
+        let draft = TaskDraft {
+            buffer_period,
+            ..draft()
+        };
+        read_under(&sandbox, global, &draft).unwrap()
+    };
+    let seconds = |min, max| BufferPeriod {
+        enabled: true,
+        min: Duration::from_secs(min),
+        max: Duration::from_secs(max),
+    };
+    let inherited = period(None);
+    assert_eq!(inherited.buffer_period, seconds(7, 30));
+    assert_eq!(inherited.buffer_setting, None);
+    let sent = |enabled, min, max| {
+        Some(DraftBufferPeriod {
+            enabled,
+            min: Some(TimeDelta::seconds(min)),
+            max: Some(TimeDelta::seconds(max)),
+        })
+    };
+    assert_eq!(period(sent(None, 10, 0)).buffer_period, seconds(10, 10));
+    assert_eq!(period(sent(Some(true), 0, 0)).buffer_period, seconds(0, 0));
+    let off = period(sent(Some(false), -1, 0));
+    assert_eq!(off.buffer_period, BufferPeriod::DISABLED);
+}
+
+#[test]
+fn with_names_an_expression_is_dropped() {
+    let both = TaskDraft {
+        condition: services(&["web"], Some("(")),
+        ..draft()
+    };
+    assert_eq!(
+        read(&both).unwrap().definition.condition,
+        services(&["web"], None)
+    );
+}
+
+#[test]
+fn no_condition_is_a_task_that_nothing_triggers() {
+    let none = TaskDraft {
+        condition: Condition::NoCondition,
+        ..draft()
+    };
+    assert_eq!(
+        read(&none).unwrap().definition.condition,
+        Condition::NoCondition
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let condition = |condition| TaskDraft {
+        condition,
+        ..draft()
+    };
+    let catalog = |regexp: &str| {
+        condition(Condition::CatalogServices(CatalogServicesCondition {
+            regexp: regexp.into(),
+            datacenter: String::new(),
+            namespace: String::new(),
+            node_meta: BTreeMap::new(),
+            use_as_module_input: true,
+        }))
+    };
+    let schedule =
+        |cron: &str| condition(Condition::Schedule(ScheduleCondition { cron: cron.into() }));
+    let inputs = |module_inputs| TaskDraft {
+        module_inputs,
+        ..draft()
+    };
+    let of_services = || ModuleInput::Services(ServicesInput::default());
+    let of_kv = || ModuleInput::ConsulKv(KvQuery::default());
+    let cases: Vec<(TaskDraft, &str)> = vec![
+        (
+            TaskDraft {
+                name: String::new(),
+                ..draft()
+            },
+            "invalid task name: a unique name is required",
+        ),
+        (
+            TaskDraft {
+                name: "1a".into(),
+                ..draft()
+            },
+            "invalid task name: \"1a\" must start with a letter",
+        ),
+        (
+            TaskDraft {
+                module: String::new(),
+                ..draft()
+            },
+            "`module` must not be empty",
+        ),
+        (
+            TaskDraft {
+                module: "./none".into(),
+                ..draft()
+            },
+            "/none does not exist",
+        ),
+        (
+            TaskDraft {
+                providers: vec!["fw.a".into(), "fw.b".into()],
+                ..draft()
+            },
+            "provider `fw` is listed twice",
+        ),
+        (
+            condition(services(&[], None)),
+            "either `names` or `regexp` must be configured",
+        ),
+        (
+            condition(services(&["web", ""], None)),
+            "includes an empty string",
+        ),
+        (
+            condition(services(&[], Some("("))),
+            "`regexp` is no regular expression",
+        ),
+        (catalog("("), "`regexp` is no regular expression"),
+        (condition(kv("")), "`path` is required"),
+        (schedule("x"), "`cron` is no usable cron expression"),
+        (
+            schedule("0 0 1 1 * 1999"),
+            "it never fires again: its last time has passed",
+        ),
+        (
+            inputs(vec![of_services()]),
+            "`condition` and `module_input` both monitor \"services\"",
+        ),
+        (
+            inputs(vec![of_kv(), of_kv()]),
+            "more than one `module_input` for the variable `consul_kv`",
+        ),
+        (
+            TaskDraft {
+                buffer_period: Some(DraftBufferPeriod {
+                    enabled: None,
+                    min: Some(TimeDelta::seconds(-1)),
+                    max: None,
+                }),
+                ..draft()
+            },
+            "`min` of a `buffer_period` cannot be negative",
+        ),
+        (
+            TaskDraft {
+                variables: BTreeMap::from([("v".into(), "word".into())]),
+                ..draft()
+            },
+            "variable `v` is no HCL expression",
+        ),
+        (
+            TaskDraft {
+                terraform_version: "1.2.3".into(),
+                ..draft()
+            },
+            "`terraform_version` of a task is for the driver `terraform-cloud`",
+        ),
+        (
+            TaskDraft {
+                workspace: Some(DraftWorkspace {
+                    execution_mode: "agent".into(),
+                    ..DraftWorkspace::default()
+                }),
+                ..draft()
+            },
+            "`terraform_cloud_workspace` of a task is for the driver `terraform-cloud`",
+        ),
+        // Valid, but of no use yet.
+        (
+            condition(services(&[], Some("^w"))),
+            "`regexp` is not supported yet",
+        ),
+        (
+            catalog("^w"),
+            "`condition \"catalog-services\"` is not supported yet",
+        ),
+        (
+            condition(kv("a")),
+            "`condition \"consul-kv\"` is not supported yet",
+        ),
+        (
+            schedule("@daily"),
+            "`condition \"schedule\"` is not supported yet",
+        ),
+        (inputs(vec![of_kv()]), "`module_input` is not supported yet"),
+    ];
+    for (draft, expected) in cases {
+        let error = read(&draft).expect_err(expected);
+        assert!(error.contains(expected), "{expected:?}: {error}");
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let draft = TaskDraft {
+        name: "1".into(),
+        module: String::new(),
+        ..draft()
+    };
+    let error = read(&draft).unwrap_err();
+    assert_eq!(error.matches("; ").count(), 1, "{error}");
+}
+
+#[test]
+fn an_empty_workspace_says_nothing() {
+    let draft = TaskDraft {
+        workspace: Some(DraftWorkspace::default()),
+        ..draft()
+    };
+    let expected = json!({});
+    let spec = read(&draft).unwrap();
+    assert_eq!(spec.definition.workspace, None);
+    assert_eq!(
+        serde_json::to_value(spec.definition.variables).unwrap(),
+        expected
+    );
+}

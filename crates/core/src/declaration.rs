@@ -1,0 +1,184 @@
+//! What the configuration declares of a task, apart from what is found out when it is read.
+//!
+//! A task of the configuration may be changed or deleted over the API. That lasts until the configuration
+//! itself says something else of the task. Whether it does is seen by the digest of its declaration: files
+//! of a local module that were edited, or another version of Terraform, are no other declaration.
+
+use crate::capability::Requirement;
+use crate::input::Digest;
+use crate::task::{TaskOrigin, TaskSpec};
+
+/// What is stored of a task, or was deleted, when the configuration is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeclaredBefore {
+    /// Of a task that is stored: where it is from, and the declaration of the configuration that took effect
+    /// last, as far as that is known.
+    pub stored: Option<(TaskOrigin, Option<Digest>)>,
+    /// The declaration that the API has deleted.
+    pub deleted: Option<Digest>,
+}
+
+/// What the declaration of a task in the configuration means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Declared {
+    /// The task becomes what is declared.
+    TakesEffect,
+    /// It says what it has said before: the task stays what the API has made of it.
+    Lasts,
+    /// The API has deleted the task that is declared: it stays away, and a task of the API that has its name
+    /// stays as it is.
+    StaysDeleted,
+}
+
+/// Decides what a declaration in the configuration means.
+pub fn read_declaration(declaration: Digest, before: DeclaredBefore) -> Declared {
+    if before.deleted == Some(declaration) {
+        return Declared::StaysDeleted;
+    }
+    match before.stored {
+        Some((TaskOrigin::Config, Some(known))) if known == declaration => Declared::Lasts,
+        _ => Declared::TakesEffect,
+    }
+}
+
+impl TaskSpec {
+    /// The digest of the declaration: of everything but the content of a local module and what a worker
+    /// must be able to do.
+    pub fn declaration(&self) -> Result<Digest, serde_json::Error> {
+        let mut declared = self.clone();
+        declared.definition.module_digest = None;
+        declared.definition.bundle = None;
+        declared.requirement = Requirement::default();
+        Ok(Digest::of(&serde_json::to_vec(&declared)?))
+    }
+
+    /// This task, as the API has left it, with what was found out anew when its configuration was read
+    /// again, of which the declaration has not changed.
+    #[must_use]
+    pub fn refreshed_by(&self, read: &Self) -> Self {
+        let mut refreshed = self.clone();
+        let bundle = self.requirement.bundle;
+        refreshed.requirement = Requirement {
+            bundle,
+            ..read.requirement.clone()
+        };
+        if self.definition.module_source == read.definition.module_source {
+            refreshed.requirement.bundle = read.requirement.bundle;
+            refreshed.definition.module_digest = read.definition.module_digest;
+            refreshed
+                .definition
+                .bundle
+                .clone_from(&read.definition.bundle);
+        }
+        refreshed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::buffer::BufferPeriod;
+    use crate::condition::Condition;
+    use crate::identity::TaskName;
+    use crate::task::{BundleReference, TaskDefinition};
+
+    fn spec() -> TaskSpec {
+        TaskSpec {
+            definition: TaskDefinition {
+                name: TaskName::new("a").unwrap(),
+                description: String::new(),
+                module: "./m".to_owned(),
+                module_source: "/m".to_owned(),
+                module_digest: Some(Digest::of(b"1")),
+                bundle: None,
+                version: String::new(),
+                providers: Vec::new(),
+                condition: Condition::NoCondition,
+                module_inputs: Vec::new(),
+                services: Vec::new(),
+                workspace: None,
+                variables: BTreeMap::new(),
+                working_dir: "sync-tasks/a".into(),
+            },
+            enabled: true,
+            buffer_setting: None,
+            buffer_period: BufferPeriod::BUILT_IN,
+            skip_unchanged: true,
+            retry_failed: true,
+            requirement: Requirement::default(),
+        }
+    }
+
+    /// The same declaration, read by another process after the module was edited.
+    fn read_again() -> TaskSpec {
+        let mut again = spec();
+        again.definition.module_digest = Some(Digest::of(b"2"));
+        again.definition.bundle = Some(BundleReference {
+            hash: Digest::of(b"2"),
+            module: "m".into(),
+        });
+        again.requirement.version = Some("1.9.8".to_owned());
+        again.requirement.bundle = true;
+        again
+    }
+
+    #[test]
+    fn a_declaration_takes_effect_when_it_is_new_or_another() {
+        use Declared::{Lasts, StaysDeleted, TakesEffect};
+        use TaskOrigin::{Api, Config};
+        let [this, other] = [b"1", b"2"].map(|text| Digest::of(text));
+        let cases = [
+            (None, None, TakesEffect),
+            (Some((Config, Some(this))), None, Lasts),
+            (Some((Config, Some(other))), None, TakesEffect),
+            (Some((Config, None)), None, TakesEffect),
+            (Some((Api, None)), None, TakesEffect),
+            (None, Some(this), StaysDeleted),
+            (None, Some(other), TakesEffect),
+            (Some((Api, None)), Some(this), StaysDeleted),
+            (Some((Api, None)), Some(other), TakesEffect),
+            (Some((Config, Some(this))), Some(this), StaysDeleted),
+        ];
+        for (stored, deleted, expected) in cases {
+            let before = DeclaredBefore { stored, deleted };
+            assert_eq!(read_declaration(this, before), expected, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_found_out_is_no_other_declaration() {
+        let declared = spec().declaration().unwrap();
+        assert_eq!(read_again().declaration().unwrap(), declared);
+        let mut others = [spec(), spec(), spec(), spec()];
+        others[0].enabled = false;
+        others[1].definition.version = "1".to_owned();
+        others[2].skip_unchanged = false;
+        others[3].definition.module_source = "/n".to_owned();
+        for other in others {
+            assert_ne!(other.declaration().unwrap(), declared, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_api_has_changed_stays_and_the_rest_is_as_it_was_read() {
+        let mut changed = spec();
+        changed.enabled = false;
+        changed.definition.description = "by the API".to_owned();
+        let mut expected = read_again();
+        expected.enabled = false;
+        expected.definition.description = "by the API".to_owned();
+        assert_eq!(changed.refreshed_by(&read_again()), expected);
+        assert_eq!(spec().refreshed_by(&read_again()), read_again());
+    }
+
+    #[test]
+    fn another_module_than_the_configured_one_keeps_its_content() {
+        let mut changed = spec();
+        changed.definition.module_source = "/other".to_owned();
+        let mut expected = changed.clone();
+        expected.requirement.version = Some("1.9.8".to_owned());
+        assert_eq!(changed.refreshed_by(&read_again()), expected);
+    }
+}

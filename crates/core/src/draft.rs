@@ -1,0 +1,63 @@
+//! Tasks as clients of the API declare them.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+
+use crate::condition::{Condition, ModuleInput};
+
+/// A task as declared over the API (spec/api.md 9).
+///
+/// Every text is as sent, nothing is checked or resolved, and nothing is inherited yet. What is wrong with
+/// it is for the one to say who makes a [`TaskSpec`](crate::TaskSpec) of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskDraft {
+    /// Name; may be no name at all.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// Whether changes run it.
+    pub enabled: bool,
+    /// Module source; may be empty.
+    pub module: String,
+    /// Version of a registry module; empty for the newest.
+    pub version: String,
+    /// Provider ids, `name` or `name.alias`.
+    pub providers: Vec<String>,
+    /// What triggers the task. Of services neither names nor an expression may be there.
+    pub condition: Condition,
+    /// What the module gets beside the condition; may be of the condition's kind.
+    pub module_inputs: Vec<ModuleInput>,
+    /// Values of the module's own variables, each the text of an HCL expression.
+    pub variables: BTreeMap<String, String>,
+    /// Buffer period; `None` inherits the global one.
+    pub buffer_period: Option<DraftBufferPeriod>,
+    /// `terraform_version`; empty says nothing.
+    pub terraform_version: String,
+    /// `terraform_cloud_workspace`; `None` says nothing.
+    pub workspace: Option<DraftWorkspace>,
+}
+
+/// A buffer period as declared over the API, where times may be negative.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DraftBufferPeriod {
+    /// Switches buffering on or off.
+    pub enabled: Option<bool>,
+    /// Quiet time to wait for after a trigger.
+    pub min: Option<TimeDelta>,
+    /// Longest wait after the first trigger.
+    pub max: Option<TimeDelta>,
+}
+
+/// `terraform_cloud_workspace` as declared over the API; empty texts say nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DraftWorkspace {
+    /// `remote` or `agent`.
+    pub execution_mode: String,
+    /// Agent pool by its id, which counts before its name.
+    pub agent_pool_id: String,
+    /// Agent pool by its name.
+    pub agent_pool_name: String,
+    /// Exact version of Terraform.
+    pub terraform_version: String,
+}

@@ -1,0 +1,204 @@
+//! The life of a task that comes and goes while the program runs (spec/api.md 11-14).
+//!
+//! A task of the API begins as a *draft*: in the phase [`Creating`](TaskPhase::Creating), while the one run
+//! goes on that its creation asks for, and perhaps [`Discarded`](TaskPhase::Discarded) after it. Nobody is
+//! shown a draft. What becomes of a task at the end of a run, and whether it may be changed now, is decided
+//! here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::runs::RunStatus;
+
+/// Where a task is between its creation and its deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskPhase {
+    /// The run of its creation goes on. Nobody is shown it, and it has no other run.
+    Creating,
+    /// It is there.
+    #[default]
+    Ready,
+    /// It goes as soon as its run has ended; none begins.
+    Deleting,
+    /// An inspection that is over, or a creation that has failed: kept until whoever waits for its run
+    /// has read that, and as invisible as one that is being created.
+    Discarded,
+}
+
+impl TaskPhase {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Creating, Self::Ready, Self::Deleting, Self::Discarded];
+
+    /// The stored spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Creating => "creating",
+            Self::Ready => "ready",
+            Self::Deleting => "deleting",
+            Self::Discarded => "discarded",
+        }
+    }
+
+    /// Whether lists, answers and events show the task.
+    pub const fn is_visible(self) -> bool {
+        matches!(self, Self::Ready | Self::Deleting)
+    }
+}
+
+/// What becomes of a task that is being created when its run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Creation {
+    /// It stays if the run succeeds.
+    Keep,
+    /// It goes either way: an inspection.
+    Discard,
+}
+
+impl Creation {
+    /// The stored spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Discard => "discard",
+        }
+    }
+}
+
+/// What an attempt's end means for its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskAfterRun {
+    /// Nothing.
+    Stays,
+    /// It enters this phase.
+    Enters(TaskPhase),
+    /// It goes, with everything that belongs to it.
+    Goes,
+}
+
+/// Decides what becomes of a task whose only running run has got this status. `creation` is there while the
+/// task is being created.
+pub const fn task_after_run(
+    phase: TaskPhase,
+    creation: Option<Creation>,
+    status: RunStatus,
+) -> TaskAfterRun {
+    match phase {
+        TaskPhase::Ready | TaskPhase::Discarded => TaskAfterRun::Stays,
+        TaskPhase::Deleting => match status {
+            RunStatus::Running => TaskAfterRun::Stays,
+            _ => TaskAfterRun::Goes,
+        },
+        TaskPhase::Creating => match (status, creation) {
+            (RunStatus::Queued | RunStatus::Running, _) => TaskAfterRun::Stays,
+            (RunStatus::Succeeded, Some(Creation::Keep)) => TaskAfterRun::Enters(TaskPhase::Ready),
+            _ => TaskAfterRun::Enters(TaskPhase::Discarded),
+        },
+    }
+}
+
+/// What a task is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TaskActivity {
+    /// Its phase.
+    pub phase: TaskPhase,
+    /// A run is running.
+    pub running: bool,
+    /// A queued run is due, or between two of its attempts.
+    pub about_to_run: bool,
+    /// A request of a run was not carried out yet.
+    pub requested: bool,
+}
+
+impl TaskActivity {
+    /// Whether the task is *active* (spec/api.md 14), so that who wants it idle has to come again. A failed
+    /// input that is tried afresh after a minute or an hour does not make it so.
+    pub const fn is_busy(self) -> bool {
+        let Self {
+            phase,
+            running,
+            about_to_run,
+            requested,
+        } = self;
+        running || about_to_run || requested || !matches!(phase, TaskPhase::Ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STATUSES: [RunStatus; 5] = [
+        RunStatus::Queued,
+        RunStatus::Running,
+        RunStatus::Succeeded,
+        RunStatus::Failed,
+        RunStatus::Cancelled,
+    ];
+
+    #[test]
+    fn a_creation_is_kept_if_its_run_succeeds_and_an_inspection_never() {
+        let after = |creation, status| task_after_run(TaskPhase::Creating, Some(creation), status);
+        let ready = TaskAfterRun::Enters(TaskPhase::Ready);
+        let discarded = TaskAfterRun::Enters(TaskPhase::Discarded);
+        let keep = STATUSES.map(|status| after(Creation::Keep, status));
+        let stays = TaskAfterRun::Stays;
+        assert_eq!(keep, [stays, stays, ready, discarded, discarded]);
+        let inspection = STATUSES.map(|status| after(Creation::Discard, status));
+        assert_eq!(inspection, [stays, stays, discarded, discarded, discarded]);
+    }
+
+    #[test]
+    fn a_task_that_is_deleted_goes_when_nothing_of_it_runs() {
+        for status in STATUSES {
+            let after = task_after_run(TaskPhase::Deleting, None, status);
+            let running = status == RunStatus::Running;
+            assert_eq!(after == TaskAfterRun::Goes, !running, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn phases_are_spelled_as_they_are_encoded() {
+        for phase in TaskPhase::ALL {
+            let encoded = serde_json::to_value(phase).unwrap();
+            assert_eq!(encoded, phase.as_str());
+        }
+        let visible = TaskPhase::ALL.map(TaskPhase::is_visible);
+        assert_eq!(visible, [false, true, true, false]);
+    }
+
+    proptest! {
+        /// However its runs end, a task that is there stays so, and one that is not is shown to nobody
+        /// unless its own creation has succeeded.
+        #[test]
+        fn only_a_creation_brings_a_task_to_light(
+            phase in 0_usize..4, status in 0_usize..5, keep in any::<bool>(),
+        ) {
+            let (phase, status) = (TaskPhase::ALL[phase], STATUSES[status]);
+            let creation = if keep { Creation::Keep } else { Creation::Discard };
+            let creation = (phase == TaskPhase::Creating).then_some(creation);
+            match task_after_run(phase, creation, status) {
+                TaskAfterRun::Stays => {}
+                TaskAfterRun::Goes => prop_assert_eq!(phase, TaskPhase::Deleting),
+                TaskAfterRun::Enters(next) => {
+                    prop_assert_eq!(phase, TaskPhase::Creating);
+                    prop_assert!(status.is_end());
+                    prop_assert_eq!(next.is_visible(), keep && status == RunStatus::Succeeded);
+                }
+            }
+        }
+
+        /// Nothing that makes a task busy is made up for by anything else.
+        #[test]
+        fn a_task_is_idle_only_if_nothing_at_all_goes_on(
+            phase in 0_usize..4, running in any::<bool>(), about_to_run in any::<bool>(),
+            requested in any::<bool>(),
+        ) {
+            let phase = TaskPhase::ALL[phase];
+            let activity = TaskActivity { phase, running, about_to_run, requested };
+            let idle = TaskActivity { phase: TaskPhase::Ready, ..TaskActivity::default() };
+            prop_assert_eq!(activity.is_busy(), activity != idle);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Tasks created, changed and deleted over the API.
+
+use cts_core::runs::RunKind;
+use cts_core::{TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_store::{DELETED, DRAFTS_KEPT, NewTask, StoreError, StoredTask, TaskChange, TaskError};
+use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
+
+use crate::configure::declaration;
+use crate::requests;
+use crate::row::{Cell, failed_to, span_micros};
+use crate::tasks;
+
+/// A task and what it is at.
+struct Current {
+    task: StoredTask,
+    activity: TaskActivity,
+    configured: Option<String>,
+}
+
+pub(crate) async fn create(connection: &mut PgConnection, task: &NewTask) -> Result<(), TaskError> {
+    let failed = failed_to("create a task");
+    let mut transaction = connection.begin().await.map_err(&failed)?;
+    let name = task.spec.name();
+    // Whoever was faster in between is seen by the next look.
+    loop {
+        make_way(&mut transaction, name).await?;
+        if tasks::insert_draft(&mut transaction, task).await? {
+            break;
+        }
+    }
+    requests::insert(&mut transaction, name, (task.run, task.kind)).await?;
+    transaction.commit().await.map_err(&failed)?;
+    Ok(())
+}
+
+/// A draft that nobody waits for any more is in nobody's way.
+async fn make_way(transaction: &mut PgTransaction<'_>, name: &TaskName) -> Result<(), TaskError> {
+    let read = failed_to("create a task");
+    let row = sqlx::query(
+        "-- create_task: what has the name
+        SELECT phase, creation_run, updated_at <= cts_now() - $2 AS is_old
+        FROM tasks WHERE name = $1 FOR UPDATE",
+    )
+    .bind(name.as_str())
+    .bind(span_micros(DRAFTS_KEPT))
+    .fetch_optional(&mut **transaction)
+    .await
+    .map_err(&read)?;
+    let Some(row) = row else { return Ok(()) };
+    let cell = |column| Cell {
+        table: "tasks",
+        column,
+        row: name.as_str(),
+    };
+    let phase = cell("phase").phase(row.try_get("phase").map_err(&read)?)?;
+    if phase.is_visible() {
+        return Err(TaskError::Exists);
+    }
+    let is_old: bool = row.try_get("is_old").map_err(&read)?;
+    if phase == TaskPhase::Discarded && is_old {
+        return Ok(tasks::remove(transaction, name.as_str()).await?);
+    }
+    let run: uuid::Uuid = row.try_get("creation_run").map_err(&read)?;
+    Err(TaskError::BeingCreated {
+        run: cts_core::RunId::from_uuid(run),
+    })
+}
+
+/// The task, locked until the transaction ends.
+async fn current(
+    transaction: &mut PgTransaction<'_>,
+    name: &TaskName,
+) -> Result<Current, TaskError> {
+    let read = failed_to("read a task");
+    sqlx::query(
+        "-- change_task, delete_task: the task\nSELECT FROM tasks WHERE name = $1 FOR UPDATE",
+    )
+    .bind(name.as_str())
+    .execute(&mut **transaction)
+    .await
+    .map_err(&read)?;
+    // A statement of its own: what changed while the lock was waited for is seen.
+    let row = sqlx::query(
+        "-- change_task, delete_task: what it is at; indexes runs_waiting, run_requests_task
+        SELECT name, origin, phase, revision, spec, configured,
+               active_run IS NOT NULL AS running,
+               EXISTS (SELECT FROM runs r
+                       WHERE r.task_name = t.name AND r.status = 'queued'
+                         AND (r.due_at <= cts_now() OR r.attempts > 0)) AS about_to_run,
+               EXISTS (SELECT FROM run_requests q
+                       WHERE q.task_name = t.name AND q.refused IS NULL) AS requested
+        FROM tasks t
+        WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')",
+    )
+    .bind(name.as_str())
+    .fetch_optional(&mut **transaction)
+    .await
+    .map_err(&read)?;
+    let row = row.ok_or(TaskError::Unknown)?;
+    let task = tasks::stored_task(&row)?;
+    Ok(Current {
+        activity: TaskActivity {
+            phase: task.phase,
+            running: row.try_get("running").map_err(&read)?,
+            about_to_run: row.try_get("about_to_run").map_err(&read)?,
+            requested: row.try_get("requested").map_err(&read)?,
+        },
+        configured: row.try_get("configured").map_err(&read)?,
+        task,
+    })
+}
+
+pub(crate) async fn change(
+    connection: &mut PgConnection,
+    name: &TaskName,
+    change: &TaskChange,
+) -> Result<StoredTask, TaskError> {
+    let failed = failed_to("change a task");
+    let mut transaction = connection.begin().await.map_err(&failed)?;
+    let current = current(&mut transaction, name).await?;
+    if let Some((run, _)) = change.request
+        && requests::is_known(&mut transaction, run).await?
+    {
+        transaction.commit().await.map_err(&failed)?;
+        return Ok(current.task);
+    }
+    let mut changed = current.task.clone();
+    let spec = change.accepted(&current.task, current.activity)?;
+    let definition_differs = spec.definition != current.task.spec.definition;
+    if spec != current.task.spec {
+        changed.revision = current.task.revision.saturating_add(1);
+        tasks::write_spec(&mut transaction, &spec, changed.revision).await?;
+    }
+    if definition_differs {
+        unsettle(&mut transaction, name).await?;
+    }
+    if change.cancels_applies(&current.task.spec, &spec) {
+        let (applies, reason) = (Some(RunKind::Apply), change.reason());
+        cancel_queued(&mut transaction, name, true).await?;
+        requests::refuse_all(&mut transaction, name, applies, reason).await?;
+    }
+    if let Some(request) = change.request {
+        requests::insert(&mut transaction, name, request).await?;
+    }
+    transaction.commit().await.map_err(&failed)?;
+    changed.spec = spec;
+    Ok(changed)
+}
+
+async fn unsettle(transaction: &mut PgTransaction<'_>, name: &TaskName) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- change_task: another definition
+        UPDATE tasks SET settled_input = NULL, failures = 0 WHERE name = $1",
+    )
+    .bind(name.as_str())
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("change a task"))?;
+    Ok(())
+}
+
+/// Cancels what is queued of a task, or only what is to be applied.
+async fn cancel_queued(
+    transaction: &mut PgTransaction<'_>,
+    name: &TaskName,
+    only_applies: bool,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- change_task, delete_task: cancel; index runs_waiting
+        UPDATE runs SET status = 'cancelled', finished_at = cts_now(), updated_at = cts_now()
+        WHERE task_name = $1 AND status = 'queued' AND (kind = 'apply' OR NOT $2)",
+    )
+    .bind(name.as_str())
+    .bind(only_applies)
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("cancel queued runs"))?;
+    Ok(())
+}
+
+pub(crate) async fn delete(
+    connection: &mut PgConnection,
+    name: &TaskName,
+) -> Result<bool, TaskError> {
+    let failed = failed_to("delete a task");
+    let mut transaction = connection.begin().await.map_err(&failed)?;
+    let current = current(&mut transaction, name).await?;
+    if current.task.phase == TaskPhase::Deleting {
+        transaction.commit().await.map_err(&failed)?;
+        return Ok(false);
+    }
+    if current.task.origin == TaskOrigin::Config {
+        remember(&mut transaction, &current.task.spec, current.configured).await?;
+    }
+    let gone = !current.activity.running;
+    if gone {
+        tasks::remove(&mut transaction, name.as_str()).await?;
+    } else {
+        sqlx::query(
+            "-- delete_task
+            UPDATE tasks SET phase = 'deleting', updated_at = cts_now() WHERE name = $1",
+        )
+        .bind(name.as_str())
+        .execute(&mut *transaction)
+        .await
+        .map_err(&failed)?;
+        cancel_queued(&mut transaction, name, false).await?;
+        requests::refuse_all(&mut transaction, name, None, DELETED).await?;
+    }
+    transaction.commit().await.map_err(&failed)?;
+    Ok(gone)
+}
+
+/// The configuration is not to bring it back.
+async fn remember(
+    transaction: &mut PgTransaction<'_>,
+    task: &TaskSpec,
+    configured: Option<String>,
+) -> Result<(), StoreError> {
+    let configured = match configured {
+        Some(configured) => configured,
+        None => declaration(task)?.to_string(),
+    };
+    sqlx::query(
+        "-- delete_task: of the configuration
+        INSERT INTO deleted_tasks (name, configured, deleted_at) VALUES ($1, $2, cts_now())
+        ON CONFLICT (name) DO UPDATE
+        SET configured = excluded.configured, deleted_at = excluded.deleted_at",
+    )
+    .bind(task.name().as_str())
+    .bind(configured)
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("delete a task"))?;
+    Ok(())
+}

@@ -1,0 +1,298 @@
+//! The tasks of the configuration, and a storage without any.
+
+use std::collections::HashMap;
+
+use cts_core::{
+    Declared, DeclaredBefore, Digest, LeaderEpoch, TaskOrigin, TaskSpec, read_declaration,
+};
+use cts_store::{LeaderError, StoreError};
+use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
+
+use crate::leadership;
+use crate::row::{Cell, encoded, failed_to};
+use crate::tasks::{self, event_config};
+
+const OPERATION: &str = "store the configured tasks";
+
+/// What is stored of a task.
+struct Known {
+    origin: TaskOrigin,
+    configured: Option<Digest>,
+    revision: u64,
+    spec: String,
+}
+
+/// The columns of tasks that take effect, one element per task.
+#[derive(Debug, Default)]
+struct Columns<'a> {
+    names: Vec<&'a str>,
+    positions: Vec<i64>,
+    enabled: Vec<bool>,
+    skip_unchanged: Vec<bool>,
+    retry_failed: Vec<bool>,
+    drivers: Vec<&'a str>,
+    versions: Vec<Option<&'a str>>,
+    bundles: Vec<bool>,
+    specs: Vec<String>,
+    event_configs: Vec<String>,
+    configured: Vec<String>,
+}
+
+impl<'a> Columns<'a> {
+    fn add(
+        &mut self,
+        position: i64,
+        task: &'a TaskSpec,
+        declaration: Digest,
+    ) -> Result<(), StoreError> {
+        self.names.push(task.name().as_str());
+        self.positions.push(position);
+        self.enabled.push(task.enabled);
+        self.skip_unchanged.push(task.skip_unchanged);
+        self.retry_failed.push(task.retry_failed);
+        self.drivers.push(&task.requirement.driver);
+        self.versions.push(task.requirement.version.as_deref());
+        self.bundles.push(task.requirement.bundle);
+        self.specs.push(encoded("encode a task", task)?);
+        let event_config = encoded("encode a task", &event_config(task))?;
+        self.event_configs.push(event_config);
+        self.configured.push(declaration.to_string());
+        Ok(())
+    }
+}
+
+pub(crate) async fn replace_config_tasks(
+    connection: &mut PgConnection,
+    leader: LeaderEpoch,
+    tasks: &[TaskSpec],
+) -> Result<(), LeaderError> {
+    let write = failed_to(OPERATION);
+    let mut transaction = connection.begin().await.map_err(&write)?;
+    let now = leadership::fence(&mut transaction, leader).await?;
+    sqlx::query("-- replace_config_tasks: in order\nSELECT FROM tasks ORDER BY name FOR UPDATE")
+        .execute(&mut *transaction)
+        .await
+        .map_err(&write)?;
+    remove_others(&mut transaction, tasks).await?;
+    let known = known(&mut transaction).await?;
+    let deleted = deleted(&mut transaction).await?;
+    let mut columns = Columns::default();
+    let (mut places, mut placed) = (Vec::new(), Vec::new());
+    for (position, task) in (0i64..).zip(tasks) {
+        let name = task.name().as_str();
+        let stored = known.get(name);
+        let declaration = declaration(task)?;
+        let before = DeclaredBefore {
+            stored: stored.map(|stored| (stored.origin, stored.configured)),
+            deleted: deleted.get(name).copied(),
+        };
+        // What cannot be read is of a program that knew tasks differently.
+        let before_spec =
+            stored.and_then(|stored| serde_json::from_str::<TaskSpec>(&stored.spec).ok());
+        match (
+            read_declaration(declaration, before),
+            before_spec.zip(stored),
+        ) {
+            (Declared::StaysDeleted, _) => {}
+            (Declared::Lasts, Some((spec, stored))) => {
+                let refreshed = spec.refreshed_by(task);
+                if refreshed != spec {
+                    tasks::write_spec(&mut transaction, &refreshed, stored.revision).await?;
+                }
+                places.push(position);
+                placed.push(name);
+            }
+            (Declared::TakesEffect, _) | (Declared::Lasts, None) => {
+                columns.add(position, task, declaration)?;
+            }
+        }
+    }
+    take_effect(&mut transaction, columns, now).await?;
+    sqlx::query(
+        "-- replace_config_tasks: places
+        UPDATE tasks t SET position = n.position
+        FROM unnest($1::TEXT[], $2::BIGINT[]) AS n (name, position) WHERE t.name = n.name",
+    )
+    .bind(placed)
+    .bind(places)
+    .execute(&mut *transaction)
+    .await
+    .map_err(&write)?;
+    transaction.commit().await.map_err(&write)?;
+    Ok(())
+}
+
+/// What the configuration declares.
+pub(crate) fn declaration(task: &TaskSpec) -> Result<Digest, StoreError> {
+    task.declaration().map_err(|error| StoreError::Database {
+        operation: "encode a task",
+        source: Box::new(error),
+    })
+}
+
+/// Removes what is no longer configured, and makes room for what is.
+async fn remove_others(
+    transaction: &mut PgTransaction<'_>,
+    tasks: &[TaskSpec],
+) -> Result<(), StoreError> {
+    let write = failed_to(OPERATION);
+    let names: Vec<&str> = tasks.iter().map(|task| task.name().as_str()).collect();
+    for statement in [
+        "-- replace_config_tasks: those that are gone
+        DELETE FROM tasks WHERE origin = 'config' AND name <> ALL ($1)",
+        "-- replace_config_tasks: those that were gone already
+        DELETE FROM deleted_tasks WHERE name <> ALL ($1)",
+    ] {
+        sqlx::query(statement)
+            .bind(&names)
+            .execute(&mut **transaction)
+            .await
+            .map_err(&write)?;
+    }
+    // Tasks of the API stand behind those of the configuration, in their own order.
+    sqlx::query(
+        "-- replace_config_tasks: make room
+        UPDATE tasks SET position = position + $1 WHERE origin = 'api'",
+    )
+    .bind(i64::try_from(tasks.len()).unwrap_or(i64::MAX))
+    .execute(&mut **transaction)
+    .await
+    .map_err(&write)?;
+    Ok(())
+}
+
+async fn known(transaction: &mut PgTransaction<'_>) -> Result<HashMap<String, Known>, StoreError> {
+    let read = failed_to(OPERATION);
+    let rows = sqlx::query(
+        "-- replace_config_tasks: what is there
+        SELECT name, origin, configured, revision, spec FROM tasks",
+    )
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(&read)?;
+    let known = rows.iter().map(|row| {
+        let name: &str = row.try_get("name").map_err(&read)?;
+        let cell = |column| Cell {
+            table: "tasks",
+            column,
+            row: name,
+        };
+        let origin: &str = row.try_get("origin").map_err(&read)?;
+        let configured: Option<&str> = row.try_get("configured").map_err(&read)?;
+        let configured = configured.map(|digest| cell("configured").parse(digest));
+        let known = Known {
+            origin: cell("origin").origin(origin)?,
+            configured: configured.transpose()?,
+            revision: cell("revision").number(row.try_get("revision").map_err(&read)?)?,
+            spec: row.try_get("spec").map_err(&read)?,
+        };
+        Ok((name.to_owned(), known))
+    });
+    known.collect()
+}
+
+async fn deleted(
+    transaction: &mut PgTransaction<'_>,
+) -> Result<HashMap<String, Digest>, StoreError> {
+    let rows: Vec<(String, String)> = sqlx::query_as(
+        "-- replace_config_tasks: what the API has deleted
+        SELECT name, configured FROM deleted_tasks",
+    )
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(failed_to(OPERATION))?;
+    let deleted = rows.into_iter().map(|(name, digest)| {
+        let cell = Cell {
+            table: "deleted_tasks",
+            column: "configured",
+            row: &name,
+        };
+        let digest = cell.parse(&digest)?;
+        Ok((name, digest))
+    });
+    deleted.collect()
+}
+
+/// The tasks become what is declared, whatever they were.
+async fn take_effect(
+    transaction: &mut PgTransaction<'_>,
+    columns: Columns<'_>,
+    now: i64,
+) -> Result<(), StoreError> {
+    let write = failed_to(OPERATION);
+    sqlx::query(
+        "-- replace_config_tasks: those that are back
+        DELETE FROM deleted_tasks WHERE name = ANY ($1)",
+    )
+    .bind(&columns.names)
+    .execute(&mut **transaction)
+    .await
+    .map_err(&write)?;
+    sqlx::query(
+        "-- replace_config_tasks: new and changed ones
+        INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
+                           requires_driver, requires_version, requires_bundle, spec, event_config,
+                           configured, created_at, updated_at)
+        SELECT n.name, n.position, 'config', n.enabled, n.skip_unchanged, n.retry_failed,
+               n.driver, n.version, n.bundle, n.spec, n.event_config, n.configured, $12, $12
+        FROM unnest($1::TEXT[], $2::BIGINT[], $3::BOOLEAN[], $4::BOOLEAN[], $5::BOOLEAN[],
+                    $6::TEXT[], $7::TEXT[], $8::BOOLEAN[], $9::TEXT[], $10::TEXT[], $11::TEXT[])
+             AS n (name, position, enabled, skip_unchanged, retry_failed,
+                   driver, version, bundle, spec, event_config, configured)
+        ON CONFLICT (name) DO UPDATE
+        SET position = excluded.position,
+            origin = 'config',
+            enabled = excluded.enabled,
+            skip_unchanged = excluded.skip_unchanged,
+            retry_failed = excluded.retry_failed,
+            requires_driver = excluded.requires_driver,
+            requires_version = excluded.requires_version,
+            requires_bundle = excluded.requires_bundle,
+            revision = tasks.revision + (tasks.spec <> excluded.spec)::INTEGER,
+            spec = excluded.spec,
+            event_config = excluded.event_config,
+            configured = excluded.configured,
+            phase = 'ready',
+            creation = NULL,
+            creation_run = NULL,
+            updated_at = excluded.updated_at",
+    )
+    .bind(&columns.names)
+    .bind(&columns.positions)
+    .bind(&columns.enabled)
+    .bind(&columns.skip_unchanged)
+    .bind(&columns.retry_failed)
+    .bind(&columns.drivers)
+    .bind(&columns.versions)
+    .bind(&columns.bundles)
+    .bind(&columns.specs)
+    .bind(&columns.event_configs)
+    .bind(&columns.configured)
+    .bind(now)
+    .execute(&mut **transaction)
+    .await
+    .map_err(&write)?;
+    Ok(())
+}
+
+pub(crate) async fn reset(
+    connection: &mut PgConnection,
+    leader: LeaderEpoch,
+) -> Result<(), LeaderError> {
+    let write = failed_to("remove every task");
+    let mut transaction = connection.begin().await.map_err(&write)?;
+    leadership::fence(&mut transaction, leader).await?;
+    for statement in [
+        "-- reset_tasks: it may take long\nSET LOCAL statement_timeout = '5min'",
+        "-- reset_tasks: in order\nSELECT FROM tasks ORDER BY name FOR UPDATE",
+        "-- reset_tasks: with all their runs and events\nDELETE FROM tasks",
+        "-- reset_tasks: and what was deleted\nDELETE FROM deleted_tasks",
+    ] {
+        sqlx::query(statement)
+            .execute(&mut *transaction)
+            .await
+            .map_err(&write)?;
+    }
+    transaction.commit().await.map_err(&write)?;
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Runs that somebody asks for, as long as they are not queued. Whoever writes has locked the task.
+
+use cts_core::runs::RunKind;
+use cts_core::{LeaderEpoch, RunId, TaskName};
+use cts_store::{LeaderError, RunRequest, StoreError};
+use sqlx::postgres::PgRow;
+use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
+use uuid::Uuid;
+
+use crate::leadership;
+use crate::row::{Cell, failed_to};
+
+/// Asks for a run of this id and kind.
+pub(crate) async fn insert(
+    transaction: &mut PgTransaction<'_>,
+    task: &TaskName,
+    (run, kind): (RunId, RunKind),
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- a run is requested
+        INSERT INTO run_requests (run_id, task_name, kind, requested_at)
+        VALUES ($1, $2, $3, cts_now())",
+    )
+    .bind(run.as_uuid())
+    .bind(task.as_str())
+    .bind(kind.as_str())
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("request a run"))?;
+    Ok(())
+}
+
+/// Whether a run of this id was requested or queued before.
+pub(crate) async fn is_known(
+    transaction: &mut PgTransaction<'_>,
+    run: RunId,
+) -> Result<bool, StoreError> {
+    sqlx::query_scalar(
+        "-- change_task: whether it was made before
+        SELECT EXISTS (SELECT FROM run_requests WHERE run_id = $1)
+            OR EXISTS (SELECT FROM runs WHERE id = $1)",
+    )
+    .bind(run.as_uuid())
+    .fetch_one(&mut **transaction)
+    .await
+    .map_err(failed_to("read a request"))
+}
+
+/// Refuses the open requests of a task, or those of one kind.
+pub(crate) async fn refuse_all(
+    transaction: &mut PgTransaction<'_>,
+    task: &TaskName,
+    kind: Option<RunKind>,
+    reason: &str,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- change_task, delete_task: what is requested; index run_requests_task
+        UPDATE run_requests SET refused = $1, refused_at = cts_now()
+        WHERE task_name = $2 AND refused IS NULL AND ($3 IS NULL OR kind = $3)",
+    )
+    .bind(reason)
+    .bind(task.as_str())
+    .bind(kind.map(RunKind::as_str))
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("refuse requests"))?;
+    Ok(())
+}
+
+/// Refuses one request if it is open; the task that it was to create is discarded.
+pub(crate) async fn refuse(
+    connection: &mut PgConnection,
+    leader: LeaderEpoch,
+    run: RunId,
+    reason: &str,
+) -> Result<(), LeaderError> {
+    let write = failed_to("refuse a request");
+    let mut transaction = connection.begin().await.map_err(&write)?;
+    let now = leadership::fence(&mut transaction, leader).await?;
+    sqlx::query(
+        "-- refuse: the task
+        SELECT FROM tasks
+        WHERE name = (SELECT task_name FROM run_requests WHERE run_id = $1)
+        FOR NO KEY UPDATE",
+    )
+    .bind(run.as_uuid())
+    .execute(&mut *transaction)
+    .await
+    .map_err(&write)?;
+    // A statement of its own: what changed while the lock was waited for is seen.
+    sqlx::query(
+        "-- refuse
+        WITH refused AS (
+            UPDATE run_requests SET refused = $2, refused_at = $3
+            WHERE run_id = $1 AND refused IS NULL
+            RETURNING task_name
+        )
+        UPDATE tasks t SET phase = 'discarded', updated_at = $3
+        FROM refused
+        WHERE t.name = refused.task_name AND t.phase = 'creating' AND t.creation_run = $1",
+    )
+    .bind(run.as_uuid())
+    // Texts cannot hold this character here.
+    .bind(reason.replace('\0', "\u{FFFD}"))
+    .bind(now)
+    .execute(&mut *transaction)
+    .await
+    .map_err(&write)?;
+    transaction.commit().await.map_err(&write)?;
+    Ok(())
+}
+
+pub(crate) async fn open(connection: &mut PgConnection) -> Result<Vec<RunRequest>, StoreError> {
+    let rows = sqlx::query(
+        "-- requests
+        SELECT run_id, task_name, kind, requested_at, refused FROM run_requests
+        WHERE refused IS NULL ORDER BY requested_at, run_id",
+    )
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("read the requests"))?;
+    rows.iter().map(request).collect()
+}
+
+pub(crate) async fn one(
+    connection: &mut PgConnection,
+    run: RunId,
+) -> Result<Option<RunRequest>, StoreError> {
+    let row = sqlx::query(
+        "-- request
+        SELECT run_id, task_name, kind, requested_at, refused FROM run_requests WHERE run_id = $1",
+    )
+    .bind(run.as_uuid())
+    .fetch_optional(connection)
+    .await
+    .map_err(failed_to("read a request"))?;
+    row.as_ref().map(request).transpose()
+}
+
+fn request(row: &PgRow) -> Result<RunRequest, StoreError> {
+    let read = failed_to("read a request");
+    let id: Uuid = row.try_get("run_id").map_err(&read)?;
+    let key = id.to_string();
+    let cell = |column| Cell {
+        table: "run_requests",
+        column,
+        row: &key,
+    };
+    let task: &str = row.try_get("task_name").map_err(&read)?;
+    let kind: &str = row.try_get("kind").map_err(&read)?;
+    Ok(RunRequest {
+        run: RunId::from_uuid(id),
+        task: cell("task_name").parse(task)?,
+        kind: cell("kind").run_kind(kind)?,
+        requested_at: cell("requested_at").time(row.try_get("requested_at").map_err(&read)?)?,
+        refused: row.try_get("refused").map_err(&read)?,
+    })
+}

@@ -1,0 +1,326 @@
+//! The part of the model that knows how tasks come, change and go.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use cts_core::runs::{Asked, RunKind, RunStatus};
+use cts_core::{
+    Creation, Declared, DeclaredBefore, Digest, RunId, TaskActivity, TaskAfterRun, TaskName,
+    TaskOrigin, TaskPhase, TaskSpec, read_declaration,
+};
+
+use super::{Model, ModelEvent};
+use crate::{DELETED, DRAFTS_KEPT, EnqueueRequest, NewTask, StoredTask, TaskChange, TaskError};
+
+#[derive(Debug, Clone)]
+pub(in super::super) struct ModelTask {
+    pub(in super::super) stored: StoredTask,
+    pub(super) settled: Option<Digest>,
+    pub(super) failures: u32,
+    /// Oldest first.
+    pub(in super::super) events: Vec<ModelEvent>,
+    configured: Option<Digest>,
+    pub(super) creation: Option<(Creation, RunId)>,
+    discarded_at: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct ModelRequest {
+    pub(in super::super) task: TaskName,
+    pub(in super::super) kind: RunKind,
+    /// Why not, and when that was said.
+    pub(in super::super) refused: Option<(String, Duration)>,
+}
+
+fn declaration(spec: &TaskSpec) -> Digest {
+    let declaration = spec.declaration();
+    declaration.expect("the suite's tasks can be encoded")
+}
+
+impl ModelTask {
+    fn new(spec: TaskSpec, origin: TaskOrigin, phase: TaskPhase) -> Self {
+        Self {
+            stored: StoredTask {
+                spec,
+                origin,
+                phase,
+                revision: 1,
+            },
+            settled: None,
+            failures: 0,
+            events: Vec::new(),
+            configured: None,
+            creation: None,
+            discarded_at: Duration::ZERO,
+        }
+    }
+
+    pub(in super::super) fn is_visible(&self) -> bool {
+        self.stored.phase.is_visible()
+    }
+}
+
+impl Model {
+    pub(in super::super) fn configure(&mut self, specs: &[TaskSpec]) {
+        let names: BTreeSet<_> = specs.iter().map(|spec| spec.name().clone()).collect();
+        let gone: Vec<_> = self
+            .tasks
+            .iter()
+            .filter(|(name, task)| {
+                task.stored.origin == TaskOrigin::Config && !names.contains(*name)
+            })
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in gone {
+            self.remove(&name);
+        }
+        self.deleted.retain(|name, _| names.contains(name));
+        for spec in specs {
+            let stored = self.tasks.get(spec.name());
+            let declared = declaration(spec);
+            let before = DeclaredBefore {
+                stored: stored.map(|task| (task.stored.origin, task.configured)),
+                deleted: self.deleted.get(spec.name()).copied(),
+            };
+            match read_declaration(declared, before) {
+                Declared::StaysDeleted => {}
+                Declared::Lasts => {
+                    let task = self.tasks.get_mut(spec.name());
+                    let stored = &mut task.expect("what lasts is there").stored;
+                    stored.spec = stored.spec.refreshed_by(spec);
+                }
+                Declared::TakesEffect => self.take_effect(spec, declared),
+            }
+        }
+    }
+
+    fn take_effect(&mut self, spec: &TaskSpec, declared: Digest) {
+        self.deleted.remove(spec.name());
+        let new = || ModelTask::new(spec.clone(), TaskOrigin::Config, TaskPhase::Ready);
+        let task = self.tasks.entry(spec.name().clone()).or_insert_with(new);
+        task.stored.revision += u64::from(task.stored.spec != *spec);
+        task.stored.spec = spec.clone();
+        task.stored.origin = TaskOrigin::Config;
+        task.stored.phase = TaskPhase::Ready;
+        (task.configured, task.creation) = (Some(declared), None);
+    }
+
+    pub(super) fn remove(&mut self, name: &TaskName) {
+        self.tasks.remove(name);
+        self.runs.retain(|_, run| run.task != *name);
+        self.requests.retain(|_, request| request.task != *name);
+    }
+
+    pub(in super::super) fn create(&mut self, new: &NewTask) -> Result<(), TaskError> {
+        let name = new.spec.name();
+        if let Some(task) = self.tasks.get(name) {
+            if task.is_visible() {
+                return Err(TaskError::Exists);
+            }
+            let discarded = task.stored.phase == TaskPhase::Discarded;
+            if !discarded || self.now < task.discarded_at + DRAFTS_KEPT {
+                let (_, run) = task.creation.expect("a draft has a run");
+                return Err(TaskError::BeingCreated { run });
+            }
+            self.remove(name);
+        }
+        let mut task = ModelTask::new(new.spec.clone(), TaskOrigin::Api, TaskPhase::Creating);
+        task.creation = Some((new.creation, new.run));
+        self.tasks.insert(name.clone(), task);
+        self.request(name, new.run, new.kind);
+        Ok(())
+    }
+
+    fn request(&mut self, task: &TaskName, run: RunId, kind: RunKind) {
+        let request = ModelRequest {
+            task: task.clone(),
+            kind,
+            refused: None,
+        };
+        self.requests.insert(run, request);
+    }
+
+    fn activity(&self, name: &TaskName, phase: TaskPhase) -> TaskActivity {
+        let mut runs = self.runs.values().filter(|run| run.task == *name);
+        let about = |status, due: Duration, attempts| {
+            status == RunStatus::Queued && (due <= self.now || attempts > 0)
+        };
+        TaskActivity {
+            phase,
+            running: self.only(name, RunStatus::Running).is_some(),
+            about_to_run: runs.any(|run| about(run.status, run.due, run.attempts)),
+            requested: self
+                .requests
+                .values()
+                .any(|request| request.task == *name && request.refused.is_none()),
+        }
+    }
+
+    fn visible(&self, name: &TaskName) -> Result<StoredTask, TaskError> {
+        let task = self.tasks.get(name).filter(|task| task.is_visible());
+        task.map(|task| task.stored.clone())
+            .ok_or(TaskError::Unknown)
+    }
+
+    pub(in super::super) fn change(
+        &mut self,
+        name: &TaskName,
+        change: &TaskChange,
+    ) -> Result<StoredTask, TaskError> {
+        let mut stored = self.visible(name)?;
+        let known = |run: &RunId| self.requests.contains_key(run) || self.runs.contains_key(run);
+        if change.request.is_some_and(|(run, _)| known(&run)) {
+            return Ok(stored);
+        }
+        let spec = change.accepted(&stored, self.activity(name, stored.phase))?;
+        let redefined = spec.definition != stored.spec.definition;
+        let cancels = change.cancels_applies(&stored.spec, &spec);
+        stored.revision += u64::from(spec != stored.spec);
+        stored.spec = spec;
+        if let Some(task) = self.tasks.get_mut(name) {
+            task.stored = stored.clone();
+            if redefined {
+                (task.settled, task.failures) = (None, 0);
+            }
+        }
+        if cancels {
+            self.cancel(name, RunKind::applies, change.reason());
+        }
+        if let Some((run, kind)) = change.request {
+            self.request(name, run, kind);
+        }
+        Ok(stored)
+    }
+
+    fn cancel(&mut self, name: &TaskName, which: fn(RunKind) -> bool, reason: &str) {
+        for run in self.runs.values_mut() {
+            if run.task == *name && run.status == RunStatus::Queued && which(run.kind) {
+                run.status = RunStatus::Cancelled;
+            }
+        }
+        for request in self.requests.values_mut() {
+            if request.task == *name && which(request.kind) && request.refused.is_none() {
+                request.refused = Some((reason.to_owned(), self.now));
+            }
+        }
+    }
+
+    pub(in super::super) fn delete(&mut self, name: &TaskName) -> Result<bool, TaskError> {
+        let stored = self.visible(name)?;
+        if stored.phase == TaskPhase::Deleting {
+            return Ok(false);
+        }
+        let task = self.tasks.get_mut(name).expect("it is to be seen");
+        task.stored.phase = TaskPhase::Deleting;
+        if stored.origin == TaskOrigin::Config {
+            let configured = task.configured.expect("its declaration is known");
+            self.deleted.insert(name.clone(), configured);
+        }
+        self.cancel(name, |_| true, DELETED);
+        self.remove_deleted();
+        Ok(!self.tasks.contains_key(name))
+    }
+
+    /// Tasks that are being deleted go if nothing of them runs.
+    pub(super) fn remove_deleted(&mut self) {
+        let deleting = |task: &ModelTask| task.stored.phase == TaskPhase::Deleting;
+        let gone: Vec<_> = self
+            .tasks
+            .iter()
+            .filter(|(name, task)| deleting(task) && self.only(name, RunStatus::Running).is_none())
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in gone {
+            self.remove(&name);
+        }
+    }
+
+    pub(in super::super) fn drop_draft(&mut self, name: &TaskName, run: RunId) {
+        let its_own = |task: &ModelTask| {
+            task.stored.phase == TaskPhase::Discarded
+                && task.creation.is_some_and(|(_, own)| own == run)
+        };
+        if self.tasks.get(name).is_some_and(its_own) {
+            self.remove(name);
+        }
+    }
+
+    pub(in super::super) fn refuse(&mut self, run: RunId, reason: &str) {
+        let Some(request) = self.requests.get_mut(&run) else {
+            return;
+        };
+        if request.refused.is_some() {
+            return;
+        }
+        request.refused = Some((reason.to_owned(), self.now));
+        let name = request.task.clone();
+        let task = self.tasks.get(&name);
+        if task.is_some_and(|task| task.creation.is_some()) {
+            self.enter(&name, TaskPhase::Discarded);
+        }
+    }
+
+    fn enter(&mut self, name: &TaskName, phase: TaskPhase) {
+        let now = self.now;
+        let task = self.tasks.get_mut(name).expect("it is there");
+        task.stored.phase = phase;
+        task.discarded_at = now;
+        if phase == TaskPhase::Ready {
+            task.creation = None;
+        }
+    }
+
+    /// What the end of a run means for its task.
+    pub(super) fn follow(&mut self, name: &TaskName, after: TaskAfterRun) {
+        match after {
+            TaskAfterRun::Stays => {}
+            TaskAfterRun::Goes => self.remove(name),
+            TaskAfterRun::Enters(phase) => self.enter(name, phase),
+        }
+    }
+
+    pub(in super::super) fn reset(&mut self) {
+        let names: Vec<_> = self.tasks.keys().cloned().collect();
+        for name in names {
+            self.remove(&name);
+        }
+        self.deleted.clear();
+    }
+
+    /// Nobody waits any more.
+    pub(super) fn forget_waiting(&mut self) {
+        self.requests.clear();
+        let drafts = self.tasks.iter();
+        let drafts = drafts.filter(|(_, task)| task.stored.phase != TaskPhase::Ready);
+        let drafts: Vec<_> = drafts.map(|(name, _)| name.clone()).collect();
+        for name in drafts {
+            self.remove(&name);
+        }
+    }
+
+    pub(super) fn prune_drafts(&mut self) {
+        let now = self.now;
+        let is_old = |at: Duration| at + DRAFTS_KEPT <= now;
+        let drafts = self.tasks.iter().filter(|(_, task)| {
+            task.stored.phase == TaskPhase::Discarded && is_old(task.discarded_at)
+        });
+        let drafts: Vec<_> = drafts.map(|(name, _)| name.clone()).collect();
+        for name in drafts {
+            self.remove(&name);
+        }
+        self.requests
+            .retain(|_, request| !matches!(request.refused, Some((_, at)) if is_old(at)));
+    }
+
+    pub(super) fn asked(&self, request: &EnqueueRequest) -> Asked {
+        if self.runs.get(&request.run).is_some_and(|run| run.requested) {
+            return Asked::Queued;
+        }
+        let asked = self.requests.get(&request.run);
+        match asked.filter(|asked| asked.task == request.task) {
+            None => Asked::Nobody,
+            Some(asked) if asked.refused.is_none() => Asked::Open,
+            Some(_) => Asked::Refused,
+        }
+    }
+}

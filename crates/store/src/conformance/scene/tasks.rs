@@ -1,0 +1,190 @@
+//! How behaviours tell of tasks that come, change and go.
+
+use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind, RunStatus};
+use cts_core::{Creation, RunId, TaskPhase};
+
+use super::{Scene, input, spec, task};
+use crate::conformance::Fixture;
+use crate::{
+    Completed, EnqueueRequest, Enqueued, Lease, NewTask, RunRequest, StoredTask, TaskChange,
+    TaskError, Unchanged,
+};
+
+impl<F: Fixture> Scene<F> {
+    /// An enabled task with a new run.
+    pub(in crate::conformance) fn new_task(
+        &self,
+        name: &str,
+        creation: Creation,
+        kind: RunKind,
+    ) -> NewTask {
+        NewTask {
+            spec: spec(name),
+            creation,
+            run: self.run_id(),
+            kind,
+        }
+    }
+
+    /// Begins to create it.
+    pub(in crate::conformance) async fn create(&self, new: &NewTask) {
+        let created = self.store().create_task(new).await;
+        created.expect("the name is free");
+    }
+
+    /// Begins to create a task whose run succeeds it is kept.
+    pub(in crate::conformance) async fn draft(&self, name: &str, kind: RunKind) -> RunId {
+        let new = self.new_task(name, Creation::Keep, kind);
+        self.create(&new).await;
+        new.run
+    }
+
+    /// Creates an enabled task over the API, without an apply.
+    pub(in crate::conformance) async fn created(&self, name: &str) {
+        let run = self.draft(name, RunKind::Check).await;
+        let lease = self.carried_out(run, "created").await;
+        self.checked(&lease).await;
+        let stored = self.stored(name).await.expect("the task is there");
+        assert_eq!(stored.phase, TaskPhase::Ready);
+    }
+
+    pub(in crate::conformance) async fn create_error(&self, name: &str) -> TaskError {
+        let new = self.new_task(name, Creation::Keep, RunKind::Check);
+        let created = self.store().create_task(&new).await;
+        created.expect_err("the name is taken")
+    }
+
+    pub(in crate::conformance) async fn stored(&self, name: &str) -> Option<StoredTask> {
+        let stored = self.store().task(&task(name)).await;
+        stored.expect("a task can be read")
+    }
+
+    /// Names and phases of all tasks but discarded ones.
+    pub(in crate::conformance) async fn phases(&self) -> Vec<(String, TaskPhase)> {
+        let all = self.store().all_tasks().await.expect("tasks can be read");
+        let all = all.into_iter();
+        all.map(|task| (task.spec.name().to_string(), task.phase))
+            .collect()
+    }
+
+    /// Names of the tasks that are to be seen.
+    pub(in crate::conformance) async fn names(&self) -> Vec<String> {
+        let tasks = self.store().tasks().await.expect("tasks can be read");
+        let tasks = tasks.into_iter();
+        tasks.map(|task| task.spec.name().to_string()).collect()
+    }
+
+    pub(in crate::conformance) async fn change(
+        &self,
+        name: &str,
+        change: TaskChange,
+    ) -> Result<StoredTask, TaskError> {
+        self.store().change_task(&task(name), &change).await
+    }
+
+    pub(in crate::conformance) async fn enable(&self, name: &str, enabled: bool) -> StoredTask {
+        let change = TaskChange {
+            enabled: Some(enabled),
+            ..TaskChange::default()
+        };
+        let changed = self.change(name, change).await;
+        changed.expect("the task can be changed")
+    }
+
+    /// Asks for a run of a task that is there.
+    pub(in crate::conformance) async fn ask(&self, name: &str, kind: RunKind) -> RunId {
+        let run = self.run_id();
+        let change = TaskChange {
+            request: Some((run, kind)),
+            ..TaskChange::default()
+        };
+        let changed = self.change(name, change).await;
+        changed.expect("a run can be requested");
+        run
+    }
+
+    /// Whether the task is gone already.
+    pub(in crate::conformance) async fn delete(&self, name: &str) -> bool {
+        let deleted = self.store().delete_task(&task(name)).await;
+        deleted.expect("the task is there")
+    }
+
+    pub(in crate::conformance) async fn drop_draft(&self, name: &str, run: RunId) {
+        let dropped = self.store().drop_draft(&task(name), run).await;
+        dropped.expect("a draft can be dropped");
+    }
+
+    pub(in crate::conformance) async fn find_request(&self, run: RunId) -> Option<RunRequest> {
+        let request = self.store().request(run).await;
+        request.expect("a request can be read")
+    }
+
+    /// The open requests.
+    pub(in crate::conformance) async fn open_requests(&self) -> Vec<RunId> {
+        let requests = self.store().requests().await;
+        let requests = requests.expect("requests can be read").into_iter();
+        requests.map(|request| request.run).collect()
+    }
+
+    pub(in crate::conformance) async fn refuse(&self, run: RunId, reason: &str) {
+        let refused = self.store().refuse(self.leader(), run, reason).await;
+        refused.expect("a request can be refused");
+    }
+
+    /// What the leader makes of an open request.
+    pub(in crate::conformance) async fn request_of(
+        &self,
+        run: RunId,
+        text: &str,
+    ) -> EnqueueRequest {
+        let request = self.find_request(run).await.expect("the request is there");
+        EnqueueRequest {
+            task: request.task,
+            input: input(text),
+            run,
+            kind: request.kind,
+            single: true,
+            unchanged: Unchanged::Run,
+        }
+    }
+
+    /// Queues a requested run, as the leader does.
+    pub(in crate::conformance) async fn carry_out(&self, run: RunId, text: &str) -> Enqueued {
+        let request = self.request_of(run, text).await;
+        let enqueued = self.request_all(vec![request]).await.remove(0);
+        assert!(
+            matches!(
+                enqueued.decision,
+                Some(EnqueueDecision::Enqueue | EnqueueDecision::Supersede)
+            ),
+            "{enqueued:?}"
+        );
+        assert_eq!(enqueued.queued, Some(run));
+        enqueued
+    }
+
+    /// Queues a requested run and leases it; nothing else may be due.
+    pub(in crate::conformance) async fn carried_out(&self, run: RunId, text: &str) -> Lease {
+        self.carry_out(run, text).await;
+        let lease = self.lease().await;
+        assert_eq!(lease.run, run);
+        lease
+    }
+
+    /// Ends an attempt at a check with success.
+    pub(in crate::conformance) async fn checked(&self, lease: &Lease) -> Completed {
+        let outcome = AttemptOutcome::Checked;
+        self.complete(self.completion(lease, outcome)).await
+    }
+
+    /// Ends an attempt with success, whatever the run is for.
+    pub(in crate::conformance) async fn succeeded(&self, lease: &Lease) -> Completed {
+        let completed = match lease.kind {
+            RunKind::Apply => self.applied(lease).await,
+            RunKind::Plan => self.planned(lease, "the plan").await,
+            RunKind::Check => self.checked(lease).await,
+        };
+        assert_eq!(completed.status, RunStatus::Succeeded);
+        completed
+    }
+}

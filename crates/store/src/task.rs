@@ -1,0 +1,123 @@
+//! Tasks, and what is asked of them while the program runs.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cts_core::runs::RunKind;
+use cts_core::{Creation, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+
+use crate::error::{StoreError, TaskError};
+
+/// So long a discarded draft stands in the way of its name, for whoever waits to read its run.
+pub const DRAFTS_KEPT: Duration = Duration::from_secs(30);
+
+/// Why requests of a task are refused that is being deleted. For implementations.
+pub const DELETED: &str = "the task was deleted";
+
+/// A task as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredTask {
+    /// The task.
+    pub spec: TaskSpec,
+    /// Where it was declared.
+    pub origin: TaskOrigin,
+    /// Where it is between creation and deletion.
+    pub phase: TaskPhase,
+    /// Counts its versions: 1 at first, one more with every change of what is declared of it.
+    pub revision: u64,
+}
+
+/// A run that somebody waits for, as long as the leader has not queued it: it is to have the newest complete
+/// input of the task and one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRequest {
+    /// The id that the run is to have.
+    pub run: RunId,
+    /// The task.
+    pub task: TaskName,
+    /// What the run is for.
+    pub kind: RunKind,
+    /// When it was asked for.
+    pub requested_at: DateTime<Utc>,
+    /// Why there will be no such run; `None` while the request is open.
+    pub refused: Option<String>,
+}
+
+/// A task to be created.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewTask {
+    /// The task.
+    pub spec: TaskSpec,
+    /// What becomes of it when its run has ended.
+    pub creation: Creation,
+    /// Id of the run.
+    pub run: RunId,
+    /// What the run is for.
+    pub kind: RunKind,
+}
+
+/// What is to be changed of a task, and on what conditions; by default nothing and on none.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TaskChange {
+    /// Whether changes are to run it; `None` leaves that as it is, or as `spec` says.
+    pub enabled: Option<bool>,
+    /// Another declaration of the same name.
+    pub spec: Option<TaskSpec>,
+    /// Only if the task has this revision.
+    pub revision: Option<u64>,
+    /// Id and kind of a run to be requested with it.
+    pub request: Option<(RunId, RunKind)>,
+    /// Only if the task is not [busy](cts_core::TaskActivity::is_busy).
+    pub idle_only: bool,
+}
+
+impl TaskChange {
+    /// What is declared of the task afterwards, if the change may be made now. For implementations.
+    pub fn accepted(
+        &self,
+        task: &StoredTask,
+        activity: TaskActivity,
+    ) -> Result<TaskSpec, TaskError> {
+        if activity.phase == TaskPhase::Deleting {
+            return Err(if self.idle_only {
+                TaskError::Busy
+            } else {
+                TaskError::Deleting
+            });
+        }
+        if self.revision.is_some_and(|meant| meant != task.revision) {
+            return Err(TaskError::Revision {
+                current: task.revision,
+            });
+        }
+        if self.idle_only && activity.is_busy() {
+            return Err(TaskError::Busy);
+        }
+        let mut spec = self.spec.clone().unwrap_or_else(|| task.spec.clone());
+        if spec.name() != task.spec.name() {
+            return Err(TaskError::Store(StoreError::Database {
+                operation: "change a task",
+                source: "the new declaration is of another task".into(),
+            }));
+        }
+        if let Some(enabled) = self.enabled {
+            spec.enabled = enabled;
+        }
+        Ok(spec)
+    }
+
+    /// Whether what would be applied is pointless after this change. A run that was requested of a task that
+    /// is disabled anyway is not. For implementations.
+    pub fn cancels_applies(&self, before: &TaskSpec, after: &TaskSpec) -> bool {
+        let disabled = !after.enabled && (before.enabled || self.enabled == Some(false));
+        disabled || after.definition != before.definition
+    }
+
+    /// Why requests are refused that this change makes pointless. For implementations.
+    pub const fn reason(&self) -> &'static str {
+        match self.spec {
+            Some(_) => "the task was changed",
+            None => "the task was disabled",
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Durations as Go reads them: sums of decimal numbers with units (spec/api.md 9).
+
+/// Nanoseconds of `text`; `None` if it is no duration or does not fit.
+pub(crate) fn parse(text: &str) -> Option<i64> {
+    let (sign, unsigned) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if unsigned == "0" {
+        return Some(0);
+    }
+    let mut rest = unsigned;
+    let mut nanos: i128 = 0;
+    while !rest.is_empty() {
+        let (whole, behind) = digits(rest);
+        let (fraction, behind) = behind.strip_prefix('.').map_or(("", behind), digits);
+        if whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let end = behind
+            .find(|c: char| c == '.' || c.is_ascii_digit())
+            .unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(end);
+        nanos = nanos.checked_add(amount(whole, fraction, nanos_of(unit)?)?)?;
+        rest = behind;
+    }
+    if unsigned.is_empty() {
+        return None;
+    }
+    i64::try_from(sign * nanos).ok()
+}
+
+fn digits(text: &str) -> (&str, &str) {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    text.split_at(end)
+}
+
+fn nanos_of(unit: &str) -> Option<i128> {
+    Some(match unit {
+        "ns" => 1,
+        // The micro sign, and the Greek letter that looks like it.
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    })
+}
+
+/// `whole`.`fraction` of `unit`, cut off below a nanosecond.
+fn amount(whole: &str, fraction: &str, unit: i128) -> Option<i128> {
+    let number = |text: &str| match text {
+        "" => Some(0),
+        // Beyond any duration, and still far from the end of the type.
+        text if text.trim_start_matches('0').len() > 19 => None,
+        text => text.parse::<i128>().ok(),
+    };
+    // More digits than a fraction of an hour in nanoseconds has do not count.
+    let fraction = &fraction[..fraction.len().min(18)];
+    let scale = 10_i128.pow(u32::try_from(fraction.len()).ok()?);
+    Some(number(whole)? * unit + number(fraction)? * unit / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_numbers_with_units() {
+        let cases = [
+            ("0", 0),
+            ("+0", 0),
+            ("0s", 0),
+            ("5s", 5_000_000_000),
+            ("-1.5s", -1_500_000_000),
+            ("+2ms", 2_000_000),
+            (".5us", 500),
+            ("5.s", 5_000_000_000),
+            ("1h2m3s4ms5us6ns", 3_723_004_005_006),
+            ("1µs", 1_000),
+            ("1μs", 1_000),
+            ("0.0000000019s", 1),
+            ("1s1s", 2_000_000_000),
+            ("9223372036854775807ns", i64::MAX),
+            ("-9223372036854775808ns", i64::MIN),
+            ("0.3333333333333333333333h", 1_199_999_999_999),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_durations() {
+        for text in [
+            "",
+            "-",
+            "+",
+            "5",
+            "s",
+            ".s",
+            ".",
+            "1 s",
+            " 1s",
+            "1s ",
+            "--1s",
+            "1d",
+            "1S",
+            "1e3s",
+            "1s-1s",
+            "9223372036854775808ns",
+            "10000000h",
+            "99999999999999999999999999999999999999999999h",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

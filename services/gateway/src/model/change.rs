@@ -1,0 +1,52 @@
+//! Answers to changes of tasks (spec/api.md 11-13).
+
+use cts_proto::run::v1 as proto;
+use serde::Serialize;
+
+use super::task::TaskObject;
+use crate::request_log::RequestId;
+
+/// What would be created, and what Terraform would do then.
+#[derive(Debug, Serialize)]
+pub(crate) struct InspectedAnswer<'a> {
+    pub(crate) request_id: RequestId,
+    pub(crate) run: TaskPlanObject<'a>,
+    pub(crate) task: TaskObject<'a>,
+}
+
+/// The task in the place of another: ours.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReplacedAnswer<'a> {
+    pub(crate) request_id: RequestId,
+    pub(crate) revision: u64,
+    pub(crate) task: TaskObject<'a>,
+}
+
+/// The task will be gone.
+#[derive(Debug, Serialize)]
+pub(crate) struct AcceptedAnswer {
+    pub(crate) request_id: RequestId,
+}
+
+/// What Terraform would do after an update.
+#[derive(Debug, Serialize)]
+pub(crate) struct UpdateInspectedAnswer<'a> {
+    pub(crate) inspect: TaskPlanObject<'a>,
+}
+
+/// What Terraform said.
+#[derive(Debug, Serialize)]
+pub(crate) struct TaskPlanObject<'a> {
+    changes_present: bool,
+    plan: &'a str,
+}
+
+impl<'a> TaskPlanObject<'a> {
+    /// What `plan` says, or `otherwise` if nothing was planned.
+    pub(crate) fn of(plan: Option<&'a proto::Planned>, otherwise: &'a str) -> Self {
+        Self {
+            changes_present: plan.is_some_and(|plan| plan.changes_present),
+            plan: plan.map_or(otherwise, |plan| &plan.text),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a client is told of a change that was not made (spec/api.md 11-13).
+
+use http::StatusCode;
+
+use super::{Problem, log_failure};
+use crate::ask::{AskError, ChangeError, Reason};
+use crate::request_log::RequestId;
+use crate::run_mode::RunMode;
+
+/// The change that was asked for, on which depends what its failure is to the client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Change {
+    Create(RunMode),
+    Update,
+    /// Ours.
+    Replace,
+    Delete,
+}
+
+impl Problem {
+    /// The `change` of the task `name` was not made.
+    pub(crate) fn unchanged(
+        error: &ChangeError,
+        change: Change,
+        name: &str,
+        id: RequestId,
+    ) -> Self {
+        match error {
+            ChangeError::Declined { reason, message } => declined(change, *reason, name, message),
+            ChangeError::Lost(_) => {
+                log_failure(error, id);
+                Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "the scheduler was lost while it was at work; the change may be made all the same",
+                )
+            }
+            ChangeError::Ask(AskError::NoSuchTask) => Self::unknown_task(name),
+            ChangeError::Ask(error) => Self::failed(error, id),
+        }
+    }
+}
+
+fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Problem {
+    let told = |status| Problem::new(status, message);
+    match (change, reason) {
+        (Change::Create(mode), _) => match (reason, mode) {
+            (Reason::Exists | Reason::Deleting | Reason::Busy, _) => Problem::task_exists(name),
+            // Of an inspection any failure is the client's (spec/api.md 19, item 2).
+            (_, RunMode::Inspect) => told(StatusCode::BAD_REQUEST),
+            (_, RunMode::Later | RunMode::Now) => told(StatusCode::INTERNAL_SERVER_ERROR),
+        },
+        (_, Reason::Unknown) => Problem::unknown_task(name),
+        (Change::Update, _) => {
+            // The reference knows no conflict (spec/api.md 19, item 3).
+            let problem = match reason {
+                Reason::Busy | Reason::Deleting => busy(name),
+                Reason::NotInitialized => Problem::unknown_task(name),
+                _ => return told(StatusCode::INTERNAL_SERVER_ERROR),
+            };
+            Problem {
+                status: StatusCode::INTERNAL_SERVER_ERROR,
+                ..problem
+            }
+        }
+        (Change::Replace, _) => match reason {
+            Reason::Busy | Reason::Deleting => busy(name),
+            Reason::Revision | Reason::Exists | Reason::Unknown => told(StatusCode::CONFLICT),
+            Reason::Invalid => told(StatusCode::BAD_REQUEST),
+            Reason::RunFailed | Reason::NotInitialized => told(StatusCode::UNPROCESSABLE_ENTITY),
+        },
+        (Change::Delete, _) => told(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+fn busy(name: &str) -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        format!("task '{name}' is active and cannot be updated at this time"),
+    )
+}

@@ -1,0 +1,149 @@
+//! The body of `PATCH` (spec/api.md 13), which is read as loosely as the reference does.
+
+use serde_json::{Map, Value};
+
+const KEY: &str = "enabled";
+
+/// The body does not say whether the task is to be on. The texts are answers to clients.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UpdateBodyError {
+    #[error("the request body is no JSON: {0}")]
+    NoJson(String),
+    #[error("the request body must be an object")]
+    NoObject,
+    #[error("unsupported members of the request body: {}", .0.join(", "))]
+    Unsupported(Vec<String>),
+    #[error("the member 'enabled' cannot be {0}, it must be true or false")]
+    NoBoolean(String),
+    #[error("the member 'enabled' is missing")]
+    Missing,
+}
+
+/// Whether the task is to be on, according to `body`.
+pub(crate) fn enabled(body: &[u8]) -> Result<bool, UpdateBodyError> {
+    let body =
+        serde_json::from_slice(body).map_err(|error| UpdateBodyError::NoJson(error.to_string()))?;
+    let mut members = match body {
+        Value::Object(members) => members,
+        Value::Null => Map::new(),
+        _ => return Err(UpdateBodyError::NoObject),
+    };
+    let value = take(&mut members);
+    if !members.is_empty() {
+        let mut names: Vec<_> = members.into_iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        return Err(UpdateBodyError::Unsupported(names));
+    }
+    match value {
+        None | Some(Value::Null) => Err(UpdateBodyError::Missing),
+        Some(value) => boolean(&value).ok_or_else(|| UpdateBodyError::NoBoolean(value.to_string())),
+    }
+}
+
+/// The value under the key itself, or under one that differs in the case of letters only.
+fn take(members: &mut Map<String, Value>) -> Option<Value> {
+    if let Some(value) = members.remove(KEY) {
+        return Some(value);
+    }
+    let name = members
+        .keys()
+        .find(|name| name.eq_ignore_ascii_case(KEY))?
+        .clone();
+    members.remove(&name)
+}
+
+fn boolean(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(value) => Some(*value),
+        Value::Number(number) => Some(number.as_f64() != Some(0.0)),
+        Value::String(text) => match text.as_str() {
+            "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
+            "" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
+            _ => None,
+        },
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_taken_for_a_boolean_is() {
+        let cases = [
+            (r#"{"enabled":true}"#, true),
+            (r#"{"Enabled":false}"#, false),
+            (r#" {"ENABLED" : "T"} "#, true),
+            (r#"{"enabled":1}"#, true),
+            (r#"{"enabled":-0.5}"#, true),
+            (r#"{"enabled":0}"#, false),
+            (r#"{"enabled":0.0}"#, false),
+            (r#"{"enabled":-0e5}"#, false),
+            (r#"{"enabled":""}"#, false),
+            (r#"{"enabled":"1"}"#, true),
+            (r#"{"enabled":"t"}"#, true),
+            (r#"{"enabled":"TRUE"}"#, true),
+            (r#"{"enabled":"true"}"#, true),
+            (r#"{"enabled":"True"}"#, true),
+            (r#"{"enabled":"0"}"#, false),
+            (r#"{"enabled":"f"}"#, false),
+            (r#"{"enabled":"F"}"#, false),
+            (r#"{"enabled":"FALSE"}"#, false),
+            (r#"{"enabled":"false"}"#, false),
+            (r#"{"enabled":"False"}"#, false),
+            (r#"{"enabled":true,"enabled":false}"#, false),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(enabled(body.as_bytes()), Ok(expected), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_is_refused() {
+        let unsupported = |names: &[&str]| {
+            UpdateBodyError::Unsupported(names.iter().map(ToString::to_string).collect())
+        };
+        let no_boolean = |value: &str| UpdateBodyError::NoBoolean(value.to_owned());
+        let cases = [
+            ("null", UpdateBodyError::Missing),
+            ("{}", UpdateBodyError::Missing),
+            (r#"{"enabled":null}"#, UpdateBodyError::Missing),
+            (r#"{"Enabled":null}"#, UpdateBodyError::Missing),
+            ("[]", UpdateBodyError::NoObject),
+            ("true", UpdateBodyError::NoObject),
+            (r#"{"zeta":1,"alpha":2}"#, unsupported(&["alpha", "zeta"])),
+            (r#"{"enabled":true,"x":1}"#, unsupported(&["x"])),
+            (
+                r#"{"enabled":true,"Enabled":true}"#,
+                unsupported(&["Enabled"]),
+            ),
+            (r#"{"enabled":null,"x":1}"#, unsupported(&["x"])),
+            (r#"{"enabled":"yes"}"#, no_boolean("\"yes\"")),
+            (r#"{"enabled":"TrUe"}"#, no_boolean("\"TrUe\"")),
+            (r#"{"enabled":" true"}"#, no_boolean("\" true\"")),
+            (r#"{"enabled":[]}"#, no_boolean("[]")),
+            (r#"{"enabled":{}}"#, no_boolean("{}")),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(enabled(body.as_bytes()), Err(expected), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused() {
+        let deep = "[".repeat(100_000);
+        let bodies: [&[u8]; 6] = [
+            b"",
+            b" ",
+            b"{",
+            b"{\"enabled\":true} x",
+            b"{\"enabled\":\"\xff\"}",
+            deep.as_bytes(),
+        ];
+        for body in bodies {
+            let error = enabled(body).unwrap_err();
+            assert!(matches!(error, UpdateBodyError::NoJson(_)), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Bodies that nobody should send: they get an error or lose their connection, and others are served.
+
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::stage::{Answer, FrozenTime, REQUEST_ID, Stage};
+use crate::tasks::three_tasks;
+
+const TOO_LARGE: &str = "the request body is larger than 1 MiB";
+const TOO_SLOW: &str = "the request body was not complete in time";
+
+fn new_error(message: &str) -> String {
+    format!("{{\"error\":{{\"message\":\"{message}\"}},\"request_id\":\"{REQUEST_ID}\"}}\n")
+}
+
+fn plain_error(message: &str) -> String {
+    format!("{{\"error\":{{\"message\":\"{message}\"}}}}\n")
+}
+
+/// Makes the body of an error of its message.
+type ErrorBody = fn(&str) -> String;
+
+/// Every request with a body, what its body may be, and its errors.
+const REQUESTS: [(&str, &str, ErrorBody); 3] = [
+    ("POST", "/v1/tasks", new_error),
+    ("PUT", "/v1/tasks/dns", new_error),
+    ("PATCH", "/v1/tasks/dns", plain_error),
+];
+
+fn head(method: &str, path: &str, framing: &str) -> String {
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n{framing}\r\n\r\n"
+    )
+}
+
+async fn begin(stage: &Stage, method: &str, path: &str, framing: &str) -> TcpStream {
+    let mut socket = stage.connect().await;
+    let head = head(method, path, framing);
+    socket.write_all(head.as_bytes()).await.unwrap();
+    socket
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_not_even_read() {
+    let stage = Stage::start(three_tasks()).await;
+    for (method, path, error) in REQUESTS {
+        let mut socket = begin(&stage, method, path, "Content-Length: 67108864").await;
+        let answer = Answer::read(&mut socket).await;
+        assert_eq!((answer.status, &answer.body), (413, &error(TOO_LARGE)));
+        assert_eq!(answer.header("Connection"), Some("close"));
+        assert_eq!(answer.header("Content-Type"), Some("application/json"));
+        assert!(answer.is_open_to_all_origins());
+    }
+}
+
+#[tokio::test]
+async fn a_body_of_unknown_size_is_read_to_the_limit() {
+    let stage = Stage::start(three_tasks()).await;
+    for (method, path, error) in REQUESTS {
+        let mut socket = begin(&stage, method, path, "Transfer-Encoding: chunked").await;
+        let chunk = format!("10000\r\n{}\r\n", " ".repeat(0x1_0000));
+        for _ in 0..16 {
+            socket.write_all(chunk.as_bytes()).await.unwrap();
+        }
+        socket.write_all(b"1\r\n \r\n").await.unwrap();
+        let answer = Answer::read(&mut socket).await;
+        assert_eq!((answer.status, &answer.body), (413, &error(TOO_LARGE)));
+    }
+}
+
+#[tokio::test]
+async fn the_largest_body_is_accepted() {
+    let stage = Stage::start(three_tasks()).await;
+    let mut body = br#"{"task":{"name":"large","module":"m","condition":{}}}"#.to_vec();
+    body.resize(1024 * 1024, b' ');
+    let headers = [("Content-Type", "application/json")];
+    let answer = stage.ask_with("POST", "/v1/tasks", &headers, &body).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+}
+
+#[tokio::test]
+async fn deep_and_broken_texts_are_bad_requests() {
+    let stage = Stage::start(three_tasks()).await;
+    let deep = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
+    let deep_members = format!("{}1{}", r#"{"task":"#.repeat(10_000), "}".repeat(10_000));
+    let bodies: [&[u8]; 4] = [
+        deep.as_bytes(),
+        deep_members.as_bytes(),
+        b"{\"task\":\"\xff\xfe\"}",
+        b"\0",
+    ];
+    let headers = [("Content-Type", "application/json")];
+    for (method, path, _) in REQUESTS {
+        for body in bodies {
+            let answer = stage.ask_with(method, path, &headers, body).await;
+            assert_eq!(answer.status, 400, "{method} {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_slow_body_is_cut_off_15_seconds_after_its_head_began() {
+    for ((method, path, error), status) in REQUESTS.into_iter().zip([400, 400, 500]) {
+        let time = FrozenTime::start();
+        let stage = Stage::start(three_tasks()).await;
+        let mut socket = begin(&stage, method, path, "Content-Length: 100").await;
+        socket.write_all(b"{").await.unwrap();
+        // Others are served meanwhile, which shows too that the body is waited for.
+        for _ in 0..3 {
+            assert_eq!(stage.ask("GET", "/v1/tasks").await.status, 200);
+        }
+        time.advance(Duration::from_secs(14)).await;
+        let mut byte = [0];
+        assert!(socket.try_read(&mut byte).is_err(), "too early");
+        time.advance(Duration::from_secs(2)).await;
+        let answer = Answer::read(&mut socket).await;
+        assert_eq!((answer.status, &answer.body), (status, &error(TOO_SLOW)));
+        assert_eq!(answer.header("Connection"), Some("close"));
+        tokio::time::resume();
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_harms_nobody() {
+    let stage = Stage::start(three_tasks()).await;
+    for (method, path, _) in REQUESTS {
+        let mut socket = begin(&stage, method, path, "Content-Length: 100").await;
+        socket.write_all(b"{").await.unwrap();
+        drop(socket);
+        assert_eq!(stage.ask("GET", "/v1/tasks").await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn bodies_of_questions_and_deletions_do_not_count() {
+    let stage = Stage::start(three_tasks()).await;
+    for (method, path, status) in [
+        ("GET", "/v1/tasks", 200),
+        ("GET", "/v1/status", 200),
+        ("DELETE", "/v1/tasks/dns", 202),
+    ] {
+        let answer = stage.ask_with(method, path, &[], b"{nonsense").await;
+        assert_eq!(answer.status, status, "{answer:?}");
+    }
+}

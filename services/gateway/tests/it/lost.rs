@@ -1,0 +1,114 @@
+//! Changes whose scheduler is lost: they are never made twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tonic::Status;
+
+use crate::stage::{Answer, REQUEST_ID, Scene, Stage};
+use crate::tasks::{MemoryTasks, three_tasks};
+
+/// A call that is lost is not one that takes too long.
+const BEFORE_THE_LIMIT: Duration = Duration::from_secs(5);
+
+const TASK: &str = r#"{"task":{"name":"new","module":"m","condition":{}}}"#;
+const KNOWN: &str = r#"{"task":{"name":"dns","module":"m","condition":{}}}"#;
+const UPDATE: &str = r#"{"enabled":true}"#;
+
+/// Every change, with its body.
+const CHANGES: [(&str, &str, &str); 4] = [
+    ("POST", "/v1/tasks", TASK),
+    ("PUT", "/v1/tasks/dns", KNOWN),
+    ("PATCH", "/v1/tasks/dns", UPDATE),
+    ("DELETE", "/v1/tasks/dns", ""),
+];
+
+async fn change(stage: &Stage, (method, path, body): (&str, &str, &str)) -> Answer {
+    let headers = [("Content-Type", "application/json"), ("If-Match", "*")];
+    stage
+        .ask_with(method, path, &headers, body.as_bytes())
+        .await
+}
+
+fn error(message: &str) -> String {
+    format!("{{\"error\":{{\"message\":\"{message}\"}},\"request_id\":\"{REQUEST_ID}\"}}\n")
+}
+
+#[tokio::test]
+async fn a_scheduler_that_is_gone() {
+    let stage = Stage::start_alone().await;
+    for request in CHANGES {
+        let answer = change(&stage, request).await;
+        assert_eq!(answer.status, 503, "{request:?}");
+        assert_eq!(answer.body, error("no scheduler is available"));
+    }
+}
+
+#[tokio::test]
+async fn a_change_is_made_once_and_a_deletion_may_be_repeated() {
+    for (request, status) in CHANGES.into_iter().zip([503, 503, 503, 202]) {
+        let tasks = three_tasks();
+        let away = Status::unavailable("the database is away");
+        tasks.first.lock().unwrap().push_back(away);
+        let stage = Stage::start(tasks.clone()).await;
+        let answer = change(&stage, request).await;
+        assert_eq!(answer.status, status, "{request:?}: {answer:?}");
+        let made = tasks.changes.lock().unwrap().len();
+        assert_eq!(made, usize::from(status == 202), "{request:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_scheduler_that_dies_at_work() {
+    for request in &CHANGES[..3] {
+        let tasks = MemoryTasks {
+            gate: Arc::new(Semaphore::new(0)),
+            ..three_tasks()
+        };
+        let arrivals = Arc::clone(&tasks.arrivals);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()
+            .unwrap();
+        let scene = Scene {
+            tasks,
+            ..Scene::default()
+        };
+        let stage = Stage::set_with_scheduler_on(scene, runtime.handle()).await;
+        let die = async {
+            arrivals.acquire().await.unwrap().forget();
+            runtime.shutdown_background();
+        };
+        let both = async { tokio::join!(change(&stage, *request), die) };
+        let (answer, ()) = timeout(BEFORE_THE_LIMIT, both).await.unwrap();
+        assert_eq!(answer.status, 503, "{answer:?}");
+        assert_eq!(
+            answer.body,
+            error(
+                "the scheduler was lost while it was at work; \
+                 the change may be made all the same"
+            )
+        );
+    }
+}
+
+#[tokio::test]
+async fn changes_have_all_the_time_that_terraform_takes() {
+    let tasks = MemoryTasks {
+        gate: Arc::new(Semaphore::new(0)),
+        ..three_tasks()
+    };
+    let (arrivals, gate) = (Arc::clone(&tasks.arrivals), Arc::clone(&tasks.gate));
+    let stage = Stage::start(tasks).await;
+    let time = crate::stage::FrozenTime::start();
+    let pass = async {
+        arrivals.acquire().await.unwrap().forget();
+        time.advance(Duration::from_hours(2)).await;
+        gate.add_permits(1);
+    };
+    let (answer, ()) = tokio::join!(change(&stage, CHANGES[0]), pass);
+    assert_eq!(answer.status, 201, "{answer:?}");
+}

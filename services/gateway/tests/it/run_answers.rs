@@ -1,0 +1,372 @@
+//! Runs, logs, events and explanations: our own endpoints.
+
+use std::time::Duration;
+
+use cts_proto::log::v1::ReadLogRequest;
+use cts_proto::run::v1::{FollowRunsResponse, ListRunsRequest, RunKind, RunStatus};
+use cts_proto::task::v1::{
+    Decision, DecisionKind, Explanation, ObservedView, Obstacle, ObstacleKind, TaskPhase,
+};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tonic::Status;
+
+use crate::runs::{MemoryLogs, MemoryRuns, RUN, planned_run, queued_run};
+use crate::stage::{Answer, FrozenTime, REQUEST_ID, Scene, Stage};
+use crate::tasks::three_tasks;
+
+fn moment(seconds: i64) -> prost_types::Timestamp {
+    prost_types::Timestamp {
+        seconds: 1_770_110_130 + seconds,
+        nanos: 0,
+    }
+}
+
+/// An explanation with everything in it.
+pub(crate) fn explanation(name: &str) -> Explanation {
+    Explanation {
+        task_name: name.to_owned(),
+        revision: 3,
+        enabled: true,
+        phase: TaskPhase::Ready.into(),
+        as_of: Some(moment(0)),
+        views: vec![ObservedView {
+            name: "services: web".to_owned(),
+            complete: false,
+            revision: 7,
+            changed_at: Some(moment(1)),
+            triggers: true,
+            error: "no answer".to_owned(),
+        }],
+        buffered_until: Some(moment(2)),
+        next_time: Some(moment(3)),
+        last_decision: Some(Decision {
+            kind: DecisionKind::SkippedUnchanged.into(),
+            at: Some(moment(4)),
+            run_id: RUN.to_owned(),
+            text: "the input is the one that was applied last".to_owned(),
+        }),
+        current_run: Some(queued_run()),
+        last_run: Some(planned_run()),
+        obstacles: vec![Obstacle {
+            kind: ObstacleKind::NotDue.into(),
+            text: "the next attempt is not due".to_owned(),
+            until: Some(moment(5)),
+        }],
+    }
+}
+
+fn parsed(answer: &Answer) -> Value {
+    assert_eq!(answer.header("Content-Type"), Some("application/json"));
+    assert!(answer.is_open_to_all_origins(), "{answer:?}");
+    serde_json::from_str(&answer.body).unwrap()
+}
+
+fn error(message: &str) -> Value {
+    json!({"error": {"message": message}, "request_id": REQUEST_ID})
+}
+
+async fn stage() -> (Stage, MemoryRuns, MemoryLogs) {
+    let (runs, logs) = (MemoryRuns::default(), MemoryLogs::default());
+    let scene = Scene {
+        tasks: three_tasks(),
+        runs: runs.clone(),
+        logs: logs.clone(),
+        ..Scene::default()
+    };
+    (Stage::set(scene).await, runs, logs)
+}
+
+#[tokio::test]
+async fn the_bodies_of_runs_and_explanations() {
+    let (stage, _, _) = stage().await;
+    for (name, path) in [
+        ("runs", "/v1/runs".to_owned()),
+        ("run", format!("/v1/runs/{RUN}")),
+        ("explanation", "/v1/tasks/dns/explain".to_owned()),
+    ] {
+        let answer = stage.ask("GET", &path).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        insta::assert_json_snapshot!(name, parsed(&answer));
+    }
+}
+
+#[tokio::test]
+async fn runs_are_listed_by_page() {
+    let (stage, runs, _) = stage().await;
+    let path = "/v1/runs?task=dns&status=failed&limit=7&after=p2";
+    let answer = parsed(&stage.ask("GET", path).await);
+    assert_eq!(answer, json!({"request_id": REQUEST_ID, "runs": []}));
+    let asked = ListRunsRequest {
+        task_name: "dns".to_owned(),
+        status: RunStatus::Failed.into(),
+        page_size: 7,
+        page_token: "p2".to_owned(),
+    };
+    assert_eq!(*runs.lists.lock().unwrap(), [asked]);
+
+    for (path, message) in [
+        (
+            "/v1/runs?after=x",
+            "parameter \"after\" in query has an error: value is none of a list's",
+        ),
+        (
+            "/v1/runs?limit=0",
+            "parameter \"limit\" in query has an error: value must be a number from 1 to 1000, \
+             given at most once",
+        ),
+    ] {
+        let answer = stage.ask("GET", path).await;
+        assert_eq!((answer.status, parsed(&answer)), (400, error(message)));
+    }
+}
+
+#[tokio::test]
+async fn runs_and_tasks_that_are_not_there() {
+    let (stage, _, _) = stage().await;
+    for id in ["0197a000-0000-7000-8000-00000000000f", "no-id"] {
+        for path in [format!("/v1/runs/{id}"), format!("/v1/runs/{id}/log")] {
+            let answer = stage.ask("GET", &path).await;
+            let expected = error(&format!("a run with id '{id}' does not exist"));
+            assert_eq!((answer.status, parsed(&answer)), (404, expected));
+        }
+    }
+    let answer = stage.ask("GET", "/v1/tasks/nope/explain").await;
+    let message = "a task with name 'nope' does not exist or has not been initialized yet";
+    assert_eq!((answer.status, parsed(&answer)), (404, error(message)));
+}
+
+#[tokio::test]
+async fn a_scheduler_that_fails_to_tell_about_runs() {
+    let paths = [
+        "/v1/runs".to_owned(),
+        format!("/v1/runs/{RUN}"),
+        "/v1/events".to_owned(),
+    ];
+    let internal = "the request failed because of an internal error";
+    for (failure, status, message) in [
+        (
+            Status::internal("database at 10.0.0.7 said no"),
+            500,
+            internal,
+        ),
+        (
+            Status::unavailable("away"),
+            503,
+            "no scheduler is available",
+        ),
+    ] {
+        let runs = MemoryRuns {
+            failure: Some(failure),
+            ..MemoryRuns::default()
+        };
+        let stage = Stage::set(Scene {
+            runs,
+            ..Scene::default()
+        })
+        .await;
+        for path in &paths {
+            let answer = stage.ask("GET", path).await;
+            assert_eq!((answer.status, parsed(&answer)), (status, error(message)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_document_is_served() {
+    let (stage, _, _) = stage().await;
+    let json = stage.ask("GET", "/v1/openapi.json").await;
+    assert_eq!(parsed(&json)["openapi"], "3.0.3");
+    let yaml = stage.ask("GET", "/v1/openapi.yaml").await;
+    assert_eq!(yaml.header("Content-Type"), Some("application/yaml"));
+    assert!(yaml.body.starts_with("openapi: 3.0.3\n"));
+}
+
+/// The data of a chunked body.
+fn unchunked(body: &str) -> String {
+    let mut data = String::new();
+    let mut rest = body;
+    loop {
+        let (size, behind) = rest.split_once("\r\n").unwrap();
+        let size = usize::from_str_radix(size, 16).unwrap();
+        let (chunk, behind) = behind.split_at(size);
+        data.push_str(chunk);
+        rest = behind.strip_prefix("\r\n").unwrap();
+        if size == 0 {
+            return data;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_log_as_lines_or_as_objects() {
+    let (stage, _, logs) = stage().await;
+    let answer = stage.ask("GET", &format!("/v1/runs/{RUN}/log")).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.header("Content-Type"),
+        Some("text/plain; charset=utf-8")
+    );
+    assert!(answer.is_open_to_all_origins(), "{answer:?}");
+    assert_eq!(unchunked(&answer.body), "Plan: 1 to add\né \"x\"\ndone\n");
+
+    let path = format!("/v1/runs/{RUN}/log?format=ndjson&after=5");
+    let answer = stage.ask("GET", &path).await;
+    assert_eq!(answer.header("Content-Type"), Some("application/x-ndjson"));
+    let lines: Vec<Value> = unchunked(&answer.body)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let line = |stream: &str, text: &str| json!({"stream": stream, "text": text});
+    assert_eq!(
+        lines,
+        [
+            json!({
+                "position": 2,
+                "lines": [line("stdout", "Plan: 1 to add"), line("stderr", "é \"x\"")],
+            }),
+            json!({"position": 3, "lines": [line("stdout", "done")]}),
+        ]
+    );
+    let read = |after_position| ReadLogRequest {
+        run_id: RUN.to_owned(),
+        after_position,
+        follow: false,
+    };
+    assert_eq!(*logs.reads.lock().unwrap(), [read(0), read(5)]);
+}
+
+/// A request whose answer does not end, as far as it has come.
+struct Ongoing {
+    socket: TcpStream,
+    text: String,
+}
+
+impl Ongoing {
+    async fn start(stage: &Stage, path: &str) -> Self {
+        let mut socket = stage.connect().await;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+        socket.write_all(request.as_bytes()).await.unwrap();
+        Self {
+            socket,
+            text: String::new(),
+        }
+    }
+
+    async fn until(&mut self, expected: &str) {
+        while !self.text.contains(expected) {
+            let mut part = [0; 1024];
+            let length = self.socket.read(&mut part).await.unwrap();
+            assert_ne!(length, 0, "closed after {:?}", self.text);
+            self.text
+                .push_str(std::str::from_utf8(&part[..length]).unwrap());
+        }
+    }
+
+    /// What comes until the connection is closed.
+    async fn rest(mut self) -> String {
+        let mut rest = String::new();
+        self.socket.read_to_string(&mut rest).await.unwrap();
+        self.text + &rest
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_is_followed_ends_with_the_gateway() {
+    let (stage, _, logs) = stage().await;
+    let path = format!("/v1/runs/{RUN}/log?follow=true");
+    let mut followed = Ongoing::start(&stage, &path).await;
+    followed.until("done\n").await;
+    assert!(logs.reads.lock().unwrap()[0].follow);
+    stage.shutdown.cancel();
+    let text = followed.rest().await;
+    assert!(text.ends_with("0\r\n\r\n"), "{text:?}");
+}
+
+#[tokio::test]
+async fn a_log_that_breaks_off_does_not_look_complete() {
+    let logs = MemoryLogs {
+        end: Some(Status::data_loss("too slow")),
+        ..MemoryLogs::default()
+    };
+    let stage = Stage::set(Scene {
+        logs,
+        ..Scene::default()
+    })
+    .await;
+    let path = format!("/v1/runs/{RUN}/log?follow=true");
+    let text = Ongoing::start(&stage, &path).await.rest().await;
+    assert!(text.contains("done\n"), "{text:?}");
+    assert!(!text.ends_with("0\r\n\r\n"), "{text:?}");
+}
+
+fn change(status: RunStatus) -> FollowRunsResponse {
+    FollowRunsResponse {
+        run_id: RUN.to_owned(),
+        task_name: "dns".to_owned(),
+        status: status.into(),
+        at: Some(moment(0)),
+        kind: RunKind::Plan.into(),
+    }
+}
+
+#[tokio::test]
+async fn events_are_told_until_the_gateway_ends() {
+    let (stage, runs, _) = stage().await;
+    let mut events = Ongoing::start(&stage, "/v1/events?task=dns").await;
+    events.until("retry: 1000\n").await;
+    assert!(events.text.starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(
+        events.text.contains("Content-Type: text/event-stream\r\n"),
+        "{:?}",
+        events.text
+    );
+    let (task, sender) = runs.followers.lock().unwrap()[0].clone();
+    assert_eq!(task, "dns");
+    for status in [RunStatus::Running, RunStatus::Succeeded] {
+        sender.send(Ok(change(status))).await.unwrap();
+    }
+    events.until("\"succeeded\"").await;
+    assert!(
+        events.text.contains(&format!(
+            "event: run\ndata: {{\"id\":\"{RUN}\",\"task_name\":\"dns\",\"kind\":\"plan\",\
+             \"status\":\"running\",\"at\":\"2026-02-03T10:15:30+01:00\"}}\n\n"
+        )),
+        "{:?}",
+        events.text
+    );
+    stage.shutdown.cancel();
+    let text = events.rest().await;
+    assert!(text.ends_with("0\r\n\r\n"), "{text:?}");
+}
+
+#[tokio::test]
+async fn events_end_when_the_scheduler_cuts_them_off() {
+    let (stage, runs, _) = stage().await;
+    let mut events = Ongoing::start(&stage, "/v1/events").await;
+    events.until("retry: 1000\n").await;
+    let (_, sender) = runs.followers.lock().unwrap()[0].clone();
+    sender
+        .send(Err(Status::data_loss("too slow")))
+        .await
+        .unwrap();
+    events.until("0\r\n\r\n").await;
+}
+
+#[tokio::test]
+async fn silence_does_not_end_events() {
+    let time = FrozenTime::start();
+    let (stage, runs, _) = stage().await;
+    let mut events = Ongoing::start(&stage, "/v1/events").await;
+    events.until("retry: 1000\n").await;
+    for _ in 0..10 {
+        events.text.clear();
+        // Timers end with the millisecond that has begun.
+        time.advance(Duration::from_millis(15_001)).await;
+        events.until(":\n\n").await;
+    }
+    let (_, sender) = runs.followers.lock().unwrap()[0].clone();
+    sender.send(Ok(change(RunStatus::Running))).await.unwrap();
+    events.until("\"running\"").await;
+}

@@ -1,0 +1,129 @@
+//! What the task service in memory makes of changes: it fails as the name of the task says.
+
+use cts_proto::run::v1::Planned;
+use cts_proto::task::v1::{
+    CreateTaskRequest, CreateTaskResponse, DeleteTaskRequest, DeleteTaskResponse,
+    ReplaceTaskRequest, ReplaceTaskResponse, RunMode, Task, UpdateTaskRequest, UpdateTaskResponse,
+};
+use tonic::{Code, Status};
+
+use crate::tasks::{Asked, MemoryTasks};
+
+/// The revision of every task.
+pub(crate) const REVISION: u64 = 3;
+
+/// A status for clients.
+fn declined(code: Code, reason: &'static str, message: &str) -> Status {
+    let mut status = Status::new(code, message);
+    let reason = reason.parse().unwrap();
+    status.metadata_mut().insert("cts-reason", reason);
+    status
+}
+
+/// What befalls every change of a task of this name.
+fn fate(name: &str) -> Result<(), Status> {
+    let failed = Code::FailedPrecondition;
+    Err(match name {
+        "busy" => declined(failed, "busy", "inner text"),
+        "leaving" => declined(failed, "deleting", "inner text"),
+        "failing" => declined(
+            failed,
+            "run_failed",
+            "could not apply: exit status 1 -> \"x\"",
+        ),
+        "wordy" => declined(failed, "run_failed", &"é\n".repeat(40_000)),
+        "fresh" => declined(
+            failed,
+            "not_initialized",
+            "the data was not complete in time",
+        ),
+        "refused" => declined(Code::InvalidArgument, "invalid", "the name is no name"),
+        "broken" => Status::internal("database at 10.0.0.7 said no"),
+        "newer" => declined(Code::Unknown, "made_up_later", "inner text"),
+        "away" => Status::unavailable("the database is away"),
+        _ => return Ok(()),
+    })
+}
+
+fn plan(mode: RunMode, runs: bool) -> Option<Planned> {
+    (mode == RunMode::Inspect && runs).then(|| Planned {
+        text: "Plan: 1 to add, 0 to change\n".to_owned(),
+        changes_present: true,
+    })
+}
+
+impl MemoryTasks {
+    fn record(&self, asked: Asked) {
+        self.changes.lock().unwrap().push(asked);
+    }
+
+    fn find(&self, name: &str) -> Result<Task, Status> {
+        let found = self.tasks.iter().find(|task| task.name == name);
+        found
+            .cloned()
+            .ok_or_else(|| declined(Code::NotFound, "unknown", "inner text"))
+    }
+
+    pub(crate) fn created(
+        &self,
+        request: &CreateTaskRequest,
+    ) -> Result<CreateTaskResponse, Status> {
+        self.record(Asked::Create(request.clone()));
+        let task = request.task.clone().unwrap();
+        fate(&task.name)?;
+        if self.find(&task.name).is_ok() {
+            return Err(declined(Code::AlreadyExists, "exists", "inner text"));
+        }
+        Ok(CreateTaskResponse {
+            plan: plan(request.run_mode(), task.enabled),
+            task: Some(Task {
+                revision: 1,
+                ..task
+            }),
+        })
+    }
+
+    pub(crate) fn updated(
+        &self,
+        request: &UpdateTaskRequest,
+    ) -> Result<UpdateTaskResponse, Status> {
+        self.record(Asked::Update(request.clone()));
+        fate(&request.name)?;
+        Ok(UpdateTaskResponse {
+            task: Some(self.find(&request.name)?),
+            plan: plan(request.run_mode(), request.enabled == Some(true)),
+        })
+    }
+
+    pub(crate) fn replaced(
+        &self,
+        request: ReplaceTaskRequest,
+    ) -> Result<ReplaceTaskResponse, Status> {
+        self.record(Asked::Replace(request.clone()));
+        fate(&request.name)?;
+        self.find(&request.name)?;
+        if ![0, REVISION].contains(&request.revision) {
+            let message = format!("the task is at revision {REVISION}");
+            return Err(declined(Code::Aborted, "revision", &message));
+        }
+        let mode = request.run_mode();
+        let task = request.task.unwrap();
+        Ok(ReplaceTaskResponse {
+            plan: plan(mode, task.enabled),
+            task: Some(Task {
+                revision: REVISION + 1,
+                ..task
+            }),
+        })
+    }
+
+    pub(crate) fn deleted(
+        &self,
+        request: &DeleteTaskRequest,
+    ) -> Result<DeleteTaskResponse, Status> {
+        self.record(Asked::Delete(request.clone()));
+        fate(&request.name)?;
+        self.find(&request.name)?;
+        Ok(DeleteTaskResponse {})
+    }
+}

@@ -1,0 +1,134 @@
+//! Tasks that come, change and go while the desk is in use.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use cts_core::{TaskName, TaskSpec, ViewId};
+
+use super::entry::{Entry, views_of};
+use super::{Desk, View, Wanted, is_complete};
+
+/// What changes do to a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// They run it.
+    Active,
+    /// It is being created: they are kept until it is there.
+    Draft {
+        /// Whether they will run it then.
+        enabled: bool,
+    },
+    /// Nothing.
+    Disabled,
+}
+
+impl Standing {
+    pub(super) const fn is_enabled(self) -> bool {
+        matches!(self, Self::Active | Self::Draft { enabled: true })
+    }
+}
+
+/// A task as it is stored now.
+#[derive(Debug)]
+pub(crate) struct Present<'a> {
+    pub(crate) spec: &'a TaskSpec,
+    pub(crate) standing: Standing,
+    /// Requests that are open.
+    pub(crate) requests: Vec<Wanted>,
+}
+
+impl Desk {
+    /// Makes these the tasks of the desk. Says whether the views are others now.
+    pub(crate) fn arrange<'a>(
+        &mut self,
+        present: impl IntoIterator<Item = Present<'a>>,
+        now: Duration,
+    ) -> bool {
+        let before: HashSet<ViewId> = self.views.keys().cloned().collect();
+        let mut gone: BTreeSet<TaskName> = self.tasks.keys().cloned().collect();
+        let is_takeover = !std::mem::replace(&mut self.arranged, true);
+        for task in present {
+            if task.standing == Standing::Disabled && task.requests.is_empty() {
+                continue;
+            }
+            let name = task.spec.name();
+            gone.remove(name);
+            if self.tasks.contains_key(name) {
+                self.update(&task, now);
+            } else {
+                // Whoever is there at the takeover, perhaps since a moment ago, was an earlier leader's.
+                let entry = if is_takeover && task.requests.is_empty() {
+                    Entry::of_an_earlier_leader(task.spec, task.standing)
+                } else {
+                    Entry::later(task.spec, task.standing)
+                };
+                self.add(name.clone(), entry);
+            }
+            let deadline = now.saturating_add(self.patience);
+            if let Some(entry) = self.tasks.get_mut(name) {
+                entry.ask(&task.requests, deadline);
+            }
+        }
+        for name in gone {
+            self.remove(&name);
+        }
+        before.len() != self.views.len() || self.views.keys().any(|id| !before.contains(id))
+    }
+
+    /// Puts a task on the desk, which must not be there.
+    pub(super) fn add(&mut self, name: TaskName, mut entry: Entry) {
+        self.link(&name, &entry);
+        entry.begun(is_complete(&entry, &self.views));
+        self.tasks.insert(name, entry);
+        self.changes += 1;
+    }
+
+    fn update(&mut self, task: &Present<'_>, now: Duration) {
+        let name = task.spec.name();
+        let Some(mut entry) = self.tasks.remove(name) else {
+            return;
+        };
+        entry.update(task.spec, task.standing, now);
+        let views = views_of(&task.spec.definition);
+        if views != entry.views {
+            // Those that stay must keep their snapshots.
+            let before = std::mem::replace(&mut entry.views, views);
+            self.link(name, &entry);
+            for id in before.iter().filter(|id| !entry.views.contains(id)) {
+                self.unlink(id, name);
+            }
+            entry.begun(is_complete(&entry, &self.views));
+            self.changes += 1;
+        }
+        self.tasks.insert(name.clone(), entry);
+    }
+
+    fn remove(&mut self, name: &TaskName) {
+        if let Some(entry) = self.tasks.remove(name) {
+            for id in &entry.views {
+                self.unlink(id, name);
+            }
+        }
+    }
+
+    fn link(&mut self, name: &TaskName, entry: &Entry) {
+        for source in entry.definition.condition.views() {
+            let view = self.views.entry(source.id()).or_insert_with(|| View {
+                source,
+                snapshot: None,
+                changed_at: Duration::ZERO,
+                tasks: BTreeSet::new(),
+            });
+            view.tasks.insert(name.clone());
+        }
+    }
+
+    fn unlink(&mut self, id: &ViewId, name: &TaskName) {
+        if let Some(view) = self.views.get_mut(id) {
+            view.tasks.remove(name);
+            if view.tasks.is_empty() {
+                self.views.remove(id);
+            }
+        }
+    }
+}

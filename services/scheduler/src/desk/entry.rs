@@ -1,0 +1,228 @@
+//! One task on the desk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::runs::RunKind;
+use cts_core::{
+    BufferPeriod, Condition, RunId, ServiceView, TaskDefinition, TaskSchedule, TaskSpec, ViewId,
+};
+
+use super::{Standing, Wanted};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) definition: Arc<TaskDefinition>,
+    pub(super) views: Vec<ViewId>,
+    pub(super) decided: Option<Decided>,
+    buffer_period: BufferPeriod,
+    schedule: TaskSchedule,
+    standing: Standing,
+    /// Its input was complete once.
+    begun: bool,
+    /// It was there at the beginning, and no change of it has been frozen yet.
+    first: bool,
+    /// Not to be frozen before; set when freezing failed.
+    postponed_until: Duration,
+    /// An input was frozen since the desk was compared with the stored tasks.
+    frozen_meanwhile: bool,
+    requests: Vec<OpenRequest>,
+}
+
+/// A request with the end of its patience.
+#[derive(Debug, Clone, Copy)]
+struct OpenRequest {
+    wanted: Wanted,
+    deadline: Duration,
+}
+
+/// What was made of an input, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decided {
+    pub(crate) at: Duration,
+    pub(crate) decision: Decision,
+}
+
+/// What was made of an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// A run was queued.
+    Queued(RunId),
+    /// The input went into the run that was queued already.
+    Merged(RunId),
+    /// It is applied already.
+    Unchanged,
+    /// It could not be frozen.
+    Failed(String),
+}
+
+impl Entry {
+    /// A task that is there when the desk is set up.
+    pub(super) fn of_the_beginning(task: &TaskSpec) -> Self {
+        let mut schedule = TaskSchedule::new(task.buffer_period);
+        if task.definition.condition == Condition::NoCondition {
+            schedule.trigger(Duration::ZERO);
+        }
+        Self {
+            first: true,
+            schedule,
+            ..Self::later(task, Standing::Active)
+        }
+    }
+
+    /// A task that an earlier leader has taken up: its first input counts as for those of the beginning.
+    pub(super) fn of_an_earlier_leader(task: &TaskSpec, standing: Standing) -> Self {
+        Self {
+            first: true,
+            schedule: TaskSchedule::new(task.buffer_period),
+            ..Self::later(task, standing)
+        }
+    }
+
+    /// A task that comes later.
+    pub(super) fn later(task: &TaskSpec, standing: Standing) -> Self {
+        Self {
+            definition: Arc::new(task.definition.clone()),
+            views: views_of(&task.definition),
+            decided: None,
+            buffer_period: task.buffer_period,
+            schedule: past_the_first(task.buffer_period),
+            standing,
+            begun: false,
+            first: false,
+            postponed_until: Duration::ZERO,
+            frozen_meanwhile: false,
+            requests: Vec::new(),
+        }
+    }
+
+    /// Something that triggers the task has changed, and its input is complete.
+    pub(super) fn changed(&mut self, now: Duration, one_round: bool) {
+        let triggers = if self.begun {
+            self.first || !one_round
+        } else {
+            self.first
+        };
+        self.begun = true;
+        if triggers {
+            self.schedule.trigger(now);
+        }
+    }
+
+    /// Whether its input was complete before it came, or its views were replaced.
+    pub(super) fn begun(&mut self, complete: bool) {
+        self.begun = complete;
+    }
+
+    /// Brings it in line with what is stored; the views are the caller's.
+    pub(super) fn update(&mut self, task: &TaskSpec, standing: Standing, now: Duration) {
+        if self.buffer_period != task.buffer_period {
+            let waits = self.schedule.due_at().is_some();
+            self.buffer_period = task.buffer_period;
+            self.schedule = if self.first {
+                TaskSchedule::new(task.buffer_period)
+            } else {
+                past_the_first(task.buffer_period)
+            };
+            if waits {
+                self.schedule.trigger(now);
+            }
+        }
+        if *self.definition != task.definition {
+            self.definition = Arc::new(task.definition.clone());
+            if self.frozen_meanwhile {
+                // What was frozen was of the old definition, and must not be the last word.
+                self.schedule.trigger(now);
+            }
+        }
+        self.standing = standing;
+        self.frozen_meanwhile = false;
+    }
+
+    /// These are the requests now; those that are known keep their patience.
+    pub(super) fn ask(&mut self, wanted: &[Wanted], deadline: Duration) {
+        let known = std::mem::take(&mut self.requests);
+        let requests = wanted.iter().map(|&wanted| {
+            let known = known.iter().find(|open| open.wanted.run == wanted.run);
+            known.copied().unwrap_or(OpenRequest { wanted, deadline })
+        });
+        self.requests = requests.collect();
+    }
+
+    /// When its input is to be frozen because of a change.
+    pub(super) fn due_at(&self) -> Option<Duration> {
+        if self.standing != Standing::Active {
+            return None;
+        }
+        self.schedule
+            .due_at()
+            .map(|at| at.max(self.postponed_until))
+    }
+
+    /// Takes the trigger if it is due, and says whether it is the first.
+    pub(super) fn take_trigger(&mut self, now: Duration) -> Option<bool> {
+        if self.standing != Standing::Active
+            || self.postponed_until > now
+            || !self.schedule.take_due(now)
+        {
+            return None;
+        }
+        self.frozen_meanwhile = true;
+        Some(std::mem::replace(&mut self.first, false))
+    }
+
+    pub(super) fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// When there is something to do with its requests.
+    pub(super) fn next_request(&self, is_complete: impl FnOnce() -> bool) -> Option<Duration> {
+        let earliest = self.requests.iter().map(|open| open.deadline).min()?;
+        let ready = self.requests.iter().any(|open| !self.needs_data(open)) || is_complete();
+        Some(if ready { Duration::ZERO } else { earliest })
+    }
+
+    /// Takes the requests that can be carried out.
+    pub(super) fn take_requests(&mut self, complete: bool) -> Vec<Wanted> {
+        let mut requests = std::mem::take(&mut self.requests);
+        let ready = requests.extract_if(.., |open| complete || !self.needs_data(open));
+        let ready = ready.map(|open| open.wanted).collect();
+        self.requests = requests;
+        ready
+    }
+
+    /// Takes the requests that have waited too long.
+    pub(super) fn take_overdue(&mut self, now: Duration) -> Vec<Wanted> {
+        let overdue = self.requests.extract_if(.., |open| open.deadline <= now);
+        overdue.map(|open| open.wanted).collect()
+    }
+
+    /// What is disabled is checked without what it would render (spec/api.md 11).
+    fn needs_data(&self, open: &OpenRequest) -> bool {
+        open.wanted.kind != RunKind::Check || self.standing.is_enabled()
+    }
+
+    /// Makes it due again at `until`.
+    pub(super) fn postpone(&mut self, now: Duration, until: Duration) {
+        self.schedule.trigger(now);
+        self.postponed_until = until;
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.standing == Standing::Active
+    }
+}
+
+/// A schedule that buffers from its first trigger on: the first input was asked for and not triggered.
+fn past_the_first(period: BufferPeriod) -> TaskSchedule {
+    let mut schedule = TaskSchedule::new(period);
+    schedule.trigger(Duration::ZERO);
+    schedule.take_due(Duration::ZERO);
+    schedule
+}
+
+pub(super) fn views_of(definition: &TaskDefinition) -> Vec<ViewId> {
+    let views = definition.condition.views();
+    views.iter().map(ServiceView::id).collect()
+}

@@ -1,0 +1,54 @@
+//! What the desk knows of a task, for explanations.
+
+use std::time::Duration;
+
+use cts_core::{TaskName, ViewId};
+
+use super::{Decided, Desk};
+
+/// What the desk knows of a task. Times are those of the desk.
+#[derive(Debug)]
+pub(crate) struct Outline<'a> {
+    pub(crate) task: &'a TaskName,
+    pub(crate) views: Vec<OutlinedView<'a>>,
+    /// End of the time in which changes gather.
+    pub(crate) buffered_until: Option<Duration>,
+    pub(crate) decided: Option<&'a Decided>,
+}
+
+/// What the desk knows of a view.
+#[derive(Debug)]
+pub(crate) struct OutlinedView<'a> {
+    pub(crate) id: &'a ViewId,
+    /// Revision at the watcher, and when the content was another last; `None` before the first snapshot.
+    pub(crate) seen: Option<(u64, Duration)>,
+    /// Whether a change runs the task.
+    pub(crate) triggers: bool,
+}
+
+impl Desk {
+    /// Increases whenever an outline may be another.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// What is known of each task.
+    pub(crate) fn outlines(&self) -> impl Iterator<Item = Outline<'_>> {
+        self.tasks.iter().map(|(task, entry)| {
+            let views = entry.views.iter().map(|id| OutlinedView {
+                id,
+                seen: self.views.get(id).and_then(|view| {
+                    let snapshot = view.snapshot.as_ref()?;
+                    Some((snapshot.revision, view.changed_at))
+                }),
+                triggers: entry.is_active(),
+            });
+            Outline {
+                task,
+                views: views.collect(),
+                buffered_until: entry.due_at(),
+                decided: entry.decided.as_ref(),
+            }
+        })
+    }
+}

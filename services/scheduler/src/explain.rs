@@ -1,0 +1,62 @@
+//! Why tasks run or do not: what the leader writes down, and how any replica tells it.
+
+mod journal;
+mod told;
+
+use chrono::{DateTime, Utc};
+use cts_core::RunId;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::journal::Journal;
+pub(crate) use self::told::explain;
+
+/// What the leader knows of a task, as it is stored: JSON, for this version and later ones.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Known {
+    views: Vec<KnownView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    buffered_until: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    decision: Option<KnownDecision>,
+}
+
+/// What the leader knows of a view.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct KnownView {
+    name: String,
+    /// There was a full snapshot.
+    complete: bool,
+    #[serde(default)]
+    revision: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    changed_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    triggers: bool,
+}
+
+/// What was made of the newest complete input.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct KnownDecision {
+    kind: DecisionKind,
+    at: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run: Option<RunId>,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DecisionKind {
+    Queued,
+    Merged,
+    Unchanged,
+    Failed,
+}
+
+/// The stored text: [`Known`] and when it was written.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Written {
+    as_of: DateTime<Utc>,
+    #[serde(flatten)]
+    known: Known,
+}

@@ -1,0 +1,174 @@
+//! The leader's notes on what it knows, for replicas that are asked.
+//!
+//! Written beside its work, seldom and in small parts: it is for people, and nothing may wait for it.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use cts_core::{Chain, LeaderEpoch, TaskName};
+use cts_store::{LeaderError, Store};
+use futures::future::BoxFuture;
+use tokio::time::{Instant, sleep_until};
+
+use super::{DecisionKind, Known, KnownDecision, KnownView, Written};
+use crate::desk::{Decided, Decision, Outline};
+
+/// Between two writes.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Tasks in one write; the others come with the next.
+const PART: usize = 256;
+
+/// See the module.
+pub(crate) struct Journal {
+    epoch: LeaderEpoch,
+    store: Arc<dyn Store>,
+    /// The moment that the desk counts from.
+    base: DateTime<Utc>,
+    /// Hashes of what is written of each task.
+    written: HashMap<TaskName, u64>,
+    /// Number of the desk's changes that all is written of.
+    complete: Option<u64>,
+    next: Instant,
+    writing: Option<BoxFuture<'static, Result<(), LeaderError>>>,
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal")
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Journal {
+    /// An empty one; `base` is the moment that the desk counts from.
+    pub(crate) fn new(
+        epoch: LeaderEpoch,
+        store: Arc<dyn Store>,
+        base: DateTime<Utc>,
+        now: Instant,
+    ) -> Self {
+        Self {
+            epoch,
+            store,
+            base,
+            written: HashMap::new(),
+            complete: None,
+            next: now + PAUSE,
+            writing: None,
+        }
+    }
+
+    /// Ends what is being written, and waits until something may be noted again. Cancel safe.
+    pub(crate) async fn write(&mut self) {
+        if let Some(writing) = &mut self.writing {
+            if let Err(error) = writing.await {
+                // What was meant to be written counts as written: it is out of date before long.
+                tracing::debug!(error = %Chain(&error), "explanations of tasks are not stored");
+            }
+            self.writing = None;
+        }
+        sleep_until(self.next).await;
+    }
+
+    /// Begins to write what is new. `changes` is the number of the desk's changes; `write` must have returned.
+    pub(crate) fn note<'a>(
+        &mut self,
+        changes: u64,
+        outlines: impl Iterator<Item = Outline<'a>>,
+        now: DateTime<Utc>,
+    ) {
+        self.next = Instant::now() + PAUSE;
+        if self.complete == Some(changes) {
+            return;
+        }
+        let mut part = Vec::new();
+        let mut complete = true;
+        let mut present = HashSet::new();
+        for outline in outlines {
+            present.insert(outline.task);
+            let known = self.known(&outline);
+            let hash = hash_of(&known);
+            if self.written.get(outline.task) == Some(&hash) {
+                continue;
+            }
+            if part.len() == PART {
+                complete = false;
+                continue;
+            }
+            let written = Written { as_of: now, known };
+            // Nothing in it could fail to be written as JSON.
+            if let Ok(text) = serde_json::to_string(&written) {
+                part.push((outline.task.clone(), text));
+            }
+            self.written.insert(outline.task.clone(), hash);
+        }
+        // One that comes back is another task.
+        self.written.retain(|task, _| present.contains(task));
+        self.complete = complete.then_some(changes);
+        if part.is_empty() {
+            return;
+        }
+        let (store, epoch) = (Arc::clone(&self.store), self.epoch);
+        self.writing = Some(Box::pin(async move { store.explain(epoch, &part).await }));
+    }
+
+    fn known(&self, outline: &Outline<'_>) -> Known {
+        let views = outline.views.iter().map(|view| KnownView {
+            name: view.id.as_str().to_owned(),
+            complete: view.seen.is_some(),
+            revision: view.seen.map_or(0, |(revision, _)| revision),
+            changed_at: view.seen.map(|(_, at)| self.moment(at)),
+            triggers: view.triggers,
+        });
+        Known {
+            views: views.collect(),
+            buffered_until: outline.buffered_until.map(|at| self.moment(at)),
+            decision: outline.decided.map(|decided| self.decision(decided)),
+        }
+    }
+
+    fn decision(&self, Decided { at, decision }: &Decided) -> KnownDecision {
+        let (kind, run, text) = match decision {
+            Decision::Queued(run) => (DecisionKind::Queued, Some(*run), "a run was queued".into()),
+            Decision::Merged(run) => (
+                DecisionKind::Merged,
+                Some(*run),
+                "the run that was queued already has the newest data".into(),
+            ),
+            Decision::Unchanged => (
+                DecisionKind::Unchanged,
+                None,
+                "the data is what was applied last, so no run was needed".into(),
+            ),
+            Decision::Failed(error) => (
+                DecisionKind::Failed,
+                None,
+                format!("the data could not be used: {error}"),
+            ),
+        };
+        KnownDecision {
+            kind,
+            at: self.moment(*at),
+            run,
+            text,
+        }
+    }
+
+    fn moment(&self, since_base: Duration) -> DateTime<Utc> {
+        let delta = TimeDelta::from_std(since_base).unwrap_or(TimeDelta::MAX);
+        self.base.checked_add_signed(delta).unwrap_or(self.base)
+    }
+}
+
+fn hash_of(known: &Known) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    known.hash(&mut hasher);
+    hasher.finish()
+}

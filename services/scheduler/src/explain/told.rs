@@ -1,0 +1,240 @@
+//! An explanation put together from what the leader has written and what the store knows besides.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cts_core::runs::RunStatus;
+use cts_core::{Capabilities, Clock, Requirement, TaskName, TaskPhase};
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::ObstacleKind;
+use cts_rpc::convert;
+use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState};
+
+use super::{DecisionKind, Known, KnownDecision, KnownView, Written};
+use crate::run_service::run_to_wire;
+use crate::task_service::phase_to_wire;
+use crate::worker_service::{LOST_AFTER, is_lost};
+
+/// Newest runs among which the queued, the running and the last one are looked for.
+const RUNS: u32 = 30;
+
+/// Everything that is looked at.
+struct Facts {
+    task: StoredTask,
+    written: Option<Written>,
+    current: Option<RunRecord>,
+    last: Option<RunRecord>,
+    workers: Vec<WorkerState>,
+    led: bool,
+    now: DateTime<Utc>,
+}
+
+/// Explains a task; `None` if there is none. A leader that was silent for `leadership` counts as gone.
+pub(crate) async fn explain(
+    store: &dyn Store,
+    name: &TaskName,
+    leadership: Duration,
+    clock: &dyn Clock,
+) -> Result<Option<proto::Explanation>, StoreError> {
+    let Some(task) = store.task(name).await? else {
+        return Ok(None);
+    };
+    let written = store.explanation(name).await?;
+    // What another version has written may be of no use here.
+    let written = written.and_then(|text| serde_json::from_str(&text).ok());
+    let filter = RunFilter {
+        task: Some(name.clone()),
+        limit: RUNS,
+        ..RunFilter::default()
+    };
+    let (current, ended): (Vec<_>, Vec<_>) = store
+        .runs(&filter)
+        .await?
+        .into_iter()
+        .partition(|run| !run.status.is_end());
+    let running = |run: &RunRecord| run.status == RunStatus::Running;
+    let current = current.into_iter().max_by_key(running);
+    let last = ended.into_iter().max_by_key(|run| run.finished_at);
+    let members = store.members(leadership).await?;
+    let facts = Facts {
+        written,
+        current,
+        last,
+        workers: store.workers(LOST_AFTER).await?,
+        led: members.iter().any(|member| member.leader),
+        task,
+        // Not before what is looked at: what is due then must not seem to wait.
+        now: clock.now(),
+    };
+    Ok(Some(facts.told()))
+}
+
+impl Facts {
+    fn told(self) -> proto::Explanation {
+        let obstacles = self.obstacles();
+        let Self {
+            task,
+            written,
+            current,
+            last,
+            ..
+        } = self;
+        let as_of = written.as_ref().map(|written| written.as_of);
+        let (views, buffered_until, decision) = match written.map(|written| written.known) {
+            Some(Known {
+                views,
+                buffered_until,
+                decision,
+            }) => (views, buffered_until, decision),
+            None => (Vec::new(), None, None),
+        };
+        proto::Explanation {
+            task_name: task.spec.name().to_string(),
+            revision: task.revision,
+            enabled: task.spec.enabled,
+            phase: phase_to_wire(task.phase).into(),
+            as_of: as_of.map(convert::timestamp_to_wire),
+            views: views
+                .into_iter()
+                .map(|known| proto::ObservedView {
+                    // What was written before it was switched off says otherwise.
+                    triggers: known.triggers && task.spec.enabled,
+                    ..view(known)
+                })
+                .collect(),
+            buffered_until: buffered_until.map(convert::timestamp_to_wire),
+            next_time: None,
+            last_decision: decision.map(told_decision),
+            current_run: current.map(run_to_wire),
+            last_run: last.map(run_to_wire),
+            obstacles,
+        }
+    }
+
+    fn obstacles(&self) -> Vec<proto::Obstacle> {
+        let mut obstacles = Vec::new();
+        let mut add = |kind, text: String, until: Option<DateTime<Utc>>| {
+            obstacles.push(obstacle(kind, text, until));
+        };
+        if self.task.phase == TaskPhase::Deleting {
+            let text = "it is being deleted: no run begins, and it goes when the running one ends";
+            add(ObstacleKind::Deleting, text.to_owned(), None);
+        }
+        if !self.task.spec.enabled {
+            let text = "it is disabled: changes do not run it";
+            add(ObstacleKind::Disabled, text.to_owned(), None);
+        }
+        if !self.led {
+            let text = "no scheduler leads, so changes are not looked at";
+            add(ObstacleKind::NoLeader, text.to_owned(), None);
+        }
+        let current = self.current.as_ref();
+        if let Some(run) = current.filter(|run| run.status == RunStatus::Running) {
+            let text = format!("run {} is running, and a task runs once at a time", run.id);
+            add(ObstacleKind::Running, text, None);
+        }
+        if self.task.spec.enabled {
+            self.input_obstacles(&mut add);
+        }
+        if let Some(run) = current.filter(|run| run.status == RunStatus::Queued) {
+            self.queue_obstacles(run, &mut add);
+        }
+        obstacles
+    }
+
+    fn input_obstacles(&self, add: &mut impl FnMut(ObstacleKind, String, Option<DateTime<Utc>>)) {
+        let Some(Written { known, .. }) = &self.written else {
+            return;
+        };
+        let incomplete = known.views.iter().filter(|view| !view.complete);
+        let incomplete: Vec<&str> = incomplete.map(|view| view.name.as_str()).collect();
+        if !incomplete.is_empty() {
+            let text = format!("not read from Consul yet: {}", incomplete.join(", "));
+            add(ObstacleKind::InputIncomplete, text, None);
+        }
+        if let Some(until) = known.buffered_until.filter(|until| *until > self.now) {
+            let text = "changes are held back until its buffer period ends".to_owned();
+            add(ObstacleKind::Buffering, text, Some(until));
+        }
+    }
+
+    fn queue_obstacles(
+        &self,
+        run: &RunRecord,
+        add: &mut impl FnMut(ObstacleKind, String, Option<DateTime<Utc>>),
+    ) {
+        if run.due_at > self.now {
+            let text = match run.attempts {
+                0 => format!("run {} tries a failed input again", run.id),
+                attempts => format!("run {} has failed {attempts} times and tries again", run.id),
+            };
+            add(ObstacleKind::NotDue, text, Some(run.due_at));
+            return;
+        }
+        let living: Vec<_> = self
+            .workers
+            .iter()
+            .filter(|worker| !is_lost(worker) && !worker.worker.draining)
+            .collect();
+        let requirement = &self.task.spec.requirement;
+        let able: Vec<_> = living
+            .iter()
+            .filter(|worker| can_run(&worker.worker.capabilities, requirement))
+            .collect();
+        if able.is_empty() {
+            let lacks = living
+                .first()
+                .and_then(|worker| worker.worker.capabilities.can_run(requirement).err());
+            let text = match lacks {
+                Some(lacks) => format!("no worker can run it: {lacks}"),
+                None => "there is no worker".to_owned(),
+            };
+            add(ObstacleKind::NoCapableWorker, text, None);
+        } else if able
+            .iter()
+            .all(|worker| worker.running >= worker.worker.slots)
+        {
+            let slots: u32 = able.iter().map(|worker| worker.worker.slots).sum();
+            let text = format!("all {slots} slots of the workers that can run it are taken");
+            add(ObstacleKind::NoFreeSlot, text, None);
+        }
+    }
+}
+
+fn can_run(capabilities: &Capabilities, requirement: &Requirement) -> bool {
+    capabilities.can_run(requirement).is_ok()
+}
+
+fn obstacle(kind: ObstacleKind, text: String, until: Option<DateTime<Utc>>) -> proto::Obstacle {
+    proto::Obstacle {
+        kind: kind.into(),
+        text,
+        until: until.map(convert::timestamp_to_wire),
+    }
+}
+
+fn view(view: KnownView) -> proto::ObservedView {
+    proto::ObservedView {
+        name: view.name,
+        complete: view.complete,
+        revision: view.revision,
+        changed_at: view.changed_at.map(convert::timestamp_to_wire),
+        triggers: view.triggers,
+        error: String::new(),
+    }
+}
+
+fn told_decision(decision: KnownDecision) -> proto::Decision {
+    let kind = match decision.kind {
+        DecisionKind::Queued => proto::DecisionKind::Queued,
+        DecisionKind::Merged => proto::DecisionKind::Merged,
+        DecisionKind::Unchanged => proto::DecisionKind::SkippedUnchanged,
+        DecisionKind::Failed => proto::DecisionKind::Failed,
+    };
+    proto::Decision {
+        kind: kind.into(),
+        at: Some(convert::timestamp_to_wire(decision.at)),
+        run_id: decision.run.map(|run| run.to_string()).unwrap_or_default(),
+        text: decision.text,
+    }
+}

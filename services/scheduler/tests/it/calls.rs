@@ -1,0 +1,186 @@
+//! What callers ask of tasks, and what a worker does for it.
+
+use std::time::Duration;
+
+use cts_proto::run::v1 as run;
+use cts_proto::run::v1::complete_run_request::Outcome;
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::RunMode;
+use tonic::{Code, Status};
+
+use crate::setup::Setup;
+
+/// Long enough for what must not happen.
+pub(crate) const SHORT: Duration = Duration::from_millis(300);
+
+/// An enabled task on the service "web".
+pub(crate) fn declared(name: &str) -> proto::Task {
+    on_services(name, &["web"])
+}
+
+pub(crate) fn on_services(name: &str, services: &[&str]) -> proto::Task {
+    let condition = proto::ServicesCondition {
+        names: services.iter().map(|&name| name.into()).collect(),
+        use_as_module_input: true,
+        ..proto::ServicesCondition::default()
+    };
+    proto::Task {
+        name: name.into(),
+        enabled: true,
+        module: "./m".into(),
+        condition: Some(proto::Condition {
+            kind: Some(proto::condition::Kind::Services(condition)),
+        }),
+        ..proto::Task::default()
+    }
+}
+
+pub(crate) fn disabled(name: &str) -> proto::Task {
+    proto::Task {
+        enabled: false,
+        ..declared(name)
+    }
+}
+
+pub(crate) fn checked() -> Outcome {
+    Outcome::Checked(run::Checked {})
+}
+
+pub(crate) fn applied() -> Outcome {
+    Outcome::Applied(run::Applied {})
+}
+
+pub(crate) fn planned(text: &str) -> Outcome {
+    Outcome::Planned(run::Planned {
+        text: text.into(),
+        changes_present: true,
+    })
+}
+
+pub(crate) fn failed(error: &str) -> Outcome {
+    Outcome::Failed(run::Failed {
+        error: error.into(),
+    })
+}
+
+/// Code and word for programs.
+pub(crate) fn refused(status: &Status) -> (Code, &str) {
+    let reason = status.metadata().get("cts-reason");
+    let reason = reason.map_or("", |reason| reason.to_str().unwrap());
+    (status.code(), reason)
+}
+
+impl Setup {
+    pub(crate) async fn create(
+        &self,
+        task: proto::Task,
+        mode: RunMode,
+    ) -> Result<proto::CreateTaskResponse, Status> {
+        let request = proto::CreateTaskRequest {
+            task: Some(task),
+            run_mode: mode.into(),
+        };
+        let response = self.tasks.clone().create_task(request).await;
+        response.map(tonic::Response::into_inner)
+    }
+
+    /// Creates a task, whose check succeeds.
+    pub(crate) async fn created(&self, task: proto::Task) -> proto::Task {
+        let (created, ()) = tokio::join!(
+            self.create(task, RunMode::Unspecified),
+            self.does(run::RunKind::Check, checked()),
+        );
+        created.unwrap().task.unwrap()
+    }
+
+    pub(crate) async fn update(
+        &self,
+        name: &str,
+        enabled: Option<bool>,
+        mode: RunMode,
+    ) -> Result<proto::UpdateTaskResponse, Status> {
+        let request = proto::UpdateTaskRequest {
+            name: name.into(),
+            enabled,
+            run_mode: mode.into(),
+        };
+        let response = self.tasks.clone().update_task(request).await;
+        response.map(tonic::Response::into_inner)
+    }
+
+    pub(crate) async fn replace(
+        &self,
+        name: &str,
+        task: proto::Task,
+        revision: u64,
+        mode: RunMode,
+    ) -> Result<proto::ReplaceTaskResponse, Status> {
+        let request = proto::ReplaceTaskRequest {
+            name: name.into(),
+            task: Some(task),
+            revision,
+            run_mode: mode.into(),
+        };
+        let response = self.tasks.clone().replace_task(request).await;
+        response.map(tonic::Response::into_inner)
+    }
+
+    pub(crate) async fn delete(&self, name: &str) -> Result<(), Status> {
+        let request = proto::DeleteTaskRequest { name: name.into() };
+        self.tasks.clone().delete_task(request).await.map(|_| ())
+    }
+
+    pub(crate) async fn get(&self, name: &str) -> Option<proto::Task> {
+        let request = proto::GetTaskRequest { name: name.into() };
+        match self.tasks.clone().get_task(request).await {
+            Ok(response) => response.into_inner().task,
+            Err(status) => {
+                assert_eq!(status.code(), Code::NotFound);
+                None
+            }
+        }
+    }
+
+    pub(crate) async fn names(&self) -> Vec<String> {
+        let mut parts = self
+            .tasks
+            .clone()
+            .list_tasks(proto::ListTasksRequest {})
+            .await
+            .unwrap()
+            .into_inner();
+        let mut names = Vec::new();
+        while let Some(part) = parts.message().await.unwrap() {
+            names.extend(part.tasks.into_iter().map(|task| task.name));
+        }
+        names
+    }
+
+    /// Takes the next run, which must be of this kind, and ends it so.
+    pub(crate) async fn does(&self, kind: run::RunKind, outcome: Outcome) {
+        let lease = self.acquired().await;
+        assert_eq!(lease.kind(), kind);
+        self.complete(&lease, outcome).await.unwrap();
+    }
+
+    pub(crate) async fn nothing_runs(&self) {
+        assert_eq!(self.acquire(SHORT).await, None);
+    }
+
+    /// Polls until something is so.
+    pub(crate) async fn until<T>(&self, mut look: impl AsyncFnMut(&Self) -> Option<T>) -> T {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(found) = look(self).await {
+                return found;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "it becomes so");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub(crate) async fn gone(&self, name: &str) {
+        self.until(async |setup| setup.get(name).await.is_none().then_some(()))
+            .await;
+    }
+}

@@ -1,0 +1,97 @@
+//! Why tasks run or do not.
+
+use std::time::Duration;
+
+use cts_proto::run::v1::RunKind;
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::{DecisionKind, ObstacleKind, RunMode};
+use tonic::Code;
+
+use crate::calls::{applied, on_services};
+use crate::setup::{Setup, instance, task};
+
+const LONG: Duration = Duration::from_mins(1);
+
+async fn explained(setup: &Setup, name: &str) -> proto::Explanation {
+    let request = proto::ExplainTaskRequest { name: name.into() };
+    let response = setup.tasks.clone().explain_task(request).await.unwrap();
+    response.into_inner().explanation.unwrap()
+}
+
+fn obstacles(explanation: &proto::Explanation) -> Vec<ObstacleKind> {
+    let obstacles = explanation.obstacles.iter();
+    obstacles.map(proto::Obstacle::kind).collect()
+}
+
+#[tokio::test]
+async fn an_incomplete_input_is_named() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    let explanation = setup
+        .until(async |setup| {
+            let explanation = explained(setup, "t").await;
+            explanation.as_of.is_some().then_some(explanation)
+        })
+        .await;
+    assert_eq!(obstacles(&explanation), [ObstacleKind::InputIncomplete]);
+    let view = &explanation.views[0];
+    assert_eq!(view.name, "health.service(web)");
+    assert!(!view.complete && view.triggers);
+}
+
+#[tokio::test]
+async fn runs_decisions_and_what_is_waited_for_are_told() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = setup.acquired().await;
+    let running = explained(&setup, "t").await;
+    assert_eq!(running.current_run.as_ref().unwrap().id, lease.run_id);
+    assert!(obstacles(&running).contains(&ObstacleKind::Running));
+    setup.applied(&lease).await;
+    let told = setup
+        .until(async |setup| {
+            let explanation = explained(setup, "t").await;
+            explanation.last_decision.is_some().then_some(explanation)
+        })
+        .await;
+    let decision = told.last_decision.as_ref().unwrap();
+    assert_eq!(decision.kind(), DecisionKind::Queued);
+    assert_eq!(decision.run_id, lease.run_id);
+    assert!(told.views[0].complete && told.views[0].changed_at.is_some());
+    assert_eq!(told.last_run.as_ref().unwrap().id, lease.run_id);
+    assert_eq!(told.current_run, None);
+    assert_eq!(obstacles(&told), []);
+}
+
+#[tokio::test]
+async fn a_run_without_a_worker_and_a_task_that_is_off_are_explained() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let queued = setup
+        .until(async |setup| {
+            let explanation = explained(setup, "t").await;
+            explanation.current_run.is_some().then_some(explanation)
+        })
+        .await;
+    assert!(obstacles(&queued).contains(&ObstacleKind::NoCapableWorker));
+    setup.does(RunKind::Apply, applied()).await;
+    let update = setup.update("t", Some(false), RunMode::Unspecified).await;
+    update.unwrap();
+    let off = explained(&setup, "t").await;
+    assert!(!off.enabled);
+    assert_eq!(obstacles(&off), [ObstacleKind::Disabled]);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_explained() {
+    let setup = Setup::new(Vec::new(), LONG).await;
+    let created = setup.create(on_services("a", &["web"]), RunMode::Now);
+    let asked = async {
+        let request = proto::ExplainTaskRequest { name: "a".into() };
+        setup.tasks.clone().explain_task(request).await.unwrap_err()
+    };
+    let refusal = tokio::select! {
+        created = created => panic!("{created:?}"),
+        refusal = asked => refusal,
+    };
+    assert_eq!(refusal.code(), Code::NotFound);
+}

@@ -1,0 +1,140 @@
+//! How fast the REST API tells the status of many tasks: row 7 of the table.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use futures::future::try_join_all;
+use tokio::time::sleep;
+
+use crate::arguments::{ApiStatusArguments, Modules};
+use crate::clock::Moment;
+use crate::cluster::ClusterSettings;
+use crate::http_client::HttpClient;
+use crate::report::{Metric, say};
+use crate::sample::Sample;
+use crate::stage::{Plan, Stage, Version};
+
+const PATH: &str = "/v1/status/tasks";
+
+/// After the first pass, until everything has come to rest.
+const REST: Duration = Duration::from_secs(5);
+
+/// Before each measurement; what is asked then does not count.
+const WARM_UP: Duration = Duration::from_secs(2);
+
+pub(super) async fn run(stage: &mut Stage, options: &ApiStatusArguments) -> Result<Vec<Metric>> {
+    stage.register(0, Version::FIRST).await?;
+    let mut cluster = measure(stage, "cluster", options, true).await?;
+    let embedded = measure(stage, "embedded", options, false).await?;
+    let suffixed = embedded.into_iter().map(|metric| {
+        Metric::new(
+            format!("{}_embedded", metric.name),
+            metric.value,
+            metric.unit,
+        )
+    });
+    cluster.extend(suffixed);
+    Ok(cluster)
+}
+
+async fn measure(
+    stage: &mut Stage,
+    name: &str,
+    options: &ApiStatusArguments,
+    in_cluster: bool,
+) -> Result<Vec<Metric>> {
+    let plan = Plan {
+        name,
+        tasks: options.tasks,
+        modules: Modules::Shared,
+        cluster: in_cluster.then(ClusterSettings::default),
+    };
+    let site = stage.new_site(plan).await?;
+    say(&format!("{name}: first pass"));
+    let (_started, mut runs) = stage.start_cts(&site).await?;
+    runs.first_pass(site.tasks().len()).await?;
+    drop(runs);
+    sleep(REST).await;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, site.api_port()));
+    let mut clients = Vec::new();
+    for _ in 0..options.connections {
+        clients.push(HttpClient::connect(address, PATH).await?);
+    }
+    let mut rounds = Vec::new();
+    for round in 1..=options.rounds {
+        load(&mut clients, WARM_UP).await?;
+        let before = stage.usage()?;
+        let measured = load(&mut clients, Duration::from_secs(options.seconds.into())).await?;
+        let cpu = stage.usage()?.cpu.saturating_sub(before.cpu);
+        say(&format!(
+            "{name}, round {round} of {}: {:.0}/s",
+            options.rounds,
+            measured.per_second()
+        ));
+        rounds.push(measured.metrics(cpu));
+    }
+    drop(clients);
+    stage.stop_cts().await?;
+    Ok(crate::report::median_of_rounds(&rounds))
+}
+
+/// All clients ask one question after the other for some time.
+async fn load(clients: &mut [HttpClient], time: Duration) -> Result<Load> {
+    let begin = Moment::now();
+    let asking = clients.iter_mut().map(|client| async move {
+        let mut latencies = Vec::new();
+        let mut bytes = 0;
+        while Moment::now().since(begin) < time {
+            let asked = Moment::now();
+            bytes = client.ask().await?;
+            latencies.push(Moment::now().since(asked));
+        }
+        anyhow::Ok((latencies, bytes))
+    });
+    let asked = try_join_all(asking).await?;
+    let seconds = Moment::now().since(begin).as_secs_f64();
+    let bytes = asked.iter().map(|(_, bytes)| *bytes).max();
+    let latencies: Vec<Duration> = asked.into_iter().flat_map(|(all, _)| all).collect();
+    Ok(Load {
+        seconds,
+        latencies,
+        bytes: bytes.context("nobody asked")?,
+    })
+}
+
+struct Load {
+    seconds: f64,
+    latencies: Vec<Duration>,
+    /// Of one answer.
+    bytes: usize,
+}
+
+impl Load {
+    fn count(&self) -> f64 {
+        u32::try_from(self.latencies.len()).map_or(f64::NAN, f64::from)
+    }
+
+    fn per_second(&self) -> f64 {
+        self.count() / self.seconds
+    }
+
+    fn metrics(&self, cpu: Duration) -> Vec<Metric> {
+        let mut latencies = Sample::default();
+        for latency in &self.latencies {
+            latencies.add_milliseconds(*latency);
+        }
+        let kibibytes = u32::try_from(self.bytes).map_or(f64::NAN, f64::from) / 1024.0;
+        vec![
+            Metric::new("requests_per_second", self.per_second(), "1/s"),
+            Metric::new("latency_p50", latencies.percentile(50), "ms"),
+            Metric::new("latency_p99", latencies.percentile(99), "ms"),
+            Metric::new(
+                "cpu_per_request",
+                cpu.as_secs_f64() * 1e6 / self.count(),
+                "us",
+            ),
+            Metric::new("answer_size", kibibytes, "KiB"),
+        ]
+    }
+}

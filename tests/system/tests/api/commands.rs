@@ -1,0 +1,87 @@
+//! `cts task …` against the real server.
+
+use cts_tests::{Site, executable, task};
+
+use crate::program::{Said, call};
+use crate::scene::{MODULE, Scene};
+
+async fn cts(scene: &Scene, arguments: &[&str]) -> Said {
+    let all = [&["task"], arguments].concat();
+    call(scene, &executable("cts"), &all).await
+}
+
+#[tokio::test]
+async fn tasks_are_made_switched_run_and_deleted() {
+    let site = Site::new();
+    site.write(
+        "made.hcl",
+        &task("made", MODULE, &["web"], "description = \"by hand\""),
+    );
+    let scene = Scene::of_site(site, "").await;
+    let create = ["create", "-task-file=made.hcl", "-auto-approve"];
+    cts(&scene, &create).await.well(&["Plan: 1 to add", "made"]);
+    scene.site.wait_for_ids("made", &["web-1"]).await;
+    assert_eq!(scene.instance.api.events("made").await.len(), 1);
+    cts(&scene, &create).await.failed(11, &["already exists"]);
+    cts(&scene, &["list"])
+        .await
+        .well(&["made", "successful", "services: web"]);
+    cts(&scene, &["show", "made"]).await.well(&["by hand"]);
+
+    cts(&scene, &["disable", "made"])
+        .await
+        .well(&["disable complete!"]);
+    assert_eq!(
+        scene.instance.api.task_status("made").await["enabled"],
+        false
+    );
+    cts(&scene, &["run", "made"])
+        .await
+        .failed(11, &["cts task enable made"]);
+    scene.register("web", "web-2").await;
+    cts(&scene, &["enable", "made", "-auto-approve"])
+        .await
+        .well(&["enable complete!"]);
+    scene.site.wait_for_ids("made", &["web-1", "web-2"]).await;
+    let before = scene.instance.api.events("made").await.len();
+    cts(&scene, &["run", "made"]).await.well(&[]);
+    assert_eq!(scene.instance.api.events("made").await.len(), before + 1);
+    cts(&scene, &["events", "made"]).await.well(&[]);
+
+    cts(&scene, &["delete", "made", "-auto-approve", "--wait"])
+        .await
+        .well(&[]);
+    scene.ask("GET", "/v1/tasks/made").await.refused(404);
+    cts(&scene, &["delete", "made", "-auto-approve"])
+        .await
+        .failed(11, &["made"]);
+    scene.instance.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_server_refuses_is_told() {
+    let site = Site::new();
+    site.write(
+        "modules/bad/main.tf",
+        "resource \"terraform_data\" \"x\" { input = 1 }\n",
+    );
+    site.write("bad.hcl", &task("bad", "./modules/bad", &["web"], ""));
+    site.write_steps("held");
+    let held = task("held", "./modules/held", &["web"], "");
+    let scene = Scene::of_site(site, &held).await;
+    scene.instance.api.wait_for_events("held", 1).await;
+    let create = ["create", "-task-file=bad.hcl", "-auto-approve"];
+    cts(&scene, &create).await.failed(11, &["services"]);
+    scene.site.hold();
+    scene.register("web", "web-2").await;
+    scene
+        .site
+        .wait_for_step("held", "begin", "web-1,web-2")
+        .await;
+    // Lines are as wide as a terminal.
+    let busy = ["'held' is active and cannot"];
+    cts(&scene, &["disable", "held"]).await.failed(11, &busy);
+    scene.site.release();
+    scene.instance.api.wait_for_events("held", 2).await;
+    scene.instance.stop().await;
+}

@@ -1,0 +1,443 @@
+//! Section 4: what of a `POST` is refused before anything is done, and by which words.
+
+use serde_json::{Value, json};
+
+use super::three_tasks;
+use crate::row::{Body, Row, check, new_error};
+use crate::scene::{MODULE, task};
+use crate::wire::Request;
+
+const OF_QUERY: &str = "parameter \"run\" in query has an error: ";
+const OF_BODY: &str = "request body has an error: ";
+const SCHEMA: &str = "doesn't match schema #/components/schemas/TaskRequest: ";
+
+fn post(query: &str) -> Request {
+    Request::new("POST", &format!("/v1/tasks{query}"))
+}
+
+fn typed(content_type: &str) -> Request {
+    post("").header("Content-Type", content_type)
+}
+
+fn refused(request: Request, begin: &str, rest: &str) -> Row {
+    request.gives(400, new_error(&format!("{begin}{rest}")))
+}
+
+/// Some body that passes up to the name, which is taken.
+fn taken() -> Value {
+    json!({"task": task("pool", MODULE)})
+}
+
+/// The same with a change.
+fn taken_with(change: impl FnOnce(&mut Value)) -> String {
+    let mut body = taken();
+    change(&mut body["task"]);
+    body.to_string()
+}
+
+fn queries() -> Vec<Row> {
+    let row = |query: &str, rest: &str| refused(post(query), OF_QUERY, rest);
+    let unknown = "value is not one of the allowed values [\"now\",\"inspect\"]";
+    let repeated = "invalid format of parameter \"run\", multiple values";
+    vec![
+        row("?run=", "empty value is not allowed"),
+        row("?run", "empty value is not allowed"),
+        row("?run=Now", unknown),
+        row("?run=NOW", unknown),
+        row("?run=later", unknown),
+        row("?run=later&run=now", unknown),
+        row("?run=now&run=now", repeated),
+        row("?run=inspect&run=now", repeated),
+        // Names are compared letter by letter; a pair that does not decode is absent.
+        post("?Run=x&run=%zz&run=n;w")
+            .json(&taken())
+            .gives(400, new_error("already exists")),
+    ]
+}
+
+fn empty_bodies_and_content_types() -> Vec<Row> {
+    let missing = |request: Request| refused(request, OF_BODY, "value is required but missing");
+    let unexpected = |content_type: &str| {
+        let quoted = json!(content_type);
+        let rest = format!("header Content-Type has unexpected value {quoted}");
+        refused(typed(content_type).body("{"), OF_BODY, &rest)
+    };
+    let decoded = |content_type: &str| {
+        let rest = "failed to decode request body: ";
+        refused(typed(content_type).body("{"), OF_BODY, rest)
+    };
+    vec![
+        missing(post("")),
+        missing(post("").body("")),
+        missing(typed("text/plain").body("")),
+        missing(typed("application/json").body("")),
+        unexpected("text/plain"),
+        unexpected("application/xml"),
+        unexpected("APPLICATION/JSON"),
+        unexpected("application/json ; charset=utf-8"),
+        unexpected("application/json, text/plain"),
+        unexpected("application/x-www-form-urlencoded"),
+        unexpected("multipart/form-data; boundary=x"),
+        unexpected("application/vnd.api+json"),
+        refused(
+            post("").body("{"),
+            OF_BODY,
+            "header Content-Type has unexpected value \"\"",
+        ),
+        decoded("application/json"),
+        decoded("application/json; charset=utf-8"),
+        decoded("application/json;"),
+        decoded("application/json;;nonsense"),
+    ]
+}
+
+fn no_json() -> Vec<Row> {
+    let bodies: [&[u8]; 9] = [
+        b" \n\t",
+        b"{",
+        b"nope",
+        b"{'task':1}",
+        b"{\"task\":{},}",
+        b"\xff\xfe",
+        b"{\"task\":\"\xff\"}",
+        b"{\"task\":\"\\ud800\"}",
+        b"\xef\xbb\xbf{}",
+    ];
+    let rows = bodies.into_iter().map(|body| {
+        let rest = "failed to decode request body: ";
+        refused(typed("application/json").body(body), OF_BODY, rest)
+    });
+    rows.collect()
+}
+
+fn schema(body: &str, reason: &str) -> Row {
+    let rest = format!("{SCHEMA}{reason}");
+    refused(typed("application/json").body(body), OF_BODY, &rest)
+}
+
+fn at(pointer: &str, reason: &str) -> String {
+    format!("Error at \"{pointer}\": {reason}")
+}
+
+fn whole_bodies() -> Vec<Row> {
+    let missing = |member: &str| {
+        at(
+            &format!("/task/{member}"),
+            &format!("property \"{member}\" is missing"),
+        )
+    };
+    vec![
+        schema("null", "Value is not nullable"),
+        schema("[]", "value must be an object"),
+        schema("true", "value must be an object"),
+        schema("\"task\"", "value must be an object"),
+        schema(r#"{"x":1}"#, "property \"x\" is unsupported"),
+        schema(
+            r#"{"task":{"name":1},"a":1}"#,
+            "property \"a\" is unsupported",
+        ),
+        schema(
+            r#"{"task":{"name":1},"x":1}"#,
+            &at("/task/name", "value must be a string"),
+        ),
+        schema(r#"{"Task":{}}"#, "property \"Task\" is unsupported"),
+        schema("{}", &at("/task", "property \"task\" is missing")),
+        schema(r#"{"task":null}"#, &at("/task", "Value is not nullable")),
+        schema(r#"{"task":[]}"#, &at("/task", "value must be an object")),
+        schema(r#"{"task":{}}"#, &missing("name")),
+        schema(r#"{"task":{"name":"a"}}"#, &missing("module")),
+        schema(r#"{"task":{"condition":{}}}"#, &missing("name")),
+        schema(
+            r#"{"task":{"name":"a","module":"b"}}"#,
+            &missing("condition"),
+        ),
+        // Of duplicate keys the last counts; text after the first value does not.
+        schema(r#"{"task":{"name":1,"name":"x"}}"#, &missing("module")),
+        schema(r#"{"task":{}} and more"#, &missing("name")),
+        schema(r#"{"task":{}}}"#, &missing("name")),
+    ]
+}
+
+fn members() -> Vec<Row> {
+    let row = |member: &str, value: Value, pointer: &str, reason: &str| {
+        let body = taken_with(|task| task[member] = value);
+        schema(&body, &at(&format!("/task{pointer}"), reason))
+    };
+    let (string, boolean) = ("value must be a string", "value must be a boolean");
+    let (array, object) = ("value must be an array", "value must be an object");
+    let null = "Value is not nullable";
+    let unsupported = |member: &str| format!("property \"{member}\" is unsupported");
+    let missing = |member: &str| format!("property \"{member}\" is missing");
+    let mut rows = vec![
+        row("name", json!(1), "/name", string),
+        row("name", Value::Null, "/name", null),
+        row("module", json!(true), "/module", string),
+        row("module", Value::Null, "/module", null),
+        row("description", json!({}), "/description", string),
+        row("description", Value::Null, "/description", null),
+        row("version", json!(1.5), "/version", string),
+        row("enabled", json!("true"), "/enabled", boolean),
+        row("enabled", json!(1), "/enabled", boolean),
+        row("providers", json!("local"), "/providers", array),
+        row("providers", Value::Null, "/providers", null),
+        row("providers", json!(["a", 1]), "/providers/1", string),
+        row("providers", json!(["a", null]), "/providers/1", null),
+        row("variables", json!([]), "/variables", object),
+        row("variables", Value::Null, "/variables", null),
+        row("variables", json!({"a": 1}), "/variables/a", string),
+        row("variables", json!({"a/b~c": 1}), "/variables/a/b~c", string),
+        row("variables", json!({"a": null}), "/variables/a", null),
+        row("terraform_version", json!(1), "/terraform_version", string),
+        row("buffer_period", json!([]), "/buffer_period", object),
+        row(
+            "buffer_period",
+            json!({"min": 5}),
+            "/buffer_period/min",
+            string,
+        ),
+        row(
+            "buffer_period",
+            json!({"max": null}),
+            "/buffer_period/max",
+            null,
+        ),
+        row(
+            "buffer_period",
+            json!({"enabled": "x"}),
+            "/buffer_period/enabled",
+            boolean,
+        ),
+        row(
+            "buffer_period",
+            json!({"x": 1}),
+            "/buffer_period",
+            &unsupported("x"),
+        ),
+        row("condition", json!([]), "/condition", object),
+        row("condition", Value::Null, "/condition", null),
+        row(
+            "condition",
+            json!({"x": {}}),
+            "/condition",
+            &unsupported("x"),
+        ),
+        row(
+            "condition",
+            json!({"services": []}),
+            "/condition/services",
+            object,
+        ),
+        row(
+            "condition",
+            json!({"services": {"names": "web"}}),
+            "/condition/services/names",
+            array,
+        ),
+        row(
+            "condition",
+            json!({"services": {"names": ["web", 2]}}),
+            "/condition/services/names/1",
+            string,
+        ),
+        row(
+            "condition",
+            json!({"services": {"use_as_module_input": 1}}),
+            "/condition/services/use_as_module_input",
+            boolean,
+        ),
+        row(
+            "condition",
+            json!({"services": {"node_meta": {}}}),
+            "/condition/services",
+            &unsupported("node_meta"),
+        ),
+        row(
+            "condition",
+            json!({"catalog_services": {}}),
+            "/condition/catalog_services/regexp",
+            &missing("regexp"),
+        ),
+        row(
+            "condition",
+            json!({"catalog-services": {}}),
+            "/condition",
+            &unsupported("catalog-services"),
+        ),
+        row(
+            "condition",
+            json!({"consul_kv": {}}),
+            "/condition/consul_kv/path",
+            &missing("path"),
+        ),
+        row(
+            "condition",
+            json!({"consul_kv": {"path": "a", "recurse": "x"}}),
+            "/condition/consul_kv/recurse",
+            boolean,
+        ),
+        row(
+            "condition",
+            json!({"schedule": {}}),
+            "/condition/schedule/cron",
+            &missing("cron"),
+        ),
+        row("module_input", Value::Null, "/module_input", null),
+        row(
+            "module_input",
+            json!({"catalog_services": {}}),
+            "/module_input",
+            &unsupported("catalog_services"),
+        ),
+        row(
+            "module_input",
+            json!({"services": {"use_as_module_input": true}}),
+            "/module_input/services",
+            &unsupported("use_as_module_input"),
+        ),
+        row(
+            "module_input",
+            json!({"consul_kv": {"recurse": true}}),
+            "/module_input/consul_kv/path",
+            &missing("path"),
+        ),
+        row(
+            "terraform_cloud_workspace",
+            json!({"execution_mode": 1}),
+            "/terraform_cloud_workspace/execution_mode",
+            string,
+        ),
+        row(
+            "terraform_cloud_workspace",
+            json!({"x": ""}),
+            "/terraform_cloud_workspace",
+            &unsupported("x"),
+        ),
+    ];
+    for member in [
+        "services",
+        "source",
+        "source_input",
+        "source_includes_var",
+        "working_dir",
+        "variable_files",
+        "Name",
+        "origin",
+    ] {
+        rows.push(row(member, json!([]), "", &unsupported(member)));
+    }
+    rows
+}
+
+/// Alphabetical, nested objects at their place, what is missing after everything that is there.
+fn order() -> Vec<Row> {
+    let body = |task: Value| json!({"task": task}).to_string();
+    let unsupported = |member: &str| at("/task", &format!("property \"{member}\" is unsupported"));
+    vec![
+        schema(
+            &body(json!({"name": 1, "module": 1, "condition": 1})),
+            &at("/task/condition", "value must be an object"),
+        ),
+        schema(&body(json!({"b": 1, "condition": 1})), &unsupported("b")),
+        schema(
+            &body(json!({"name": 1, "x": 1})),
+            &at("/task/name", "value must be a string"),
+        ),
+        schema(&body(json!({"name": "a", "x": 1})), &unsupported("x")),
+        schema(
+            &body(json!({"condition": {"schedule": {}}, "name": 1})),
+            &at(
+                "/task/condition/schedule/cron",
+                "property \"cron\" is missing",
+            ),
+        ),
+        schema(
+            &body(json!({"condition": {"services": {"a": 1, "names": 1}}})),
+            &at("/task/condition/services", "property \"a\" is unsupported"),
+        ),
+        // Query, then emptiness, then content type, then JSON.
+        refused(post("?run="), OF_QUERY, "empty value"),
+        refused(post("?run=x").body("{"), OF_QUERY, "value is not one"),
+        refused(
+            Request::new("POST", "/v1/tasks")
+                .header("Content-Type", "text/plain")
+                .body("{"),
+            OF_BODY,
+            "header Content-Type",
+        ),
+    ]
+}
+
+/// What passes the schema meets the name, which is taken.
+fn accepted() -> Vec<Row> {
+    let row = |member: &str, value: Value| {
+        typed("application/json")
+            .body(taken_with(|task| task[member] = value))
+            .gives(
+                400,
+                Body::NewError(vec!["pool".to_owned(), "already exists".to_owned()]),
+            )
+    };
+    vec![
+        row("enabled", Value::Null),
+        row("condition", json!({})),
+        row(
+            "condition",
+            json!({"services": {"use_as_module_input": null}}),
+        ),
+        row(
+            "condition",
+            json!({"services": {"cts_user_defined_meta": null}}),
+        ),
+        row(
+            "condition",
+            json!({"services": {"cts_user_defined_meta": {"a": null}}}),
+        ),
+        row(
+            "condition",
+            json!({"catalog_services": {"regexp": "", "node_meta": null}}),
+        ),
+        row(
+            "condition",
+            json!({"consul_kv": {"path": "", "recurse": null}}),
+        ),
+        row(
+            "condition",
+            json!({"services": {}, "schedule": {"cron": "x"}}),
+        ),
+        row("module_input", json!({})),
+        row(
+            "module_input",
+            json!({"services": {"cts_user_defined_meta": null}}),
+        ),
+        row(
+            "module_input",
+            json!({"services": {}, "consul_kv": {"path": ""}}),
+        ),
+        row("buffer_period", json!({})),
+        row("terraform_cloud_workspace", json!({})),
+        row("providers", json!([])),
+        row("variables", json!({"": "{"})),
+    ]
+}
+
+#[tokio::test]
+async fn every_request_gets_the_documented_answer() {
+    let scene = three_tasks().await;
+    for rows in [
+        queries(),
+        empty_bodies_and_content_types(),
+        no_json(),
+        whole_bodies(),
+        members(),
+        order(),
+        accepted(),
+    ] {
+        check(&scene, &rows).await;
+    }
+    assert_eq!(
+        scene.names().await,
+        ["pool", "sick", "idle"],
+        "none was made"
+    );
+    scene.instance.stop().await;
+}

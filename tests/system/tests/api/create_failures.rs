@@ -1,0 +1,153 @@
+//! Tasks that cannot be made: the status depends on the query, the cause is said, and no task is left.
+
+use cts_tests::{Backend, Site, recorded_services};
+use serde_json::{Value, json};
+
+use crate::scene::{MODULE, Scene, task};
+
+const NO_SERVICES: &str = "resource \"terraform_data\" \"recorded\" { input = 1 }\n";
+const NO_SYNTAX: &str = "variable \"services\" { type = any\n";
+const NO_SUCH_RESOURCE: &str =
+    "variable \"services\" { type = any }\noutput \"x\" { value = local.nowhere }\n";
+const FAILS_TO_APPLY: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "recorded" {
+  input = var.services
+}
+
+resource "terraform_data" "fails" {
+  depends_on = [terraform_data.recorded]
+
+  provisioner "local-exec" {
+    command = "echo the load balancer says no >&2; exit 7"
+  }
+}
+"#;
+
+async fn scene() -> Scene {
+    let site = Site::new();
+    site.write("modules/no-services/main.tf", NO_SERVICES);
+    site.write("modules/no-syntax/main.tf", NO_SYNTAX);
+    site.write("modules/no-such-resource/main.tf", NO_SUCH_RESOURCE);
+    site.write("modules/fails-to-apply/main.tf", FAILS_TO_APPLY);
+    site.write("modules/empty/README.md", "nothing here\n");
+    Scene::of_site(site, "").await
+}
+
+async fn refused_in_every_mode(scene: &Scene, task: &Value, parts: &[&str]) {
+    for (query, status) in [("", 500), ("?run=now", 500), ("?run=inspect", 400)] {
+        let answer = scene.create(task, query).await;
+        let message = answer.refused(status);
+        for part in parts {
+            assert!(message.contains(part), "{query}: no {part:?} in {message}");
+        }
+    }
+    let name = task["name"].as_str().unwrap();
+    scene
+        .ask("GET", &format!("/v1/tasks/{name}"))
+        .await
+        .refused(404);
+}
+
+#[tokio::test]
+async fn a_module_that_terraform_refuses_leaves_no_task() {
+    let scene = scene().await;
+    let bad = |module: &str| task("bad", &format!("./modules/{module}"));
+    refused_in_every_mode(&scene, &bad("no-services"), &["bad", "services"]).await;
+    refused_in_every_mode(&scene, &bad("no-syntax"), &[]).await;
+    refused_in_every_mode(&scene, &bad("no-such-resource"), &["local"]).await;
+    refused_in_every_mode(&scene, &bad("missing"), &["missing"]).await;
+    refused_in_every_mode(&scene, &bad("empty"), &[]).await;
+    let mut undeclared = task("bad", MODULE);
+    undeclared["variables"] = json!({"undeclared": "1"});
+    refused_in_every_mode(&scene, &undeclared, &["undeclared"]).await;
+    // Of a disabled one too, whose module is looked at all the same.
+    let mut off = bad("no-services");
+    off["enabled"] = json!(false);
+    refused_in_every_mode(&scene, &off, &["services"]).await;
+    assert_eq!(scene.names().await, [""; 0]);
+    // The name is free.
+    scene
+        .create(&task("bad", MODULE), "?run=now")
+        .await
+        .expect(201);
+    scene.instance.stop().await;
+}
+
+#[tokio::test]
+async fn an_apply_that_fails_leaves_what_it_has_made_but_no_task() {
+    let scene = scene().await;
+    let bad = task("bad", "./modules/fails-to-apply");
+    scene.create(&bad, "?run=inspect").await.expect(200);
+    let message = scene.create(&bad, "?run=now").await.refused(500);
+    assert!(message.contains("the load balancer says no"), "{message}");
+    scene.ask("GET", "/v1/tasks/bad").await.refused(404);
+    scene.ask("GET", "/v1/status/tasks/bad").await.refused(404);
+    let state = std::fs::read(scene.site.state_path("bad")).unwrap();
+    let kept = recorded_services(&state).unwrap();
+    assert!(kept.to_string().contains("web-1"), "{kept}");
+    assert!(scene.site.work().join("bad").exists());
+
+    // Its check says nothing of that, so it is made without a run, and fails when it is triggered.
+    let mut later = bad;
+    later["buffer_period"] = json!({"enabled": false});
+    scene.create(&later, "").await.expect(201);
+    scene.register("web", "web-2").await;
+    let events = scene.instance.api.wait_for_events("bad", 1).await;
+    assert_eq!(events[0]["success"], false);
+    assert_eq!(
+        scene.instance.api.task_status("bad").await["status"],
+        "errored"
+    );
+    scene.instance.stop().await;
+}
+
+/// A filter that Consul does not understand keeps the data of a task incomplete.
+#[tokio::test]
+async fn data_that_does_not_come_in_time_is_an_error() {
+    let scene = scene().await;
+    let named = |name: &str| {
+        let mut task = task(name, MODULE);
+        task["condition"]["services"]["filter"] = json!("no expression at all ((");
+        task
+    };
+    let (one, two) = (named("one"), named("two"));
+    let (made, inspected) = tokio::join!(
+        scene.create(&one, "?run=now"),
+        scene.create(&two, "?run=inspect")
+    );
+    for (answer, status, name) in [(made, 500, "one"), (inspected, 400, "two")] {
+        let message = answer.refused(status);
+        assert!(!message.is_empty());
+        scene
+            .ask("GET", &format!("/v1/tasks/{name}"))
+            .await
+            .refused(404);
+    }
+    // Nobody waits on: the name is free.
+    scene.create(&task("one", MODULE), "").await.expect(201);
+    scene.instance.stop().await;
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_kept_is_an_error_too() {
+    let scene = scene().await;
+    let consul = scene.consul.address();
+    scene.instance.stop().await;
+    // Nothing listens there.
+    let backend = "backend \"consul\" { address = \"127.0.0.1:1\" }";
+    scene.site.configure_driver(&consul, backend, "");
+    let instance = cts_tests::Instance::start(&scene.site).await;
+    let again = Scene { instance, ..scene };
+    let message = again
+        .create(&task("lost", MODULE), "?run=now")
+        .await
+        .refused(500);
+    assert!(!message.is_empty());
+    again.ask("GET", "/v1/tasks/lost").await.refused(404);
+    again.instance.stop().await;
+    again.site.configure(&consul, Backend::Shared, "");
+}

@@ -1,0 +1,72 @@
+//! Work belongs to the server: a client that goes away stops nothing (spec/api.md 19, item 4, mended).
+
+use cts_testkit::eventually;
+use cts_tests::{DEADLINE, Site, task};
+
+use crate::scene::{Scene, creation, switching, task as object};
+
+#[tokio::test]
+async fn a_creation_goes_on_without_its_client() {
+    let site = Site::new();
+    site.write_steps("left");
+    let scene = Scene::of_site(site, "").await;
+    scene.site.hold();
+    let request = creation(&object("left", "./modules/left"), "?run=now");
+    let client = request.begin(scene.instance.api.address()).await;
+    let terraform = scene.site.wait_for_step("left", "begin", "web-1").await;
+    drop(client);
+    // Others are served meanwhile, and after the connection's end is noticed for sure.
+    eventually(DEADLINE, async || {
+        let answer = scene.ask("GET", "/v1/status").await;
+        if answer.status == 200 {
+            Ok(())
+        } else {
+            Err(answer.to_string())
+        }
+    })
+    .await;
+    assert!(scene.site.terraform_processes().contains(&terraform));
+    scene.site.release();
+    scene.wait_until_there("left").await;
+    let events = scene.instance.api.wait_for_events("left", 1).await;
+    assert_eq!(events[0]["success"], true);
+    let journal = scene.site.journal("left");
+    assert_eq!(journal.len(), 2, "begun and ended once: {journal:?}");
+    scene.instance.stop().await;
+}
+
+#[tokio::test]
+async fn an_update_goes_on_without_its_client() {
+    let site = Site::new();
+    site.write_steps("idle");
+    let idle = task("idle", "./modules/idle", &["web"], "enabled = false");
+    let scene = Scene::of_site(site, &idle).await;
+    scene.site.hold();
+    let request = switching("idle", true, "?run=now");
+    let client = request.begin(scene.instance.api.address()).await;
+    scene.site.wait_for_step("idle", "begin", "web-1").await;
+    drop(client);
+    scene.site.release();
+    let events = scene.instance.api.wait_for_events("idle", 1).await;
+    assert_eq!(events[0]["success"], true, "{events:?}");
+    assert_eq!(
+        scene.instance.api.task_status("idle").await["enabled"],
+        true
+    );
+    scene.instance.stop().await;
+}
+
+#[tokio::test]
+async fn an_inspection_without_its_client_leaves_nothing_behind() {
+    let site = Site::new();
+    site.write_steps("seen");
+    let scene = Scene::of_site(site, "").await;
+    let request = creation(&object("seen", "./modules/seen"), "?run=inspect");
+    let client = request.begin(scene.instance.api.address()).await;
+    drop(client);
+    // The name is free, at once or after the inspection that nobody reads.
+    let task = object("seen", "./modules/seen");
+    scene.create(&task, "?run=now").await.expect(201);
+    assert_eq!(scene.steps("seen"), 1);
+    scene.instance.stop().await;
+}

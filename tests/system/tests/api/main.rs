@@ -1,0 +1,35 @@
+//! The REST API of the built executables: each row of spec/api.md, tasks that change at run time, what is ours
+//! under the same `/v1`, and clients that mean no good. Real Consul, real Terraform; the shape is that of
+//! `CTS_TEST_SHAPE`.
+//!
+//! Needs the executables of the same profile: run `cargo build --workspace --bins` first, or use scripts/test.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
+
+mod commands;
+mod contract;
+mod create;
+mod create_failures;
+mod delete;
+mod disconnect;
+mod documentation;
+mod events;
+mod explain;
+mod hostile;
+mod kill;
+mod log;
+mod matrix;
+mod odd_requests;
+mod parallel;
+mod program;
+mod reconfigured;
+mod replace;
+mod restart;
+mod row;
+mod runs;
+mod scene;
+mod served_document;
+mod stock_client;
+mod stock_program;
+mod stream;
+mod update;
+mod wire;

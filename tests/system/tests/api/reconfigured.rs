@@ -1,0 +1,108 @@
+//! The configuration changes while nobody works with it: what is new, changed or gone in it takes effect at the
+//! next start, and tasks of the API stay (spec/runtime-tasks.md 3.9).
+
+use cts_tests::{Site, task};
+use serde_json::json;
+
+use crate::scene::{MODULE, Scene, task as object};
+
+fn filed(name: &str, more: &str) -> String {
+    task(name, MODULE, &["web"], more)
+}
+
+#[tokio::test]
+async fn what_the_file_changes_takes_effect_and_the_rest_stays_as_the_api_made_it() {
+    let names = ["same", "changed", "removed", "deleted", "returns"];
+    let before = names.map(|name| filed(name, "")).concat();
+    let scene = Scene::with(&before).await;
+    for name in names {
+        scene.instance.api.wait_for_events(name, 1).await;
+    }
+    for name in ["same", "changed"] {
+        scene.switch(name, false, "").await.expect(200);
+    }
+    for name in ["deleted", "returns"] {
+        assert_eq!(scene.delete(name).await.status, 202);
+        scene.wait_until_gone(name).await;
+    }
+    let mut made = object("made", MODULE);
+    made["description"] = json!("by hand");
+    scene.create(&made, "").await.expect(201);
+    scene
+        .create(&made_as("taken-over", "by hand"), "")
+        .await
+        .expect(201);
+
+    let after = [
+        filed("same", ""),
+        filed("changed", "description = \"now with words\""),
+        filed("deleted", ""),
+        filed("returns", "description = \"now with words\""),
+        filed("new", ""),
+        filed("taken-over", "description = \"of the file\""),
+    ];
+    scene.configure(&after.concat());
+    let scene = scene.restart().await;
+    let api = &scene.instance.api;
+    let mut names = scene.names().await;
+    names.sort();
+    assert_eq!(
+        names,
+        ["changed", "made", "new", "returns", "same", "taken-over"]
+    );
+    assert_eq!(
+        api.task_status("same").await["enabled"],
+        false,
+        "the file says what it said"
+    );
+    assert_eq!(api.task_status("changed").await["enabled"], true);
+    for name in ["changed", "returns"] {
+        let shown = scene
+            .ask("GET", &format!("/v1/tasks/{name}"))
+            .await
+            .expect(200);
+        assert_eq!(shown["task"]["description"], "now with words", "{name}");
+    }
+    let shown = scene.ask("GET", "/v1/tasks/taken-over").await.expect(200);
+    assert_eq!(shown["task"]["description"], "of the file");
+    let shown = scene.ask("GET", "/v1/tasks/made").await.expect(200);
+    assert_eq!(shown["task"]["description"], "by hand");
+    scene.ask("GET", "/v1/tasks/removed").await.refused(404);
+    api.wait_for_events("new", 1).await;
+    api.wait_for_events("returns", 1).await;
+
+    // A task of the file that goes from it is gone, also if the API had one of its name before.
+    scene.configure("");
+    let scene = scene.restart().await;
+    assert_eq!(scene.names().await, ["made"]);
+    scene.instance.stop().await;
+}
+
+fn made_as(name: &str, description: &str) -> serde_json::Value {
+    let mut task = object(name, MODULE);
+    task["description"] = json!(description);
+    task
+}
+
+#[tokio::test]
+async fn what_the_file_runs_first_is_the_same_after_a_put() {
+    let site = Site::new();
+    site.write_steps("pool");
+    let scene = Scene::of_site(site, &task("pool", "./modules/pool", &["web"], "")).await;
+    scene.instance.api.wait_for_events("pool", 1).await;
+    let mut wanted = object("pool", "./modules/pool");
+    wanted["description"] = json!("put");
+    let put = crate::wire::Request::new("PUT", "/v1/tasks/pool")
+        .header("If-Match", "*")
+        .json(&json!({"task": wanted}));
+    scene.send(&put).await.expect(200);
+    let scene = scene.restart().await;
+    let shown = scene.ask("GET", "/v1/tasks/pool").await.expect(200);
+    assert_eq!(shown["task"]["description"], "put");
+    assert_eq!(
+        scene.steps("pool"),
+        1,
+        "nothing that a module sees is another"
+    );
+    scene.instance.stop().await;
+}

@@ -1,0 +1,164 @@
+//! A running system with tasks, and what tests do with its API.
+
+use cts_testkit::{ConsulAgent, eventually};
+use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site};
+use serde_json::{Value, json};
+
+use crate::wire::{Answer, Request};
+
+/// A module for any number of tasks: it keeps what it gets.
+pub(crate) const MODULE: &str = "./modules/recorder";
+
+/// Consul with an instance `web-1` of `web`, a site whose state anybody can read, and a system in the shape of
+/// the test run. Its parts end in the order of the members.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    pub(crate) instance: Instance,
+    pub(crate) site: Site,
+    pub(crate) consul: ConsulAgent,
+}
+
+impl Scene {
+    /// With these task blocks in its configuration.
+    pub(crate) async fn with(tasks: &str) -> Self {
+        Self::of_site(Site::new(), tasks).await
+    }
+
+    /// The same in a site that has something already.
+    pub(crate) async fn of_site(site: Site, tasks: &str) -> Self {
+        let (site, consul) = prepare(site, tasks).await;
+        let instance = Instance::start(&site).await;
+        Self {
+            instance,
+            site,
+            consul,
+        }
+    }
+
+    /// Without any task.
+    pub(crate) async fn empty() -> Self {
+        Self::with("").await
+    }
+
+    /// Writes the configuration anew, for the next start.
+    pub(crate) fn configure(&self, tasks: &str) {
+        self.site
+            .configure(&self.consul.address(), Backend::Shared, tasks);
+    }
+
+    /// Stops in order, and starts again.
+    pub(crate) async fn restart(self) -> Self {
+        let Self {
+            instance,
+            site,
+            consul,
+        } = self;
+        instance.stop().await;
+        let instance = Instance::start(&site).await;
+        Self {
+            instance,
+            site,
+            consul,
+        }
+    }
+
+    pub(crate) async fn send(&self, request: &Request) -> Answer {
+        request.send(self.instance.api.address()).await
+    }
+
+    pub(crate) async fn ask(&self, method: &str, target: &str) -> Answer {
+        self.send(&Request::new(method, target)).await
+    }
+
+    /// `POST /v1/tasks` with this query (as in `?run=now`).
+    pub(crate) async fn create(&self, task: &Value, query: &str) -> Answer {
+        self.send(&creation(task, query)).await
+    }
+
+    /// `PATCH /v1/tasks/{name}` with this query.
+    pub(crate) async fn switch(&self, name: &str, enabled: bool, query: &str) -> Answer {
+        self.send(&switching(name, enabled, query)).await
+    }
+
+    pub(crate) async fn delete(&self, name: &str) -> Answer {
+        self.ask("DELETE", &format!("/v1/tasks/{name}")).await
+    }
+
+    /// Waits until a deletion is complete.
+    pub(crate) async fn wait_until_gone(&self, name: &str) {
+        eventually(DEADLINE, async || {
+            let answer = self.ask("GET", &format!("/v1/tasks/{name}")).await;
+            match answer.status {
+                404 => Ok(()),
+                _ => Err(answer.to_string()),
+            }
+        })
+        .await;
+    }
+
+    /// Waits until a task is there.
+    pub(crate) async fn wait_until_there(&self, name: &str) {
+        eventually(DEADLINE, async || {
+            let answer = self.ask("GET", &format!("/v1/tasks/{name}")).await;
+            match answer.status {
+                200 => Ok(()),
+                _ => Err(answer.to_string()),
+            }
+        })
+        .await;
+    }
+
+    /// Names of all tasks, in their order.
+    pub(crate) async fn names(&self) -> Vec<String> {
+        let list = self.instance.api.get("/v1/tasks").await;
+        let tasks = list["tasks"].as_array().unwrap().iter();
+        tasks
+            .map(|task| task["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// Registers a further instance of a service, which makes the tasks run that watch it.
+    pub(crate) async fn register(&self, service: &str, id: &str) {
+        self.consul.register_service(service, id, 1, &[], &[]).await;
+    }
+
+    /// Number of steps that a task with the module of [`Site::write_steps`] has begun.
+    pub(crate) fn steps(&self, task: &str) -> usize {
+        let journal = self.site.journal(task);
+        let begun = journal.iter().filter(|line| line.starts_with("begin "));
+        begun.count()
+    }
+}
+
+/// What stands before an [`Instance`] can start.
+pub(crate) async fn prepare(site: Site, tasks: &str) -> (Site, ConsulAgent) {
+    let consul = ConsulAgent::start().await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    site.write("modules/recorder/main.tf", RECORDER);
+    site.configure(&consul.address(), Backend::Shared, tasks);
+    (site, consul)
+}
+
+/// A task object on the service `web`.
+pub(crate) fn task(name: &str, module: &str) -> Value {
+    task_on(name, module, "web")
+}
+
+/// A task object on a service.
+pub(crate) fn task_on(name: &str, module: &str, service: &str) -> Value {
+    json!({
+        "name": name,
+        "module": module,
+        "condition": {"services": {"names": [service]}},
+    })
+}
+
+/// `POST /v1/tasks` with this query.
+pub(crate) fn creation(task: &Value, query: &str) -> Request {
+    Request::new("POST", &format!("/v1/tasks{query}")).json(&json!({"task": task}))
+}
+
+/// `PATCH /v1/tasks/{name}` with this query.
+pub(crate) fn switching(name: &str, enabled: bool, query: &str) -> Request {
+    Request::new("PATCH", &format!("/v1/tasks/{name}{query}")).json(&json!({"enabled": enabled}))
+}

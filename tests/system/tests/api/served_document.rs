@@ -1,0 +1,81 @@
+//! The `OpenAPI` document as it is served: the one in the repository, and one that speaks of what is there.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::scene::Scene;
+use crate::wire::Request;
+
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+fn in_repository(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../services/gateway");
+    std::fs::read_to_string(path.join(name)).unwrap()
+}
+
+#[tokio::test]
+async fn it_is_the_one_of_the_repository_and_its_paths_are_there() {
+    let scene = Scene::empty().await;
+    let json = scene.ask("GET", "/v1/openapi.json").await;
+    assert_eq!(json.header("Content-Type"), Some("application/json"));
+    assert_eq!(json.text(), in_repository("openapi.json"));
+    let yaml = scene.ask("GET", "/v1/openapi.yaml").await;
+    assert_eq!(yaml.text(), in_repository("openapi.yaml"));
+    let document = json.expect(200);
+    let version = document["openapi"].as_str().unwrap();
+    assert!(version.starts_with("3."), "{version}");
+
+    let mut operations = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for method in METHODS.iter().filter(|method| item.get(**method).is_some()) {
+            operations.push(format!("{} {path}", method.to_uppercase()));
+            is_there(&scene, &method.to_uppercase(), path, &item[*method]).await;
+        }
+    }
+    operations.sort();
+    let expected = [
+        "DELETE /v1/tasks/{name}",
+        "GET /v1/events",
+        "GET /v1/health",
+        "GET /v1/openapi.json",
+        "GET /v1/openapi.yaml",
+        "GET /v1/queue",
+        "GET /v1/runs",
+        "GET /v1/runs/{id}",
+        "GET /v1/runs/{id}/log",
+        "GET /v1/status",
+        "GET /v1/status/cluster",
+        "GET /v1/status/tasks",
+        "GET /v1/status/tasks/{name}",
+        "GET /v1/tasks",
+        "GET /v1/tasks/{name}",
+        "GET /v1/tasks/{name}/explain",
+        "PATCH /v1/tasks/{name}",
+        "POST /v1/tasks",
+        "PUT /v1/tasks/{name}",
+    ];
+    assert_eq!(operations, expected);
+    scene.instance.stop().await;
+}
+
+/// Whether the operation is served, with a status that the document knows of.
+async fn is_there(scene: &Scene, method: &str, path: &str, operation: &Value) {
+    if path == "/v1/events" {
+        // It does not end.
+        return;
+    }
+    let target = path.replace("{name}", "nobody").replace("{id}", "nothing");
+    let answer = scene.send(&Request::new(method, &target)).await;
+    assert!(
+        !answer.text().starts_with("404 page"),
+        "{method} {path}: {answer}"
+    );
+    let status = answer.status.to_string();
+    let known = operation["responses"].as_object().unwrap();
+    let class = format!("{}XX", &status[..1]);
+    assert!(
+        known.contains_key(&status) || known.contains_key(&class) || known.contains_key("default"),
+        "{method} {path}: {status} is not documented"
+    );
+}

@@ -1,0 +1,43 @@
+//! Our command line under the original's name, against the real server: what scripts of the original do.
+
+use std::path::PathBuf;
+
+use cts_tests::{Site, executable, task};
+
+use crate::program::{Said, call};
+use crate::scene::{MODULE, Scene};
+
+fn link(scene: &Scene) -> PathBuf {
+    let link = scene.site.path().join("consul-terraform-sync");
+    if !link.exists() {
+        std::os::unix::fs::symlink(executable("cts"), &link).unwrap();
+    }
+    link
+}
+
+async fn stock(scene: &Scene, arguments: &[&str]) -> Said {
+    let all = [&["task"], arguments].concat();
+    call(scene, &link(scene), &all).await
+}
+
+#[tokio::test]
+async fn tasks_are_made_switched_and_deleted() {
+    let site = Site::new();
+    site.write("made.hcl", &task("made", MODULE, &["web"], ""));
+    let scene = Scene::of_site(site, "").await;
+    stock(&scene, &["create", "-auto-approve", "-task-file=made.hcl"])
+        .await
+        .well(&["made"]);
+    scene.site.wait_for_ids("made", &["web-1"]).await;
+    stock(&scene, &["disable", "made"])
+        .await
+        .well(&["disable complete!"]);
+    stock(&scene, &["enable", "-auto-approve", "made"])
+        .await
+        .well(&["enable complete!"]);
+    stock(&scene, &["delete", "-auto-approve", "made"])
+        .await
+        .well(&[]);
+    scene.wait_until_gone("made").await;
+    scene.instance.stop().await;
+}
