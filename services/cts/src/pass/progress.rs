@@ -100,7 +100,7 @@ impl Progress {
         match self {
             Self::Terminal(terminal) => terminal.ended(task, end, &seconds),
             Self::Plain if end.is_success() => {
-                tracing::info!(target: "ctrl", task_name = task, took = seconds, done = place, result = end.word(), "task completed");
+                tracing::info!(target: "ctrl", task_name = task, took = seconds, done = place, result = end.word(), "task of the pass ended");
             }
             Self::Plain => {}
         }

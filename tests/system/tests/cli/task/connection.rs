@@ -149,7 +149,7 @@ async fn a_server_that_is_not_trusted() {
     assert_eq!(said.code, Some(11), "{said}");
     assert!(
         said.stdout
-            .contains("invalid peer certificate: UnknownIssuer"),
+            .contains("invalid peer certificate:\nUnknownIssuer"),
         "{said}"
     );
     assert_eq!(lines, [""; 0]);
