@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::process::Stdio;
 
 use cts_testkit::{ConsulAgent, free_port};
-use cts_tests::{Backend, Exit, Site, executable, task};
+use cts_tests::{Backend, Exit, Instance, Site, executable, task};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use tokio::process::Command;
@@ -78,7 +78,7 @@ async fn once_applies_every_enabled_task_and_ends() {
         assert_eq!(begun(&site, "idle"), 0);
     }
     // The instance that goes on takes the same state, and has nothing to do.
-    let cts = cts_tests::Instance::start(&site).await;
+    let cts = Instance::start_embedded(&site).await;
     assert_eq!(cts.api.wait_for_events("red", 2).await.len(), 2);
     cts.stop().await;
     drop(consul);
