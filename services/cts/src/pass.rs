@@ -27,7 +27,7 @@ use crate::embedded::{Embedded, Sockets};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 
-use progress::Progress;
+use progress::{EndedTask, Progress};
 use tally::{End, Stage, Tally};
 pub(crate) use terminal::ProgressLines;
 
@@ -46,12 +46,15 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     choose(&mut config, only)?;
+    let (enabled, disabled): (Vec<_>, Vec<_>) = config.tasks.iter().partition(|task| task.enabled);
     let prepared = Embedded::prepare(&config, surroundings, Sockets::default(), mode);
     let embedded = tokio::select! {
         prepared = prepared => prepared?,
-        () = shutdown.cancelled() => return Ok(()),
+        () = shutdown.cancelled() => {
+            let of = enabled.len();
+            return Err(Failure::PassCut { ended: 0, of });
+        }
     };
-    let (enabled, disabled): (Vec<_>, Vec<_>) = config.tasks.iter().partition(|task| task.enabled);
     for task in disabled {
         tracing::info!(target: "ctrl", task_name = %task.name(), "task is disabled, nothing is done for it");
     }
@@ -62,6 +65,7 @@ pub(crate) async fn run(
     };
     let mut follower = Follower {
         mode,
+        errors_are_told: mode == Mode::Inspect || config.database.is_none(),
         tally: Tally::new(names.iter().map(|name| (*name).to_owned())),
         progress,
         runs: RunServiceClient::new(embedded.scheduler()),
@@ -120,6 +124,9 @@ fn choose(config: &mut Config, only: &[String]) -> Result<(), Failure> {
 #[derive(Debug)]
 struct Follower {
     mode: Mode,
+    /// Every run ends in this process, whose scheduler tells the log why it has failed. Over Postgres it
+    /// may be another one.
+    errors_are_told: bool,
     tally: Tally,
     progress: Progress,
     runs: RunServiceClient<Channel>,
@@ -151,6 +158,7 @@ impl Follower {
                 _ = patience.tick() => self.tell_waiting(),
             }
         }
+        self.progress.counts(self.tally.counts(), self.tally.len());
         Ok(())
     }
 
@@ -224,14 +232,14 @@ impl Follower {
             if let Some(plan) = &record.plan {
                 tracing::info!(target: "ctrl", task_name = task, plan = plan.text, "inspected task");
             }
-            let counts = self.tally.counts();
-            self.progress.ended(
+            let ended = EndedTask {
                 task,
-                &end,
-                now.saturating_sub(since),
-                counts,
-                self.tally.len(),
-            );
+                end: &end,
+                took: now.saturating_sub(since),
+                error_is_told: self.errors_are_told,
+            };
+            self.progress
+                .ended(&ended, self.tally.counts(), self.tally.len());
         }
         Ok(())
     }

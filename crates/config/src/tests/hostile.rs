@@ -200,7 +200,7 @@ fn variables_without_bounds_are_refused_at_their_place() {
     let written = task(&format!("  variables = {{ x = \"{value}\" }}"));
     sandbox.write("a.hcl", &written);
     sandbox.write("b.hcl", task("  variable_files = [\"x.tfvars\"]"));
-    sandbox.write("x.tfvars", &format!("x = {value}\n"));
+    sandbox.write("x.tfvars", format!("x = {value}\n"));
     for (file, place) in [("a.hcl", "a.hcl:5"), ("b.hcl", "x.tfvars:1")] {
         let report = sandbox.rendered(&sandbox.refused_files(&[file]));
         assert!(report.contains("too large a value"), "{report}");

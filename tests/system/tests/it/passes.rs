@@ -9,6 +9,7 @@ use cts_testkit::{ConsulAgent, free_port};
 use cts_tests::{Backend, Exit, Instance, Site, executable, task};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
+use serde_json::Value;
 use tokio::process::Command;
 
 /// A site with a task of steps for each of the names, all of them for the service `web`.
@@ -74,7 +75,10 @@ async fn once_applies_every_enabled_task_and_ends() {
             let done = format!("task completed: task_name={name}");
             assert_eq!(exit.output.matches(&done).count(), 1, "{}", exit.output);
         }
-        assert!(!exit.output.contains("api: "), "{}", exit.output);
+        // A pass that is through ends without a signal, and nobody loses anybody then.
+        for text in ["api: ", "[WARN]", "graceful shutdown"] {
+            assert!(!exit.output.contains(text), "{text}:\n{}", exit.output);
+        }
         assert_eq!(begun(&site, "idle"), 0);
     }
     // The instance that goes on takes the same state, and has nothing to do.
@@ -99,11 +103,27 @@ async fn a_failing_task_is_told_and_the_others_go_on() {
     for text in ["task failed: task_name=fragile", "broken for <web-1>"] {
         assert!(exit.output.contains(text), "{text}:\n{}", exit.output);
     }
+    let error = "error tf-apply for 'fragile'";
+    assert_eq!(exit.output.matches(error).count(), 1, "{}", exit.output);
+    let last = exit.output.lines().last().unwrap_or_default();
     assert!(
-        exit.output.contains("1 of 2 tasks failed"),
+        last.ends_with("[ERROR] cli: 1 of 2 tasks failed"),
         "{}",
         exit.output
     );
+}
+
+#[tokio::test]
+async fn a_log_for_programs_ends_with_a_line_for_programs() {
+    let (consul, site) = scene(&["fragile"]).await;
+    break_service(&consul).await;
+    let exit = pass(&site, &["-once", "-log-format=json"]).await;
+    assert_eq!(exit.code, Some(11), "{}", exit.output);
+    // What Terraform prints is passed on as it is.
+    let last = exit.output.lines().last().unwrap_or_default();
+    let last: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {last}"));
+    assert_eq!(last["level"], "ERROR", "{last}");
+    assert_eq!(last["message"], "1 of 1 tasks failed", "{last}");
 }
 
 #[tokio::test]
@@ -221,9 +241,11 @@ async fn a_signal_ends_a_pass_gently_and_tells_what_is_not_done() {
     site.wait_for_ids("red", &["web-1"]).await;
 }
 
-#[tokio::test]
-async fn a_terminal_sees_a_moving_line_for_each_task_and_one_that_stays() {
-    let (_consul, site) = scene(&["red", "blue"]).await;
+/// What a pass over everything shows on a terminal of a kind, as `TERM` names it. What Terraform prints is
+/// passed on if `log` says so.
+async fn shown_on_terminal(site: &Site, kind: &str, log: bool) -> String {
+    let driver = format!("driver \"terraform\" {{ log = {log} }}\n");
+    site.write("log.hcl", &driver);
     let size = Winsize {
         ws_row: 40,
         ws_col: 100,
@@ -234,10 +256,11 @@ async fn a_terminal_sees_a_moving_line_for_each_task_and_one_that_stays() {
     let mut command = Command::new(executable("cts"));
     command
         .args(["start", "-once", "-config-file", "cts.hcl"])
+        .args(["-config-file", "log.hcl"])
         .current_dir(site.path())
         .env_clear()
         .envs(site.surrounding_environment())
-        .env("TERM", "xterm")
+        .env("TERM", kind)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(terminal.slave)
@@ -258,6 +281,13 @@ async fn a_terminal_sees_a_moving_line_for_each_task_and_one_that_stays() {
     let status = child.wait().await.unwrap();
     let seen = reading.await.unwrap();
     assert!(status.success(), "{seen}");
+    seen
+}
+
+#[tokio::test]
+async fn a_terminal_sees_a_moving_line_for_each_task_and_one_that_stays() {
+    let (_consul, site) = scene(&["red", "blue"]).await;
+    let seen = shown_on_terminal(&site, "xterm", false).await;
     for text in [
         "applying",
         "0/2 tasks done",
@@ -270,5 +300,19 @@ async fn a_terminal_sees_a_moving_line_for_each_task_and_one_that_stays() {
     }
     for name in ["red", "blue"] {
         assert_eq!(begun(&site, name), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_without_moving_lines_sees_plain_ones() {
+    let (_consul, site) = scene(&["red"]).await;
+    for (kind, log) in [("dumb", false), ("xterm", true)] {
+        let seen = shown_on_terminal(&site, kind, log).await;
+        assert_eq!(seen.contains("Apply complete!"), log, "{seen}");
+        assert!(
+            seen.contains("task of the pass ended: task_name=red"),
+            "{seen}"
+        );
+        assert!(!seen.contains('\u{1b}'), "{seen}");
     }
 }
