@@ -258,7 +258,8 @@ impl WrittenCondition {
 fn check_services(query: &WrittenServices, given: bool, block: &Block<'_>) {
     let sink = block.sink();
     match (&query.names, &query.regexp) {
-        (Some(_), Some(regexp)) => sink.error(
+        // An empty list is none.
+        (Some(names), Some(regexp)) if !names.value.is_empty() => sink.error(
             &regexp.place,
             "`names` and `regexp` cannot both be configured in a `services` condition",
         ),

@@ -22,7 +22,8 @@ impl Block<'_> {
         let (written, hint) = self.duration_and_hint(name)?;
         if let Some(hint) = hint {
             let duration = Duration::from_nanos(written.value.unsigned_abs());
-            let message = format!("`{}` is {duration:?}: {hint}", self.path_of(name));
+            let sign = if written.value < 0 { "-" } else { "" };
+            let message = format!("`{}` is {sign}{duration:?}: {hint}", self.path_of(name));
             self.sink().warning(&written.place, message);
         }
         Some(written)

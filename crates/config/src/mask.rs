@@ -7,9 +7,41 @@ use cts_hcl1::{Body, Span, Value, ValueKind};
 
 /// Whether the value of a key of this name is not to be shown.
 pub(crate) fn is_secret_name(name: &str) -> bool {
-    const PARTS: [&str; 5] = ["token", "passw", "secret", "credential", "apikey"];
+    const PARTS: [&str; 6] = [
+        "token",
+        "passw",
+        "passphrase",
+        "secret",
+        "credential",
+        "apikey",
+    ];
     let name = name.to_ascii_lowercase();
-    PARTS.iter().any(|part| name.contains(part)) || name.ends_with("_key")
+    let is_key = name.ends_with("_key") || name.ends_with("-key");
+    is_key || PARTS.iter().any(|part| name.contains(part))
+}
+
+/// Whether a parameter of a URL of this name is a secret: keys for Git, signatures of object stores.
+pub(crate) fn is_secret_parameter(name: &str) -> bool {
+    let lower_case = name.to_ascii_lowercase();
+    is_secret_name(name)
+        || matches!(lower_case.as_str(), "sshkey" | "sig")
+        || lower_case.contains("signature")
+}
+
+/// Whether a URL of this scheme is for HTTP, where a user without a password mostly is a token.
+pub(crate) fn is_web(scheme: &[u8]) -> bool {
+    let known = [&b"http"[..], b"https"];
+    known
+        .iter()
+        .any(|known| ends_with_ignoring_case(scheme, known))
+}
+
+/// Where the host of a URL ends, of which the scheme is not given.
+pub(crate) fn authority_end(rest: &[u8]) -> usize {
+    let end = rest
+        .iter()
+        .position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+    end.unwrap_or(rest.len())
 }
 
 /// Of a block whose contents are covered whatever they are called, the keys that are shown.
@@ -28,8 +60,8 @@ fn shown_of(block: &str) -> Option<&'static [&'static str]> {
     BLOCKS.iter().find(of_block).map(|(_, shown)| *shown)
 }
 
-/// Whether text of any key looks like a URL with a password in it, or like one of a database, where
-/// the password may stand among the parameters.
+/// Whether text of any key looks like a URL with a password or token in it, or like one of a database,
+/// where the password may stand among the parameters.
 pub(crate) fn may_hold_password(text: &[u8]) -> bool {
     let Some(at) = text.windows(3).position(|part| part == b"://") else {
         return false;
@@ -39,7 +71,20 @@ pub(crate) fn may_hold_password(text: &[u8]) -> bool {
         .iter()
         .any(|known| ends_with_ignoring_case(scheme, known));
     let user = rest.iter().rposition(|byte| *byte == b'@');
-    is_database || user.is_some_and(|end| rest[..end].contains(&b':'))
+    is_database
+        || user.is_some_and(|end| rest[..end].contains(&b':'))
+        || (is_web(scheme) && rest[..authority_end(rest)].contains(&b'@'))
+        || has_secret_parameter(rest)
+}
+
+fn has_secret_parameter(url: &[u8]) -> bool {
+    let mut parts = url.splitn(2, |byte| *byte == b'?').skip(1);
+    let parameters = parts.next().unwrap_or_default();
+    parameters.split(|byte| *byte == b'&').any(|parameter| {
+        let name = parameter.split(|byte| *byte == b'=').next();
+        let name = name.filter(|name| name.len() < parameter.len());
+        name.is_some_and(|name| is_secret_parameter(&String::from_utf8_lossy(name)))
+    })
 }
 
 fn ends_with_ignoring_case(text: &[u8], end: &[u8]) -> bool {
@@ -224,6 +269,10 @@ mod tests {
             ),
             ("auth { Password = 12 }", "auth { Password = ** }"),
             (
+                "x { key_passphrase = \"a\" api-key = \"b\" }",
+                "x { key_passphrase = \"*\" api-key = \"*\" }",
+            ),
+            (
                 "terraform_provider \"p\" { alias = \"a\" x = [\"b\", 1] }",
                 "terraform_provider \"p\" { alias = \"a\" x = [\"*\", *] }",
             ),
@@ -236,6 +285,10 @@ mod tests {
                 "Database { ulr = \"***\" ca_cert = \"x\" max_connections = 5 y { z = * } }",
             ),
             ("database = \"abc\"", "database = \"***\""),
+            (
+                "x { a = \"https://t@h/x\" b = \"git::ssh://git@h/x?sshkey=k\" c = \"https://h/x@1?ref=a\" }",
+                "x { a = \"*************\" b = \"***************************\" c = \"https://h/x@1?ref=a\" }",
+            ),
             (
                 "x { a = \"http://u:p@h\" b = \"git::ssh://git@h/x\" c = [\"postgres://h/d?password=p\"] }",
                 "x { a = \"************\" b = \"git::ssh://git@h/x\" c = [\"*************************\"] }",

@@ -57,7 +57,9 @@ impl WrittenServices {
     /// The object of the API; what is unset is left out.
     pub(crate) fn to_object(&self) -> Map<String, Value> {
         let mut object = Map::new();
-        if let Some(names) = &self.names {
+        // Beside an expression, an empty list says nothing.
+        let names = self.names.as_ref();
+        if let Some(names) = names.filter(|n| self.regexp.is_none() || !n.value.is_empty()) {
             let names = names.value.iter().map(|name| name.value.as_str());
             object.insert("names".to_owned(), names.collect());
         }

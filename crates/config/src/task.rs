@@ -1,6 +1,7 @@
 //! `task` (spec/config.md 12).
 
 pub(crate) mod former;
+pub(crate) mod references;
 pub(crate) mod written;
 
 use std::collections::{BTreeMap, HashMap};
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cts_core::{
-    BufferPeriod, BufferSetting, Condition, ModuleInput, ProviderBlock, ProviderId, Requirement,
+    BufferPeriod, BufferSetting, Condition, ModuleInput, ProviderId, Requirement,
     ServicesCondition, ServicesInput, TaskDefinition, TaskSpec,
 };
 use serde_json::Value;
@@ -20,7 +21,6 @@ use crate::module_source::{ModuleSources, clean};
 use crate::place::{Located, Place};
 use crate::service_block::ServiceBlocks;
 use crate::sink::Sink;
-use crate::suggestion::suggestion;
 use crate::task::written::WrittenTask;
 use crate::variables::VariableFiles;
 
@@ -264,61 +264,4 @@ fn condition_of(listed: ServicesInput) -> Condition {
         declared: listed.declared,
         use_as_module_input: true,
     })
-}
-
-/// Tells of references that the original passes over in silence and that give the task an empty provider
-/// (spec/config.md 11.2). Where no provider is configured at all, others may know them.
-pub(crate) fn warn_of_unknown_providers(
-    tasks: &[DecodedTask],
-    providers: &[ProviderBlock],
-    sink: &Sink,
-) {
-    if providers.is_empty() {
-        return;
-    }
-    let known: Vec<String> = providers
-        .iter()
-        .map(|block| block.id().to_string())
-        .collect();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    for id in tasks.iter().flat_map(|task| &task.providers) {
-        if ProviderBlock::select(providers, &id.value).is_none() {
-            let written = id.value.to_string();
-            let mut message = format!(
-                "no `terraform_provider` block is `{written}`: the task gets this provider without any argument"
-            );
-            if let Some(meant) = suggestion(&written, &known) {
-                message = format!("{message}; {meant}");
-            }
-            sink.warning(&id.place, message);
-        }
-    }
-}
-
-/// A provider block that commits by itself may be used by one task only (spec/config.md 11.5).
-pub(crate) fn refuse_shared_commits(
-    tasks: &[DecodedTask],
-    providers: &[ProviderBlock],
-    sink: &Sink,
-) {
-    let mut used: Vec<(ProviderId, &Place)> = Vec::new();
-    for id in tasks.iter().flat_map(|task| &task.providers) {
-        let Some(block) = ProviderBlock::select(providers, &id.value) else {
-            continue;
-        };
-        if block.arguments.get("auto_commit") != Some(&Value::Bool(true)) {
-            continue;
-        }
-        let block_id = block.id();
-        match used.iter().find(|(other, _)| *other == block_id) {
-            Some((_, first)) => {
-                let message = format!(
-                    "provider `{block_id}` has `auto_commit` and may be used by one task only"
-                );
-                let help = format!("another task uses it at {}", first.describe());
-                sink.error_with_help(&id.place, message, Some(help));
-            }
-            None => used.push((block_id, &id.place)),
-        }
-    }
 }

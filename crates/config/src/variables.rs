@@ -1,5 +1,6 @@
 //! Variables of a task's module: HCL 2 files and expressions (spec/config.md 12.1).
 
+mod effort;
 pub(crate) mod written;
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,11 +14,12 @@ use hcl::edit::structure::{Attribute, Structure};
 use hcl::eval::{Context, ErrorKind, Evaluate};
 use serde_json::Value;
 
-use crate::mask::mask_text;
+use crate::mask::{is_secret_name, mask_text};
 use crate::module_source::clean;
 use crate::place::{Located, Place, SourceText};
 use crate::sink::Sink;
 use crate::source::read_bytes;
+use effort::is_bounded;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -109,18 +111,36 @@ fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result
 
 fn evaluate(attribute: Attribute) -> Result<(String, Value), String> {
     let name = attribute.key.as_str().to_owned();
-    let value = evaluate_expression(&attribute.value.into())
-        .map_err(|reason| format!("variable `{name}` has no constant value: {reason}"))?;
+    let length = attribute.value.span().map_or(0, |span| span.len());
+    let value = evaluate_expression(&attribute.value.into(), length).map_err(|reason| {
+        let reason = without_text(&name, &reason);
+        format!("variable `{name}` has no constant value: {reason}")
+    })?;
     Ok((name, value))
+}
+
+/// A reason that may stand in a message: a secret without its quotes is read as a reference, which the
+/// reason would name.
+fn without_text<'r>(variable: &str, reason: &'r str) -> &'r str {
+    if is_secret_name(variable) {
+        "it cannot be evaluated, and is not shown"
+    } else {
+        reason
+    }
 }
 
 /// Evaluates the text of an HCL 2 expression without variables and functions.
 pub(crate) fn evaluate_text(text: &str) -> Result<Value, String> {
     let expression = parse_expr(text.trim()).map_err(|error| error.message().to_owned())?;
-    evaluate_expression(&expression.into())
+    evaluate_expression(&expression.into(), text.len())
 }
 
-fn evaluate_expression(expression: &hcl::Expression) -> Result<Value, String> {
+fn evaluate_expression(expression: &hcl::Expression, length: usize) -> Result<Value, String> {
+    if !is_bounded(expression, length) {
+        return Err(
+            "its loops and templates would make too large a value, or take too long".into(),
+        );
+    }
     let value = expression
         .evaluate(&Context::new())
         .map_err(|error| describe(error.kind()))?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use reqwest::Url;
 use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
@@ -95,8 +95,8 @@ fn health_url(address: &str) -> String {
 
 /// Keeps `registration` at the agent until `shutdown` is over, then takes it back.
 ///
-/// The agent is asked every `look` ([`REGISTRATION_LOOK`]) whether it still has it. No failure ends this; each kind is
-/// logged once.
+/// The agent is asked every `look` ([`REGISTRATION_LOOK`]) whether it still has it. No failure ends this;
+/// each kind is logged once.
 pub async fn keep_registered(
     client: &ConsulClient,
     registration: &Registration,
@@ -109,21 +109,30 @@ pub async fn keep_registered(
         look,
         delays: delays(look),
         complaint: None,
+        is_known: false,
         may_be_there: false,
     };
     let mut shutdown = pin!(shutdown);
-    let mut is_known = false;
-    loop {
-        let turn = keeper.turn(&mut is_known);
+    let limit = loop {
+        let pause = {
+            let mut turn = pin!(keeper.turn());
+            tokio::select! {
+                () = &mut shutdown => {
+                    // What was asked for may be carried out after its answer is given up, and so after
+                    // the goodbye.
+                    let limit = Instant::now() + DEREGISTRATION_LIMIT;
+                    drop(timeout_at(limit, turn).await);
+                    break limit;
+                }
+                pause = &mut turn => pause,
+            }
+        };
         tokio::select! {
-            () = &mut shutdown => break,
-            pause = turn => tokio::select! {
-                () = &mut shutdown => break,
-                () = sleep(pause) => {}
-            },
+            () = &mut shutdown => break Instant::now() + DEREGISTRATION_LIMIT,
+            () = sleep(pause) => {}
         }
-    }
-    keeper.say_goodbye().await;
+    };
+    keeper.say_goodbye(limit).await;
 }
 
 fn delays(longest: Duration) -> ExponentialBackoff {
@@ -143,19 +152,20 @@ struct Keeper<'a> {
     delays: ExponentialBackoff,
     /// What was logged last, if nothing has gone well since.
     complaint: Option<String>,
+    is_known: bool,
     may_be_there: bool,
 }
 
 impl Keeper<'_> {
     /// Does what is due and gives the time until the next turn.
-    async fn turn(&mut self, is_known: &mut bool) -> Duration {
+    async fn turn(&mut self) -> Duration {
         let (id, namespace) = (self.registration.known_id(), &self.registration.namespace);
-        if *is_known {
+        if self.is_known {
             match self.client.has_service(id, namespace).await {
                 Ok(true) => return self.look,
                 Ok(false) => {
                     tracing::warn!(id, "the agent has lost the registration, registering again");
-                    *is_known = false;
+                    self.is_known = false;
                 }
                 Err(error) => {
                     // Perhaps it is still there; whoever is away cannot be told either.
@@ -168,6 +178,7 @@ impl Keeper<'_> {
                 }
             }
         }
+        let earlier = std::mem::replace(&mut self.may_be_there, true);
         let outcome = self
             .client
             .register(&self.registration.body(), namespace)
@@ -175,16 +186,15 @@ impl Keeper<'_> {
         match outcome {
             Ok(()) => {
                 tracing::info!(id, name = self.registration.name, "registered with consul");
-                *is_known = true;
-                self.may_be_there = true;
+                self.is_known = true;
                 self.complaint = None;
                 self.delays = delays(self.look);
                 self.look
             }
             Err(error) => {
                 self.complain(&error);
-                self.may_be_there |= !is_refusal(&error);
                 if is_refusal(&error) {
+                    self.may_be_there = earlier;
                     return self.look;
                 }
                 self.delays
@@ -215,13 +225,13 @@ impl Keeper<'_> {
         self.complaint = Some(text);
     }
 
-    async fn say_goodbye(&self) {
+    async fn say_goodbye(&self, limit: Instant) {
         if !self.may_be_there {
             return;
         }
         let id = self.registration.known_id();
         let leaving = self.client.deregister(id, &self.registration.namespace);
-        match timeout(DEREGISTRATION_LIMIT, leaving).await {
+        match timeout_at(limit, leaving).await {
             Ok(Ok(())) => tracing::info!(id, "deregistered from consul"),
             Ok(Err(error)) => {
                 tracing::warn!(id, error = error.report(), "cannot deregister from consul");

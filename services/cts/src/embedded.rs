@@ -176,7 +176,7 @@ impl Embedded {
     /// Runs until `shutdown` is cancelled, or a part fails.
     ///
     /// The end goes from the outside in: API and worker first, which interrupts Terraform gently and
-    /// reports what became of it, then the scheduler and the watcher, then the database.
+    /// reports what became of it, then the scheduler, then the watcher that it follows, then the database.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Failure> {
         let Self {
             sockets,
@@ -194,11 +194,14 @@ impl Embedded {
             ..
         } = self;
         let outside = Tasks::new(shutdown.clone());
+        // A watcher that ended before the scheduler, or beside it, would look like a lost one.
+        let scheduling = CancellationToken::new();
+        let between = Tasks::new(scheduling.clone());
         let inside = Tasks::new(inner.clone());
         links.follow_files(&inside, &inner);
 
         let watch_endpoints = Endpoints::new().with(watcher.service());
-        let schedule_endpoints = scheduler.endpoints(&inner);
+        let schedule_endpoints = scheduler.endpoints(&scheduling);
         if let Some(socket) = sockets.grpc {
             let all = schedule_endpoints.clone().with(watcher.service());
             links.serve(all, socket, &inside, &inner);
@@ -216,11 +219,11 @@ impl Embedded {
             watching.await;
             Ok::<_, Infallible>(())
         });
-        let scheduling = inner.clone();
-        inside.spawn("scheduler", async move {
+        let end = scheduling.clone();
+        between.spawn("scheduler", async move {
             // Cut off, it still says goodbye to the store.
-            scheduling.run_until_cancelled(begin.cancelled()).await;
-            scheduler.run(scheduling).await
+            end.run_until_cancelled(begin.cancelled()).await;
+            scheduler.run(end).await
         });
         let WorkerParts {
             worker,
@@ -249,15 +252,19 @@ impl Embedded {
 
         tokio::select! {
             () = shutdown.cancelled() => {}
+            () = scheduling.cancelled() => shutdown.cancel(),
             () = inner.cancelled() => shutdown.cancel(),
         }
         let outer_end = outside.wait().await;
         processes.close();
         processes.wait().await;
+        scheduling.cancel();
+        let scheduling_end = between.wait().await;
         inner.cancel();
         let inner_end = inside.wait().await;
         database.close().await;
         inner_end?;
+        scheduling_end?;
         outer_end?;
         Ok(())
     }

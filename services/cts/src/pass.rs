@@ -28,7 +28,7 @@ use crate::embedded::{Beginning, Embedded, Sockets};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 
-use progress::Progress;
+use progress::{EndedTask, Progress};
 use tally::{End, Stage, Tally};
 pub(crate) use terminal::ProgressLines;
 
@@ -52,7 +52,11 @@ pub(crate) async fn run(
     let prepared = Embedded::prepare(&config, surroundings, Sockets::default(), beginning);
     let embedded = tokio::select! {
         prepared = prepared => prepared?,
-        () = shutdown.cancelled() => return Ok(()),
+        () = shutdown.cancelled() => {
+            // What is stored is not known yet.
+            let of = config.tasks.iter().filter(|task| task.enabled).count();
+            return Err(Failure::PassCut { ended: 0, of });
+        }
     };
     let stored = embedded.tasks().await?;
     let (enabled, disabled): (Vec<_>, Vec<_>) = stored.iter().partition(|task| runs(task));
@@ -69,6 +73,7 @@ pub(crate) async fn run(
     };
     let mut follower = Follower {
         mode: beginning.mode,
+        errors_are_told: beginning.mode == Mode::Inspect || config.database.is_none(),
         tally: Tally::new(names.iter().map(|name| (*name).to_owned())),
         progress,
         runs: RunServiceClient::new(embedded.scheduler()),
@@ -132,6 +137,9 @@ fn choose(config: &mut Config, only: &[String]) -> Result<(), Failure> {
 #[derive(Debug)]
 struct Follower {
     mode: Mode,
+    /// Every run ends in this process, whose scheduler tells the log why it has failed. Over Postgres it
+    /// may be another one.
+    errors_are_told: bool,
     tally: Tally,
     progress: Progress,
     runs: RunServiceClient<Channel>,
@@ -163,6 +171,7 @@ impl Follower {
                 _ = patience.tick() => self.tell_waiting(),
             }
         }
+        self.progress.counts(self.tally.counts(), self.tally.len());
         Ok(())
     }
 
@@ -236,14 +245,14 @@ impl Follower {
             if let Some(plan) = &record.plan {
                 tracing::info!(target: "ctrl", task_name = task, plan = plan.text, "inspected task");
             }
-            let counts = self.tally.counts();
-            self.progress.ended(
+            let ended = EndedTask {
                 task,
-                &end,
-                now.saturating_sub(since),
-                counts,
-                self.tally.len(),
-            );
+                end: &end,
+                took: now.saturating_sub(since),
+                error_is_told: self.errors_are_told,
+            };
+            self.progress
+                .ended(&ended, self.tally.counts(), self.tally.len());
         }
         Ok(())
     }

@@ -78,16 +78,27 @@ pub fn run_program(program: Program) -> ExitCode {
         (result, end.map(|begun| begun.elapsed()))
     });
     match began_to_end {
-        (Err(failure), _) => ExitCode::from(fail(&failure)),
+        (Err(failure), _) => ExitCode::from(end_with(&failure)),
         (Ok(()), Some(took)) if has_to_hurry && took > GRACEFUL_END => {
             tracing::warn!(target: "cli", ?took, "graceful shutdown took long");
             ExitCode::from(EXIT_SLOW_END)
         }
-        (Ok(()), _) => {
+        (Ok(()), Some(_)) => {
             tracing::info!(target: "cli", "graceful shutdown complete");
             ExitCode::SUCCESS
         }
+        (Ok(()), None) => ExitCode::SUCCESS,
     }
+}
+
+/// Says why a service ends and gives its exit code. Once there is a log, whoever reads that must hear of
+/// it, in the form and the places that were asked for.
+fn end_with(failure: &Failure) -> u8 {
+    if !tracing::dispatcher::has_been_set() {
+        return fail(failure);
+    }
+    tracing::error!(target: "cli", "{}", Chain(failure));
+    failure.exit_code()
 }
 
 /// The guard process: no runtime, no log, no configuration.
@@ -122,8 +133,9 @@ async fn run(
     };
     let log = settings::log(&config, log_format);
     let lines = match pass_mode(&command) {
-        Some(_) => ProgressLines::of_standard_error(),
-        None => None,
+        // Moving lines would wipe out what Terraform prints between them.
+        Some(_) if !config.driver.log => ProgressLines::of_standard_error(),
+        Some(_) | None => None,
     };
     let console: Box<dyn Write + Send> = match &lines {
         Some(lines) => Box::new(lines.writer()),

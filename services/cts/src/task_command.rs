@@ -20,11 +20,15 @@ mod task_file;
 mod time_text;
 mod ui;
 
+use std::future::ready;
 use std::io::{stderr, stdin, stdout};
+use std::pin::pin;
+
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::arguments::TaskCommand;
 
-use self::session::{Session, Told};
+use self::session::{Details, Session, Told};
 use self::ui::{Input, Interrupt, Ui};
 use crate::surroundings::Surroundings;
 
@@ -39,18 +43,35 @@ pub(crate) async fn run(command: TaskCommand, surroundings: &Surroundings) -> u8
     let interrupted = Interrupt::of_this_process();
     let (mut stdout, mut stderr) = (stdout(), stderr());
     let input = Input::new(stdin());
-    let ui = Ui::new(
-        &mut stdout,
-        &mut stderr,
-        input,
-        Interrupt::of_this_process(),
-    );
+    let told = CancellationToken::new();
+    let asked = Interrupt::new(told.clone().cancelled_owned());
+    let ui = Ui::new(&mut stdout, &mut stderr, input, asked);
     let session = Session { ui, surroundings };
+    let conversation = async {
+        let result = converse(command, session).await;
+        result.map_or_else(Told::exit_code, |()| 0)
+    };
+    until_interrupted(conversation, interrupted, &told).await
+}
+
+/// The exit code of a conversation, or the one of its interruption. Only one listens to the signal, and
+/// passes it on: of two, either might hear it first.
+async fn until_interrupted(
+    conversation: impl Future<Output = u8>,
+    interrupted: Interrupt,
+    told: &CancellationToken,
+) -> u8 {
+    let mut conversation = pin!(conversation);
     tokio::select! {
-        // A prompt answers an interrupt first.
         biased;
-        result = converse(command, session) => result.map_or_else(session::Told::exit_code, |()| 0),
-        () = interrupted => EXIT_INTERRUPTED,
+        code = &mut conversation => return code,
+        () = interrupted => told.cancel(),
+    }
+    // A prompt answers at once, and nothing else does.
+    tokio::select! {
+        biased;
+        code = conversation => code,
+        () = ready(()) => EXIT_INTERRUPTED,
     }
 }
 
@@ -67,7 +88,7 @@ async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), 
             wait,
             names,
         } => {
-            let name = session.one_name("delete", &names)?;
+            let name = session.one_name("delete", &names, Details::Stdout)?;
             delete::run(&mut session, &client, name, auto_approve, wait).await
         }
         TaskCommand::Enable {
@@ -76,11 +97,11 @@ async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), 
             wait,
             names,
         } => {
-            let name = session.one_name("enable", &names)?;
+            let name = session.one_name("enable", &names, Details::Stdout)?;
             enable::run(&mut session, &client, name, auto_approve, wait).await
         }
         TaskCommand::Disable { client, names } => {
-            let name = session.one_name("disable", &names)?;
+            let name = session.one_name("disable", &names, Details::Stdout)?;
             disable::run(&mut session, &client, name).await
         }
         TaskCommand::List { client, output } => list::run(&mut session, &client, output).await,
@@ -89,7 +110,7 @@ async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), 
             output,
             names,
         } => {
-            let name = session.one_name("show", &names)?;
+            let name = session.one_name("show", &names, Details::Stderr)?;
             show::run(&mut session, &client, output, name).await
         }
         TaskCommand::Events {
@@ -97,7 +118,7 @@ async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), 
             output,
             names,
         } => {
-            let name = session.one_name("events", &names)?;
+            let name = session.one_name("events", &names, Details::Stderr)?;
             events::run(&mut session, &client, output, name).await
         }
         TaskCommand::Run {
@@ -106,8 +127,32 @@ async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), 
             wait,
             names,
         } => {
-            let name = session.one_name("run", &names)?;
+            let name = session.one_name("run", &names, Details::Stderr)?;
             run_now::run(&mut session, &client, output, name, wait).await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    async fn interrupted(conversation: impl Future<Output = u8>, told: &CancellationToken) -> u8 {
+        until_interrupted(conversation, Interrupt::new(ready(())), told).await
+    }
+
+    #[tokio::test]
+    async fn a_prompt_answers_an_interrupt_and_anything_else_is_ended_by_it() {
+        let told = CancellationToken::new();
+        let prompt = async {
+            told.cancelled().await;
+            11
+        };
+        assert_eq!(interrupted(prompt, &told).await, 11);
+        let told = CancellationToken::new();
+        assert_eq!(interrupted(pending(), &told).await, EXIT_INTERRUPTED);
+        assert_eq!(interrupted(ready(0), &told).await, 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::mask::{is_secret_name, may_hold_password};
+use crate::mask::{authority_end, is_secret_name, is_secret_parameter, is_web, may_hold_password};
 
 /// Stands for a secret.
 pub(super) const HIDDEN: &str = "(hidden)";
@@ -60,17 +60,22 @@ pub(super) fn without_passwords(value: Value) -> Value {
     }
 }
 
-/// A URL with the password behind the user replaced, and secret parameters too.
+/// A URL with the password behind the user replaced, and secret parameters too; without a password, or with
+/// one that only fills its place, the user of HTTP is the secret.
 fn url_without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
     };
-    let rest = match rest.rsplit_once('@') {
-        Some((user, host)) => match user.split_once(':') {
-            Some((user, _)) => format!("{user}:{HIDDEN}@{host}"),
-            None => format!("{user}@{host}"),
-        },
-        None => rest.to_owned(),
+    let is_web = is_web(scheme.as_bytes());
+    let (authority, behind) = rest.split_at(authority_end(rest.as_bytes()));
+    let with_password = rest
+        .rsplit_once('@')
+        .and_then(|(user, host)| Some((user.split_once(':')?, host)));
+    let rest = match (with_password, authority.rsplit_once('@')) {
+        (Some(((_, "" | "x-oauth-basic"), host)), _) if is_web => format!("{HIDDEN}@{host}"),
+        (Some(((user, _), host)), _) => format!("{user}:{HIDDEN}@{host}"),
+        (None, Some((_, host))) if is_web => format!("{HIDDEN}@{host}{behind}"),
+        (None, _) => rest.to_owned(),
     };
     let rest = match rest.split_once('?') {
         Some((path, parameters)) => {
@@ -84,7 +89,7 @@ fn url_without_password(url: &str) -> String {
 
 fn parameter(text: &str) -> String {
     match text.split_once('=') {
-        Some((name, _)) if is_secret_name(name) => format!("{name}={HIDDEN}"),
+        Some((name, _)) if is_secret_parameter(name) => format!("{name}={HIDDEN}"),
         _ => text.to_owned(),
     }
 }
@@ -108,7 +113,18 @@ mod tests {
             ),
             ("postgres://cts@db/cts", "postgres://cts@db/cts"),
             ("http://u:p@h:1/x", "http://u:(hidden)@h:1/x"),
+            (
+                "git::https://t@h/x@1?ref=a",
+                "git::https://(hidden)@h/x@1?ref=a",
+            ),
+            ("https://t:x-oauth-basic@h/x", "https://(hidden)@h/x"),
+            (
+                "ssh://git@h/x?ref=a&sshkey=b",
+                "ssh://git@h/x?ref=a&sshkey=(hidden)",
+            ),
+            ("https://h/x?sv=1&sig=b", "https://h/x?sv=1&sig=(hidden)"),
             ("http://h:1/x", "http://h:1/x"),
+            ("https://h/x@1", "https://h/x@1"),
             ("u:p@h", "u:p@h"),
         ];
         for (url, expected) in cases {

@@ -44,7 +44,10 @@ pub(crate) fn recognise(text: &str) -> Option<Recognised> {
     };
     let found: Vec<Opening> = openings().filter_map(opening).collect();
     if found.is_empty() {
-        return openings().any(is_like_one).then_some(Recognised::Unlike);
+        // Looked for once: from every opening on it would take quadratic time.
+        let last_end = text.rfind("}}")?;
+        let mut before_end = openings().filter(|rest| text.len() - rest.len() <= last_end);
+        return before_end.any(is_like_one).then_some(Recognised::Unlike);
     }
     let reads_secret = found.contains(&Opening::Secret);
     Some(Recognised::Template { reads_secret })
@@ -79,12 +82,12 @@ fn opening(rest: &str) -> Option<Opening> {
     (!argument.is_empty() && behind.trim_start().starts_with("}}")).then_some(kind)
 }
 
-/// Whether a known function follows, whatever comes behind it.
+/// Whether a known function follows, whatever comes behind it up to a closing `}}`.
 fn is_like_one(rest: &str) -> bool {
     let rest = rest.strip_prefix('-').unwrap_or(rest).trim_start();
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
     let function = &rest[..end.unwrap_or(rest.len())];
-    OTHERS.contains(&function) && rest.contains("}}")
+    OTHERS.contains(&function)
 }
 
 #[cfg(test)]
@@ -140,6 +143,7 @@ mod tests {
             "{{ environment }}",
             "{{ range x }}{{ end }}",
             "key \"x\" }}",
+            "}} {{ key",
         ] {
             assert_eq!(recognise(text), None, "{text}");
         }

@@ -104,6 +104,20 @@ fn a_large_file_of_lists_and_maps() {
     for text in [
         with(&format!("providers = [{}]", filled("\"\","))),
         with(&filled("providers = [\"\"] ")),
+        format!(
+            "{} {}",
+            counted("terraform_provider \"p#\" { auto_commit = true }\n"),
+            with(&format!("providers = [{}]", counted("\"p#\",")))
+        ),
+        format!(
+            "{} {}",
+            counted("terraform_provider \"p#\" { x = 1 }\n"),
+            with(&format!("providers = [{}]", counted("\"q#\",")))
+        ),
+        with(&format!(
+            "description = \"{}\"",
+            filled("{{ key ").repeat(16)
+        )),
         with(&format!("variables {{ {} }}", counted("k#=1 "))),
         with(&filled("variables { k = 1 } ")),
         with(&format!("variables = {{ a = \"{}\" }}", "(".repeat(100))),
@@ -167,5 +181,29 @@ fn text_that_does_not_parse_is_covered_in_linear_time() {
     ] {
         assert_fast("a.hcl", &format!("{} =", filled(unit)));
         assert_fast("a.json", &filled(unit));
+    }
+}
+
+#[test]
+fn variables_without_bounds_are_refused_at_their_place() {
+    let many = vec!["1"; 300].join(",");
+    let mut value = "1".to_owned();
+    for variable in ["a", "b", "c", "d"] {
+        value = format!("[for {variable} in [{many}] : {value}]");
+    }
+    let task = |more: &str| {
+        format!(
+            "task {{\n  name = \"a\"\n  module = \"a/b/c\"\n  condition \"services\" {{ names = [\"a\"] }}\n{more}\n}}\n"
+        )
+    };
+    let sandbox = Sandbox::new();
+    let written = task(&format!("  variables = {{ x = \"{value}\" }}"));
+    sandbox.write("a.hcl", &written);
+    sandbox.write("b.hcl", task("  variable_files = [\"x.tfvars\"]"));
+    sandbox.write("x.tfvars", format!("x = {value}\n"));
+    for (file, place) in [("a.hcl", "a.hcl:5"), ("b.hcl", "x.tfvars:1")] {
+        let report = sandbox.rendered(&sandbox.refused_files(&[file]));
+        assert!(report.contains("too large a value"), "{report}");
+        assert!(report.contains(place), "{report}");
     }
 }

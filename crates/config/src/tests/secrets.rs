@@ -94,6 +94,43 @@ fn tokens_from_files_and_environment_are_hidden_as_well() {
     assert_hidden(&format!("{config:?}"));
 }
 
+#[test]
+fn tokens_in_urls_of_modules_are_hidden() {
+    for module in [
+        "git::https://hunter2@git.example/m",
+        "git::https://hunter2:x-oauth-basic@git.example/m",
+        "git::ssh://git@git.example/m?ref=v1&sshkey=hunter2",
+        "https://git.example/m.zip?sv=1&sig=hunter2",
+    ] {
+        let sandbox = Sandbox::new();
+        let text = format!(
+            "task {{ name = \"t\" module = \"{module}\" condition \"services\" {{ names = [\"a\"] }} }}"
+        );
+        let config = sandbox.config(&text);
+        assert_hidden(&dump(&config));
+        assert_hidden(&format!("{config:?}"));
+    }
+}
+
+/// Without the quotes of the expression a secret reads like a reference.
+#[test]
+fn a_secret_variable_is_not_named_as_a_reference() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.tfvars", "db_password = hunter2\n");
+    for inside in [
+        "variables { api_token = \"hunter2\" }",
+        "variable_files = [\"a.tfvars\"]",
+    ] {
+        sandbox.write("a.hcl", super::task_with(inside));
+        let Err(ConfigError::Problems(report)) = sandbox.load(&["a.hcl"]) else {
+            panic!("{inside} is accepted");
+        };
+        assert!(report.render().contains("cannot be evaluated"));
+        assert_hidden(&report.render());
+        assert_hidden(&serde_json::to_string(&report).unwrap());
+    }
+}
+
 /// Each line is made a fault by a key that nobody knows on it.
 #[test]
 fn no_report_shows_a_secret() {

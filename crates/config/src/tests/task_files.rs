@@ -90,6 +90,10 @@ fn every_kind_of_condition_has_its_member() {
             json!({ "services": { "regexp": "\\\\d" } }),
         ),
         (
+            "condition \"services\" { names = [] regexp = \"a\" }",
+            json!({ "services": { "regexp": "a" } }),
+        ),
+        (
             "condition \"catalog-services\" { regexp = \".*\" node_meta { r = 1 } datacenter = \"dc\" namespace = \"ns\" }",
             json!({ "catalog_services": {
                 "regexp": ".*", "node_meta": { "r": "1" }, "datacenter": "dc", "namespace": "ns",

@@ -311,6 +311,10 @@ fn a_bare_number_as_a_duration_is_not_taken_in_silence() {
             "`buffer_period.min` is 5ns: a bare number is in nanoseconds; give a unit, as in \"30s\"",
         ),
         (
+            "buffer_period { enabled = false min = -5 }",
+            "`buffer_period.min` is -5ns: a bare number is in nanoseconds; give a unit, as in \"30s\"",
+        ),
+        (
             "consul { transport { dial_timeout = 30 } }",
             "`consul.transport.dial_timeout` is 30ns: a bare number",
         ),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::block::Block;
 use crate::coerce;
 use crate::place::Place;
-use crate::variables::evaluate_text;
+use crate::variables::{evaluate_text, without_text};
 
 /// A variable of the block.
 #[derive(Debug)]
@@ -62,6 +62,7 @@ fn variable(name: &str, written: &Written) -> Result<Variable, (String, Option<S
     match evaluate_text(&text) {
         Ok(value) => Ok(Variable { text, value }),
         Err(reason) => {
+            let reason = without_text(name, &reason);
             let message = format!("variable `{name}` is no HCL expression: {reason}");
             let help = "the value is the text of an expression, so a string needs quotes of its own: \
                         \"\\\"text\\\"\"";

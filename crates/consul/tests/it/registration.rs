@@ -232,3 +232,19 @@ async fn what_was_refused_is_not_taken_back() {
     let requests = server.received_requests().await.unwrap();
     assert_eq!(count(&requests, DEREGISTER), 0);
 }
+
+#[tokio::test]
+async fn a_registration_that_is_under_way_at_the_end_is_taken_back() {
+    let server = MockServer::start().await;
+    let late = ResponseTemplate::new(200).set_delay(Duration::from_millis(300));
+    Mock::given(path(REGISTER))
+        .respond_with(late)
+        .mount(&server)
+        .await;
+    answering(200, 1000).mount(&server).await;
+    let kept = Kept::start(client(&server.uri()), registration());
+    more_than(&server, 0, REGISTER).await;
+    kept.end().await;
+    let requests = server.received_requests().await.unwrap();
+    assert_eq!(count(&requests, DEREGISTER), 1);
+}

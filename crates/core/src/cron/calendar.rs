@@ -1,5 +1,7 @@
 //! Which days of a month a cron expression means.
 
+use std::collections::BTreeSet;
+
 use chrono::{Datelike as _, NaiveDate};
 
 use super::field::DaysOfWeek;
@@ -11,7 +13,7 @@ const SATURDAY: u32 = 6;
 pub(super) struct DaysOfMonth {
     /// Whether no entry takes every day.
     pub(super) restricted: bool,
-    pub(super) every: Vec<u32>,
+    pub(super) every: BTreeSet<u32>,
     /// The last day.
     pub(super) last: bool,
     /// The last day from Monday to Friday.

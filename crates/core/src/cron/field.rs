@@ -1,5 +1,7 @@
 //! The fields of a cron expression: lists of values, ranges and steps.
 
+use std::collections::BTreeSet;
+
 use super::InvalidCron;
 use super::calendar::DaysOfMonth;
 
@@ -119,12 +121,6 @@ fn number(text: &str) -> Option<u32> {
 pub(super) struct Values(Vec<u32>);
 
 impl Values {
-    fn new(mut values: Vec<u32>) -> Self {
-        values.sort_unstable();
-        values.dedup();
-        Self(values)
-    }
-
     pub(super) fn contains(&self, value: u32) -> bool {
         self.0.binary_search(&value).is_ok()
     }
@@ -141,7 +137,7 @@ impl Values {
 pub(super) struct DaysOfWeek {
     /// Whether no entry takes every day.
     pub(super) restricted: bool,
-    pub(super) every: Vec<u32>,
+    pub(super) every: BTreeSet<u32>,
     /// The last one of the month.
     pub(super) last: Vec<u32>,
     /// Day and which of the month, from one.
@@ -156,17 +152,20 @@ enum Entry {
 
 /// Reads a field that is a set of values.
 pub(super) fn values(text: &str, kind: FieldKind) -> Result<Values, InvalidCron> {
-    let mut values = Vec::new();
+    // Each once at any time: a long list of ranges has few values, but names them over and over.
+    let mut values = BTreeSet::new();
+    let mut every = false;
     for entry in entries(text, kind)? {
         match plain(entry, kind)?.ok_or_else(|| kind.syntax(entry))? {
-            Entry::Every => {
-                let (first, last) = kind.bounds();
-                values.extend(first..=last);
-            }
+            Entry::Every => every = true,
             Entry::Some(some) => values.extend(some),
         }
     }
-    Ok(Values::new(values))
+    if every {
+        let (first, last) = kind.bounds();
+        values.extend(first..=last);
+    }
+    Ok(Values(values.into_iter().collect()))
 }
 
 /// Reads the day-of-month field.

@@ -54,6 +54,8 @@ fn what_the_engine_reads_otherwise_means_what_it_means_in_go() {
         (r"^a{$", "a{", true),
         (r"^{a}$", "{a}", true),
         (r"^a{,2}$", "a{,2}", true),
+        (r"^a{1,2,3}$", "a{1,2,3}", true),
+        (r"^a{{2}$", "a{{", true),
         (r"^a{01}$", "a{01}", true),
         (r"^]}$", "]}", true),
         // Operators of sets are plain characters.
@@ -184,4 +186,12 @@ proptest::proptest! {
         let expression = Regexp::new(&format!(r"^\Q{text}\E$")).unwrap();
         proptest::prop_assert!(expression.is_match(&text));
     }
+}
+
+#[test]
+fn a_message_shows_the_beginning_of_a_long_part() {
+    let text = format!("){}", "ä".repeat(1000));
+    let message = Regexp::new(&text).unwrap_err().to_string();
+    let shown = format!("unexpected `)`: `){}…`", "ä".repeat(59));
+    assert_eq!(message, shown);
 }

@@ -1,5 +1,7 @@
 //! From Go's syntax to that of the crate `regex`.
 
+use std::collections::HashSet;
+
 use super::InvalidRegexp;
 use super::class::class;
 use super::escape::{Escape, escape};
@@ -13,7 +15,7 @@ pub(super) fn translate(text: &str) -> Result<String, InvalidRegexp> {
         rest: text,
         output: String::with_capacity(text.len() + 8),
         open: Vec::new(),
-        names: Vec::new(),
+        names: HashSet::new(),
         before: Before::Nothing,
     };
     while !translation.rest.is_empty() {
@@ -26,10 +28,13 @@ pub(super) fn translate(text: &str) -> Result<String, InvalidRegexp> {
 }
 
 pub(super) fn syntax(reason: &'static str, part: &str) -> InvalidRegexp {
-    InvalidRegexp::Syntax {
-        reason,
-        part: part.to_owned(),
-    }
+    /// Many parts reach up to the end of the text.
+    const SHOWN: usize = 60;
+    let part = match part.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &part[..end]),
+        None => part.to_owned(),
+    };
+    InvalidRegexp::Syntax { reason, part }
 }
 
 /// What a repetition operator would apply to.
@@ -46,7 +51,7 @@ struct Translation<'a> {
     output: String,
     /// The text from each group that is open.
     open: Vec<&'a str>,
-    names: Vec<&'a str>,
+    names: HashSet<&'a str>,
     before: Before,
 }
 
@@ -188,10 +193,9 @@ impl<'a> Translation<'a> {
             .split_once('>')
             .filter(|(name, _)| is_word(name))
             .ok_or_else(|| syntax("invalid named group", self.rest))?;
-        if self.names.contains(&name) {
+        if !self.names.insert(name) {
             return Err(syntax("a group of this name exists already", name));
         }
-        self.names.push(name);
         Ok(inside)
     }
 
@@ -244,9 +248,13 @@ impl<'a> Translation<'a> {
 
 /// The length of `{2}`, `{2,}` or `{2,5}`; anything else that begins with a brace is literal.
 fn counted(text: &str) -> Result<Option<usize>, InvalidRegexp> {
-    let Some((inside, _)) = text[1..].split_once('}') else {
+    // Looks no further than numbers go: to the next `}` it may be far, and from every brace again.
+    let is_inside = |character: char| character.is_ascii_digit() || character == ',';
+    let behind = text[1..].trim_start_matches(is_inside);
+    let inside = &text[1..text.len() - behind.len()];
+    if !behind.starts_with('}') {
         return Ok(None);
-    };
+    }
     let (least, most) = match inside.split_once(',') {
         Some((least, most)) => (least, most),
         None => (inside, inside),

@@ -100,7 +100,7 @@ fn write_json(directory: &Path, name: &str, value: &Value) {
 }
 
 impl Process {
-    /// Starts an agent and waits until the cluster has a leader and the catalog this node.
+    /// Starts an agent and waits until the cluster has a leader and the catalog all of this node.
     pub(super) async fn start(
         directory: &Path,
         ports: &Ports,
@@ -258,10 +258,14 @@ async fn readiness(address: &str, client: &Client) -> Result<(), String> {
         };
         checks.iter().any(is_alive)
     });
-    if alive {
-        Ok(())
-    } else {
-        Err(format!("the node is not in the catalog: {checks}"))
+    if !alive {
+        return Err(format!("the node is not in the catalog: {checks}"));
+    }
+    // The agent tells the rest of its node a little later, which would be a change of every instance on it.
+    let node = get(&format!("/v1/catalog/node/{}", ConsulAgent::NODE)).await?;
+    match node["Node"]["TaggedAddresses"].as_object() {
+        Some(addresses) if !addresses.is_empty() => Ok(()),
+        _ => Err(format!("the node is not complete: {node}")),
     }
 }
 

@@ -29,6 +29,19 @@ pub(crate) struct Terminal {
     width: usize,
 }
 
+/// A task that is through.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndedTask<'a> {
+    /// Its name.
+    pub(crate) task: &'a str,
+    /// How it went.
+    pub(crate) end: &'a End,
+    /// The time from the beginning of its run.
+    pub(crate) took: Duration,
+    /// The log has its error already, which may be long.
+    pub(crate) error_is_told: bool,
+}
+
 impl Progress {
     /// For a terminal whose log is written through [`ProgressLines::writer`], so that neither overwrites
     /// the other.
@@ -84,25 +97,25 @@ impl Progress {
     }
 
     /// A task is through.
-    pub(crate) fn ended(
-        &mut self,
-        task: &str,
-        end: &End,
-        took: Duration,
-        counts: Counts,
-        of: usize,
-    ) {
+    pub(crate) fn ended(&mut self, ended: &EndedTask<'_>, counts: Counts, of: usize) {
+        let EndedTask { task, end, .. } = *ended;
         let place = format!("{}/{of}", counts.ended());
-        let seconds = format!("{:.1}s", took.as_secs_f64());
-        if let End::Failed(error) = end {
-            tracing::error!(target: "ctrl", task_name = task, took = seconds, done = place, error, "task failed");
-        }
-        match self {
-            Self::Terminal(terminal) => terminal.ended(task, end, &seconds),
-            Self::Plain if end.is_success() => {
-                tracing::info!(target: "ctrl", task_name = task, took = seconds, done = place, result = end.word(), "task completed");
+        let seconds = format!("{:.1}s", ended.took.as_secs_f64());
+        match (end, &*self) {
+            (End::Failed(error), _) => {
+                let error = (!ended.error_is_told).then_some(error.as_str());
+                tracing::error!(target: "ctrl", task_name = task, took = seconds, done = place, error, "task failed");
             }
-            Self::Plain => {}
+            (End::Cancelled, _) => {
+                tracing::error!(target: "ctrl", task_name = task, took = seconds, done = place, "the run of the task was cancelled");
+            }
+            (End::Applied | End::Planned { .. }, Self::Plain) => {
+                tracing::info!(target: "ctrl", task_name = task, took = seconds, done = place, result = end.word(), "task of the pass ended");
+            }
+            (End::Applied | End::Planned { .. }, Self::Terminal(_)) => {}
+        }
+        if let Self::Terminal(terminal) = self {
+            terminal.ended(task, end, &seconds);
         }
     }
 

@@ -9,12 +9,14 @@ use indicatif::{MultiProgress, ProgressDrawTarget};
 pub(crate) struct ProgressLines(MultiProgress);
 
 impl ProgressLines {
-    /// Those of standard error, if it is a terminal.
+    /// Those of standard error, if it is a terminal on which lines can move; a dumb one would show nothing
+    /// of them.
     pub(crate) fn of_standard_error() -> Option<Self> {
-        io::stderr().is_terminal().then(|| {
-            let target = ProgressDrawTarget::stderr();
-            Self(MultiProgress::with_draw_target(target))
-        })
+        if !io::stderr().is_terminal() {
+            return None;
+        }
+        let lines = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        (!lines.is_hidden()).then_some(Self(lines))
     }
 
     /// Standard error for whoever writes whole lines between the moving ones, such as the log.

@@ -49,6 +49,7 @@ impl Session<'_> {
         &mut self,
         command: &str,
         names: &'n [String],
+        details: Details,
     ) -> Result<&'n str, Told> {
         if let [name] = names {
             return Ok(name);
@@ -58,12 +59,14 @@ impl Session<'_> {
             several => format!("{} were given: {}", several.len(), quoted(several)),
         };
         let program = self.surroundings.program;
-        let details = [
-            given.as_str(),
-            "Options have to stand before the name of the task.",
-            &format!("More: {program} task {command} --help"),
-        ];
-        Err(self.missing("Error: this command requires one argument", &details))
+        let mut explanation = vec![given];
+        // Ours finds them wherever they stand.
+        if program != OURS {
+            explanation.push("Options have to stand before the name of the task.".to_owned());
+        }
+        explanation.push(format!("More: {program} task {command} --help"));
+        let headline = "Error: this command requires one argument";
+        Err(self.missing(headline, &explanation, details))
     }
 
     /// A client for what the options and the environment say.
@@ -93,10 +96,18 @@ impl Session<'_> {
     }
 
     /// Tells of an argument or option that is missing.
-    pub(super) fn missing(&mut self, headline: &str, details: &[&str]) -> Told {
+    pub(super) fn missing(
+        &mut self,
+        headline: &str,
+        explanation: &[String],
+        details: Details,
+    ) -> Told {
         self.ui.error(headline);
-        for detail in details {
-            self.ui.output(detail);
+        for line in explanation {
+            match details {
+                Details::Stdout => self.ui.output(line),
+                Details::Stderr => self.ui.note(line),
+            }
         }
         Told(EXIT_MISSING)
     }

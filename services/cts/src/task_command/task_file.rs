@@ -16,10 +16,11 @@ pub(super) fn read(session: &mut Session<'_>, file: Option<PathBuf>) -> Result<T
         return Err(session.missing(
             HEADLINE,
             &[
-                "No file with the task was given: the option -task-file is required.",
-                &format!("Example: {program} task create -task-file=task.hcl"),
-                &format!("More: {program} task create --help"),
+                "No file with the task was given: the option -task-file is required.".to_owned(),
+                format!("Example: {program} task create -task-file=task.hcl"),
+                format!("More: {program} task create --help"),
             ],
+            Details::Stdout,
         ));
     };
     let surroundings = session.surroundings;

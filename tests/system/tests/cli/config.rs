@@ -120,7 +120,9 @@ async fn without_files_there_is_nothing_to_check() {
 #[tokio::test]
 async fn what_is_dumped_is_a_configuration_that_says_the_same() {
     let place = Place::new();
-    place.write("a.hcl", "port = 1234\nconsul { token = \"hunter2\" }\n");
+    // A directory of its own, because the place of the test does not stand in what is captured.
+    let text = "port = 1234\nworking_dir = \"/srv/cts\"\nconsul { token = \"hunter2\" }\n";
+    place.write("a.hcl", text);
     let hcl = place
         .call(OURS, &["config", "dump", "-config-file", "a.hcl"])
         .await;

@@ -17,6 +17,7 @@ mod hostile_values;
 mod migrate;
 mod module_variables;
 mod outside;
+mod passes;
 mod provider_environment;
 mod refusal;
 mod registry_module;

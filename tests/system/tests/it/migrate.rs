@@ -140,7 +140,7 @@ async fn a_cluster_goes_on_where_one_process_has_ended() {
     cts.stop().await;
 
     let would = migrated(&site, "dry.log", &[&from_to[..], &["--dry-run"]].concat()).await;
-    assert_eq!(would["schema"]["pending"].as_array().unwrap().len(), 1);
+    assert_ne!(would["schema"]["pending"], json!([]));
     let done = migrated(&site, "move.log", &from_to).await;
     assert_eq!(done["rows"], would["rows"], "a dry run has written nothing");
     assert_eq!(done["schema"]["applied"], would["schema"]["pending"]);

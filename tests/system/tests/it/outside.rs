@@ -4,7 +4,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use cts_testkit::{ConsulAgent, eventually, free_port};
-use cts_tests::{Api, Backend, DEADLINE, Instance, Process, RECORDER, Site, executable, task};
+use cts_tests::{
+    Api, Backend, DEADLINE, Instance, Process, RECORDER, Shape, Site, executable, task,
+};
 use nix::sys::signal::Signal;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use reqwest::{Certificate, Client};
@@ -56,11 +58,16 @@ async fn the_api_is_in_the_catalog_while_it_is_served() {
     let site = site(&consul, "id = \"cts-one\"");
     let cts = Instance::start(&site).await;
     let found = eventually(DEADLINE, async || entry(&consul).await).await;
-    assert_eq!(found["ID"], "cts-one");
+    let id = match Shape::of_this_run() {
+        Shape::Embedded => "cts-one",
+        // Each process of a cluster has an id of its own.
+        Shape::Cluster => "gateway-0",
+    };
+    assert_eq!(found["ID"], id);
     assert_eq!(found["Service"], "consul-terraform-sync");
     let port = found["Port"].as_u64().unwrap();
     assert!(cts.api.url("").ends_with(&format!(":{port}")), "{found}");
-    until_passing(&consul, "cts-one").await;
+    until_passing(&consul, id).await;
     cts.stop().await;
     assert_eq!(consul.get("/v1/agent/services").await, json!({}));
 }

@@ -126,13 +126,39 @@ async fn a_process_that_waits_for_an_answer_of_consul_ends_at_once() {
     ends_while_waiting(&consul.address()).await;
 }
 
-#[tokio::test]
-async fn a_process_that_waits_for_a_leader_ends_at_once() {
-    // The one thing that a development agent cannot show: it has elected itself when it answers.
+/// A Consul without a leader, as long as the set lives. The one thing that a development agent cannot show:
+/// it has elected itself when it answers.
+async fn leaderless() -> (String, JoinSet<()>) {
     let leaderless = Router::new().route("/v1/status/leader", get(async || "\"\""));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let mut serving = JoinSet::new();
     serving.spawn(async { axum::serve(listener, leaderless).await.unwrap() });
+    (address, serving)
+}
+
+#[tokio::test]
+async fn a_process_that_waits_for_a_leader_ends_at_once() {
+    let (address, _serving) = leaderless().await;
     ends_while_waiting(&address).await;
+}
+
+#[tokio::test]
+async fn a_pass_that_has_not_begun_is_no_success() {
+    let (address, _serving) = leaderless().await;
+    let site = Site::new();
+    site.write_steps("pool");
+    let pool = task("pool", "./modules/pool", &["web"], "");
+    site.configure(&address, Backend::Local, &pool);
+    let process = site.run_cts(free_port(), &["-once"]);
+    // Signals are taken over before the first line.
+    eventually(DEADLINE, async || {
+        let output = process.output();
+        output.contains("starting cts").then_some(()).ok_or(output)
+    })
+    .await;
+    let exit = process.terminate().await;
+    assert_eq!(exit.code, Some(12), "{}", exit.output);
+    assert!(exit.output.contains("0 of 1 tasks"), "{}", exit.output);
+    assert!(exit.took < GRACEFUL, "{:?}", exit.took);
 }

@@ -20,6 +20,8 @@ async fn one_name_is_needed() {
     for command in ["show", "events", "run"] {
         let said = Call::cts(&["task", command]).run().await;
         assert_eq!(said.code, Some(13), "{said}");
+        assert_eq!(said.stdout, "", "{said}");
+        assert!(said.stderr.contains("None was given."), "{said}");
     }
 }
 

@@ -163,7 +163,7 @@ async fn an_answer_without_plan_is_an_error() {
     let server = Conversation::with([ok(json!({"request_id": REQUEST_ID}))]).await;
     let said = run(&server, create(), &[INSPECT]).await;
     assert_eq!(said.code, Some(11), "{said}");
-    assert!(said.stdout.contains("missing field `run`"), "{said}");
+    assert!(said.stdout.contains("missing field\n`run`"), "{said}");
 }
 
 /// What is said about a file that cannot be used; nothing is asked for.
@@ -199,7 +199,10 @@ async fn a_file_with_several_tasks_or_none() {
         "{said}"
     );
     let said = refused_file("port = 8558\n").await;
-    assert!(said.stdout.contains("no task"), "{said}");
+    assert!(
+        said.stdout.contains("must contain at least one task"),
+        "{said}"
+    );
 }
 
 #[tokio::test]

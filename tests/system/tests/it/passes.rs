@@ -1,0 +1,318 @@
+//! `-once` and `-inspect`: one pass over the tasks, and the end (spec/runtime-tasks.md 3.2). About
+//! `cts start` over a file whatever the shape of this run is.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::process::Stdio;
+
+use cts_testkit::{ConsulAgent, free_port};
+use cts_tests::{Backend, Exit, Instance, Site, executable, task};
+use nix::pty::{Winsize, openpty};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use tokio::process::Command;
+
+/// A site with a task of steps for each of the names, all of them for the service `web`.
+async fn scene(names: &[&str]) -> (ConsulAgent, Site) {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    let mut tasks = String::new();
+    for name in names {
+        site.write_steps(name);
+        tasks += &task(name, &format!("./modules/{name}"), &["web"], "");
+    }
+    site.configure(&consul.address(), Backend::Local, &tasks);
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    (consul, site)
+}
+
+/// Adds a task that fails: its module has no step for the tag that the service gets.
+async fn break_service(consul: &ConsulAgent) {
+    consul
+        .register_service("web", "web-1", 1, &[], &["broken"])
+        .await;
+}
+
+/// One pass; of the output what it has written itself.
+async fn pass(site: &Site, arguments: &[&str]) -> Exit {
+    let log = site.path().join("cts.log");
+    let before = std::fs::metadata(log).map_or(0, |log| log.len());
+    let mut exit = site.run_cts(free_port(), arguments).wait().await;
+    exit.output.drain(..usize::try_from(before).unwrap());
+    assert!(!exit.output.contains("panicked"), "{}", exit.output);
+    exit
+}
+
+fn begun(site: &Site, task: &str) -> usize {
+    let journal = site.journal(task);
+    journal
+        .iter()
+        .filter(|line| line.starts_with("begin"))
+        .count()
+}
+
+#[tokio::test]
+async fn once_applies_every_enabled_task_and_ends() {
+    let (consul, site) = scene(&["red", "blue"]).await;
+    site.write_steps("idle");
+    let idle = task("idle", "./modules/idle", &["web"], "enabled = false");
+    site.write("idle.hcl", &idle);
+    let arguments = ["-once", "-config-file", "idle.hcl"];
+    for round in 1..=2 {
+        let exit = pass(&site, &arguments).await;
+        assert_eq!(exit.code, Some(0), "{}", exit.output);
+        for text in [
+            "executing all tasks once",
+            "task is disabled, nothing is done for it: task_name=idle",
+            "all tasks completed: tasks=2",
+        ] {
+            assert!(exit.output.contains(text), "{text}:\n{}", exit.output);
+        }
+        for name in ["red", "blue"] {
+            site.wait_for_ids(name, &["web-1"]).await;
+            // What is applied already is applied again, and finds nothing to do.
+            assert_eq!(begun(&site, name), 1, "round {round}");
+            let done = format!("task completed: task_name={name}");
+            assert_eq!(exit.output.matches(&done).count(), 1, "{}", exit.output);
+        }
+        // A pass that is through ends without a signal, and nobody loses anybody then.
+        for text in ["api: ", "[WARN]", "graceful shutdown"] {
+            assert!(!exit.output.contains(text), "{text}:\n{}", exit.output);
+        }
+        assert_eq!(begun(&site, "idle"), 0);
+    }
+    // The instance that goes on takes the same state, and has nothing to do.
+    let cts = Instance::start_embedded(&site).await;
+    assert_eq!(cts.api.wait_for_events("red", 2).await.len(), 2);
+    cts.stop().await;
+    drop(consul);
+}
+
+#[tokio::test]
+async fn a_failing_task_is_told_and_the_others_go_on() {
+    let (consul, site) = scene(&["fragile"]).await;
+    site.write_steps("sound");
+    let sound = task("sound", "./modules/sound", &["api"], "");
+    site.write("sound.hcl", &sound);
+    break_service(&consul).await;
+    consul.register_service("api", "api-1", 1, &[], &[]).await;
+    let exit = pass(&site, &["-once", "-config-file", "sound.hcl"]).await;
+    assert_eq!(exit.code, Some(11), "{}", exit.output);
+    assert_eq!(begun(&site, "fragile"), 1, "one attempt only");
+    site.wait_for_ids("sound", &["api-1"]).await;
+    for text in ["task failed: task_name=fragile", "broken for <web-1>"] {
+        assert!(exit.output.contains(text), "{text}:\n{}", exit.output);
+    }
+    let error = "error tf-apply for 'fragile'";
+    assert_eq!(exit.output.matches(error).count(), 1, "{}", exit.output);
+    let last = exit.output.lines().last().unwrap_or_default();
+    assert!(
+        last.ends_with("[ERROR] cli: 1 of 2 tasks failed"),
+        "{}",
+        exit.output
+    );
+}
+
+#[tokio::test]
+async fn a_log_for_programs_ends_with_a_line_for_programs() {
+    let (consul, site) = scene(&["fragile"]).await;
+    break_service(&consul).await;
+    let exit = pass(&site, &["-once", "-log-format=json"]).await;
+    assert_eq!(exit.code, Some(11), "{}", exit.output);
+    // What Terraform prints is passed on as it is.
+    let last = exit.output.lines().last().unwrap_or_default();
+    let last: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {last}"));
+    assert_eq!(last["level"], "ERROR", "{last}");
+    assert_eq!(last["message"], "1 of 1 tasks failed", "{last}");
+}
+
+#[tokio::test]
+async fn inspect_shows_plans_and_leaves_everything_as_it_is() {
+    let (_consul, site) = scene(&["red", "blue"]).await;
+    let exit = pass(&site, &["-inspect"]).await;
+    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    for name in ["red", "blue"] {
+        assert_eq!(site.journal(name), [""; 0], "{name} was applied");
+        let told = format!("inspected task: task_name={name}");
+        assert_eq!(exit.output.matches(&told).count(), 1, "{}", exit.output);
+        let resource = format!("module.{name}.terraform_data.recorded will be created");
+        assert!(exit.output.contains(&resource), "{}", exit.output);
+        assert!(site.recorded(name).is_err(), "{name} has a state");
+    }
+    assert!(
+        exit.output.contains("Plan: 1 to add, 0 to change"),
+        "{}",
+        exit.output
+    );
+    assert!(!site.work().join("cts.db").exists());
+
+    // After a run there is nothing to change; and the state of the instance is not touched.
+    let once = pass(&site, &["-once"]).await;
+    assert_eq!(once.code, Some(0), "{}", once.output);
+    let database = std::fs::read(site.work().join("cts.db")).unwrap();
+    let again = pass(&site, &["-inspect"]).await;
+    assert_eq!(again.code, Some(0), "{}", again.output);
+    assert_eq!(
+        again.output.matches("changes_present=false").count(),
+        2,
+        "{}",
+        again.output
+    );
+    assert_eq!(std::fs::read(site.work().join("cts.db")).unwrap(), database);
+    assert_eq!(begun(&site, "red"), 1);
+}
+
+#[tokio::test]
+async fn a_plan_that_fails_is_told_and_the_others_are_shown() {
+    let (_consul, site) = scene(&["red"]).await;
+    site.write(
+        "modules/wrong/main.tf",
+        "variable \"services\" {}\noutput \"none\" { value = var.nothing }\n",
+    );
+    let wrong = task("wrong", "./modules/wrong", &["web"], "");
+    site.write("wrong.hcl", &wrong);
+    let exit = pass(&site, &["-inspect", "-config-file", "wrong.hcl"]).await;
+    assert_eq!(exit.code, Some(11), "{}", exit.output);
+    for text in [
+        "inspected task: task_name=red",
+        "task failed: task_name=wrong",
+        "Reference to undeclared input variable",
+    ] {
+        assert!(exit.output.contains(text), "{text}:\n{}", exit.output);
+    }
+}
+
+#[tokio::test]
+async fn only_the_named_tasks_are_inspected() {
+    let (_consul, site) = scene(&["red", "blue", "green"]).await;
+    let arguments = ["-inspect-task", "blue", "-inspect-task=green"];
+    let exit = pass(&site, &arguments).await;
+    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    for (name, times) in [("red", 0), ("blue", 1), ("green", 1)] {
+        let told = format!("inspected task: task_name={name}");
+        assert_eq!(exit.output.matches(&told).count(), times, "{name}");
+    }
+    assert!(!site.work().join("red").exists());
+}
+
+#[tokio::test]
+async fn a_task_that_there_is_not_is_refused_with_the_nearest_name() {
+    let (_consul, site) = scene(&["yellow"]).await;
+    let exit = pass(&site, &["-inspect-task", "yelow"]).await;
+    assert_eq!(exit.code, Some(15), "{}", exit.output);
+    assert!(exit.output.contains("yelow"), "{}", exit.output);
+    assert!(
+        exit.output.contains("did you mean \"yellow\"?"),
+        "{}",
+        exit.output
+    );
+    assert!(!site.work().exists());
+}
+
+#[tokio::test]
+async fn without_an_enabled_task_a_pass_is_over_at_once() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.configure(&consul.address(), Backend::Local, "");
+    for mode in ["-once", "-inspect"] {
+        let exit = pass(&site, &[mode]).await;
+        assert_eq!(exit.code, Some(0), "{mode}: {}", exit.output);
+    }
+}
+
+#[tokio::test]
+async fn a_signal_ends_a_pass_gently_and_tells_what_is_not_done() {
+    let (_consul, site) = scene(&["red"]).await;
+    site.hold();
+    let cts = site.run_cts(free_port(), &["-once"]);
+    let terraform = site.wait_for_step("red", "begin", "web-1").await;
+    cts.signal(Signal::SIGTERM);
+    let exit = cts.wait().await;
+    assert_eq!(exit.code, Some(12), "{}", exit.output);
+    assert!(exit.output.contains("0 of 1 tasks"), "{}", exit.output);
+    assert!(
+        site.terraform_processes().is_empty(),
+        "terraform {terraform} was left"
+    );
+    site.release();
+    // The next pass finds the state unlocked.
+    let exit = pass(&site, &["-once"]).await;
+    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    site.wait_for_ids("red", &["web-1"]).await;
+}
+
+/// What a pass over everything shows on a terminal of a kind, as `TERM` names it. What Terraform prints is
+/// passed on if `log` says so.
+async fn shown_on_terminal(site: &Site, kind: &str, log: bool) -> String {
+    let driver = format!("driver \"terraform\" {{ log = {log} }}\n");
+    site.write("log.hcl", &driver);
+    let size = Winsize {
+        ws_row: 40,
+        ws_col: 100,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    let terminal = openpty(Some(&size), None).unwrap();
+    let mut command = Command::new(executable("cts"));
+    command
+        .args(["start", "-once", "-config-file", "cts.hcl"])
+        .args(["-config-file", "log.hcl"])
+        .current_dir(site.path())
+        .env_clear()
+        .envs(site.surrounding_environment())
+        .env("TERM", kind)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(terminal.slave)
+        .kill_on_drop(true);
+    let mut child = command.spawn().unwrap();
+    // It has a copy of the other end.
+    drop(command);
+    let mut master = File::from(terminal.master);
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut seen = Vec::new();
+        let mut part = [0; 4096];
+        // The end of a terminal's last process is an error for its reader.
+        while let Ok(read @ 1..) = master.read(&mut part) {
+            seen.extend_from_slice(&part[..read]);
+        }
+        String::from_utf8_lossy(&seen).into_owned()
+    });
+    let status = child.wait().await.unwrap();
+    let seen = reading.await.unwrap();
+    assert!(status.success(), "{seen}");
+    seen
+}
+
+#[tokio::test]
+async fn a_terminal_sees_a_moving_line_for_each_task_and_one_that_stays() {
+    let (_consul, site) = scene(&["red", "blue"]).await;
+    let seen = shown_on_terminal(&site, "xterm", false).await;
+    for text in [
+        "applying",
+        "0/2 tasks done",
+        "2 tasks done",
+        "red",
+        "blue",
+        "\u{1b}[",
+    ] {
+        assert!(seen.contains(text), "no {text:?} in\n{seen}");
+    }
+    for name in ["red", "blue"] {
+        assert_eq!(begun(&site, name), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_without_moving_lines_sees_plain_ones() {
+    let (_consul, site) = scene(&["red"]).await;
+    for (kind, log) in [("dumb", false), ("xterm", true)] {
+        let seen = shown_on_terminal(&site, kind, log).await;
+        assert_eq!(seen.contains("Apply complete!"), log, "{seen}");
+        assert!(
+            seen.contains("task of the pass ended: task_name=red"),
+            "{seen}"
+        );
+        assert!(!seen.contains('\u{1b}'), "{seen}");
+    }
+}
