@@ -35,6 +35,16 @@ pub(crate) async fn all(
     Ok(states)
 }
 
+/// Which transactions can be seen: another text after each one that has written.
+pub(crate) async fn version(connection: &mut PgConnection) -> Result<String, StoreError> {
+    let read = "read the version of the data";
+    let row = sqlx::query("-- version\n SELECT pg_current_snapshot()::text")
+        .fetch_one(connection)
+        .await
+        .map_err(failed_to(read))?;
+    row.try_get(0).map_err(failed_to(read))
+}
+
 pub(crate) async fn one(
     connection: &mut PgConnection,
     name: &TaskName,

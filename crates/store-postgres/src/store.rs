@@ -147,6 +147,10 @@ impl Store for PostgresStore {
         call!(&self.pool, c => tasks::explanation(c, name))
     }
 
+    async fn version(&self) -> Result<String, StoreError> {
+        call!(&self.pool, c => states::version(c))
+    }
+
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError> {
         call!(&self.pool, c => states::all(c, status))
     }

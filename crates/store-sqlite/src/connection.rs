@@ -10,16 +10,19 @@ use sqlx::SqlitePool;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
+use crate::version::Observer;
+
 pub(crate) static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// Connections for reading; API requests do not wait for writes.
 const READERS: u32 = 2;
 
-/// A pool of one connection that writes and one of some that read.
+/// A pool of one connection that writes, one of some that read, and what sees whether anything was written.
 #[derive(Debug, Clone)]
 pub(crate) struct Pools {
     pub(crate) writer: SqlitePool,
     pub(crate) reader: SqlitePool,
+    pub(crate) observer: Observer,
 }
 
 pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
@@ -48,13 +51,18 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
         .run(&writer)
         .await
         .map_err(|error| failed(error.into()))?;
+    let observer = Observer::new(options.clone());
     let reader = SqlitePoolOptions::new()
         .max_connections(READERS)
         .test_before_acquire(false)
         .connect_with(options.read_only(true))
         .await
         .map_err(|error| failed(error.into()))?;
-    Ok(Pools { writer, reader })
+    Ok(Pools {
+        writer,
+        reader,
+        observer,
+    })
 }
 
 /// The file holds what Consul and Terraform said, so only its owner may read it. SQLite gives its

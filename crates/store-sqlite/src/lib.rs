@@ -25,6 +25,7 @@ mod runs;
 mod states;
 mod store;
 mod tasks;
+mod version;
 mod workers;
 
 pub use export::{FileError, SqliteExport};

@@ -34,6 +34,8 @@ const SILENCE: i64 = 24 * 3600 * 1_000_000;
 pub struct SqliteStore {
     pools: Pools,
     clock: Arc<dyn Clock>,
+    /// In microseconds.
+    opened_at: i64,
 }
 
 impl SqliteStore {
@@ -42,12 +44,14 @@ impl SqliteStore {
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         Ok(Self {
             pools: connection::open(path).await?,
+            opened_at: micros(clock.now()),
             clock,
         })
     }
 
     /// Closes the file, after the statements in progress.
     pub async fn close(&self) {
+        self.pools.observer.close().await;
         self.pools.reader.close().await;
         self.pools.writer.close().await;
     }
@@ -188,6 +192,12 @@ impl Store for SqliteStore {
 
     async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError> {
         tasks::explanation(&self.pools.reader, name).await
+    }
+
+    async fn version(&self) -> Result<String, StoreError> {
+        let version = self.pools.observer.version().await?;
+        // Another process that has opened the file later counts from the beginning.
+        Ok(format!("{}.{version}", self.opened_at))
     }
 
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError> {

@@ -198,6 +198,7 @@ macro_rules! store_suite {
             }
             states {
                 the_newest_five_events_make_the_status,
+                the_version_changes_with_every_change_of_a_state,
                 states_are_ordered_by_name,
                 states_are_filtered_by_status,
                 events_tell_the_whole_run,

@@ -129,6 +129,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// What was noted last of a task that is to be seen.
     async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
 
+    /// A text that is another one whenever [`Store::task_states`] may give something else. Who reads it first
+    /// and the states then has states that are as good as new while it is the same. It may change without
+    /// reason, and means nothing but in comparison with another one of this store.
+    async fn version(&self) -> Result<String, StoreError>;
+
     /// The states of all tasks that are to be seen by name, or of those with one status.
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError>;
 

@@ -18,15 +18,18 @@ use crate::changes::Received;
 use crate::connection::Connection;
 use crate::health::health;
 use crate::problem::{Family, Problem, refuse};
+use crate::query::StatusQuery;
 use crate::request_log::{RequestId, observe};
 use crate::routes::{Route, is_for_the_leader, resolve};
 use crate::run_mode::RunMode;
 use crate::server::{Deps, Health, LocalTime, Mode, Options};
+use crate::status_board::{Page, StatusBoard};
 use crate::{
     bare, body, changes, document, headers, leader, legacy_family, new_family, runs, streams,
 };
 
 struct App {
+    board: StatusBoard,
     tasks: TaskQuestions,
     changes: TaskChanges,
     cluster: ClusterQuestions,
@@ -46,8 +49,10 @@ struct Asked {
 
 /// The whole API. Requests must carry their `Connection` as an extension.
 pub(crate) fn router(options: Options, deps: Deps) -> Router {
+    let tasks = TaskQuestions::new(deps.tasks.clone());
     let app = App {
-        tasks: TaskQuestions::new(deps.tasks.clone()),
+        board: StatusBoard::new(tasks.clone(), Arc::clone(&options.local_time)),
+        tasks,
         changes: TaskChanges::new(deps.tasks),
         cluster: ClusterQuestions::new(deps.cluster),
         runs: RunQuestions::new(deps.runs, deps.logs),
@@ -104,8 +109,11 @@ impl App {
             Route::Preflight => Ok(StatusCode::OK.into_response()),
             Route::Refused(refusal) => Ok(refuse(&refusal, &asked.head.method)),
             Route::Health => health(self.health, &self.cluster).await,
-            Route::OverallStatus => legacy_family::overall_status(&self.tasks, id).await,
-            Route::TaskStatuses => legacy_family::task_statuses(&self.tasks, query, time, id).await,
+            Route::OverallStatus => legacy_family::page(&self.board, Page::Overall, id).await,
+            Route::TaskStatuses => {
+                let page = Page::from(StatusQuery::parse(query)?);
+                legacy_family::page(&self.board, page, id).await
+            }
             Route::TaskStatus(name) => {
                 legacy_family::task_status(&self.tasks, &name, query, time, id).await
             }

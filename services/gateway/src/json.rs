@@ -2,6 +2,7 @@
 
 use std::io;
 
+use axum::body::Bytes;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
@@ -12,6 +13,11 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// An answer with `value` as its body.
 pub(crate) fn answer<T: Serialize>(status: StatusCode, value: &T) -> Response {
     (status, [(header::CONTENT_TYPE, JSON)], line(value)).into_response()
+}
+
+/// An answer with a body that is made already.
+pub(crate) fn made(body: Bytes) -> Response {
+    (StatusCode::OK, [(header::CONTENT_TYPE, JSON)], body).into_response()
 }
 
 /// `value` and a newline.

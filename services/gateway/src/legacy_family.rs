@@ -6,43 +6,23 @@ use http::StatusCode;
 
 use crate::ask::TaskQuestions;
 use crate::json;
-use crate::model::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
+use crate::model::{TaskStatusAnswer, TaskStatusesAnswer};
 use crate::problem::Problem;
 use crate::query::StatusQuery;
 use crate::request_log::RequestId;
 use crate::server::LocalTime;
+use crate::status_board::{Page, StatusBoard};
 
-/// Counts of all tasks.
-pub(crate) async fn overall_status(
-    questions: &TaskQuestions,
+/// A page about all tasks.
+pub(crate) async fn page(
+    board: &StatusBoard,
+    page: Page,
     id: RequestId,
 ) -> Result<Response, Problem> {
-    let states = questions
-        .states(None, false)
-        .await
-        .map_err(|error| Problem::unanswered(&error, None, id))?;
-    let answer = OverallStatusAnswer::count(&states).map_err(|error| not_understood(error, id))?;
-    Ok(json::answer(StatusCode::OK, &answer))
-}
-
-/// The status of all tasks that pass the filter.
-pub(crate) async fn task_statuses(
-    questions: &TaskQuestions,
-    query: Option<&str>,
-    local_time: &LocalTime,
-    id: RequestId,
-) -> Result<Response, Problem> {
-    let query = StatusQuery::parse(query)?;
-    let states = questions
-        .states(query.status, query.include_events)
-        .await
-        .map_err(|error| Problem::unanswered(&error, None, id))?;
-    let answer: TaskStatusesAnswer<'_> = states
-        .iter()
-        .map(|state| TaskStatusAnswer::new(state, local_time.as_ref()))
-        .collect::<Result<_, _>>()
-        .map_err(|error| not_understood(error, id))?;
-    Ok(json::answer(StatusCode::OK, &answer))
+    match board.page(page).await {
+        Ok(body) => Ok(json::made(body)),
+        Err(error) => Err(Problem::unanswered(&error, None, id)),
+    }
 }
 
 /// The status of the task `name`, unless the filter keeps it back.

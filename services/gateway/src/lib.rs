@@ -3,7 +3,7 @@
 //! It follows spec/api.md to the byte where clients can tell, and decides nothing: what exists, what
 //! state it is in and what may change is asked of the scheduler with every request. It must not know a
 //! store, Consul or Terraform, and it keeps no state between two requests but the scheduler's last word
-//! on its replicas, for a second.
+//! on its replicas, for a second, and answers that are good until the scheduler names another version.
 //!
 //! Start with [`Gateway`], [`Options`] and [`Deps`]; inside, with `routes` (which request is what)
 //! and `app` (who answers it).
@@ -37,10 +37,12 @@ mod run_mode;
 mod runs;
 mod schema;
 mod server;
+mod status_board;
 mod streams;
 mod task_request;
 mod time_text;
 mod timed_stream;
+mod turns;
 mod update_body;
 
 pub use server::{Deps, Gateway, Health, LocalTime, Mode, Options, RequestIds};

@@ -91,6 +91,15 @@ impl TaskService for TaskEndpoint {
         )))
     }
 
+    async fn get_task_version(
+        &self,
+        _request: Request<proto::GetTaskVersionRequest>,
+    ) -> Result<Response<proto::GetTaskVersionResponse>, Status> {
+        let version = self.store.version().await;
+        let version = version.map_err(|error| store_failure(&error))?;
+        Ok(Response::new(proto::GetTaskVersionResponse { version }))
+    }
+
     async fn get_task_state(
         &self,
         request: Request<proto::GetTaskStateRequest>,

@@ -760,6 +760,16 @@ pub struct ExplainTaskResponse {
     #[prost(message, optional, tag = "1")]
     pub explanation: ::core::option::Option<Explanation>,
 }
+/// Asks for the version of all states.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetTaskVersionRequest {}
+/// The version of all states.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetTaskVersionResponse {
+    /// It means nothing but by comparison with another one from the same database.
+    #[prost(string, tag = "1")]
+    pub version: ::prost::alloc::string::String,
+}
 /// What a call that changes a task does beside storing the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -974,6 +984,32 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "ListTaskStates"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Gets a text that is another one whenever the states of tasks may be others. Who has an answer of
+        /// ListTaskStates, and a version that was got before it, need not ask again while the version is the same.
+        pub async fn get_task_version(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetTaskVersionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetTaskVersionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/GetTaskVersion",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "GetTaskVersion"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Gets the state of one task. NOT_FOUND if there is none of that name.
         pub async fn get_task_state(
             &mut self,
@@ -1169,6 +1205,15 @@ pub mod task_service_server {
             request: tonic::Request<super::ListTaskStatesRequest>,
         ) -> std::result::Result<
             tonic::Response<Self::ListTaskStatesStream>,
+            tonic::Status,
+        >;
+        /// Gets a text that is another one whenever the states of tasks may be others. Who has an answer of
+        /// ListTaskStates, and a version that was got before it, need not ask again while the version is the same.
+        async fn get_task_version(
+            &self,
+            request: tonic::Request<super::GetTaskVersionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetTaskVersionResponse>,
             tonic::Status,
         >;
         /// Gets the state of one task. NOT_FOUND if there is none of that name.
@@ -1446,6 +1491,51 @@ pub mod task_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/GetTaskVersion" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetTaskVersionSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::GetTaskVersionRequest>
+                    for GetTaskVersionSvc<T> {
+                        type Response = super::GetTaskVersionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetTaskVersionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::get_task_version(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetTaskVersionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

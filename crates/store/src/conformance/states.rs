@@ -5,7 +5,7 @@ use cts_core::{EVENTS_KEPT, EventConfig, TaskStatus};
 
 use super::Fixture;
 use super::scene::{Scene, seconds, spec, task};
-use crate::TaskState;
+use crate::{TaskChange, TaskState};
 
 /// Ends one run of a task, with nothing following.
 async fn end<F: Fixture>(scene: &Scene<F>, name: &str, text: &str, success: bool) {
@@ -128,4 +128,27 @@ pub async fn events_tell_the_whole_run<F: Fixture>() {
     let state = scene.state("a").await;
     assert_eq!(state.events[0].config, config);
     assert_eq!(state.providers, Vec::<String>::new());
+}
+
+pub async fn the_version_changes_with_every_change_of_a_state<F: Fixture>() {
+    let scene = scene::<F>(&["a"]).await;
+    let version = async || scene.store().version().await.expect("it can be read");
+    let mut seen = vec![version().await];
+    let lease = scene.leased("a", "one").await;
+    scene.applied(&lease).await;
+    seen.push(version().await);
+    let change = TaskChange {
+        enabled: Some(false),
+        ..TaskChange::default()
+    };
+    let changed = scene.store().change_task(&task("a"), &change).await;
+    changed.expect("the task is there");
+    seen.push(version().await);
+    let deleted = scene.store().delete_task(&task("a")).await;
+    deleted.expect("the task is there");
+    seen.push(version().await);
+    let before = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), before, "{seen:?}");
 }

@@ -69,6 +69,23 @@ impl TaskQuestions {
             .ok_or(AskError::Answer(missing("ExplainTaskResponse.explanation")))
     }
 
+    /// What changes whenever a state may have changed; `None` if the scheduler is too old to tell.
+    pub(crate) async fn version(&self) -> Result<Option<String>, AskError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            async move {
+                client
+                    .get_task_version(proto::GetTaskVersionRequest {})
+                    .await
+            }
+        });
+        match answer.await {
+            Ok(answer) => Ok(Some(answer.into_inner().version)),
+            Err(AskError::Call(status)) if status.code() == Code::Unimplemented => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The states of all tasks, or of those of one status, by name.
     pub(crate) async fn states(
         &self,

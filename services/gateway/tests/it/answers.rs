@@ -1,5 +1,7 @@
 //! The bodies of successes, to the byte.
 
+use std::sync::Arc;
+
 use crate::stage::Stage;
 use crate::tasks::{MemoryTasks, three_tasks};
 
@@ -49,4 +51,30 @@ async fn a_connection_serves_many_requests() {
     let both = format!("{answers:?}");
     assert_eq!(both.matches("{}").count(), 2, "{both}");
     assert_eq!(answers.header("Connection"), None, "{both}");
+}
+
+#[tokio::test]
+async fn states_are_asked_for_again_only_when_they_may_have_changed() {
+    let tasks = three_tasks();
+    let (version, asked) = (Arc::clone(&tasks.version), Arc::clone(&tasks.arrivals));
+    let stage = Stage::start(tasks).await;
+    let ask = async |path: &str| stage.ask("GET", path).await.body;
+    let first = ask("/v1/status/tasks").await;
+    assert_eq!(ask("/v1/status/tasks").await, first);
+    assert_eq!(asked.available_permits(), 2, "without versions always");
+
+    *version.lock().unwrap() = Some("1".to_owned());
+    for _ in 0..3 {
+        assert_eq!(ask("/v1/status/tasks").await, first);
+    }
+    assert_eq!(asked.available_permits(), 3);
+    let failed = ask("/v1/status/tasks?status=errored").await;
+    assert_ne!(failed, first);
+    assert_eq!(ask("/v1/status/tasks?status=errored").await, failed);
+    assert_eq!(asked.available_permits(), 4, "each page for itself");
+
+    *version.lock().unwrap() = Some("2".to_owned());
+    assert_eq!(ask("/v1/status/tasks").await, first);
+    assert_eq!(ask("/v1/status/tasks").await, first);
+    assert_eq!(asked.available_permits(), 5);
 }

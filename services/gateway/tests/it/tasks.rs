@@ -7,10 +7,10 @@ use cts_proto::task::v1::task_service_server::TaskService;
 use cts_proto::task::v1::{
     BufferPeriod, Condition, CreateTaskRequest, CreateTaskResponse, DeleteTaskRequest,
     DeleteTaskResponse, Event, ExplainTaskRequest, ExplainTaskResponse, GetTaskRequest,
-    GetTaskResponse, GetTaskStateRequest, GetTaskStateResponse, ListTaskStatesRequest,
-    ListTaskStatesResponse, ListTasksRequest, ListTasksResponse, ReplaceTaskRequest,
-    ReplaceTaskResponse, ServicesCondition, Task, TaskOrigin, TaskState, TaskStatus,
-    UpdateTaskRequest, UpdateTaskResponse, condition,
+    GetTaskResponse, GetTaskStateRequest, GetTaskStateResponse, GetTaskVersionRequest,
+    GetTaskVersionResponse, ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest,
+    ListTasksResponse, ReplaceTaskRequest, ReplaceTaskResponse, ServicesCondition, Task,
+    TaskOrigin, TaskState, TaskStatus, UpdateTaskRequest, UpdateTaskResponse, condition,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -22,6 +22,8 @@ pub(crate) struct MemoryTasks {
     pub(crate) states: Vec<TaskState>,
     /// What was to be changed, in order.
     pub(crate) changes: Arc<Mutex<Vec<Asked>>>,
+    /// The version of the states; without one the service is too old to know.
+    pub(crate) version: Arc<Mutex<Option<String>>>,
     /// Answered to every call instead.
     pub(crate) failure: Option<Status>,
     /// Answered first, one to each call.
@@ -38,6 +40,7 @@ impl Default for MemoryTasks {
             tasks: Vec::new(),
             states: Vec::new(),
             changes: Arc::default(),
+            version: Arc::default(),
             failure: None,
             first: Arc::default(),
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
@@ -117,6 +120,17 @@ impl TaskService for MemoryTasks {
                 })
                 .collect::<Vec<_>>(),
         ))
+    }
+
+    async fn get_task_version(
+        &self,
+        _request: Request<GetTaskVersionRequest>,
+    ) -> Result<Response<GetTaskVersionResponse>, Status> {
+        let version = self.version.lock().unwrap().clone();
+        version.map_or_else(
+            || Err(Status::unimplemented("of an older release")),
+            |version| Ok(Response::new(GetTaskVersionResponse { version })),
+        )
     }
 
     async fn get_task_state(

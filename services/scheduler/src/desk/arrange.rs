@@ -38,6 +38,16 @@ pub(crate) struct Present<'a> {
 }
 
 impl Desk {
+    /// Whether it was compared with the stored tasks before.
+    pub(crate) fn is_arranged(&self) -> bool {
+        self.arranged
+    }
+
+    /// Whether this task is on it.
+    pub(crate) fn has(&self, task: &TaskName) -> bool {
+        self.tasks.contains_key(task)
+    }
+
     /// Makes these the tasks of the desk. Says whether the views are others now.
     pub(crate) fn arrange<'a>(
         &mut self,

@@ -74,7 +74,19 @@ impl Duty {
     /// The requests are read first: then each is carried out with a task that is no older than itself.
     async fn stored(&self) -> Result<(Vec<RunRequest>, Vec<StoredTask>), StoreError> {
         let requests = self.store.requests().await?;
-        let tasks = self.store.all_tasks().await?;
+        let mut tasks = self.store.all_tasks().await?;
+        if !self.desk.is_arranged() {
+            // A task that was asked for since the requests were read looks as if an earlier leader had carried
+            // its request out. The next look has both.
+            let newer = self.store.requests().await?;
+            let is_of = |task: &StoredTask, requests: &[RunRequest]| {
+                let mut names = requests.iter().map(|request| &request.task);
+                names.any(|name| name == task.spec.name())
+            };
+            tasks.retain(|task| {
+                self.desk.has(task.spec.name()) || is_of(task, &requests) || !is_of(task, &newer)
+            });
+        }
         Ok((requests, tasks))
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use cts_core::{Chain, LeaderEpoch, TaskName};
 use cts_store::{LeaderError, Store};
-use futures::future::BoxFuture;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::{DecisionKind, Known, KnownDecision, KnownView, Written};
@@ -35,7 +35,8 @@ pub(crate) struct Journal {
     /// Number of the desk's changes that all is written of.
     complete: Option<u64>,
     next: Instant,
-    writing: Option<BoxFuture<'static, Result<(), LeaderError>>>,
+    /// A task of its own: it may hold what the leader's other calls of the store wait for.
+    writing: JoinSet<Result<(), LeaderError>>,
 }
 
 impl fmt::Debug for Journal {
@@ -61,18 +62,17 @@ impl Journal {
             written: HashMap::new(),
             complete: None,
             next: now + PAUSE,
-            writing: None,
+            writing: JoinSet::new(),
         }
     }
 
     /// Ends what is being written, and waits until something may be noted again. Cancel safe.
     pub(crate) async fn write(&mut self) {
-        if let Some(writing) = &mut self.writing {
-            if let Err(error) = writing.await {
+        while let Some(written) = self.writing.join_next().await {
+            if let Ok(Err(error)) = written {
                 // What was meant to be written counts as written: it is out of date before long.
                 tracing::debug!(error = %Chain(&error), "explanations of tasks are not stored");
             }
-            self.writing = None;
         }
         sleep_until(self.next).await;
     }
@@ -116,7 +116,8 @@ impl Journal {
             return;
         }
         let (store, epoch) = (Arc::clone(&self.store), self.epoch);
-        self.writing = Some(Box::pin(async move { store.explain(epoch, &part).await }));
+        self.writing
+            .spawn(async move { store.explain(epoch, &part).await });
     }
 
     fn known(&self, outline: &Outline<'_>) -> Known {

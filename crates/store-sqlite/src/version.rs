@@ -1,0 +1,53 @@
+//! What changes with every commit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cts_store::StoreError;
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::{Row as _, SqlitePool};
+
+use crate::row::failed_to;
+
+/// A connection that only looks at how often others have committed. The count of another connection has
+/// nothing to do with it, so it counts the connections too, should one be lost.
+#[derive(Debug, Clone)]
+pub(crate) struct Observer {
+    pool: SqlitePool,
+    connections: Arc<AtomicU64>,
+}
+
+impl Observer {
+    /// Connects when it is asked first.
+    pub(crate) fn new(options: SqliteConnectOptions) -> Self {
+        let connections = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&connections);
+        let pool = SqlitePoolOptions::new()
+            .max_connections(1)
+            .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .after_connect(move |_connection, _metadata| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                Box::pin(async { Ok(()) })
+            })
+            .connect_lazy_with(options.read_only(true));
+        Self { pool, connections }
+    }
+
+    pub(crate) async fn version(&self) -> Result<String, StoreError> {
+        let read = "read the version of the data";
+        let mut connection = self.pool.acquire().await.map_err(failed_to(read))?;
+        let row = sqlx::query("PRAGMA data_version")
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(failed_to(read))?;
+        let commits: i64 = row.try_get(0).map_err(failed_to(read))?;
+        let connection = self.connections.load(Ordering::SeqCst);
+        Ok(format!("{connection}.{commits}"))
+    }
+
+    pub(crate) async fn close(&self) {
+        self.pool.close().await;
+    }
+}
