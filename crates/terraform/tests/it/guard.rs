@@ -109,7 +109,8 @@ async fn the_terraform_of_a_worker_that_stands_still_is_stopped_in_time() {
     let interrupted = life.hear("interrupted").await;
     assert!(interrupted > started + SECOND, "not before its time");
     life.hear("terminated").await;
-    assert!(life.hear("gone").await < started + 5 * SECOND);
+    // A loaded machine may look a little later than it happens.
+    assert!(life.hear("gone").await < started + 6 * SECOND);
     worker.kill_and_outlive_guard().await;
 }
 
