@@ -95,7 +95,7 @@ mod tests {
         let (looks, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Semaphore::new(0)));
         let tasks = TaskTracker::new();
         let call = || {
-            let (turns, looks, gate) = (turns.clone(), looks.clone(), gate.clone());
+            let (turns, looks, gate) = (Arc::clone(&turns), Arc::clone(&looks), Arc::clone(&gate));
             tasks.spawn(async move {
                 let look = || async move {
                     let number = looks.fetch_add(1, Ordering::SeqCst) + 1;

@@ -261,7 +261,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 7);
+        assert_eq!(Scenario::names().len(), 8);
     }
 
     #[test]
