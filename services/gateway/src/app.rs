@@ -160,7 +160,7 @@ impl App {
     }
 
     async fn replace(&self, name: &str, asked: Asked) -> Result<Response, Problem> {
-        let mode = RunMode::parse(asked.head.uri.query())?;
+        let mode = RunMode::parse_for_replacement(asked.head.uri.query())?;
         let id = asked.id;
         let (headers, body) = asked.received().await;
         let (request, revision) = changes::read_replacement(mode, name, &headers, body)?;

@@ -111,20 +111,10 @@ pub(crate) async fn replace(
     id: RequestId,
 ) -> Result<Response, Problem> {
     let name = request.task.name.clone();
-    let mode = request.mode;
-    let echo = (mode == RunMode::Inspect).then(|| request.task.clone());
     let changed = changes
-        .replace(request.task, revision, mode)
+        .replace(request.task, revision, request.mode)
         .await
         .map_err(|error| Problem::unchanged(&error, Change::Replace, &name, id))?;
-    if let Some(echo) = echo {
-        let answer = InspectedAnswer {
-            request_id: id,
-            run: TaskPlanObject::of(changed.plan.as_ref(), SKIPPED),
-            task: TaskObject::echo(&echo, request.sent),
-        };
-        return Ok(json::answer(StatusCode::OK, &answer));
-    }
     let answer = ReplacedAnswer {
         request_id: id,
         revision: changed.task.revision,

@@ -25,6 +25,12 @@ pub(crate) enum RunModeError {
          [\"now\",\"inspect\"]"
     )]
     Unknown,
+    /// There is no place for a second declaration beside the one that is in force.
+    #[error(
+        "parameter \"run\" in query has an error: value is not one of the allowed values [\"now\"]; \
+         a replacement cannot be inspected"
+    )]
+    NoReplacement,
     #[error(
         "parameter \"run\" in query has an error: invalid format of parameter \"run\", multiple values"
     )]
@@ -46,6 +52,14 @@ impl RunMode {
         match values.next() {
             None => Ok(mode),
             Some(_) => Err(RunModeError::Repeated),
+        }
+    }
+
+    /// The same where a task is replaced, which cannot be inspected.
+    pub(crate) fn parse_for_replacement(query: Option<&str>) -> Result<Self, RunModeError> {
+        match Self::parse(query)? {
+            Self::Inspect => Err(RunModeError::NoReplacement),
+            mode => Ok(mode),
         }
     }
 

@@ -161,12 +161,11 @@ impl TaskService for TaskEndpoint {
         let name = known_name(&request.name)?;
         let draft = draft(request.task)?;
         let (work, revision) = (self.work.clone(), request.revision);
-        let Done { task, plan } = self
+        let Done { task, .. } = self
             .errand(async move { work.replace(&name, draft, revision, run).await })
             .await?;
         Ok(Response::new(proto::ReplaceTaskResponse {
             task: Some(task_to_wire(&task)),
-            plan: plan.map(convert::plan_to_wire),
         }))
     }
 

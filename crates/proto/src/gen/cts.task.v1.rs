@@ -428,20 +428,17 @@ pub struct Explanation {
     /// End of the buffer period that holds changes back; absent if none does.
     #[prost(message, optional, tag = "7")]
     pub buffered_until: ::core::option::Option<::prost_types::Timestamp>,
-    /// Next moment of its schedule; absent without one.
-    #[prost(message, optional, tag = "8")]
-    pub next_time: ::core::option::Option<::prost_types::Timestamp>,
     /// What was made of the newest complete input; absent if there was none.
-    #[prost(message, optional, tag = "9")]
+    #[prost(message, optional, tag = "8")]
     pub last_decision: ::core::option::Option<Decision>,
     /// The run that is queued or running; absent if there is none.
-    #[prost(message, optional, tag = "10")]
+    #[prost(message, optional, tag = "9")]
     pub current_run: ::core::option::Option<super::super::run::v1::Run>,
     /// The newest run that has ended; absent if there is none.
-    #[prost(message, optional, tag = "11")]
+    #[prost(message, optional, tag = "10")]
     pub last_run: ::core::option::Option<super::super::run::v1::Run>,
     /// What the task waits for, what weighs most first; empty if it waits for nothing but a change.
-    #[prost(message, repeated, tag = "12")]
+    #[prost(message, repeated, tag = "11")]
     pub obstacles: ::prost::alloc::vec::Vec<Obstacle>,
 }
 /// A part of Consul's data that a task's input is made of.
@@ -462,9 +459,6 @@ pub struct ObservedView {
     /// Whether a change of it runs the task.
     #[prost(bool, tag = "5")]
     pub triggers: bool,
-    /// Why it cannot be read, in the words of the last attempt; empty if it can.
-    #[prost(string, tag = "6")]
-    pub error: ::prost::alloc::string::String,
 }
 /// What was made of a complete input.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -505,14 +499,10 @@ pub enum DecisionKind {
     Queued = 1,
     /// It is equal to the one that was applied last.
     SkippedUnchanged = 2,
-    /// It was put off until the buffer period ends.
-    Buffered = 3,
-    /// Nothing, because the change triggers nothing.
-    NoTrigger = 4,
     /// It took the place of the input of a run that was queued already.
-    Merged = 5,
+    Merged = 3,
     /// It could not become an input.
-    Failed = 6,
+    Failed = 4,
 }
 impl DecisionKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -524,8 +514,6 @@ impl DecisionKind {
             Self::Unspecified => "DECISION_KIND_UNSPECIFIED",
             Self::Queued => "DECISION_KIND_QUEUED",
             Self::SkippedUnchanged => "DECISION_KIND_SKIPPED_UNCHANGED",
-            Self::Buffered => "DECISION_KIND_BUFFERED",
-            Self::NoTrigger => "DECISION_KIND_NO_TRIGGER",
             Self::Merged => "DECISION_KIND_MERGED",
             Self::Failed => "DECISION_KIND_FAILED",
         }
@@ -536,8 +524,6 @@ impl DecisionKind {
             "DECISION_KIND_UNSPECIFIED" => Some(Self::Unspecified),
             "DECISION_KIND_QUEUED" => Some(Self::Queued),
             "DECISION_KIND_SKIPPED_UNCHANGED" => Some(Self::SkippedUnchanged),
-            "DECISION_KIND_BUFFERED" => Some(Self::Buffered),
-            "DECISION_KIND_NO_TRIGGER" => Some(Self::NoTrigger),
             "DECISION_KIND_MERGED" => Some(Self::Merged),
             "DECISION_KIND_FAILED" => Some(Self::Failed),
             _ => None,
@@ -558,18 +544,16 @@ pub enum ObstacleKind {
     InputIncomplete = 3,
     /// The end of the buffer period.
     Buffering = 4,
-    /// The next moment of its schedule.
-    Schedule = 5,
     /// The end of its running run.
-    Running = 6,
+    Running = 5,
     /// The moment of the next attempt.
-    NotDue = 7,
+    NotDue = 6,
     /// A worker that can do what it needs.
-    NoCapableWorker = 8,
+    NoCapableWorker = 7,
     /// A free slot of a worker.
-    NoFreeSlot = 9,
+    NoFreeSlot = 8,
     /// A scheduler that leads.
-    NoLeader = 10,
+    NoLeader = 9,
 }
 impl ObstacleKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -583,7 +567,6 @@ impl ObstacleKind {
             Self::Deleting => "OBSTACLE_KIND_DELETING",
             Self::InputIncomplete => "OBSTACLE_KIND_INPUT_INCOMPLETE",
             Self::Buffering => "OBSTACLE_KIND_BUFFERING",
-            Self::Schedule => "OBSTACLE_KIND_SCHEDULE",
             Self::Running => "OBSTACLE_KIND_RUNNING",
             Self::NotDue => "OBSTACLE_KIND_NOT_DUE",
             Self::NoCapableWorker => "OBSTACLE_KIND_NO_CAPABLE_WORKER",
@@ -599,7 +582,6 @@ impl ObstacleKind {
             "OBSTACLE_KIND_DELETING" => Some(Self::Deleting),
             "OBSTACLE_KIND_INPUT_INCOMPLETE" => Some(Self::InputIncomplete),
             "OBSTACLE_KIND_BUFFERING" => Some(Self::Buffering),
-            "OBSTACLE_KIND_SCHEDULE" => Some(Self::Schedule),
             "OBSTACLE_KIND_RUNNING" => Some(Self::Running),
             "OBSTACLE_KIND_NOT_DUE" => Some(Self::NotDue),
             "OBSTACLE_KIND_NO_CAPABLE_WORKER" => Some(Self::NoCapableWorker),
@@ -722,19 +704,17 @@ pub struct ReplaceTaskRequest {
     /// Revision at which the task must be; 0 for any.
     #[prost(uint64, tag = "3")]
     pub revision: u64,
-    /// What to do with it. A disabled task is only checked, whatever the mode.
+    /// What to do with it, but for RUN_MODE_INSPECT, which is refused: there is no place for a second
+    /// declaration beside the one that is in force. A disabled task is only checked.
     #[prost(enumeration = "RunMode", tag = "4")]
     pub run_mode: i32,
 }
-/// The task is replaced, or its replacement was inspected.
+/// The task is replaced.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReplaceTaskResponse {
-    /// The task as it is now, or would be.
+    /// The task as it is now.
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<Task>,
-    /// The plan, with RUN_MODE_INSPECT; absent if the task is disabled.
-    #[prost(message, optional, tag = "2")]
-    pub plan: ::core::option::Option<super::super::run::v1::Planned>,
 }
 /// Asks for the end of a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -5,6 +5,7 @@ use cts_core::{
     ModuleInput, ScheduleCondition, ServicesCondition, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
+use hcl::format::{Format as _, Formatter};
 
 use super::time::{duration_to_wire, timestamp_from_wire, timestamp_to_wire};
 use super::{ConversionError, invalid};
@@ -133,11 +134,11 @@ fn buffer_to_wire(setting: BufferSetting) -> proto::BufferPeriod {
 
 /// The text of an HCL expression with this value (spec/api.md 9).
 fn expression_text(value: &serde_json::Value) -> String {
-    let plain = || value.to_string();
-    match hcl::to_expression(value) {
-        Ok(expression) => hcl::format::to_string(&expression).unwrap_or_else(|_error| plain()),
-        Err(_error) => plain(),
-    }
+    let formatted = hcl::to_expression(value).and_then(|expression| {
+        let mut formatter = Formatter::builder().compact(true).build_vec();
+        expression.format_string(&mut formatter)
+    });
+    formatted.unwrap_or_else(|_error| value.to_string())
 }
 
 /// A task's phase for the wire. Nobody is shown a discarded task, as little as one that is being created.

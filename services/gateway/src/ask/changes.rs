@@ -144,7 +144,7 @@ impl TaskChanges {
             async move { client.replace_task(request).await }
         })
         .await?;
-        changed(answer.task, answer.plan, "ReplaceTaskResponse.task")
+        changed(answer.task, None, "ReplaceTaskResponse.task")
     }
 
     /// Deletes the task `name`. This neither waits for a run nor does it matter how often it is said, so

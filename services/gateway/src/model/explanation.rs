@@ -27,8 +27,6 @@ struct ExplanationObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     buffered_until: Option<TimeText>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    next_time: Option<TimeText>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     last_decision: Option<DecisionObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     current_run: Option<RunObject<'a>>,
@@ -45,8 +43,6 @@ struct ViewObject<'a> {
     revision: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_at: Option<TimeText>,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    error: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,7 +76,6 @@ impl<'a> ExplanationAnswer<'a> {
             triggers: view.triggers,
             revision: view.revision,
             changed_at: shown(view.changed_at.as_ref(), local_time),
-            error: &view.error,
         });
         let decision = explanation.last_decision.as_ref();
         let obstacles = explanation.obstacles.iter().map(|obstacle| ObstacleObject {
@@ -99,7 +94,6 @@ impl<'a> ExplanationAnswer<'a> {
             as_of: shown(explanation.as_of.as_ref(), local_time),
             views: views.collect(),
             buffered_until: shown(explanation.buffered_until.as_ref(), local_time),
-            next_time: shown(explanation.next_time.as_ref(), local_time),
             last_decision: decision.map(|decision| DecisionObject {
                 kind: word(decision.kind().as_str_name(), "DECISION_KIND_"),
                 at: shown(decision.at.as_ref(), local_time),

@@ -37,10 +37,8 @@ pub(crate) fn explanation(name: &str) -> Explanation {
             revision: 7,
             changed_at: Some(moment(1)),
             triggers: true,
-            error: "no answer".to_owned(),
         }],
         buffered_until: Some(moment(2)),
-        next_time: Some(moment(3)),
         last_decision: Some(Decision {
             kind: DecisionKind::SkippedUnchanged.into(),
             at: Some(moment(4)),

@@ -106,10 +106,8 @@ impl MemoryTasks {
             let message = format!("the task is at revision {REVISION}");
             return Err(declined(Code::Aborted, "revision", &message));
         }
-        let mode = request.run_mode();
         let task = request.task.unwrap();
         Ok(ReplaceTaskResponse {
-            plan: plan(mode, task.enabled),
             task: Some(Task {
                 revision: REVISION + 1,
                 ..task

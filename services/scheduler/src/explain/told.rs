@@ -103,7 +103,6 @@ impl Facts {
                 })
                 .collect(),
             buffered_until: buffered_until.map(convert::timestamp_to_wire),
-            next_time: None,
             last_decision: decision.map(told_decision),
             current_run: current.map(run_to_wire),
             last_run: last.map(run_to_wire),
@@ -220,7 +219,6 @@ fn view(view: KnownView) -> proto::ObservedView {
         revision: view.revision,
         changed_at: view.changed_at.map(convert::timestamp_to_wire),
         triggers: view.triggers,
-        error: String::new(),
     }
 }
 
