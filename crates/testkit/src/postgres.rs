@@ -2,6 +2,7 @@
 
 mod directory;
 mod keeper;
+mod replica;
 mod server;
 
 use std::time::Duration;
@@ -46,6 +47,8 @@ impl Default for PostgresSettings<'_> {
 }
 
 /// A Postgres server on 127.0.0.1 with a data directory of its own. Up to 200 connections.
+///
+/// It can have [replicas](Postgres::replica), one of which can [take its place](Postgres::fail_over).
 ///
 /// It ends, and its directory goes, when this is dropped, and also when the test process dies: a
 /// small keeper process sees to that.

@@ -108,6 +108,25 @@ impl DataDirectory {
         self.configure(settings);
     }
 
+    /// Makes the data a copy of those of the server on `port`, set up to follow it.
+    pub(super) async fn copy(&self, user: &str, password: Option<&str>, port: u16) {
+        let mut copy = self.program("pg_basebackup");
+        copy.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", user])
+            .args(["-D", DATA, "--wal-method=stream", "--checkpoint=fast"])
+            .args(["--write-recovery-conf", "--no-sync", "--no-password"]);
+        if let Some(password) = password {
+            copy.env("PGPASSWORD", password);
+        }
+        let made = tokio::task::spawn_blocking(move || copy.status()).await;
+        match made {
+            Ok(Ok(status)) if status.success() => {}
+            other => panic!(
+                "pg_basebackup: {other:?}; its last lines:\n{}",
+                self.last_lines()
+            ),
+        }
+    }
+
     fn configure(&self, settings: &PostgresSettings<'_>) {
         let mut text = String::from(
             "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\n\

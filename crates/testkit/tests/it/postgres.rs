@@ -147,3 +147,39 @@ async fn starts_a_server_and_waits() {
     println!("postmaster {}", postgres.pid());
     std::future::pending::<()>().await;
 }
+
+#[tokio::test]
+async fn a_failover_to_a_replica_that_was_cut_off_loses_the_last_commits() {
+    let mut postgres = Postgres::start().await;
+    let url = postgres.create_database().await;
+    execute(&url, "CREATE TABLE notes (note TEXT)").await;
+    let replica = postgres.replica().await;
+    execute(&url, "INSERT INTO notes VALUES ('kept')").await;
+    replica.catch_up(&postgres).await;
+    let database = url.rsplit_once('/').unwrap().1;
+    let notes = "SELECT string_agg(note, ',') FROM notes";
+    assert_eq!(text(&replica.url(database), notes).await, "kept");
+    replica.stop_following().await;
+    execute(&url, "INSERT INTO notes VALUES ('lost')").await;
+    assert_eq!(text(&url, notes).await, "kept,lost");
+
+    postgres.fail_over(replica).await;
+    assert_eq!(text(&url, notes).await, "kept");
+    execute(&url, "INSERT INTO notes VALUES ('new')").await;
+    assert_eq!(text(&url, notes).await, "kept,new");
+    postgres.kill().await;
+    postgres.start_again().await;
+    assert_eq!(text(&url, notes).await, "kept,new");
+}
+
+#[tokio::test]
+async fn a_replica_of_a_server_with_a_password_follows() {
+    let postgres = Postgres::start_with(PostgresSettings {
+        password: Some("open-sesame"),
+        ..QUICK
+    })
+    .await;
+    let replica = postgres.replica().await;
+    let recovering = "SELECT pg_is_in_recovery()::TEXT";
+    assert_eq!(text(&replica.url("postgres"), recovering).await, "true");
+}
