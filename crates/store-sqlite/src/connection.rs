@@ -11,16 +11,17 @@ use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use crate::version::Observer;
+use crate::writer::Writer;
 
 pub(crate) static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// Connections for reading; API requests do not wait for writes.
 const READERS: u32 = 2;
 
-/// A pool of one connection that writes, one of some that read, and what sees whether anything was written.
+/// A connection that writes, some that read, and what sees whether anything was written.
 #[derive(Debug, Clone)]
 pub(crate) struct Pools {
-    pub(crate) writer: SqlitePool,
+    pub(crate) writer: Writer,
     pub(crate) reader: SqlitePool,
     pub(crate) observer: Observer,
 }
@@ -34,21 +35,16 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Normal)
+        // Until a transaction says what it needs.
+        .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(std::time::Duration::from_secs(10));
-    let writer = SqlitePoolOptions::new()
-        .max_connections(1)
-        // A file needs no ping.
-        .test_before_acquire(false)
-        .idle_timeout(None)
-        .max_lifetime(None)
-        .connect_with(options.clone())
+    let writer = Writer::connect(options.clone())
         .await
         .map_err(|error| failed(error.into()))?;
     // The migrator also refuses a file whose migrations it does not know.
     MIGRATIONS
-        .run(&writer)
+        .run(writer.pool())
         .await
         .map_err(|error| failed(error.into()))?;
     let observer = Observer::new(options.clone());

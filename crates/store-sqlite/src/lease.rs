@@ -7,13 +7,14 @@ use cts_core::{Capabilities, LeaseEpoch, RunId};
 use cts_store::{Claim, Lease, LeaseError, Requeued, StoreError};
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection, SqliteExecutor, SqlitePool};
+use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
 use crate::row::{Cell, failed_to, span_micros};
 
-/// One statement, on the way of every change; the trigger `runs_unsettle` belongs to it.
+/// One statement, on the way of every change; the trigger `runs_unsettle` belongs to it. A row that cannot be read
+/// is an error, with which the caller's transaction is undone.
 pub(crate) async fn acquire(
-    pool: &SqlitePool,
+    connection: &mut SqliteConnection,
     claim: &Claim,
     now: i64,
 ) -> Result<Option<Lease>, StoreError> {
@@ -57,41 +58,16 @@ pub(crate) async fn acquire(
     .bind(claim.kinds.applies)
     .bind(claim.only_single)
     .bind(claim.kinds.checks)
-    // All of it, and not only the first row: the statement commits when it is through.
-    .fetch_all(pool)
+    .fetch_all(connection)
     .await
     .map_err(failed_to("lease a run"))?;
-    let Some(row) = rows.first() else {
-        return Ok(None);
-    };
-    let leased = lease(row);
-    if leased.is_err() {
-        give_back_unreadable(pool, row).await?;
-    }
-    leased.map(Some)
+    rows.first().map(lease).transpose()
 }
 
 fn engines(capabilities: &Capabilities) -> String {
     let engines = capabilities.engines.iter();
     let pairs = engines.map(|engine| json!([engine.driver, engine.version]));
     Value::Array(pairs.collect()).to_string()
-}
-
-/// A row that cannot be read was leased to a worker that will never know: undone, so that what failed
-/// has not happened.
-async fn give_back_unreadable(pool: &SqlitePool, row: &SqliteRow) -> Result<(), StoreError> {
-    let failed = failed_to("give back a run");
-    let id: String = row.try_get("id").map_err(&failed)?;
-    sqlx::query(
-        "-- acquire: undo
-        UPDATE runs SET status = 'queued', holder = NULL, expires_at = NULL
-        WHERE id = ? AND status = 'running'",
-    )
-    .bind(id)
-    .execute(pool)
-    .await
-    .map_err(&failed)?;
-    Ok(())
 }
 
 fn lease(row: &SqliteRow) -> Result<Lease, StoreError> {

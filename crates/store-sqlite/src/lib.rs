@@ -1,9 +1,10 @@
 //! The store of the embedded mode: one SQLite file.
 //!
-//! One connection writes, a few read; the write-ahead log lets them work at the same time. Commits are
-//! not synced to the disk one by one (`synchronous = NORMAL`): nothing is lost when a process dies,
-//! and after a power cut the file is consistent and at most the last moments are missing, which the
-//! next snapshot of Consul brings back.
+//! One connection writes, a few read; the write-ahead log lets them work at the same time. Commits that
+//! answer a client of the API, grant a lease or end an attempt wait for the disk (`synchronous = FULL`), and with
+//! each of them all commits before it are on the disk. All others do not (`NORMAL`): nothing is lost when a
+//! process dies; a power cut may take the last of them, which the next snapshot of Consul or the next start
+//! brings back.
 //!
 //! It knows SQLite and nothing else of the world. Start with [`SqliteStore::open`].
 
@@ -27,6 +28,7 @@ mod store;
 mod tasks;
 mod version;
 mod workers;
+mod writer;
 
 pub use export::{FileError, SqliteExport};
 pub use store::SqliteStore;

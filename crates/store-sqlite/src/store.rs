@@ -15,10 +15,10 @@ use cts_store::{
     Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TaskChange,
     TaskError, TaskState, WorkerState,
 };
-use sqlx::{Sqlite, Transaction};
 
 use crate::connection::{self, Pools};
 use crate::row::{failed_to, micros};
+use crate::writer::{Durability, Write};
 use crate::{
     bundles, changes, complete, configure, enqueue, leadership, lease, logs, prune, queue,
     requests, runs, states, tasks, workers,
@@ -60,17 +60,20 @@ impl SqliteStore {
         micros(self.clock.now())
     }
 
-    async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
-        let begin = self.pools.writer.begin_with("BEGIN IMMEDIATE").await;
-        begin.map_err(failed_to("begin a transaction"))
+    /// A transaction that a killed process does not lose.
+    async fn begin(&self) -> Result<Write, StoreError> {
+        self.pools.writer.begin(Durability::Process).await
+    }
+
+    /// A transaction that a power cut does not take back: of an answer to a client of the API, and of what says
+    /// that Terraform may change something and what it has changed.
+    async fn begin_durable(&self) -> Result<Write, StoreError> {
+        self.pools.writer.begin(Durability::PowerCut).await
     }
 }
 
-async fn commit(transaction: Transaction<'static, Sqlite>) -> Result<(), StoreError> {
-    transaction
-        .commit()
-        .await
-        .map_err(failed_to("commit a transaction"))
+async fn commit(transaction: Write) -> Result<(), StoreError> {
+    transaction.commit().await
 }
 
 #[async_trait]
@@ -124,7 +127,7 @@ impl Store for SqliteStore {
     }
 
     async fn create_task(&self, task: &NewTask) -> Result<(), TaskError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.begin_durable().await?;
         changes::create(&mut transaction, task, self.now()).await?;
         Ok(commit(transaction).await?)
     }
@@ -134,21 +137,23 @@ impl Store for SqliteStore {
         name: &TaskName,
         change: &TaskChange,
     ) -> Result<StoredTask, TaskError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.begin_durable().await?;
         let task = changes::change(&mut transaction, name, change, self.now()).await?;
         commit(transaction).await?;
         Ok(task)
     }
 
     async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.begin_durable().await?;
         let gone = changes::delete(&mut transaction, name, self.now()).await?;
         commit(transaction).await?;
         Ok(gone)
     }
 
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {
-        changes::drop_draft(&self.pools.writer, name, run).await
+        let mut transaction = self.begin().await?;
+        changes::drop_draft(&mut *transaction, name, run).await?;
+        commit(transaction).await
     }
 
     async fn requests(&self) -> Result<Vec<RunRequest>, StoreError> {
@@ -173,7 +178,7 @@ impl Store for SqliteStore {
     }
 
     async fn reset_tasks(&self, leader: LeaderEpoch) -> Result<(), LeaderError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.begin_durable().await?;
         leadership::check(&mut transaction, leader, self.now()).await?;
         configure::reset(&mut transaction).await?;
         Ok(commit(transaction).await?)
@@ -225,7 +230,10 @@ impl Store for SqliteStore {
     }
 
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
-        lease::acquire(&self.pools.writer, claim, self.now()).await
+        let mut transaction = self.begin_durable().await?;
+        let lease = lease::acquire(&mut transaction, claim, self.now()).await?;
+        commit(transaction).await?;
+        Ok(lease)
     }
 
     async fn renew(
@@ -234,11 +242,14 @@ impl Store for SqliteStore {
         epoch: LeaseEpoch,
         time_to_live: Duration,
     ) -> Result<(), LeaseError> {
-        lease::renew(&self.pools.writer, run, epoch, time_to_live, self.now()).await
+        let mut transaction = self.begin().await?;
+        let now = self.now();
+        lease::renew(&mut *transaction, run, epoch, time_to_live, now).await?;
+        Ok(commit(transaction).await?)
     }
 
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.begin_durable().await?;
         let completed = complete::complete(&mut transaction, &completion, self.now()).await?;
         commit(transaction).await?;
         Ok(completed)
@@ -274,15 +285,23 @@ impl Store for SqliteStore {
     }
 
     async fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {
-        workers::beat(&self.pools.writer, worker, self.now()).await
+        let mut transaction = self.begin().await?;
+        let drain = workers::beat(&mut *transaction, worker, self.now()).await?;
+        commit(transaction).await?;
+        Ok(drain)
     }
 
     async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError> {
-        workers::drain(&self.pools.writer, worker).await
+        let mut transaction = self.begin().await?;
+        let known = workers::drain(&mut *transaction, worker).await?;
+        commit(transaction).await?;
+        Ok(known)
     }
 
     async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError> {
-        workers::forget(&self.pools.writer, worker).await
+        let mut transaction = self.begin().await?;
+        workers::forget(&mut *transaction, worker).await?;
+        commit(transaction).await
     }
 
     async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError> {
@@ -290,11 +309,16 @@ impl Store for SqliteStore {
     }
 
     async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError> {
-        bundles::keep(&self.pools.writer, hashes, self.now()).await
+        let mut transaction = self.begin().await?;
+        let missing = bundles::keep(&mut *transaction, hashes, self.now()).await?;
+        commit(transaction).await?;
+        Ok(missing)
     }
 
     async fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        bundles::store(&self.pools.writer, hash, bytes, self.now()).await
+        let mut transaction = self.begin().await?;
+        bundles::store(&mut *transaction, hash, bytes, self.now()).await?;
+        commit(transaction).await
     }
 
     async fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {

@@ -34,7 +34,6 @@ pub(crate) async fn beat(
     .bind(encoded("encode a worker", &worker.capabilities)?)
     .bind(worker.draining)
     .bind(now)
-    // All of it, and not only the first row: the statement commits when it is through.
     .fetch_all(executor)
     .await
     .map_err(failed_to("note a worker"))?;

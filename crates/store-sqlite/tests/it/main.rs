@@ -6,6 +6,7 @@ mod corruption;
 mod export;
 mod file;
 mod fixture;
+mod full_disk;
 mod sharing;
 mod suite;
 mod upgrade;

@@ -120,7 +120,8 @@ impl<F: Fixture> Scene<F> {
         replaced.expect("tasks can be replaced");
     }
 
-    pub(super) fn request(&self, name: &str, text: &str) -> EnqueueRequest {
+    /// A request to apply an input, under a new id.
+    pub fn request(&self, name: &str, text: &str) -> EnqueueRequest {
         EnqueueRequest {
             task: task(name),
             input: input(text),
