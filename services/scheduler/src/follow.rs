@@ -1,19 +1,18 @@
 //! One watcher's stream: opened, read, and opened again after every break.
 
-use std::collections::{HashMap, HashSet};
+mod assembly;
+mod subscription;
+
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use cts_core::{Chain, ServiceView, ViewDelta, ViewId};
-use cts_proto::watch::v1 as proto;
-use cts_proto::watch::v1::watch_request::Change;
-use cts_proto::watch::v1::watch_response::Event;
-use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
-use cts_rpc::{ConversionError, Peer, convert};
+use cts_core::{Chain, ServiceView};
+use cts_rpc::{ConversionError, Peer};
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
+use self::assembly::BadSequence;
+use self::subscription::Subscription;
 use crate::following::Heard;
 
 /// Longest wait between two tries.
@@ -45,6 +44,8 @@ enum FollowError {
     Call(#[from] Status),
     #[error("the watcher sent something unusable")]
     Message(#[from] ConversionError),
+    #[error("the watcher sent unusable messages of a view again")]
+    Sequence(#[from] BadSequence),
 }
 
 /// Nobody wants to know any more.
@@ -132,113 +133,4 @@ fn waits() -> ExponentialBackoff {
         .with_jitter()
         .without_max_times()
         .build()
-}
-
-/// A stream of complete deltas that ends when anything is wrong with it.
-#[derive(Debug)]
-struct Subscription {
-    responses: Streaming<proto::WatchResponse>,
-    /// Deltas of which not all messages have come.
-    partial: HashMap<String, proto::ViewDelta>,
-    /// Its end would end the call.
-    requests: mpsc::UnboundedSender<proto::WatchRequest>,
-}
-
-impl Subscription {
-    async fn open(watcher: &Peer, views: Vec<ServiceView>) -> Result<Self, FollowError> {
-        let (requests, stream) = mpsc::unbounded_channel();
-        let views = views.into_iter().map(convert::view_to_wire).collect();
-        let subscribe = Change::Subscribe(proto::Subscribe { views });
-        // The receiver is at hand, so the channel is open.
-        drop(requests.send(proto::WatchRequest {
-            change: Some(subscribe),
-        }));
-        let responses = WatchServiceClient::new(watcher.channel())
-            .watch(UnboundedReceiverStream::new(stream))
-            .await?
-            .into_inner();
-        Ok(Self {
-            responses,
-            partial: HashMap::new(),
-            requests,
-        })
-    }
-
-    /// Follows what is new in `after`, and no longer what is only in `before`.
-    fn change(&mut self, before: &[ServiceView], after: &[ServiceView]) {
-        let known: HashSet<ViewId> = before.iter().map(ServiceView::id).collect();
-        let wanted: HashSet<ViewId> = after.iter().map(ServiceView::id).collect();
-        let gone: Vec<String> = known
-            .difference(&wanted)
-            .map(|id| id.as_str().to_owned())
-            .collect();
-        let new: Vec<ServiceView> = after
-            .iter()
-            .filter(|view| !known.contains(&view.id()))
-            .cloned()
-            .collect();
-        if !gone.is_empty() {
-            for id in &gone {
-                self.partial.remove(id);
-            }
-            let change = Change::Unsubscribe(proto::Unsubscribe { view_ids: gone });
-            self.request(change);
-        }
-        if !new.is_empty() {
-            self.subscribe(new);
-        }
-    }
-
-    fn subscribe(&self, views: Vec<ServiceView>) {
-        let views = views.into_iter().map(convert::view_to_wire).collect();
-        self.request(Change::Subscribe(proto::Subscribe { views }));
-    }
-
-    fn request(&self, change: Change) {
-        // Closed only when the call has ended, which the next response tells.
-        drop(self.requests.send(proto::WatchRequest {
-            change: Some(change),
-        }));
-    }
-
-    /// The next complete delta. Cancel safe: parts that have come are kept.
-    async fn next(&mut self) -> Result<(ViewId, ViewDelta), FollowError> {
-        loop {
-            let message = self.responses.message().await?.ok_or(FollowError::Ended)?;
-            match message.event {
-                Some(Event::Delta(part)) => {
-                    if let Some(delta) = self.join(part) {
-                        let id = ViewId::new(delta.view_id.clone());
-                        return Ok((id, convert::delta_from_wire(delta)?));
-                    }
-                }
-                Some(Event::Failure(failure)) => {
-                    tracing::debug!(
-                        view.id = failure.view_id,
-                        failures = failure.failures,
-                        error = failure.message,
-                        "view cannot be read from Consul for now"
-                    );
-                }
-                None => {}
-            }
-        }
-    }
-
-    fn join(&mut self, part: proto::ViewDelta) -> Option<proto::ViewDelta> {
-        let complete = part.complete;
-        let whole = match self.partial.remove(&part.view_id) {
-            None => part,
-            Some(mut earlier) => {
-                earlier.upserts.extend(part.upserts);
-                earlier.removals.extend(part.removals);
-                earlier
-            }
-        };
-        if complete {
-            return Some(whole);
-        }
-        self.partial.insert(whole.view_id.clone(), whole);
-        None
-    }
 }

@@ -125,7 +125,7 @@ where
         match request.change {
             Some(Change::Subscribe(subscribe)) => {
                 for view in subscribe.views {
-                    self.subscribe(&view_from_wire(view)?);
+                    self.subscribe(&view_from_wire(view)?, subscribe.subscription_id);
                 }
             }
             Some(Change::Unsubscribe(unsubscribe)) => {
@@ -141,9 +141,9 @@ where
         Ok(())
     }
 
-    fn subscribe(&mut self, view: &ServiceView) {
+    fn subscribe(&mut self, view: &ServiceView, subscription: u64) {
         let id = view.id();
-        let followed = updates(self.views.follow(view)).boxed();
+        let followed = updates(self.views.follow(view), subscription).boxed();
         let (followed, updates) = stream::abortable(followed);
         self.changes.push(followed);
         // An older subscription to the same view ends only here, so the poller goes on.

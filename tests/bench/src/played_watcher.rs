@@ -44,6 +44,7 @@ struct Script {
 struct Followed {
     service: String,
     view: String,
+    subscription: u64,
     tell: mpsc::UnboundedSender<WatchResponse>,
 }
 
@@ -95,7 +96,7 @@ impl Part {
     ) -> Result<(), Status> {
         if let Some(Change::Subscribe(subscribe)) = request?.change {
             for view in subscribe.views {
-                self.follow(view, tell)?;
+                self.follow(view, subscribe.subscription_id, tell)?;
             }
         }
         Ok(())
@@ -104,6 +105,7 @@ impl Part {
     fn follow(
         &self,
         view: ServiceView,
+        subscription: u64,
         tell: &mpsc::UnboundedSender<WatchResponse>,
     ) -> Result<(), Status> {
         let service = view.name.clone();
@@ -114,6 +116,7 @@ impl Part {
         let followed = Followed {
             service,
             view: view.id().as_str().to_owned(),
+            subscription,
             tell: tell.clone(),
         };
         // The caller may have gone; the next change finds out.
@@ -145,6 +148,8 @@ fn delta(followed: &Followed, revision: u64, base: Option<u64>) -> WatchResponse
             upserts: vec![instance],
             removals: Vec::new(),
             complete: true,
+            subscription_id: followed.subscription,
+            part_number: 1,
         })),
     }
 }

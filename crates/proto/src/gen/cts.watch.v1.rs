@@ -151,6 +151,11 @@ pub struct Subscribe {
     /// The views.
     #[prost(message, repeated, tag = "1")]
     pub views: ::prost::alloc::vec::Vec<ServiceView>,
+    /// Names this subscription of each of the views; everything that is sent because of it carries this id. The
+    /// caller gives every subscription on a stream another id, so that it can tell what was sent for an older
+    /// one and is still under way.
+    #[prost(uint64, tag = "2")]
+    pub subscription_id: u64,
 }
 /// Names views to follow no longer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -201,6 +206,13 @@ pub struct ViewDelta {
     /// This is the last message of the delta.
     #[prost(bool, tag = "6")]
     pub complete: bool,
+    /// Id of the subscription that it is sent for.
+    #[prost(uint64, tag = "7")]
+    pub subscription_id: u64,
+    /// Place of this message among those of the delta, from 1. A delta of which a message is missing must not be
+    /// used; the view is then subscribed to again.
+    #[prost(uint32, tag = "8")]
+    pub part_number: u32,
 }
 /// Consul could not be asked about a view. The last snapshot stays in force.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -217,6 +229,9 @@ pub struct ViewFailure {
     /// Time until the next try.
     #[prost(message, optional, tag = "4")]
     pub retry_after: ::core::option::Option<::prost_types::Duration>,
+    /// Id of the subscription that it is sent for.
+    #[prost(uint64, tag = "5")]
+    pub subscription_id: u64,
 }
 /// Generated client implementations.
 pub mod watch_service_client {

@@ -106,8 +106,13 @@ pub fn instance_from_wire(
     })
 }
 
-/// A delta for the wire, as one or more messages of which the last is marked complete.
-pub fn delta_to_wire(view_id: &ViewId, delta: &ViewDelta) -> Vec<proto::ViewDelta> {
+/// A delta for the wire, as one or more numbered messages of which the last is marked complete.
+/// `subscription` is the id that the receiver gave its subscription.
+pub fn delta_to_wire(
+    view_id: &ViewId,
+    subscription: u64,
+    delta: &ViewDelta,
+) -> Vec<proto::ViewDelta> {
     let part = |upserts, removals| proto::ViewDelta {
         view_id: view_id.as_str().to_owned(),
         base_revision: delta.base,
@@ -115,6 +120,8 @@ pub fn delta_to_wire(view_id: &ViewId, delta: &ViewDelta) -> Vec<proto::ViewDelt
         upserts,
         removals,
         complete: false,
+        subscription_id: subscription,
+        part_number: 0,
     };
     let upserts = delta
         .upserts
@@ -135,6 +142,9 @@ pub fn delta_to_wire(view_id: &ViewId, delta: &ViewDelta) -> Vec<proto::ViewDelt
             ..part(Vec::new(), Vec::new())
         }),
     }
+    for (part, number) in parts.iter_mut().zip(1..) {
+        part.part_number = number;
+    }
     parts
 }
 
@@ -142,7 +152,7 @@ fn prost_size(message: &impl prost::Message) -> usize {
     message.encoded_len()
 }
 
-/// A delta from all its messages put together: lists concatenated, the rest from the last one.
+/// A delta from all its messages put together: lists concatenated, the rest from any of them.
 pub fn delta_from_wire(delta: proto::ViewDelta) -> Result<ViewDelta, ConversionError> {
     let upserts = delta
         .upserts
@@ -204,10 +214,14 @@ mod tests {
                 id: "gone".into(),
             }],
         };
-        let parts = delta_to_wire(&ViewId::new("v"), &delta);
+        let parts = delta_to_wire(&ViewId::new("v"), 5, &delta);
         assert!(parts.len() > 3);
         assert!(parts.iter().all(|part| prost_size(part) < 2 << 20));
         assert_eq!(parts.iter().filter(|part| part.complete).count(), 1);
+        let numbers: Vec<_> = parts.iter().map(|part| part.part_number).collect();
+        let counted: Vec<_> = (1..).take(numbers.len()).collect();
+        assert_eq!(numbers, counted);
+        assert!(parts.iter().all(|part| part.subscription_id == 5));
         let mut whole = parts[0].clone();
         for part in &parts[1..] {
             whole.upserts.extend(part.upserts.iter().cloned());
@@ -224,7 +238,7 @@ mod tests {
             upserts: vec![],
             removals: vec![],
         };
-        let parts = delta_to_wire(&ViewId::new("v"), &delta);
+        let parts = delta_to_wire(&ViewId::new("v"), 5, &delta);
         assert_eq!(parts.len(), 1);
         assert!(parts[0].complete);
     }

@@ -1,6 +1,6 @@
 //! A watcher that says what the test wants.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -44,11 +44,19 @@ impl PlayedWatcher {
         });
     }
 
-    /// Says nothing of a service, until it is shown.
+    /// Says nothing of a service, until it is revealed.
     pub(crate) fn hide(&self, service: &str) {
         let view = ViewId::new(format!("health.service({service})"));
         self.scene.send_modify(|scene| {
             scene.hidden.insert(view);
+        });
+    }
+
+    /// Speaks of a service that was hidden.
+    pub(crate) fn reveal(&self, service: &str) {
+        let view = ViewId::new(format!("health.service({service})"));
+        self.scene.send_modify(|scene| {
+            scene.hidden.remove(&view);
         });
     }
 
@@ -66,7 +74,8 @@ struct Played {
     requests: Streaming<proto::WatchRequest>,
     scenes: watch::Receiver<Scene>,
     generation: u64,
-    views: BTreeSet<ViewId>,
+    /// With the id of the subscription.
+    views: BTreeMap<ViewId, u64>,
     ready: VecDeque<proto::WatchResponse>,
 }
 
@@ -84,7 +93,7 @@ impl Played {
                     if scene.generation != self.generation {
                         return None;
                     }
-                    let all: Vec<_> = self.views.iter().cloned().collect();
+                    let all: Vec<_> = self.views.keys().cloned().collect();
                     self.tell(&scene, &all);
                 }
             }
@@ -97,13 +106,16 @@ impl Played {
                 let views = subscribe.views.into_iter();
                 let views = views.map(|view| convert::view_from_wire(view).unwrap().id());
                 let views: Vec<_> = views.collect();
-                self.views.extend(views.iter().cloned());
+                let id = subscribe.subscription_id;
+                self.views
+                    .extend(views.iter().cloned().map(|view| (view, id)));
                 let scene = self.scenes.borrow().clone();
                 self.tell(&scene, &views);
             }
             Change::Unsubscribe(unsubscribe) => {
                 for id in unsubscribe.view_ids {
-                    assert!(self.views.remove(&ViewId::new(id)), "it was subscribed");
+                    let subscribed = self.views.remove(&ViewId::new(id));
+                    assert!(subscribed.is_some(), "it was subscribed");
                 }
             }
         }
@@ -116,7 +128,7 @@ impl Played {
         let snapshot = ViewSnapshot::new(scene.revision, instances.clone());
         let delta = snapshot.delta_from(None);
         for view in views.iter().filter(|view| !scene.hidden.contains(view)) {
-            let messages = convert::delta_to_wire(view, &delta);
+            let messages = convert::delta_to_wire(view, self.views[view], &delta);
             self.ready
                 .extend(messages.into_iter().map(|delta| proto::WatchResponse {
                     event: Some(proto::watch_response::Event::Delta(delta)),
@@ -139,7 +151,7 @@ impl WatchService for PlayedWatcher {
             requests: request.into_inner(),
             scenes,
             generation,
-            views: BTreeSet::new(),
+            views: BTreeMap::new(),
             ready: VecDeque::new(),
         };
         let messages = futures::stream::unfold(played, |mut played| async move {

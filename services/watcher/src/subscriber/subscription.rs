@@ -20,11 +20,14 @@ pub(super) type Messages = Vec<WatchResponse>;
 pub(super) struct ViewEnded;
 
 /// From the full snapshot on, what changes in the view; ends after an error. The messages are made when
-/// the stream is polled, from the state of that moment.
+/// the stream is polled, from the state of that moment. Each carries the subscriber's `id` of the
+/// subscription.
 pub(super) fn updates(
     view: Arc<FollowedView>,
+    id: u64,
 ) -> impl Stream<Item = Result<Messages, ViewEnded>> + Send {
     let subscription = Subscription {
+        id,
         state: view.state(),
         view,
         sent: None,
@@ -40,6 +43,8 @@ pub(super) fn updates(
 }
 
 struct Subscription {
+    /// The subscriber's name for it.
+    id: u64,
     view: Arc<FollowedView>,
     state: watch::Receiver<ViewState>,
     /// What the subscriber has.
@@ -75,7 +80,7 @@ impl Subscription {
             return Vec::new();
         }
         self.sent = Some(snapshot);
-        delta_to_wire(&self.view.id, &delta)
+        delta_to_wire(&self.view.id, self.id, &delta)
             .into_iter()
             .map(|part| response(Event::Delta(part)))
             .collect()
@@ -87,6 +92,7 @@ impl Subscription {
             message: failure.message.clone(),
             failures: failure.failures,
             retry_after: Some(duration_to_wire(failure.retry_after)),
+            subscription_id: self.id,
         }))
     }
 
@@ -98,6 +104,8 @@ impl Subscription {
             base_revision: Some(revision),
             revision,
             complete: true,
+            subscription_id: self.id,
+            part_number: 1,
             ..Default::default()
         })))
     }

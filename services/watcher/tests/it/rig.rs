@@ -117,8 +117,21 @@ impl Subscriber {
     }
 
     pub(crate) fn subscribe<'a>(&self, views: impl IntoIterator<Item = &'a ServiceView>) {
+        self.subscribe_as(0, views);
+    }
+
+    /// Gives the subscription this id.
+    pub(crate) fn subscribe_as<'a>(
+        &self,
+        subscription_id: u64,
+        views: impl IntoIterator<Item = &'a ServiceView>,
+    ) {
         let views = views.into_iter().cloned().map(view_to_wire).collect();
-        self.send(Some(Change::Subscribe(Subscribe { views })));
+        let subscribe = Subscribe {
+            views,
+            subscription_id,
+        };
+        self.send(Some(Change::Subscribe(subscribe)));
     }
 
     pub(crate) fn unsubscribe(&self, view: &ServiceView) {
@@ -131,12 +144,17 @@ impl Subscriber {
         self.requests = None;
     }
 
-    /// Receives one message; puts it to the parts of its delta.
-    pub(crate) async fn receive(&mut self) -> Result<Option<Update>, Status> {
+    /// Receives one message as it is.
+    pub(crate) async fn message(&mut self) -> Result<Event, Status> {
         let message = timeout(DEADLINE, self.responses.message()).await;
         let message = message.unwrap_or_else(|_| panic!("no message within {DEADLINE:?}"))?;
         let message = message.ok_or_else(|| Status::ok("the stream has ended"))?;
-        let part = match message.event.unwrap() {
+        Ok(message.event.unwrap())
+    }
+
+    /// Receives one message; puts it to the parts of its delta.
+    pub(crate) async fn receive(&mut self) -> Result<Option<Update>, Status> {
+        let part = match self.message().await? {
             Event::Failure(failure) => return Ok(Some(Update::Failure(failure))),
             Event::Delta(part) => part,
         };

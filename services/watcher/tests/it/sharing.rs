@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use cts_proto::watch::v1::ViewDelta;
+use cts_proto::watch::v1::watch_response::Event;
 use cts_testkit::{ConsulAgent, eventually};
 use serde_json::json;
 use wiremock::matchers::{query_param, query_param_is_missing};
@@ -67,10 +69,8 @@ async fn the_view_ends_with_its_last_subscriber() {
     assert_eq!(ids(&third.delta().await.1), ["a", "b"]);
 }
 
-#[tokio::test]
-async fn a_slow_subscriber_gets_one_larger_delta() {
-    let consul = ConsulAgent::start().await;
-    // More than all buffers between watcher and subscriber hold.
+/// Registers more than all buffers between watcher and subscriber hold.
+async fn register_much(consul: &ConsulAgent) {
     let value = "x".repeat(512);
     let keys: Vec<_> = (0..64).map(|number| format!("key-{number}")).collect();
     let meta: Vec<_> = keys
@@ -82,6 +82,45 @@ async fn a_slow_subscriber_gets_one_larger_delta() {
             .register_service("web", &format!("big-{number}"), 80, &meta, &[])
             .await;
     }
+}
+
+#[tokio::test]
+async fn messages_carry_the_id_of_their_subscription_and_their_number() {
+    let consul = ConsulAgent::start().await;
+    register_much(&consul).await;
+    let rig = Rig::start(&consul.address());
+    let mut subscriber = rig.subscriber().await;
+    subscriber.subscribe_as(7, [&view("web")]);
+    let first = numbered(&mut subscriber).await;
+    assert_eq!((first.subscription_id, first.part_number), (7, 1));
+    // What is under way of the older snapshot is not to be taken for a part of the newer one.
+    subscriber.subscribe_as(8, [&view("web")]);
+    let mut expected = 2;
+    let newer = loop {
+        let part = numbered(&mut subscriber).await;
+        if part.subscription_id == 8 {
+            break part;
+        }
+        assert_eq!((part.subscription_id, part.part_number), (7, expected));
+        expected += 1;
+    };
+    assert_eq!((newer.part_number, newer.base_revision), (1, None));
+    assert!(expected > 2, "the older one was under way");
+    assert!(!newer.complete);
+    assert_eq!(numbered(&mut subscriber).await.part_number, 2);
+}
+
+async fn numbered(subscriber: &mut crate::rig::Subscriber) -> ViewDelta {
+    match subscriber.message().await.unwrap() {
+        Event::Delta(part) => part,
+        Event::Failure(failure) => panic!("{failure:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_slow_subscriber_gets_one_larger_delta() {
+    let consul = ConsulAgent::start().await;
+    register_much(&consul).await;
     let rig = Rig::start(&consul.address());
     let mut fast = rig.follower(&view("web")).await;
     let mut slow = rig.subscriber().await;
