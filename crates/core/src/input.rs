@@ -95,8 +95,10 @@ pub struct RunInput {
     pub services: Vec<Arc<ServiceInstance>>,
 }
 
-/// A run input in its canonical form.
+/// A run input in its canonical form. With instances it can only be made by
+/// [`CompleteInput::freeze`](crate::CompleteInput::freeze).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FrozenInput {
     /// Digest of `bytes`: the identity of the input.
     pub hash: Digest,
@@ -104,16 +106,21 @@ pub struct FrozenInput {
     pub bytes: Vec<u8>,
 }
 
-impl RunInput {
-    /// The canonical form: equal inputs give equal bytes.
-    pub fn freeze(&self) -> Result<FrozenInput, serde_json::Error> {
-        let bytes = serde_json::to_vec(self)?;
-        Ok(FrozenInput {
-            hash: Digest::of(&bytes),
-            bytes,
-        })
+impl FrozenInput {
+    pub(crate) fn of(input: &RunInput) -> Result<Self, serde_json::Error> {
+        serde_json::to_vec(input).map(Self::from_bytes)
     }
 
+    /// An input that was frozen before, from its bytes, which are not looked into.
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self {
+            hash: Digest::of(&bytes),
+            bytes,
+        }
+    }
+}
+
+impl RunInput {
     /// Reads the canonical form back.
     pub fn thaw(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)

@@ -17,6 +17,7 @@ mod buffer;
 mod capability;
 mod chain;
 mod clock;
+mod complete_input;
 mod condition;
 mod cron;
 mod declaration;
@@ -40,6 +41,7 @@ pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
 pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, Lacks, Requirement};
 pub use chain::Chain;
 pub use clock::{Clock, SystemClock};
+pub use complete_input::{CompleteInput, IncompleteInput};
 pub use condition::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DeclaredService, KvQuery, ModuleInput,
     ScheduleCondition, ServicesCondition, ServicesInput,

@@ -1,7 +1,11 @@
 //! What the scheduler knows of tasks and views, and which task is due: bookkeeping without IO.
 //!
 //! Invariants:
-//! * a task is triggered only while each of its views has a snapshot (P6);
+//! * an input is taken only while each view of its task has a snapshot, which [`CompleteInput`] enforces; a
+//!   trigger waits for that, however the task became incomplete, and stays until an input was taken for it;
+//! * a view keeps its snapshot while any task uses it, also when its only user changes within one
+//!   [`Desk::arrange`] and when a delta does not fit;
+//! * a change of a view that has a snapshot triggers, also while the task waits for another view;
 //! * a snapshot that equals the one at hand triggers nothing, so a watcher that restarts or sends
 //!   everything again costs no run;
 //! * of the tasks that are there at the beginning the first complete input is a trigger, also of one that
@@ -12,7 +16,8 @@
 //!   change as well;
 //! * a trigger counts until the input has been frozen: who takes a due task and fails to freeze its
 //!   input gives it back with [`Desk::postpone`]. Who fails to store it begins with a new desk;
-//! * a request is carried out once, as soon as the input is complete, or it is overdue once.
+//! * a request is carried out once, as soon as the input is complete, or it is overdue once. A request to
+//!   apply that is overdue leaves a trigger, so that the task is applied when its input is complete.
 
 mod arrange;
 mod entry;
@@ -24,8 +29,8 @@ use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::{
-    RunId, ServiceInstance, ServiceView, TaskDefinition, TaskName, TaskSpec, UnknownRevision,
-    ViewDelta, ViewId, ViewSnapshot,
+    CompleteInput, IncompleteInput, RunId, ServiceView, TaskDefinition, TaskName, TaskSpec,
+    UnknownRevision, ViewDelta, ViewId, ViewSnapshot,
 };
 
 pub(crate) use self::arrange::{Present, Standing};
@@ -78,8 +83,17 @@ pub(crate) enum Why {
 #[derive(Debug)]
 pub(crate) struct DueTask {
     pub(crate) definition: Arc<TaskDefinition>,
-    pub(crate) services: Vec<Arc<ServiceInstance>>,
+    pub(crate) data: DueData,
     pub(crate) why: Why,
+}
+
+/// What a due task is frozen with.
+#[derive(Debug)]
+pub(crate) enum DueData {
+    /// All that it depends on.
+    Complete(CompleteInput),
+    /// Nothing: a disabled task is only checked, and its views are not read.
+    NotNeeded,
 }
 
 /// A request whose input was not complete in time.
@@ -110,7 +124,11 @@ impl Desk {
             changes: 0,
         };
         for task in tasks.into_iter().filter(|task| task.enabled) {
-            desk.add(task.name().clone(), Entry::of_the_beginning(task));
+            desk.add(
+                task.name().clone(),
+                Entry::of_the_beginning(task),
+                Duration::ZERO,
+            );
         }
         desk
     }
@@ -151,45 +169,51 @@ impl Desk {
         let Some(view) = self.views.get_mut(id) else {
             return Ok(());
         };
-        let incremental_and_empty =
+        let at_hand = view.snapshot.as_ref().map(|snapshot| snapshot.revision);
+        if let Some(base) = delta.base
+            && at_hand != Some(base)
+        {
+            // What is at hand was complete, and stays until a full snapshot replaces it.
+            return Err(UnknownRevision { base, at_hand });
+        }
+        let nothing_new =
             delta.base.is_some() && delta.upserts.is_empty() && delta.removals.is_empty();
+        // A full snapshot may come from another watcher; it is compared with what is at hand.
         let before = match delta.base {
-            // A full snapshot may come from another watcher; it is compared with what is at hand.
             None => view.snapshot.take(),
             Some(_) => None,
         };
         let after = ViewSnapshot::after(view.snapshot.take(), delta)?;
-        let unchanged = incremental_and_empty
-            || before.is_some_and(|before| before.instances == after.instances);
+        let unchanged = nothing_new
+            || before
+                .as_ref()
+                .is_some_and(|before| before.instances == after.instances);
         view.snapshot = Some(after);
         if unchanged {
             return Ok(());
         }
         view.changed_at = now;
         self.changes += 1;
-        for name in &view.tasks.clone() {
-            if self.is_complete(name)
-                && let Some(entry) = self.tasks.get_mut(name)
-            {
+        let views = &self.views;
+        for name in views.get(id).map(|view| &view.tasks).into_iter().flatten() {
+            let Some(entry) = self.tasks.get_mut(name) else {
+                continue;
+            };
+            if at_hand.is_some() {
                 entry.changed(now, self.one_round);
+            } else {
+                entry.set_complete(is_complete(views, entry), now);
             }
         }
         Ok(())
     }
 
-    fn is_complete(&self, task: &TaskName) -> bool {
-        self.tasks
-            .get(task)
-            .is_some_and(|entry| is_complete(entry, &self.views))
-    }
-
     /// When there is something to do next.
     pub(crate) fn next_due(&self) -> Option<Duration> {
-        let views = &self.views;
-        let times = self.tasks.values().filter_map(|entry| {
-            let request = entry.next_request(|| is_complete(entry, views));
-            entry.due_at().into_iter().chain(request).min()
-        });
+        let times = self
+            .tasks
+            .values()
+            .filter_map(|entry| entry.due_at().into_iter().chain(entry.next_request()).min());
         times.min()
     }
 
@@ -198,23 +222,35 @@ impl Desk {
         let views = &self.views;
         let mut due = Due::default();
         for (name, entry) in &mut self.tasks {
-            if let Some(first) = entry.take_trigger(now) {
+            if entry.due_at().is_some_and(|at| at <= now)
+                && let Ok(input) = complete_input(views, entry)
+                && let Some(first) = entry.take_trigger(now)
+            {
                 self.changes += 1;
+                let why = Why::Change { first };
                 due.tasks
-                    .push(due_task(entry, views, Why::Change { first }));
+                    .push(due_task(entry, DueData::Complete(input), why));
             }
             if !entry.has_requests() {
                 continue;
             }
-            let complete = is_complete(entry, views);
-            for wanted in entry.take_requests(complete) {
-                due.tasks.push(due_task(entry, views, Why::Request(wanted)));
+            for wanted in entry.take_checks_without_data() {
+                let why = Why::Request(wanted);
+                due.tasks.push(due_task(entry, DueData::NotNeeded, why));
+            }
+            if entry.is_complete()
+                && let Ok(input) = complete_input(views, entry)
+            {
+                for wanted in entry.take_requests() {
+                    let data = DueData::Complete(input.clone());
+                    due.tasks.push(due_task(entry, data, Why::Request(wanted)));
+                }
             }
             for wanted in entry.take_overdue(now) {
                 due.overdue.push(Overdue {
                     task: name.clone(),
                     run: wanted.run,
-                    missing: missing(entry, views),
+                    missing: missing(views, entry),
                 });
             }
         }
@@ -237,28 +273,31 @@ impl Desk {
     }
 }
 
-fn is_complete(entry: &Entry, views: &HashMap<ViewId, View>) -> bool {
-    entry.views.iter().all(|id| is_known(id, views))
+fn is_complete(views: &HashMap<ViewId, View>, entry: &Entry) -> bool {
+    let mut ids = entry.views.iter();
+    ids.all(|id| views.get(id).is_some_and(|view| view.snapshot.is_some()))
 }
 
-fn is_known(id: &ViewId, views: &HashMap<ViewId, View>) -> bool {
-    views.get(id).is_some_and(|view| view.snapshot.is_some())
+fn missing(views: &HashMap<ViewId, View>, entry: &Entry) -> Vec<ViewId> {
+    match complete_input(views, entry) {
+        Ok(_complete) => Vec::new(),
+        Err(IncompleteInput { missing }) => missing,
+    }
 }
 
-fn missing(entry: &Entry, views: &HashMap<ViewId, View>) -> Vec<ViewId> {
-    let unknown = entry.views.iter().filter(|id| !is_known(id, views));
-    unknown.cloned().collect()
+fn complete_input(
+    views: &HashMap<ViewId, View>,
+    entry: &Entry,
+) -> Result<CompleteInput, IncompleteInput> {
+    CompleteInput::new(Arc::clone(&entry.definition), |id| {
+        views.get(id)?.snapshot.as_ref()
+    })
 }
 
-fn due_task(entry: &Entry, views: &HashMap<ViewId, View>, why: Why) -> DueTask {
-    let instances = entry
-        .views
-        .iter()
-        .filter_map(|id| views.get(id)?.snapshot.as_ref())
-        .flat_map(|snapshot| snapshot.instances.values().cloned());
+fn due_task(entry: &Entry, data: DueData, why: Why) -> DueTask {
     DueTask {
         definition: Arc::clone(&entry.definition),
-        services: instances.collect(),
+        data,
         why,
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use cts_core::FrozenInput;
 use cts_core::runs::EnqueueDecision::{Enqueue, Keep, Replace, Skip};
 use cts_core::runs::RunStatus;
-use cts_core::{Digest, FrozenInput};
 
 use super::Fixture;
 use super::scene::{Scene, input, noise, seconds, spec, task};
@@ -299,10 +299,7 @@ pub async fn inputs_come_back_byte_for_byte<F: Fixture>() {
         noise(5 << 20),
     ];
     for bytes in hostile {
-        let input = FrozenInput {
-            hash: Digest::of(&bytes),
-            bytes,
-        };
+        let input = FrozenInput::from_bytes(bytes);
         let (hash, bytes) = (input.hash, input.bytes.clone());
         let request = EnqueueRequest {
             input,

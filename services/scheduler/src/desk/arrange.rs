@@ -49,6 +49,10 @@ impl Desk {
     }
 
     /// Makes these the tasks of the desk. Says whether the views are others now.
+    ///
+    /// A view that one task drops and another one begins to use keeps its snapshot: nothing is unlinked
+    /// before all is linked. The caller would not notice that such a view went and came, and would never ask for
+    /// a full snapshot of it.
     pub(crate) fn arrange<'a>(
         &mut self,
         present: impl IntoIterator<Item = Present<'a>>,
@@ -57,6 +61,7 @@ impl Desk {
         let before: HashSet<ViewId> = self.views.keys().cloned().collect();
         let mut gone: BTreeSet<TaskName> = self.tasks.keys().cloned().collect();
         let is_takeover = !std::mem::replace(&mut self.arranged, true);
+        let mut dropped: Vec<(ViewId, TaskName)> = Vec::new();
         for task in present {
             if task.standing == Standing::Disabled && task.requests.is_empty() {
                 continue;
@@ -64,7 +69,8 @@ impl Desk {
             let name = task.spec.name();
             gone.remove(name);
             if self.tasks.contains_key(name) {
-                self.update(&task, now);
+                let views = self.update(&task, now);
+                dropped.extend(views.into_iter().map(|id| (id, name.clone())));
             } else {
                 // Whoever is there at the takeover, perhaps since a moment ago, was an earlier leader's.
                 let entry = if is_takeover && task.requests.is_empty() {
@@ -72,7 +78,7 @@ impl Desk {
                 } else {
                     Entry::later(task.spec, task.standing)
                 };
-                self.add(name.clone(), entry);
+                self.add(name.clone(), entry, now);
             }
             let deadline = now.saturating_add(self.patience);
             if let Some(entry) = self.tasks.get_mut(name) {
@@ -80,45 +86,44 @@ impl Desk {
             }
         }
         for name in gone {
-            self.remove(&name);
+            if let Some(entry) = self.tasks.remove(&name) {
+                let views = entry.views.into_iter();
+                dropped.extend(views.map(|id| (id, name.clone())));
+                self.changes += 1;
+            }
+        }
+        for (id, name) in dropped {
+            self.unlink(&id, &name);
         }
         before.len() != self.views.len() || self.views.keys().any(|id| !before.contains(id))
     }
 
     /// Puts a task on the desk, which must not be there.
-    pub(super) fn add(&mut self, name: TaskName, mut entry: Entry) {
+    pub(super) fn add(&mut self, name: TaskName, mut entry: Entry, now: Duration) {
         self.link(&name, &entry);
-        entry.begun(is_complete(&entry, &self.views));
+        entry.set_complete(is_complete(&self.views, &entry), now);
         self.tasks.insert(name, entry);
         self.changes += 1;
     }
 
-    fn update(&mut self, task: &Present<'_>, now: Duration) {
+    /// Brings a task in line with what is stored. Gives the views that it no longer uses, which are still linked.
+    fn update(&mut self, task: &Present<'_>, now: Duration) -> Vec<ViewId> {
         let name = task.spec.name();
         let Some(mut entry) = self.tasks.remove(name) else {
-            return;
+            return Vec::new();
         };
         entry.update(task.spec, task.standing, now);
         let views = views_of(&task.spec.definition);
+        let mut dropped = Vec::new();
         if views != entry.views {
-            // Those that stay must keep their snapshots.
-            let before = std::mem::replace(&mut entry.views, views);
+            dropped = std::mem::replace(&mut entry.views, views);
+            dropped.retain(|id| !entry.views.contains(id));
             self.link(name, &entry);
-            for id in before.iter().filter(|id| !entry.views.contains(id)) {
-                self.unlink(id, name);
-            }
-            entry.begun(is_complete(&entry, &self.views));
+            entry.set_complete(is_complete(&self.views, &entry), now);
             self.changes += 1;
         }
         self.tasks.insert(name.clone(), entry);
-    }
-
-    fn remove(&mut self, name: &TaskName) {
-        if let Some(entry) = self.tasks.remove(name) {
-            for id in &entry.views {
-                self.unlink(id, name);
-            }
-        }
+        dropped
     }
 
     fn link(&mut self, name: &TaskName, entry: &Entry) {

@@ -19,8 +19,8 @@ pub(super) struct Entry {
     buffer_period: BufferPeriod,
     schedule: TaskSchedule,
     standing: Standing,
-    /// Its input was complete once.
-    begun: bool,
+    /// Each of its views has a snapshot.
+    complete: bool,
     /// It was there at the beginning, and no change of it has been frozen yet.
     first: bool,
     /// Not to be frozen before; set when freezing failed.
@@ -89,7 +89,7 @@ impl Entry {
             buffer_period: task.buffer_period,
             schedule: past_the_first(task.buffer_period),
             standing,
-            begun: false,
+            complete: false,
             first: false,
             postponed_until: Duration::ZERO,
             frozen_meanwhile: false,
@@ -97,22 +97,24 @@ impl Entry {
         }
     }
 
-    /// Something that triggers the task has changed, and its input is complete.
+    /// A view that had a snapshot has changed. What changes while another view is missing is kept.
     pub(super) fn changed(&mut self, now: Duration, one_round: bool) {
-        let triggers = if self.begun {
-            self.first || !one_round
-        } else {
-            self.first
-        };
-        self.begun = true;
-        if triggers {
+        if self.first || !one_round {
             self.schedule.trigger(now);
         }
     }
 
-    /// Whether its input was complete before it came, or its views were replaced.
-    pub(super) fn begun(&mut self, complete: bool) {
-        self.begun = complete;
+    /// Notes whether each view has a snapshot. The first complete input of a task of the beginning triggers.
+    pub(super) fn set_complete(&mut self, complete: bool, now: Duration) {
+        let began = complete && !self.complete;
+        self.complete = complete;
+        if began && self.first && !self.views.is_empty() {
+            self.schedule.trigger(now);
+        }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
     }
 
     /// Brings it in line with what is stored; the views are the caller's.
@@ -150,9 +152,9 @@ impl Entry {
         self.requests = requests.collect();
     }
 
-    /// When its input is to be frozen because of a change.
+    /// When its input is to be frozen because of a change; `None` while it is not complete.
     pub(super) fn due_at(&self) -> Option<Duration> {
-        if self.standing != Standing::Active {
+        if self.standing != Standing::Active || !self.complete {
             return None;
         }
         self.schedule
@@ -162,10 +164,7 @@ impl Entry {
 
     /// Takes the trigger if it is due, and says whether it is the first.
     pub(super) fn take_trigger(&mut self, now: Duration) -> Option<bool> {
-        if self.standing != Standing::Active
-            || self.postponed_until > now
-            || !self.schedule.take_due(now)
-        {
+        if self.due_at().is_none_or(|at| at > now) || !self.schedule.take_due(now) {
             return None;
         }
         self.frozen_meanwhile = true;
@@ -177,28 +176,39 @@ impl Entry {
     }
 
     /// When there is something to do with its requests.
-    pub(super) fn next_request(&self, is_complete: impl FnOnce() -> bool) -> Option<Duration> {
+    pub(super) fn next_request(&self) -> Option<Duration> {
         let earliest = self.requests.iter().map(|open| open.deadline).min()?;
-        let ready = self.requests.iter().any(|open| !self.needs_data(open)) || is_complete();
+        let ready = self.complete || self.requests.iter().any(|open| !self.needs_data(open));
         Some(if ready { Duration::ZERO } else { earliest })
     }
 
-    /// Takes the requests that can be carried out.
-    pub(super) fn take_requests(&mut self, complete: bool) -> Vec<Wanted> {
-        let mut requests = std::mem::take(&mut self.requests);
-        let ready = requests.extract_if(.., |open| complete || !self.needs_data(open));
-        let ready = ready.map(|open| open.wanted).collect();
-        self.requests = requests;
-        ready
+    /// Takes the requests that need no data.
+    pub(super) fn take_checks_without_data(&mut self) -> Vec<Wanted> {
+        let requests = std::mem::take(&mut self.requests);
+        let (waiting, ready): (Vec<_>, Vec<_>) =
+            requests.into_iter().partition(|open| self.needs_data(open));
+        self.requests = waiting;
+        ready.into_iter().map(|open| open.wanted).collect()
     }
 
-    /// Takes the requests that have waited too long.
+    /// Takes all requests, with which the caller freezes the complete input.
+    pub(super) fn take_requests(&mut self) -> Vec<Wanted> {
+        self.requests.drain(..).map(|open| open.wanted).collect()
+    }
+
+    /// Takes the requests that have waited too long. What was to be applied is applied once the input is
+    /// complete, if changes run the task by then.
     pub(super) fn take_overdue(&mut self, now: Duration) -> Vec<Wanted> {
         let overdue = self.requests.extract_if(.., |open| open.deadline <= now);
-        overdue.map(|open| open.wanted).collect()
+        let overdue: Vec<Wanted> = overdue.map(|open| open.wanted).collect();
+        if overdue.iter().any(|wanted| wanted.kind == RunKind::Apply) {
+            self.schedule.trigger(now);
+        }
+        overdue
     }
 
-    /// What is disabled is checked without what it would render (spec/api.md 11).
+    /// What is disabled is checked without the data of its views: they are not read while changes do not run
+    /// it.
     fn needs_data(&self, open: &OpenRequest) -> bool {
         open.wanted.kind != RunKind::Check || self.standing.is_enabled()
     }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
-use cts_core::{Chain, FrozenInput, RunId, RunInput, TaskName, ViewId};
+use cts_core::{Chain, FrozenInput, RunId, TaskName, ViewId};
 use cts_store::{EnqueueRequest, Enqueued, LeaderError, Unchanged};
 
 use super::{Duty, STORE_RETRY};
 use crate::campaign::TenureEnd;
-use crate::desk::{Decision, Due, DueTask, Overdue, Why};
+use crate::desk::{Decision, Due, DueData, DueTask, Overdue, Why};
 use crate::task_work::NOT_INITIALIZED;
 
 impl Duty {
@@ -47,13 +47,13 @@ impl Duty {
     }
 
     fn frozen(&self, task: &DueTask) -> Result<FrozenInput, serde_json::Error> {
-        let definition = &task.definition;
-        let input = RunInput {
-            definition: (**definition).clone(),
-            settings_digest: self.settings_digest.of(definition),
-            services: task.services.clone(),
-        };
-        input.freeze()
+        let settings_digest = self.settings_digest.of(&task.definition);
+        match &task.data {
+            DueData::Complete(input) => input.freeze(settings_digest),
+            DueData::NotNeeded => {
+                FrozenInput::for_check_without_data(&task.definition, settings_digest)
+            }
+        }
     }
 
     fn enqueue_request(&self, task: &DueTask, input: FrozenInput) -> EnqueueRequest {

@@ -7,6 +7,7 @@ mod explanations;
 mod leases;
 mod modes;
 mod modules;
+mod partial_data;
 mod played_watcher;
 mod replicas;
 mod setup;

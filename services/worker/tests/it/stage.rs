@@ -93,7 +93,7 @@ impl Stage {
             settings_digest: Digest::of(b""),
             services: Vec::new(),
         };
-        input.freeze().unwrap().bytes
+        serde_json::to_vec(&input).unwrap()
     }
 
     /// A file in the task's directory.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cts_core::runs::{Plan, RunKinds};
 use cts_core::{
-    BufferPeriod, Capabilities, Condition, Digest, Engine, FrozenInput, ProviderId, Requirement,
+    BufferPeriod, Capabilities, Condition, Engine, FrozenInput, ProviderId, Requirement,
     ServicesCondition, TaskDefinition, TaskName, TaskSpec, WorkerId,
 };
 
@@ -59,10 +59,7 @@ pub fn spec(name: &str) -> TaskSpec {
 
 /// An input of this text. The store does not look into inputs, so any text is one.
 pub fn input(text: &str) -> FrozenInput {
-    FrozenInput {
-        hash: Digest::of(text.as_bytes()),
-        bytes: text.as_bytes().to_vec(),
-    }
+    FrozenInput::from_bytes(text.as_bytes().to_vec())
 }
 
 /// The worker of a scene.

@@ -2,20 +2,20 @@
 
 use super::*;
 
-fn run(number: u32) -> RunId {
+pub(super) fn run(number: u32) -> RunId {
     format!("00000000-0000-7000-8000-{number:012}")
         .parse()
         .unwrap()
 }
 
-fn wanted(number: u32, kind: RunKind) -> Wanted {
+pub(super) fn wanted(number: u32, kind: RunKind) -> Wanted {
     Wanted {
         run: run(number),
         kind,
     }
 }
 
-fn present(spec: &TaskSpec, standing: Standing, requests: Vec<Wanted>) -> Present<'_> {
+pub(super) fn present(spec: &TaskSpec, standing: Standing, requests: Vec<Wanted>) -> Present<'_> {
     Present {
         spec,
         standing,
@@ -23,14 +23,14 @@ fn present(spec: &TaskSpec, standing: Standing, requests: Vec<Wanted>) -> Presen
     }
 }
 
-fn active(spec: &TaskSpec) -> Present<'_> {
+pub(super) fn active(spec: &TaskSpec) -> Present<'_> {
     present(spec, Standing::Active, Vec::new())
 }
 
 const DRAFT: Standing = Standing::Draft { enabled: true };
 
 /// Of a leader that has begun a while ago.
-fn empty_desk() -> Desk {
+pub(super) fn empty_desk() -> Desk {
     let mut desk = Desk::new(&[]);
     desk.arrange([], at(0));
     desk
@@ -89,7 +89,7 @@ fn a_disabled_task_is_checked_without_data_but_not_planned() {
     let due = desk.take_due(at(0)).tasks;
     assert_eq!(due.len(), 1);
     assert_eq!(due[0].why, Why::Request(wanted(1, RunKind::Check)));
-    assert!(due[0].services.is_empty());
+    assert!(matches!(due[0].data, DueData::NotNeeded));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_changed_definition_keeps_the_snapshots_that_it_still_needs() {
     let due = desk.take_due(at(2)).tasks;
     assert_eq!(due.len(), 1, "the check, and no run because of it");
     assert_eq!(due[0].why, Why::Request(check));
-    assert_eq!(due[0].services.len(), 1);
+    assert_eq!(services(&due[0]).len(), 1);
     assert_eq!(*due[0].definition, after.definition);
 }
 
