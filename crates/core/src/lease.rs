@@ -22,6 +22,12 @@
 //!   epoch, so there is nothing to wind down, and a longer tenure bridges a longer outage. The rest keeps
 //!   a leader that cannot reach the database from trying what would be refused.
 //!
+//! # What a lost lease says
+//!
+//! A lease that ends without a word is mostly the fault of its worker, and perhaps of the input that killed the
+//! worker; so it counts as an attempt. It says nothing where no scheduler could have renewed it: [`Service`]
+//! knows since when one could.
+//!
 //! # What the rules ask of their users
 //!
 //! * Who has given up has given up for good: a late renewal moves the deadlines of a [`Hold`], but
@@ -43,8 +49,10 @@ mod hold;
 mod keeper_clock;
 mod leader;
 mod run;
+mod service;
 
 pub use hold::Hold;
 pub use keeper_clock::KeeperClock;
 pub use leader::{HeldByAnother, LeaderRow, NotLeading};
 pub use run::{LostLease, RunLease, StillLeased};
+pub use service::{Service, longest_pause};

@@ -16,17 +16,24 @@
 //!
 //! A run is *requested* if somebody has asked for it by its id, over the API, and waits for the end of this very
 //! run: it is never merged with another or skipped, and an apply takes the place of a queued one. It is always
-//! single, and goes on where its task is disabled.
+//! single, and goes on where its task is disabled. It must not swallow a change: if a requested apply of an
+//! enabled task fails, an ordinary run of its input follows. That one comes soon, and whatever the task says of
+//! retries, unless the input has been *tried*: it was applied, or has failed in an ordinary run for good, and no
+//! change came since. Then the failure is one more of a tried input, with a slow retry if the task wants those.
 //!
-//! A run is *single* if whoever asked for it wants the result of one attempt: nothing is tried again after a
-//! failure, neither at once nor later.
+//! A run is *single* if whoever asked for it wants the result of one attempt: it is not tried again itself.
+//! If it was not requested, nothing follows its failure at all.
+//!
+//! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].
 
 mod attempt;
 mod plan;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::attempt::{ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt};
+pub use self::attempt::{
+    ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt, after_lost_lease,
+};
 pub use self::plan::{PLAN_BYTES, Plan};
 use crate::input::Digest;
 use crate::phase::TaskPhase;
@@ -257,6 +264,26 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
         Some(queued) if single && !queued.single => EnqueueDecision::Supersede,
         Some(_) => EnqueueDecision::Replace,
     }
+}
+
+/// Whether the task's input is a change whose ordinary attempts are still to come, so that it counts as not
+/// tried from this decision on.
+pub fn is_change(runs: TaskRuns, wanted: WantedApply, decision: EnqueueDecision) -> bool {
+    if wanted.requested || wanted.single {
+        return false;
+    }
+    match decision {
+        EnqueueDecision::Enqueue | EnqueueDecision::Replace | EnqueueDecision::Supersede => true,
+        // The running run stands for it, and may be a requested one.
+        EnqueueDecision::Skip { .. } => runs.running == Some(wanted.input),
+        EnqueueDecision::Keep => false,
+    }
+}
+
+/// Whether a queued run outlives the death of everything that waits: the start of an embedded process. A
+/// requested apply of an enabled task does, as an ordinary run, because it may stand for a change.
+pub const fn goes_on_alone(kind: RunKind, single: bool, requested: bool, enabled: bool) -> bool {
+    kind.applies() && (!single || (requested && enabled))
 }
 
 #[cfg(test)]

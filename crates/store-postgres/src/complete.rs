@@ -6,10 +6,10 @@ mod end;
 use std::time::Duration;
 
 use cts_core::runs::{
-    AfterAttempt, AttemptContext, AttemptOutcome, RunKind, RunStatus, after_attempt,
+    AfterAttempt, AttemptOutcome, RunKind, RunStatus, after_attempt, after_lost_lease,
 };
-use cts_core::{Event, EventConfig, TaskAfterRun, TaskName, task_after_run};
-use cts_store::{Completed, Completion, LeaseError, StoreError};
+use cts_core::{Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName, task_after_run};
+use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack, lost_lease_error};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
@@ -72,7 +72,8 @@ async fn applied(
             SELECT $3, task_name, id, TRUE, started_at, finished_at, event_config FROM closed
         ), settled AS (
             UPDATE tasks t
-            SET settled_input = closed.input_hash, failures = 0, active_run = NULL
+            SET settled_input = closed.input_hash, tried_input = closed.input_hash,
+                failures = 0, active_run = NULL
             FROM closed WHERE t.name = closed.task_name
         ), last AS MATERIALIZED (
             SELECT id, cts_last_line(id) AS position FROM closed WHERE cardinality($4::TEXT[]) > 0
@@ -140,67 +141,88 @@ async fn not_applied(
     if let Some(error) = completion.outcome.error(attempt.kind) {
         attempt.errors.push(error.to_owned());
     }
-    let after = after_attempt(
-        &completion.outcome,
-        AttemptContext {
-            kind: attempt.kind,
-            phase: attempt.phase,
-            single: attempt.single,
-            attempts: attempt.attempts,
-            newer_waits: attempt.newer_waits,
-            earlier_failures: attempt.earlier_failures,
-            retry_failed: attempt.retry_failed,
-            jitter: completion.jitter,
-        },
-    );
+    let after = after_attempt(&completion.outcome, attempt.context(completion.jitter));
     logs::append(&mut transaction, completion.run, &completion.log).await?;
+    let completed = end_attempt(&mut transaction, completion, &attempt, after).await?;
+    transaction.commit().await.map_err(&failed)?;
+    Ok(completed)
+}
+
+/// An attempt whose lease has expired ends like one that was completed. It counts as a failed one if the lease
+/// could have been renewed. The caller has locked the task and the run.
+pub(crate) async fn lose(
+    transaction: &mut PgTransaction<'_>,
+    (run, epoch): (RunId, LeaseEpoch),
+    (holder, renewable): (&str, bool),
+    ids: &TakeBack,
+) -> Result<Completed, StoreError> {
+    let completion = Completion {
+        run,
+        epoch,
+        outcome: AttemptOutcome::Interrupted,
+        event: ids.event,
+        retry_run: ids.retry_run,
+        jitter: ids.jitter,
+        log: Vec::new(),
+    };
+    let Some(mut attempt) = Attempt::locked(transaction, &completion).await? else {
+        return Err(StoreError::Database {
+            operation: "take back leases",
+            source: Box::new(lost(&completion)),
+        });
+    };
+    let after = after_lost_lease(renewable, attempt.context(ids.jitter));
+    if renewable {
+        attempt.errors.push(lost_lease_error(holder));
+    }
+    end_attempt(transaction, &completion, &attempt, after).await
+}
+
+async fn end_attempt(
+    transaction: &mut PgTransaction<'_>,
+    completion: &Completion,
+    attempt: &Attempt,
+    after: AfterAttempt,
+) -> Result<Completed, StoreError> {
     let (status, event) = match after {
         AfterAttempt::Settle => {
             let event = attempt.event(completion, true)?;
-            settle(&mut transaction, completion, &attempt, &event).await?;
+            settle(transaction, completion, attempt, &event).await?;
             (RunStatus::Succeeded, Some(event))
         }
         AfterAttempt::Cancel => {
-            cancel(&mut transaction, completion, &attempt).await?;
+            cancel(transaction, completion, &attempt).await?;
             (RunStatus::Cancelled, None)
         }
         AfterAttempt::End { succeeded } => {
-            let status = end::end(&mut transaction, completion, &attempt, succeeded).await?;
+            let status = end::end(transaction, completion, attempt, succeeded).await?;
             (status, None)
         }
         AfterAttempt::GiveUp { retry_after } => {
             let event = attempt.event(completion, false)?;
-            give_up(&mut transaction, completion, &attempt, &event, retry_after).await?;
+            give_up(transaction, completion, attempt, &event, retry_after).await?;
             (RunStatus::Failed, Some(event))
         }
         AfterAttempt::Retry(wait) => {
             let attempts = attempt.attempts;
-            put_back(&mut transaction, completion, &attempt, attempts, wait).await?;
+            put_back(transaction, completion, attempt, attempts, wait).await?;
             (RunStatus::Queued, None)
         }
         AfterAttempt::Requeue => {
             let uncounted = attempt.attempts.saturating_sub(1);
-            put_back(
-                &mut transaction,
-                completion,
-                &attempt,
-                uncounted,
-                Duration::ZERO,
-            )
-            .await?;
+            put_back(transaction, completion, attempt, uncounted, Duration::ZERO).await?;
             (RunStatus::Queued, None)
         }
     };
     let task_after = task_after_run(attempt.phase, attempt.creation, status);
-    apply_to_task(&mut transaction, &attempt.task, task_after).await?;
+    apply_to_task(transaction, &attempt.task, task_after).await?;
     let due: Option<i64> = sqlx::query_scalar("-- complete: next_due\nSELECT cts_queued_due($1)")
         .bind(attempt.task.as_str())
-        .fetch_one(&mut *transaction)
+        .fetch_one(&mut **transaction)
         .await
-        .map_err(&failed)?;
-    transaction.commit().await.map_err(&failed)?;
+        .map_err(failed_to("end an attempt"))?;
     Ok(Completed {
-        task: attempt.task,
+        task: attempt.task.clone(),
         kind: attempt.kind,
         status,
         event,
@@ -258,7 +280,8 @@ async fn settle(
             SELECT $4, task_name, id, TRUE, started_at, $3, $5 FROM closed
         ), settled AS (
             UPDATE tasks t
-            SET settled_input = closed.input_hash, failures = 0, active_run = NULL
+            SET settled_input = closed.input_hash, tried_input = closed.input_hash,
+                failures = 0, active_run = NULL
             FROM closed WHERE t.name = closed.task_name
         )
         SELECT count(*) FROM closed",
@@ -322,7 +345,9 @@ async fn give_up(
             SELECT $5, task_name, id, FALSE, started_at, $4, $6, $7 FROM closed
         ), counted AS (
             UPDATE tasks t
-            SET failures = failures + CASE WHEN $8 IS NULL THEN 0 ELSE 1 END, active_run = NULL
+            SET failures = failures + CASE WHEN $8 IS NULL THEN 0 ELSE 1 END,
+                tried_input = CASE WHEN $10 THEN closed.input_hash ELSE t.tried_input END,
+                active_run = NULL
             FROM closed WHERE t.name = closed.task_name
         ), retried AS (
             INSERT INTO runs (id, task_name, input_hash, status, due_at, created_at, updated_at)
@@ -340,6 +365,7 @@ async fn give_up(
     .bind(encoded(ENCODE, &event.config)?)
     .bind(retry)
     .bind(due_at)
+    .bind(attempt.context(completion.jitter).ends_ordinary_attempts())
     .fetch_one(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;

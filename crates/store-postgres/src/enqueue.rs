@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use cts_core::runs::{
     Asked, EnqueueDecision, QueuedApply, RunStatus, TaskRuns, WantedApply, decide_enqueue,
-    may_enqueue,
+    is_change, may_enqueue,
 };
 use cts_core::{Digest, LeaderEpoch, RunId, TaskPhase};
 use cts_store::{EnqueueRequest, Enqueued, LeaderError, StoreError, Unchanged};
@@ -23,6 +23,9 @@ use crate::row::{Cell, failed_to};
 struct Situation {
     runs: TaskRuns,
     queued: Option<RunId>,
+    /// When the queued run is or was due.
+    queued_due: Option<i64>,
+    tried: Option<Digest>,
     skip_unchanged: bool,
     phase: TaskPhase,
     enabled: bool,
@@ -107,8 +110,8 @@ async fn situations(
     let runs: Vec<Uuid> = wave.iter().map(|&at| requests[at].run.as_uuid()).collect();
     let rows = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
-        SELECT t.name, t.skip_unchanged, t.settled_input, q.id AS queued_id,
-               q.input_hash AS queued_input, q.single AS queued_single,
+        SELECT t.name, t.skip_unchanged, t.settled_input, t.tried_input, q.id AS queued_id,
+               q.input_hash AS queued_input, q.single AS queued_single, q.due_at AS queued_due,
                r.input_hash AS running_input, t.phase, t.enabled,
                e.status AS earlier, e.requested AS earlier_requested,
                (SELECT a.refused IS NULL FROM run_requests a
@@ -153,6 +156,8 @@ fn situation(row: &PgRow) -> Result<(String, Situation), StoreError> {
             settled: digest("settled_input", cell("tasks", "settled_input"))?,
         },
         queued: queued.map(RunId::from_uuid),
+        queued_due: row.try_get("queued_due").map_err(&read)?,
+        tried: digest("tried_input", cell("tasks", "tried_input"))?,
         skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
         phase: cell("tasks", "phase").phase(row.try_get("phase").map_err(&read)?)?,
         enabled: row.try_get("enabled").map_err(&read)?,
@@ -203,7 +208,7 @@ fn decide<'a>(
         answer.decision = Some(if situation.earlier.is_some() {
             EnqueueDecision::Keep
         } else {
-            changes.insert(request, requested);
+            changes.insert(request, requested, None);
             EnqueueDecision::Enqueue
         });
         return answer;
@@ -222,18 +227,22 @@ fn decide<'a>(
             skip_unchanged,
             requested,
         };
-        decide_enqueue(situation.runs, wanted)
+        let decision = decide_enqueue(situation.runs, wanted);
+        if situation.tried == Some(wanted.input) && is_change(situation.runs, wanted, decision) {
+            changes.not_tried(request);
+        }
+        decision
     };
     answer.decision = Some(decision);
     answer.queued = situation.queued;
     match decision {
         EnqueueDecision::Enqueue => {
-            changes.begin(request, requested);
+            changes.begin(request, requested, None);
             answer.queued = Some(request.run);
         }
         EnqueueDecision::Supersede => {
             changes.cancel(request);
-            changes.begin(request, requested);
+            changes.begin(request, requested, situation.queued_due);
             answer.cancelled = answer.queued.replace(request.run);
         }
         EnqueueDecision::Replace => changes.replace(request),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cts_core::LeaderEpoch;
+use cts_core::lease::longest_pause;
 use cts_store::{LeaderError, Leadership, Member, MemberState, StoreError};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
@@ -74,6 +75,17 @@ pub(crate) async fn lead(
     .bind(&member.id)
     .bind(&member.service_name)
     .bind(&member.address)
+    .execute(&mut *transaction)
+    .await
+    .map_err(&failed)?;
+    sqlx::query(
+        "-- lead: schedulers serve
+        UPDATE leadership
+        SET served_since = CASE WHEN served_at >= cts_now() - $1 THEN served_since
+                           ELSE cts_now() END,
+            served_at = cts_now()",
+    )
+    .bind(span_micros(longest_pause(time_to_live)))
     .execute(&mut *transaction)
     .await
     .map_err(&failed)?;

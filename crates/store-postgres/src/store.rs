@@ -7,8 +7,8 @@ use cts_core::{Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskS
 use cts_store::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
     Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, QueueDepth,
-    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TaskChange,
-    TaskError, TaskState, WorkerRecord, WorkerState,
+    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
+    TaskChange, TaskError, TaskState, WorkerRecord, WorkerState,
 };
 use sqlx::PgPool;
 
@@ -184,8 +184,12 @@ impl Store for PostgresStore {
         call!(&self.pool, c => complete::complete(c, &completion))
     }
 
-    async fn reap(&self, leader: LeaderEpoch) -> Result<Vec<Requeued>, LeaderError> {
-        call!(&self.pool, c => take_back::reap(c, leader))
+    async fn reap(
+        &self,
+        leader: LeaderEpoch,
+        each: &[TakeBack],
+    ) -> Result<Vec<Requeued>, LeaderError> {
+        call!(&self.pool, c => take_back::reap(c, leader, each))
     }
 
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {

@@ -1,28 +1,109 @@
 //! Leases taken back: of workers that are gone, or of all.
 
 use cts_core::runs::RunStatus;
-use cts_core::{LeaderEpoch, RunId};
-use cts_store::{LeaderError, Requeued, StoreError};
+use cts_core::{LeaderEpoch, LeaseEpoch, RunId};
+use cts_store::{LeaderError, Requeued, StoreError, TakeBack};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
-use crate::leadership;
 use crate::row::{Cell, failed_to};
+use crate::{complete, leadership};
 
 const OPERATION: &str = "take back leases";
+
+/// A lease that has expired.
+struct Expired {
+    run: RunId,
+    epoch: LeaseEpoch,
+    holder: String,
+    /// A scheduler could have renewed it all the time.
+    renewable: bool,
+}
 
 pub(crate) async fn reap(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
+    each: &[TakeBack],
 ) -> Result<Vec<Requeued>, LeaderError> {
     let failed = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&failed)?;
     let now = leadership::fence(&mut transaction, leader).await?;
-    let requeued = take_back(&mut transaction, now, now).await?;
+    let mut requeued = Vec::new();
+    let expired = expired(&mut transaction, each.len(), now).await?;
+    for (lost, ids) in expired.iter().zip(each) {
+        let lease = (lost.run, lost.epoch);
+        let loss = (lost.holder.as_str(), lost.renewable);
+        let completed = complete::lose(&mut transaction, lease, loss, ids).await?;
+        requeued.push(Requeued {
+            run: lost.run,
+            task: completed.task,
+            kind: completed.kind,
+            status: completed.status,
+        });
+    }
     leadership::forget_silent(&mut transaction, now).await?;
     transaction.commit().await.map_err(&failed)?;
     Ok(requeued)
+}
+
+/// The leases that have expired, those that ended first first; they and their tasks are locked.
+async fn expired(
+    transaction: &mut PgTransaction<'_>,
+    most: usize,
+    now: i64,
+) -> Result<Vec<Expired>, StoreError> {
+    let read = failed_to(OPERATION);
+    let names: Vec<String> = sqlx::query_scalar(
+        "-- reap: the tasks, one at a time; index runs_one_running
+        SELECT t.name
+        FROM tasks t
+        WHERE t.name IN (
+            SELECT r.task_name FROM runs r
+            WHERE r.status = 'running' AND r.expires_at <= $1
+            ORDER BY r.expires_at, r.id LIMIT $2)
+        ORDER BY t.name
+        FOR NO KEY UPDATE",
+    )
+    .bind(now)
+    .bind(i64::try_from(most).unwrap_or(i64::MAX))
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(&read)?;
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    // A statement of its own: what changed while the locks were waited for is seen.
+    let rows = sqlx::query(
+        "-- reap; index runs_one_running; a running run was updated last when its lease was granted or renewed
+        SELECT r.id, r.epoch, r.holder,
+               coalesce(l.served_since <= r.updated_at, FALSE) AS renewable
+        FROM runs r CROSS JOIN leadership l
+        WHERE r.task_name = ANY ($1) AND r.status = 'running' AND r.expires_at <= $2
+        ORDER BY r.expires_at, r.id
+        FOR NO KEY UPDATE OF r",
+    )
+    .bind(names)
+    .bind(now)
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(&read)?;
+    let expired = rows.iter().map(|row| {
+        let id: Uuid = row.try_get("id").map_err(&read)?;
+        let key = id.to_string();
+        let epoch = Cell {
+            table: "runs",
+            column: "epoch",
+            row: &key,
+        };
+        Ok(Expired {
+            run: RunId::from_uuid(id),
+            epoch: LeaseEpoch::new(epoch.number(row.try_get("epoch").map_err(&read)?)?),
+            holder: row.try_get("holder").map_err(&read)?,
+            renewable: row.try_get("renewable").map_err(&read)?,
+        })
+    });
+    expired.collect()
 }
 
 pub(crate) async fn release_all(
@@ -35,7 +116,18 @@ pub(crate) async fn release_all(
         .fetch_one(&mut *transaction)
         .await
         .map_err(&failed)?;
-    let mut requeued = take_back(&mut transaction, i64::MAX, now).await?;
+    let mut requeued = take_back_all(&mut transaction, now).await?;
+    sqlx::query(
+        "-- release_all: what may stand for a change goes on
+        UPDATE runs r SET single = FALSE, updated_at = $1
+        FROM tasks t
+        WHERE r.status = 'queued' AND r.kind = 'apply' AND r.single AND r.requested
+          AND t.name = r.task_name AND t.enabled AND t.phase = 'ready'",
+    )
+    .bind(now)
+    .execute(&mut *transaction)
+    .await
+    .map_err(&failed)?;
     let cancelled: Vec<Uuid> = sqlx::query_scalar(
         "-- release_all: whoever waited for these is dead
         UPDATE runs SET status = 'cancelled', finished_at = $1, updated_at = $1
@@ -66,68 +158,48 @@ pub(crate) async fn release_all(
     Ok(requeued)
 }
 
-/// Takes back the leases that end at `until` or before. A run ends if it applies and a newer one is queued, or
-/// if its task is being deleted, which goes then; any other goes back to the queue, and the attempt that was
-/// cut off does not count.
-async fn take_back(
+/// Takes back every lease. A run ends if it applies and a newer one is queued, or if its task is being deleted;
+/// any other goes back to the queue, and the attempt that was cut off does not count.
+async fn take_back_all(
     transaction: &mut PgTransaction<'_>,
-    until: i64,
     now: i64,
 ) -> Result<Vec<Requeued>, StoreError> {
     let failed = failed_to(OPERATION);
-    let names: Vec<String> = sqlx::query_scalar(
-        "-- take_back: the tasks, one at a time; index runs_one_running
-        SELECT t.name
-        FROM tasks t JOIN runs r ON r.task_name = t.name
-        WHERE r.status = 'running' AND r.expires_at <= $1
-        ORDER BY t.name
-        FOR NO KEY UPDATE OF t",
+    sqlx::query(
+        "-- release_all: the tasks, one at a time
+        SELECT FROM tasks WHERE active_run IS NOT NULL ORDER BY name FOR NO KEY UPDATE",
     )
-    .bind(until)
-    .fetch_all(&mut **transaction)
+    .execute(&mut **transaction)
     .await
     .map_err(&failed)?;
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
     // A statement of its own: what changed while the locks were waited for is seen.
     let rows = sqlx::query(
-        "-- take_back; indexes runs_one_running, runs_one_queued
+        "-- release_all; indexes runs_one_running, runs_one_queued
         WITH lost AS (
             SELECT r.id, t.phase = 'deleting' OR r.kind = 'apply' AND EXISTS (
                 SELECT FROM runs q
                 WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply') AS newer
             FROM runs r JOIN tasks t ON t.name = r.task_name
-            WHERE r.task_name = ANY ($1) AND r.status = 'running' AND r.expires_at <= $2
+            WHERE r.status = 'running'
         ), back AS (
             UPDATE runs r
             SET status = CASE WHEN lost.newer THEN 'cancelled' ELSE 'queued' END,
-                finished_at = CASE WHEN lost.newer THEN $3 END,
+                finished_at = CASE WHEN lost.newer THEN $1 END,
                 attempts = greatest(r.attempts - 1, 0),
-                due_at = $3,
+                due_at = $1,
                 holder = NULL,
                 expires_at = NULL,
-                updated_at = $3
+                updated_at = $1
             FROM lost
-            WHERE r.id = lost.id AND r.status = 'running' AND r.expires_at <= $2
+            WHERE r.id = lost.id AND r.status = 'running'
             RETURNING r.id, r.task_name, r.kind, r.status
         ), free AS (
             UPDATE tasks t SET active_run = NULL FROM back WHERE t.name = back.task_name
         )
         SELECT * FROM back",
     )
-    .bind(&names)
-    .bind(until)
     .bind(now)
     .fetch_all(&mut **transaction)
-    .await
-    .map_err(&failed)?;
-    sqlx::query(
-        "-- take_back: tasks that only waited for that
-        DELETE FROM tasks WHERE name = ANY ($1) AND phase = 'deleting' AND active_run IS NULL",
-    )
-    .bind(names)
-    .execute(&mut **transaction)
     .await
     .map_err(&failed)?;
     rows.iter().map(requeued).collect()

@@ -1,82 +1,96 @@
 //! The end of an attempt.
 
+mod attempt;
 mod end;
 
 use std::time::Duration;
 
-use cts_core::runs::{AfterAttempt, AttemptContext, RunKind, RunStatus, after_attempt};
-use cts_core::{
-    Creation, Digest, Event, EventConfig, TaskAfterRun, TaskName, TaskPhase, task_after_run,
+use cts_core::runs::{
+    AfterAttempt, AttemptOutcome, RunKind, RunStatus, after_attempt, after_lost_lease,
 };
-use cts_store::{Completed, Completion, LeaseError, StoreError};
+use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun, TaskName, task_after_run};
+use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack, lost_lease_error};
+use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteQueryResult;
-use sqlx::{Row as _, SqliteConnection};
 
+use self::attempt::Attempt;
 use crate::enqueue::{NewRun, insert_run};
 use crate::lease::stored_epoch;
 use crate::logs;
 use crate::queue::next_due_of;
-use crate::row::{Cell, encoded, failed_to, micros, span_micros};
+use crate::row::{encoded, failed_to, micros, span_micros};
 use crate::tasks;
 
 const ENCODE: &str = "encode the end of an attempt";
-
-/// The leased run and its surroundings.
-struct Attempt {
-    task: TaskName,
-    phase: TaskPhase,
-    creation: Option<Creation>,
-    kind: RunKind,
-    single: bool,
-    input: Digest,
-    started_at: i64,
-    errors: Vec<String>,
-    config: EventConfig,
-    attempts: u32,
-    newer_waits: bool,
-    earlier_failures: u32,
-    retry_failed: bool,
-}
 
 pub(crate) async fn complete(
     connection: &mut SqliteConnection,
     completion: &Completion,
     now: i64,
 ) -> Result<Completed, LeaseError> {
-    let Some(mut attempt) = attempt(connection, completion).await? else {
+    let Some(mut attempt) = Attempt::read(connection, completion).await? else {
         return Err(lost(completion));
     };
-    logs::append(connection, completion.run, &completion.log).await?;
     if let Some(error) = completion.outcome.error(attempt.kind) {
         attempt.errors.push(error.to_owned());
     }
-    let after = after_attempt(
-        &completion.outcome,
-        AttemptContext {
-            kind: attempt.kind,
-            phase: attempt.phase,
-            single: attempt.single,
-            attempts: attempt.attempts,
-            newer_waits: attempt.newer_waits,
-            earlier_failures: attempt.earlier_failures,
-            retry_failed: attempt.retry_failed,
-            jitter: completion.jitter,
-        },
-    );
+    let after = after_attempt(&completion.outcome, attempt.context(completion.jitter));
+    logs::append(connection, completion.run, &completion.log).await?;
+    end_attempt(connection, completion, &attempt, after, now).await
+}
+
+/// An attempt whose lease has expired ends like one that was completed. It counts as a failed one if the lease
+/// could have been renewed.
+pub(crate) async fn lose(
+    connection: &mut SqliteConnection,
+    (run, epoch): (RunId, LeaseEpoch),
+    (holder, renewable): (&str, bool),
+    ids: &TakeBack,
+    now: i64,
+) -> Result<Completed, LeaseError> {
+    let completion = Completion {
+        run,
+        epoch,
+        outcome: AttemptOutcome::Interrupted,
+        event: ids.event,
+        retry_run: ids.retry_run,
+        jitter: ids.jitter,
+        log: Vec::new(),
+    };
+    let Some(mut attempt) = Attempt::read(connection, &completion).await? else {
+        return Err(lost(&completion));
+    };
+    let after = after_lost_lease(renewable, attempt.context(ids.jitter));
+    if renewable {
+        attempt.errors.push(lost_lease_error(holder));
+    }
+    end_attempt(connection, &completion, &attempt, after, now).await
+}
+
+async fn end_attempt(
+    connection: &mut SqliteConnection,
+    completion: &Completion,
+    attempt: &Attempt,
+    after: AfterAttempt,
+    now: i64,
+) -> Result<Completed, LeaseError> {
     let (status, event) = match after {
         AfterAttempt::Settle => {
-            close(connection, completion, &attempt, RunStatus::Succeeded, now).await?;
-            let event = event(&attempt, completion, true, now)?;
+            close(connection, completion, attempt, RunStatus::Succeeded, now).await?;
+            let event = attempt.event(completion, true, now)?;
             store_event(connection, &event).await?;
-            settle(connection, &attempt).await?;
+            settle(connection, attempt).await?;
             (RunStatus::Succeeded, Some(event))
         }
         AfterAttempt::GiveUp { retry_after } => {
-            close(connection, completion, &attempt, RunStatus::Failed, now).await?;
-            let event = event(&attempt, completion, false, now)?;
+            close(connection, completion, attempt, RunStatus::Failed, now).await?;
+            let event = attempt.event(completion, false, now)?;
             store_event(connection, &event).await?;
+            if attempt.context(completion.jitter).ends_ordinary_attempts() {
+                note_tried(connection, attempt).await?;
+            }
             if let Some(wait) = retry_after {
-                count_failure(connection, &attempt).await?;
+                count_failure(connection, attempt).await?;
                 let retry = NewRun {
                     id: completion.retry_run,
                     task: attempt.task.as_str(),
@@ -91,15 +105,7 @@ pub(crate) async fn complete(
             (RunStatus::Failed, Some(event))
         }
         AfterAttempt::Retry(wait) => {
-            put_back(
-                connection,
-                completion,
-                &attempt,
-                attempt.attempts,
-                wait,
-                now,
-            )
-            .await?;
+            put_back(connection, completion, attempt, attempt.attempts, wait, now).await?;
             (RunStatus::Queued, None)
         }
         AfterAttempt::Requeue => {
@@ -107,7 +113,7 @@ pub(crate) async fn complete(
             put_back(
                 connection,
                 completion,
-                &attempt,
+                attempt,
                 uncounted,
                 Duration::ZERO,
                 now,
@@ -116,11 +122,11 @@ pub(crate) async fn complete(
             (RunStatus::Queued, None)
         }
         AfterAttempt::Cancel => {
-            close(connection, completion, &attempt, RunStatus::Cancelled, now).await?;
+            close(connection, completion, attempt, RunStatus::Cancelled, now).await?;
             (RunStatus::Cancelled, None)
         }
         AfterAttempt::End { succeeded } => {
-            let status = end::end(connection, completion, &attempt, succeeded, now).await?;
+            let status = end::end(connection, completion, attempt, succeeded, now).await?;
             (status, None)
         }
     };
@@ -128,7 +134,7 @@ pub(crate) async fn complete(
     apply_to_task(connection, &attempt.task, task_after, now).await?;
     let next_due = next_due_of(connection, &attempt.task, now).await?;
     Ok(Completed {
-        task: attempt.task,
+        task: attempt.task.clone(),
         kind: attempt.kind,
         status,
         event,
@@ -166,84 +172,6 @@ async fn apply_to_task(
             Ok(())
         }
     }
-}
-
-async fn attempt(
-    connection: &mut SqliteConnection,
-    completion: &Completion,
-) -> Result<Option<Attempt>, StoreError> {
-    let read = failed_to("read a leased run");
-    let id = completion.run.to_string();
-    let row = sqlx::query(
-        "-- complete: the attempt
-        SELECT r.task_name, r.kind, r.single, r.input_hash, r.started_at, r.errors, r.attempts,
-               t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
-               EXISTS (SELECT 1 FROM runs q
-                       WHERE q.task_name = r.task_name AND q.status = 'queued'
-                         AND q.kind = 'apply') AS newer_waits
-        FROM runs r JOIN tasks t ON t.name = r.task_name
-        WHERE r.id = ? AND r.epoch = ? AND r.status = 'running'",
-    )
-    .bind(&id)
-    .bind(stored_epoch(completion.epoch))
-    .fetch_optional(connection)
-    .await
-    .map_err(&read)?;
-    let Some(row) = row else { return Ok(None) };
-    let cell = |column| Cell {
-        table: "runs",
-        column,
-        row: &id,
-    };
-    let text = |column: &str| row.try_get::<String, _>(column).map_err(&read);
-    let task = text("task_name")?;
-    let task_cell = |column| Cell {
-        table: "tasks",
-        column,
-        row: &task,
-    };
-    let creation: Option<&str> = row.try_get("creation").map_err(&read)?;
-    let creation = creation.map(|creation| task_cell("creation").creation(creation));
-    Ok(Some(Attempt {
-        task: cell("task_name").parse(&task)?,
-        phase: task_cell("phase").phase(&text("phase")?)?,
-        creation: creation.transpose()?,
-        kind: cell("kind").run_kind(&text("kind")?)?,
-        single: row.try_get("single").map_err(&read)?,
-        input: cell("input_hash").parse(&text("input_hash")?)?,
-        started_at: row.try_get("started_at").map_err(&read)?,
-        errors: cell("errors").json(&text("errors")?)?,
-        config: task_cell("event_config").json(&text("event_config")?)?,
-        attempts: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
-        newer_waits: row.try_get("newer_waits").map_err(&read)?,
-        earlier_failures: task_cell("failures").number(row.try_get("failures").map_err(&read)?)?,
-        retry_failed: row.try_get("retry_failed").map_err(&read)?,
-    }))
-}
-
-fn event(
-    attempt: &Attempt,
-    completion: &Completion,
-    success: bool,
-    now: i64,
-) -> Result<Event, StoreError> {
-    let id = completion.run.to_string();
-    let cell = |column| Cell {
-        table: "runs",
-        column,
-        row: &id,
-    };
-    let newest_first: Vec<_> = attempt.errors.iter().rev().map(String::as_str).collect();
-    Ok(Event {
-        id: completion.event,
-        task_name: attempt.task.clone(),
-        run_id: completion.run,
-        success,
-        start_time: cell("started_at").time(attempt.started_at)?,
-        end_time: cell("finished_at").time(now)?,
-        error: (!success).then(|| newest_first.join("\n\n")),
-        config: attempt.config.clone(),
-    })
 }
 
 async fn close(
@@ -338,13 +266,28 @@ async fn store_event(connection: &mut SqliteConnection, event: &Event) -> Result
 async fn settle(connection: &mut SqliteConnection, attempt: &Attempt) -> Result<(), StoreError> {
     sqlx::query(
         "-- complete: settle
-        UPDATE tasks SET settled_input = ?, failures = 0 WHERE name = ?",
+        UPDATE tasks SET settled_input = ?1, tried_input = ?1, failures = 0 WHERE name = ?2",
     )
     .bind(attempt.input.to_string())
     .bind(attempt.task.as_str())
     .execute(connection)
     .await
     .map_err(failed_to("settle a task"))?;
+    Ok(())
+}
+
+async fn note_tried(
+    connection: &mut SqliteConnection,
+    attempt: &Attempt,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- complete: its attempts are over\nUPDATE tasks SET tried_input = ? WHERE name = ?",
+    )
+    .bind(attempt.input.to_string())
+    .bind(attempt.task.as_str())
+    .execute(connection)
+    .await
+    .map_err(failed_to("note what was tried"))?;
     Ok(())
 }
 

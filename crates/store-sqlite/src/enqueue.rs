@@ -2,7 +2,7 @@
 
 use cts_core::runs::{
     Asked, EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
-    may_enqueue,
+    is_change, may_enqueue,
 };
 use cts_core::{Digest, RunId};
 use cts_store::{EnqueueRequest, Enqueued, StoreError, Unchanged};
@@ -16,9 +16,12 @@ use crate::row::{Cell, InputEncoding, failed_to};
 struct Situation {
     runs: TaskRuns,
     queued: Option<RunId>,
+    /// When the queued run is or was due.
+    queued_due: Option<i64>,
     skip_unchanged: bool,
     /// Its last runs have failed.
     has_failed: bool,
+    tried: Option<Digest>,
     asked: Asked,
     /// What has become of the request's run, if it exists already.
     earlier: Option<RunStatus>,
@@ -67,7 +70,11 @@ pub(crate) async fn enqueue(
             skip_unchanged,
             requested: situation.asked == Asked::Open,
         };
-        decide_enqueue(situation.runs, wanted)
+        let decision = decide_enqueue(situation.runs, wanted);
+        if situation.tried == Some(input) && is_change(situation.runs, wanted, decision) {
+            forget_attempts(connection, request.task.as_str()).await?;
+        }
+        decision
     };
     let mut queued = situation.queued;
     let mut cancelled = None;
@@ -135,6 +142,11 @@ async fn insert_wanted(
     if requested {
         requests::remove(connection, request.run).await?;
     }
+    // Who takes the place of a queued run takes its place in the queue as well.
+    let due_at = match situation.queued_due {
+        Some(queued_due) if request.kind.applies() => queued_due.min(now),
+        _ => now,
+    };
     let run = NewRun {
         id: request.run,
         task: request.task.as_str(),
@@ -142,7 +154,7 @@ async fn insert_wanted(
         single: request.single || requested,
         requested,
         input: request.input.hash,
-        due_at: now,
+        due_at,
     };
     insert_run(connection, run, now).await
 }
@@ -155,8 +167,9 @@ async fn situation(
     let name = request.task.as_str();
     let row = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
-        SELECT t.skip_unchanged, t.failures > 0 AS has_failed, t.settled_input,
+        SELECT t.skip_unchanged, t.failures > 0 AS has_failed, t.settled_input, t.tried_input,
                q.id AS queued_id, q.input_hash AS queued_input, q.single AS queued_single,
+               q.due_at AS queued_due,
                r.input_hash AS running_input, t.phase, t.enabled,
                e.status AS earlier, e.requested AS earlier_requested,
                (SELECT a.refused IS NULL FROM run_requests a
@@ -203,8 +216,10 @@ async fn situation(
             settled: digest("settled_input", cell("tasks", "settled_input"))?,
         },
         queued: queued.transpose()?,
+        queued_due: row.try_get("queued_due").map_err(&read)?,
         skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
         has_failed: row.try_get("has_failed").map_err(&read)?,
+        tried: digest("tried_input", cell("tasks", "tried_input"))?,
         asked,
         earlier: earlier.transpose()?,
     }))
@@ -272,8 +287,8 @@ pub(crate) async fn insert_run(
     Ok(())
 }
 
-/// The queued run gets the newer input and all its attempts, at once. Errors of earlier attempts stay
-/// with it, so that the event at its end can tell them.
+/// The queued run gets the newer input and all its attempts, at once and in its place among those that wait.
+/// Errors of earlier attempts stay with it, so that the event at its end can tell them.
 async fn replace(
     connection: &mut SqliteConnection,
     queued: Option<RunId>,
@@ -282,7 +297,8 @@ async fn replace(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- enqueue: replace
-        UPDATE runs SET input_hash = ?1, single = ?4, attempts = 0, due_at = ?2, updated_at = ?2
+        UPDATE runs
+        SET input_hash = ?1, single = ?4, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2
         WHERE id = ?3 AND status = 'queued'",
     )
     .bind(request.input.hash.to_string())
@@ -327,6 +343,16 @@ async fn forget_failures(
         .execute(connection)
         .await
         .map_err(failed_to("forget failures"))?;
+    Ok(())
+}
+
+/// A change has come whose input had its attempts before.
+async fn forget_attempts(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
+    sqlx::query("-- enqueue: not tried yet\nUPDATE tasks SET tried_input = NULL WHERE name = ?")
+        .bind(task)
+        .execute(connection)
+        .await
+        .map_err(failed_to("forget attempts"))?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cts_core::LeaderEpoch;
+use cts_core::lease::longest_pause;
 use cts_store::{LeaderError, Leadership, Member, MemberState, StoreError};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
@@ -52,6 +53,7 @@ pub(crate) async fn lead(
     now: i64,
 ) -> Result<Leadership, StoreError> {
     note(connection, member, now).await?;
+    serve(connection, time_to_live, now).await?;
     let standing = standing(connection, now).await?;
     let granted = match standing.leader {
         Some((leader, expires_at)) if leader != member.id => {
@@ -114,6 +116,26 @@ async fn note(
     .execute(connection)
     .await
     .map_err(failed_to("note a replica"))?;
+    Ok(())
+}
+
+/// A scheduler is there and can renew leases.
+async fn serve(
+    connection: &mut SqliteConnection,
+    time_to_live: Duration,
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- lead: schedulers serve
+        UPDATE leadership
+        SET served_since = CASE WHEN served_at >= ?1 THEN served_since ELSE ?2 END,
+            served_at = ?2",
+    )
+    .bind(now.saturating_sub(span_micros(longest_pause(time_to_live))))
+    .bind(now)
+    .execute(connection)
+    .await
+    .map_err(failed_to("note that a scheduler serves"))?;
     Ok(())
 }
 

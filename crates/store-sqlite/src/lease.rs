@@ -1,10 +1,9 @@
-//! Leases: granted, renewed, taken back.
+//! Leases: granted and renewed.
 
 use std::time::Duration;
 
-use cts_core::runs::RunStatus;
 use cts_core::{Capabilities, LeaseEpoch, RunId};
-use cts_store::{Claim, Lease, LeaseError, Requeued, StoreError};
+use cts_store::{Claim, Lease, LeaseError, StoreError};
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
@@ -119,105 +118,4 @@ pub(crate) async fn renew(
     } else {
         Err(LeaseError::Lost { run, epoch })
     }
-}
-
-/// Takes back the leases that end at `until` or before. A run ends if it applies and a newer one is queued, or
-/// if its task is being deleted, which goes then; any other goes back to the queue, and the attempt that was
-/// cut off does not count.
-pub(crate) async fn take_back(
-    connection: &mut SqliteConnection,
-    until: i64,
-    now: i64,
-) -> Result<Vec<Requeued>, StoreError> {
-    let write = failed_to("take back leases");
-    let rows = sqlx::query(
-        "-- take_back; newer is what makes the run pointless
-        UPDATE runs
-        SET status = CASE WHEN newer THEN 'cancelled' ELSE 'queued' END,
-            finished_at = CASE WHEN newer THEN ?2 END,
-            attempts = max(attempts - 1, 0),
-            due_at = ?2,
-            holder = NULL,
-            expires_at = NULL,
-            updated_at = ?2
-        FROM (SELECT r.id AS lost, t.phase = 'deleting' OR r.kind = 'apply' AND EXISTS (
-                  SELECT 1 FROM runs q
-                  WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply'
-              ) AS newer
-              FROM runs r JOIN tasks t ON t.name = r.task_name
-              WHERE r.status = 'running' AND r.expires_at <= ?1)
-        WHERE id = lost
-        RETURNING id, task_name, kind, status",
-    )
-    .bind(until)
-    .bind(now)
-    .fetch_all(&mut *connection)
-    .await
-    .map_err(&write)?;
-    if !rows.is_empty() {
-        sqlx::query(
-            "-- take_back: tasks that only waited for that; index runs_one_running
-            DELETE FROM tasks
-            WHERE phase = 'deleting' AND NOT EXISTS (
-                SELECT 1 FROM runs r WHERE r.task_name = tasks.name AND r.status = 'running')",
-        )
-        .execute(connection)
-        .await
-        .map_err(&write)?;
-    }
-    rows.iter().map(requeued).collect()
-}
-
-/// Takes back every lease, and cancels every plan, check and single run: whoever waited for one is dead. So
-/// requests, drafts and tasks that are being deleted go as well.
-pub(crate) async fn take_back_all(
-    connection: &mut SqliteConnection,
-    now: i64,
-) -> Result<Vec<Requeued>, StoreError> {
-    let mut requeued = take_back(connection, i64::MAX, now).await?;
-    let cancelled: Vec<String> = sqlx::query_scalar(
-        "-- release_all: what somebody waited for
-        UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
-        WHERE status = 'queued' AND (kind <> 'apply' OR single)
-        RETURNING id",
-    )
-    .bind(now)
-    .fetch_all(&mut *connection)
-    .await
-    .map_err(failed_to("cancel what somebody waited for"))?;
-    for statement in [
-        "-- release_all: requests\nDELETE FROM run_requests",
-        "-- release_all: drafts\nDELETE FROM tasks WHERE phase <> 'ready'",
-    ] {
-        sqlx::query(statement)
-            .execute(&mut *connection)
-            .await
-            .map_err(failed_to("forget what somebody waited for"))?;
-    }
-    for run in &mut requeued {
-        if cancelled.contains(&run.run.to_string()) {
-            run.status = RunStatus::Cancelled;
-        }
-    }
-    Ok(requeued)
-}
-
-fn requeued(row: &SqliteRow) -> Result<Requeued, StoreError> {
-    let read = failed_to("take back leases");
-    let id: String = row.try_get("id").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "runs",
-        column,
-        row: &id,
-    };
-    let task: String = row.try_get("task_name").map_err(&read)?;
-    let status: String = row.try_get("status").map_err(&read)?;
-    let status: RunStatus = cell("status").run_status(&status)?;
-    let kind: String = row.try_get("kind").map_err(&read)?;
-    Ok(Requeued {
-        run: cell("id").parse(&id)?,
-        task: cell("task_name").parse(&task)?,
-        kind: cell("kind").run_kind(&kind)?,
-        status,
-    })
 }

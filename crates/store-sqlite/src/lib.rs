@@ -25,6 +25,7 @@ mod row;
 mod runs;
 mod states;
 mod store;
+mod take_back;
 mod tasks;
 mod version;
 mod workers;

@@ -12,8 +12,8 @@ use cts_core::{
 use cts_store::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
     Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, QueueDepth,
-    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TaskChange,
-    TaskError, TaskState, WorkerState,
+    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
+    TaskChange, TaskError, TaskState, WorkerState,
 };
 
 use crate::connection::{self, Pools};
@@ -21,7 +21,7 @@ use crate::row::{failed_to, micros};
 use crate::writer::{Durability, Write};
 use crate::{
     bundles, changes, complete, configure, enqueue, leadership, lease, logs, prune, queue,
-    requests, runs, states, tasks, workers,
+    requests, runs, states, take_back, tasks, workers,
 };
 
 /// Silence after which a member or a worker is forgotten, in microseconds.
@@ -255,21 +255,25 @@ impl Store for SqliteStore {
         Ok(completed)
     }
 
-    async fn reap(&self, leader: LeaderEpoch) -> Result<Vec<Requeued>, LeaderError> {
+    async fn reap(
+        &self,
+        leader: LeaderEpoch,
+        each: &[TakeBack],
+    ) -> Result<Vec<Requeued>, LeaderError> {
         let mut transaction = self.begin().await?;
         let now = self.now();
         leadership::check(&mut transaction, leader, now).await?;
         let since = now.saturating_sub(SILENCE);
         leadership::forget_silent(&mut transaction, since).await?;
         workers::forget_silent(&mut *transaction, since).await?;
-        let requeued = lease::take_back(&mut transaction, now, now).await?;
+        let requeued = take_back::reap(&mut transaction, each, now).await?;
         commit(transaction).await?;
         Ok(requeued)
     }
 
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
         let mut transaction = self.begin().await?;
-        let requeued = lease::take_back_all(&mut transaction, self.now()).await?;
+        let requeued = take_back::all(&mut transaction, self.now()).await?;
         leadership::release(&mut transaction).await?;
         workers::forget_silent(&mut *transaction, i64::MAX).await?;
         commit(transaction).await?;

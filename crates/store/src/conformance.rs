@@ -44,6 +44,8 @@ pub mod lease;
 pub mod listing;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod logs;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod losses;
 mod model;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod plans;
@@ -60,6 +62,8 @@ mod scene;
 pub mod single;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod states;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod swallowed;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod tasks;
 pub mod transfer;
@@ -138,7 +142,6 @@ macro_rules! store_suite {
                 a_run_that_was_never_leased_is_refused,
                 a_completed_run_is_refused,
                 reaping_takes_back_expired_leases_only,
-                a_reaped_attempt_does_not_count,
                 reaping_cancels_a_run_when_a_newer_one_waits,
                 releasing_takes_back_every_lease,
                 the_next_due_time_follows_what_can_be_leased,
@@ -403,6 +406,33 @@ macro_rules! store_suite {
                 a_task_is_enabled_and_run_by_one_change,
                 releasing_everything_forgets_requests_and_drafts,
             }
+            losses {
+                the_first_lost_lease_costs_no_time_and_later_ones_delay,
+                a_run_that_loses_its_workers_fails_with_one_event_that_says_why,
+                without_retry_failed_nothing_follows_lost_leases,
+                what_applies_nothing_fails_without_an_event,
+                a_creation_that_loses_its_workers_is_discarded,
+                leases_that_no_scheduler_could_renew_do_not_count,
+                leases_that_a_replica_could_renew_count_though_nobody_led,
+                no_more_leases_are_taken_back_than_may_be,
+                an_input_that_kills_workers_does_not_go_through_the_fleet,
+                the_log_of_a_lost_attempt_stays,
+            }
+            swallowed {
+                a_requested_run_that_fails_leaves_the_change_that_it_replaced,
+                a_change_that_was_skipped_because_of_a_requested_run_is_not_lost,
+                a_change_back_to_what_was_tried_is_not_lost,
+                a_requested_run_of_what_is_applied_fails_like_any_other,
+                a_requested_run_of_what_has_failed_keeps_the_slow_retry,
+                a_requested_run_whose_worker_is_lost_leaves_the_change,
+                releasing_everything_leaves_the_change_of_a_requested_run,
+                a_requested_run_of_a_disabled_task_leaves_nothing,
+                a_task_that_is_enabled_again_meanwhile_has_its_run,
+                of_two_requested_runs_the_last_leaves_the_change,
+                a_deletion_leaves_nothing_of_a_requested_run,
+                nothing_follows_a_single_run_that_was_not_requested,
+                a_replaced_run_keeps_its_place,
+            }
             walk {
                 random_walks_agree_with_the_model,
             }
@@ -443,6 +473,7 @@ mod tests {
             include_str!("conformance/lease.rs"),
             include_str!("conformance/listing.rs"),
             include_str!("conformance/logs.rs"),
+            include_str!("conformance/losses.rs"),
             include_str!("conformance/plans.rs"),
             include_str!("conformance/prune.rs"),
             include_str!("conformance/queue.rs"),
@@ -450,6 +481,7 @@ mod tests {
             include_str!("conformance/requests.rs"),
             include_str!("conformance/single.rs"),
             include_str!("conformance/states.rs"),
+            include_str!("conformance/swallowed.rs"),
             include_str!("conformance/tasks.rs"),
             include_str!("conformance/walk.rs"),
             include_str!("conformance/workers.rs"),

@@ -21,7 +21,7 @@ pub use cts_core::WorkerRecord;
 pub use error::{LeaderError, LeaseError, StoreError, TaskError};
 pub use model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, LogStream,
-    PLANS_KEPT, Requeued, RunFilter, RunRecord, TaskState, Unchanged,
+    PLANS_KEPT, Requeued, RunFilter, RunRecord, TakeBack, TaskState, Unchanged, lost_lease_error,
 };
 pub use store::{HintStream, Store};
 pub use task::{DELETED, DRAFTS_KEPT, NewTask, RunRequest, StoredTask, TaskChange};

@@ -25,8 +25,8 @@ pub struct EnqueueRequest {
     pub run: RunId,
     /// What the run is for.
     pub kind: RunKind,
-    /// Whether the run has one attempt only and nothing follows its failure; so it is with every plan and
-    /// every requested run.
+    /// Whether the run has one attempt only; so it is with every plan and every requested run. Nothing follows
+    /// its failure, except where a requested run may stand for a change.
     pub single: bool,
     /// What an input means that is applied already. A plan is made whatever is applied, and so is a requested
     /// run.
@@ -141,8 +141,26 @@ pub struct RunFilter {
     pub limit: u32,
 }
 
-/// A run that lost its worker and went back to the queue, or ended because a newer one waits or nobody
-/// waits for it.
+/// What the store may need to take back one lease, and does not make itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TakeBack {
+    /// Id of the event, if the run ends with one.
+    pub event: EventId,
+    /// Id of a run that tries the input afresh, if there is to be one.
+    pub retry_run: RunId,
+    /// Random share in `[0, 1)` for waits.
+    pub jitter: f64,
+}
+
+/// What an attempt is reported to have failed with whose lease has expired. For implementations.
+pub fn lost_lease_error(worker: &str) -> String {
+    format!(
+        "worker {worker} lost its lease: it died, stood still or reached no scheduler before it could report how the attempt ended"
+    )
+}
+
+/// A run that lost its worker: it went back to the queue, or ended because it has lost too many, because a newer
+/// one waits, or because nobody waits for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requeued {
     /// The run.
@@ -151,7 +169,7 @@ pub struct Requeued {
     pub task: TaskName,
     /// What the run is for.
     pub kind: RunKind,
-    /// Its status now: queued or cancelled.
+    /// Its status now: queued, failed or cancelled.
     pub status: RunStatus,
 }
 

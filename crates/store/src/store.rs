@@ -13,7 +13,7 @@ use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WorkerSt
 use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
-    RunFilter, RunRecord, TaskState,
+    RunFilter, RunRecord, TakeBack, TaskState,
 };
 use crate::task::{NewTask, RunRequest, StoredTask, TaskChange};
 
@@ -32,7 +32,8 @@ pub type HintStream = BoxStream<'static, Hint>;
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
     /// Makes `member` the leader if nobody leads, if the leader's lease has expired, or if it leads
-    /// already, which then extends its lease to `time_to_live` from now; and notes that it lives.
+    /// already, which then extends its lease to `time_to_live` from now; and notes that it lives, and so that
+    /// schedulers serve.
     ///
     /// `epoch` is the one that this life of the member led with last, `None` if it has not led yet. With
     /// `None` it takes over from an earlier life under the same id at once, which must be dead. With
@@ -175,15 +176,25 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// not taken back is still live here: the work is done, and nobody else has begun it.
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
-    /// Takes back every lease that has expired, and forgets members and workers that have been silent for
-    /// a day. Tasks that are being deleted go if their run was among these.
-    async fn reap(&self, leader: LeaderEpoch) -> Result<Vec<Requeued>, LeaderError>;
+    /// Takes back leases that have expired, those that ended first first and as many as there are elements in
+    /// `each`, one of which each may use; and forgets members and workers that have been silent for a day. A
+    /// caller that gets back as many as it has allowed asks again.
+    ///
+    /// What follows for the run is what [`cts_core::runs::after_lost_lease`] says. An attempt counts, as one that
+    /// failed with [`lost_lease_error`](crate::lost_lease_error), if schedulers have served without a gap
+    /// ([`cts_core::lease::Service`]) since the lease was granted or renewed last; they say that they do with
+    /// [`Store::lead`]. Tasks that are being deleted go if their run was among these.
+    async fn reap(
+        &self,
+        leader: LeaderEpoch,
+        each: &[TakeBack],
+    ) -> Result<Vec<Requeued>, LeaderError>;
 
     /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
-    /// that knows that nobody else lives: the embedded mode at its start. Whoever waited for a plan or a
-    /// single run is dead as well: those that are queued or were running are cancelled, and requests, drafts and
-    /// tasks that are being deleted go. Nothing is lost by that, because nothing is settled after an apply was
-    /// cut off.
+    /// that knows that nobody else lives: the embedded mode at its start. No attempt that was cut off counts.
+    /// Whoever waited for a plan or a single run is dead as well: those that are queued or were running are
+    /// cancelled, and requests, drafts and tasks that are being deleted go. A requested apply of an enabled task
+    /// may stand for a change and goes on as an ordinary run ([`cts_core::runs::goes_on_alone`]).
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
 
     /// Time until the next queued run is due, zero if one is; `None` if there is none that could be

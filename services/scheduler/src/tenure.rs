@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cts_core::runs::RunStatus;
 use cts_core::{Chain, Clock, LeaderEpoch, TaskPhase, TaskSpec};
 use cts_rpc::Peers;
-use cts_store::{LeaderError, Store, StoreError, Unchanged};
+use cts_store::{LeaderError, Requeued, Store, StoreError, TakeBack, Unchanged};
 use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use crate::campaign::TenureEnd;
@@ -21,6 +22,9 @@ use crate::scheduler::SettingsDigest;
 
 /// Wait before what the store refused is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// Leases taken back by one statement; if there are more, the next one follows at once.
+const REAPED_AT_ONCE: usize = 16;
 
 /// How often old runs are forgotten and bundles are noted as used.
 const HOUSEKEEPING: Duration = Duration::from_hours(1);
@@ -125,12 +129,18 @@ impl Tenure {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            match self.store.reap(epoch).await {
+            let each: [TakeBack; REAPED_AT_ONCE] = std::array::from_fn(|_| TakeBack {
+                event: self.identities.event_id(),
+                retry_run: self.identities.run_id(),
+                jitter: self.identities.jitter(),
+            });
+            match self.store.reap(epoch, &each).await {
                 Ok(requeued) => {
+                    if requeued.len() == each.len() {
+                        ticks.reset_immediately();
+                    }
                     for run in requeued {
-                        tracing::warn!(task_name = %run.task, run.id = %run.run, "a lease expired");
-                        self.changes.tell(run.run, &run.task, run.kind, run.status);
-                        self.changes.queue_changed();
+                        self.lost(&run);
                     }
                 }
                 Err(LeaderError::Deposed { .. }) => return,
@@ -139,6 +149,25 @@ impl Tenure {
                     sleep(RETRY).await;
                 }
             }
+        }
+    }
+
+    /// A run has lost its worker.
+    fn lost(&self, run: &Requeued) {
+        let (task, id) = (&run.task, run.run);
+        match run.status {
+            RunStatus::Failed => {
+                tracing::error!(task_name = %task, run.id = %id, "a lease expired, and the run has failed: too many of its attempts ended like that or otherwise failed");
+            }
+            _ => {
+                tracing::warn!(task_name = %task, run.id = %id, status = run.status.as_str(), "a lease expired");
+            }
+        }
+        self.changes.tell(id, task, run.kind, run.status);
+        self.changes.queue_changed();
+        if run.status.is_end() {
+            // A task that was created or deleted may have gone with it.
+            self.changes.tasks_changed();
         }
     }
 

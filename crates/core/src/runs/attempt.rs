@@ -82,8 +82,15 @@ pub struct AttemptContext {
     pub kind: RunKind,
     /// Where its task is between creation and deletion.
     pub phase: TaskPhase,
+    /// Changes run the task.
+    pub enabled: bool,
     /// The run is single.
     pub single: bool,
+    /// The run was requested. A single one that was stands for whatever change it took the place of.
+    pub requested: bool,
+    /// This input has had its ordinary attempts since the last change of the task: it was applied, or an
+    /// ordinary run failed with it for good.
+    pub tried: bool,
     /// Attempts of this run so far, this one included; at least 1.
     pub attempts: u32,
     /// A queued run exists that applies a newer input.
@@ -95,6 +102,13 @@ pub struct AttemptContext {
     pub retry_failed: bool,
     /// Random share in `[0, 1)` for the jitter of the wait.
     pub jitter: f64,
+}
+
+impl AttemptContext {
+    /// Whether a run that is given up now has had all ordinary attempts: its input has been tried.
+    pub const fn ends_ordinary_attempts(self) -> bool {
+        !self.single && !self.newer_waits && self.attempts >= ATTEMPTS
+    }
 }
 
 /// Decides what follows an attempt.
@@ -117,6 +131,31 @@ pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> After
     }
 }
 
+/// Decides what follows an attempt whose lease has expired, so that nobody knows how it ended.
+///
+/// It counts like a failed attempt of any run, a single one included, because the input may be what kills its
+/// workers: such an input must not go through all of them. The first lost lease of a run costs it no time,
+/// later ones delay it like failures. A lease that no scheduler could renew (`renewable` is false) says nothing
+/// about the input: the attempt does not count.
+pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttempt {
+    let newer_waits = context.kind.applies() && context.newer_waits;
+    if newer_waits || context.phase == TaskPhase::Deleting {
+        AfterAttempt::Cancel
+    } else if !renewable {
+        AfterAttempt::Requeue
+    } else if context.attempts < ATTEMPTS {
+        AfterAttempt::Retry(match context.attempts {
+            0 | 1 => Duration::ZERO,
+            lost => attempt_delay(lost - 1, context.jitter),
+        })
+    } else {
+        match context.kind {
+            RunKind::Apply => after_failed_apply(context),
+            RunKind::Plan | RunKind::Check => AfterAttempt::End { succeeded: false },
+        }
+    }
+}
+
 /// A failing attempt is not repeated when a newer input waits: that one is what must be applied.
 fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
     match context.phase {
@@ -127,17 +166,43 @@ fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
         TaskPhase::Deleting => return AfterAttempt::GiveUp { retry_after: None },
         TaskPhase::Ready => {}
     }
-    if context.newer_waits || context.single {
+    if context.newer_waits {
         AfterAttempt::GiveUp { retry_after: None }
+    } else if context.single {
+        AfterAttempt::GiveUp {
+            retry_after: context
+                .requested
+                .then(|| after_failed_request(context))
+                .flatten(),
+        }
     } else if context.attempts < ATTEMPTS {
         AfterAttempt::Retry(attempt_delay(context.attempts, context.jitter))
     } else {
         AfterAttempt::GiveUp {
-            retry_after: context
-                .retry_failed
-                .then(|| failure_delay(context.earlier_failures, context.jitter)),
+            retry_after: slow_retry(context),
         }
     }
+}
+
+/// When the input of a failed requested run is tried by an ordinary one, if at all.
+///
+/// From the lease on nothing was settled, and a change that was queued before or came meanwhile has no run of
+/// its own. So the input gets the ordinary attempts that it has not had, soon, whatever the task says
+/// of retries; if it has had them, what failed is one more failure.
+fn after_failed_request(context: AttemptContext) -> Option<Duration> {
+    if !context.enabled {
+        None
+    } else if context.tried {
+        slow_retry(context)
+    } else {
+        Some(attempt_delay(1, context.jitter))
+    }
+}
+
+fn slow_retry(context: AttemptContext) -> Option<Duration> {
+    context
+        .retry_failed
+        .then(|| failure_delay(context.earlier_failures, context.jitter))
 }
 
 /// Wait before the next attempt after `attempts` failed ones: 2^n seconds and up to half as much more

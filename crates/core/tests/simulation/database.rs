@@ -4,10 +4,10 @@ mod statement;
 
 use std::time::Duration;
 
-use cts_core::lease::{LeaderRow, RunLease};
+use cts_core::lease::{LeaderRow, RunLease, Service};
 use cts_core::runs::{
     AfterAttempt, AttemptContext, AttemptOutcome, EnqueueDecision, QueuedApply, RunKind, TaskRuns,
-    WantedApply, after_attempt, decide_enqueue,
+    WantedApply, after_attempt, after_lost_lease, decide_enqueue, is_change,
 };
 use cts_core::{Digest, LeaderEpoch, TaskPhase};
 
@@ -20,9 +20,13 @@ struct Run {
     number: RunNumber,
     kind: RunKind,
     input: InputNumber,
+    /// Somebody waits for it, so it has one attempt.
+    requested: bool,
     attempts: u32,
     due_at: Duration,
     lease: RunLease,
+    /// When its lease was granted or renewed last.
+    renewed: Duration,
 }
 
 impl Run {
@@ -31,9 +35,11 @@ impl Run {
             number,
             kind,
             input,
+            requested: false,
             attempts: 0,
             due_at,
             lease: RunLease::default(),
+            renewed: Duration::ZERO,
         }
     }
 }
@@ -45,6 +51,8 @@ struct Task {
     plans: Vec<Run>,
     running: Option<Run>,
     settled: Option<InputNumber>,
+    /// The input that has had its ordinary attempts.
+    tried: Option<InputNumber>,
     /// Every run there ever was.
     runs: Vec<RunNumber>,
 }
@@ -54,6 +62,7 @@ struct Task {
 pub(crate) struct Database {
     rules: Rules,
     leader: LeaderRow,
+    service: Service,
     tasks: Vec<Task>,
     digests: Vec<Digest>,
     retry_runs: RunNumber,
@@ -65,6 +74,9 @@ pub(crate) struct Database {
 pub(crate) struct Counted {
     pub(crate) grants: u64,
     pub(crate) reaped: u64,
+    /// Of those, the ones that say nothing because no scheduler was there.
+    pub(crate) excused: u64,
+    pub(crate) failed_requests: u64,
     pub(crate) lost_words: u64,
     pub(crate) refused_duties: u64,
     pub(crate) takeovers: u64,
@@ -77,6 +89,7 @@ impl Database {
         Self {
             rules,
             leader: LeaderRow::default(),
+            service: Service::default(),
             tasks: (0..tasks).map(|_| Task::default()).collect(),
             digests: digests.to_vec(),
             retry_runs: 1 << 32,
@@ -99,6 +112,7 @@ impl Database {
     ) -> Answer {
         match ask {
             Ask::Lead(who) => {
+                self.service.speak(now, life);
                 let before = self.leader.epoch;
                 let led = self.leader.acquire(&who, now, life);
                 self.counted.takeovers += u64::from(self.leader.epoch != before);
@@ -122,7 +136,20 @@ impl Database {
                     return Answer::Refused;
                 }
                 checker.duty(epoch, by);
-                self.enqueue(task, input, run, now);
+                self.enqueue(task, (input, run), false, now);
+                Answer::Done
+            }
+            Ask::Apply {
+                epoch,
+                task,
+                input,
+                run,
+            } => {
+                if !self.admits(epoch, now) {
+                    return Answer::Refused;
+                }
+                checker.duty(epoch, by);
+                self.enqueue(task, (input, run), true, now);
                 Answer::Done
             }
             Ask::Plan {
@@ -162,7 +189,13 @@ impl Database {
         admits
     }
 
-    fn enqueue(&mut self, task: usize, input: InputNumber, run: RunNumber, now: Duration) {
+    fn enqueue(
+        &mut self,
+        task: usize,
+        (input, run): (InputNumber, RunNumber),
+        requested: bool,
+        now: Duration,
+    ) {
         let digest = |input: InputNumber| self.digests[usize::from(input)];
         let task = &mut self.tasks[task];
         if task.runs.contains(&run) {
@@ -171,7 +204,7 @@ impl Database {
         let runs = TaskRuns {
             queued: task.queued.as_ref().map(|run| QueuedApply {
                 input: digest(run.input),
-                single: false,
+                single: run.requested,
             }),
             running: (task.running.as_ref())
                 .filter(|run| run.kind == RunKind::Apply)
@@ -180,27 +213,35 @@ impl Database {
         };
         let wanted = WantedApply {
             input: digest(input),
-            single: false,
-            skip_unchanged: true,
-            requested: false,
+            single: requested,
+            skip_unchanged: !requested,
+            requested,
         };
-        match decide_enqueue(runs, wanted) {
-            EnqueueDecision::Enqueue => {
+        let decision = decide_enqueue(runs, wanted);
+        if is_change(runs, wanted, decision) {
+            task.tried = None;
+        }
+        match decision {
+            EnqueueDecision::Enqueue | EnqueueDecision::Supersede => {
+                let place = task.queued.as_ref().map_or(now, |queued| queued.due_at);
                 task.runs.push(run);
-                task.queued = Some(Run::new(run, RunKind::Apply, input, now));
+                task.queued = Some(Run {
+                    requested,
+                    ..Run::new(run, RunKind::Apply, input, place.min(now))
+                });
             }
             EnqueueDecision::Replace => {
                 if let Some(queued) = &mut task.queued {
                     queued.input = input;
+                    queued.requested = false;
                     queued.attempts = 0;
-                    queued.due_at = now;
+                    queued.due_at = queued.due_at.min(now);
                 }
             }
             EnqueueDecision::Skip {
                 cancel_queued: true,
             } => task.queued = None,
             EnqueueDecision::Keep | EnqueueDecision::Skip { .. } => {}
-            EnqueueDecision::Supersede => unreachable!("nobody asks for a single run"),
         }
     }
 
@@ -209,15 +250,41 @@ impl Database {
             Rules::ReapsEarly => now + Duration::from_secs(2),
             _ => until,
         };
-        for (number, task) in self.tasks.iter_mut().enumerate() {
-            if let Some(running) = &mut task.running
-                && running.lease.reap(until)
-            {
-                self.counted.reaped += 1;
-                checker.lease_over(number, running.kind, None);
-                task.put_back(now, 1);
+        for number in 0..self.tasks.len() {
+            let Some(running) = &mut self.tasks[number].running else {
+                continue;
+            };
+            if !running.lease.reap(until) {
+                continue;
+            }
+            self.counted.reaped += 1;
+            let renewable = self.service.covers(running.renewed);
+            self.counted.excused += u64::from(!renewable);
+            let kind = running.kind;
+            checker.lease_over(number, kind, None);
+            if let Some(context) = self.context(number) {
+                self.end(number, after_lost_lease(renewable, context), now);
             }
         }
+    }
+
+    fn context(&self, task: usize) -> Option<AttemptContext> {
+        let task = &self.tasks[task];
+        let run = task.running.as_ref()?;
+        Some(AttemptContext {
+            kind: run.kind,
+            phase: TaskPhase::Ready,
+            enabled: true,
+            single: run.requested,
+            requested: run.requested,
+            tried: task.tried == Some(run.input),
+            attempts: run.attempts,
+            newer_waits: task.queued.is_some(),
+            // Always the first failure, so that the longest wait stays a minute.
+            earlier_failures: 0,
+            retry_failed: true,
+            jitter: 0.0,
+        })
     }
 
     fn grant(
@@ -242,6 +309,7 @@ impl Database {
         };
         let epoch = (run.lease.grant(now, life)).expect("a queued run is not leased");
         run.attempts += 1;
+        run.renewed = now;
         let granted = Word {
             task: number,
             run: run.number,
@@ -277,6 +345,7 @@ impl Database {
             self.counted.lost_words += 1;
             return Answer::Lost(word);
         }
+        run.renewed = now;
         if self.rules == Rules::RenewalMayShorten {
             run.lease.expires_at = Some(now + life);
         }
@@ -305,26 +374,35 @@ impl Database {
             return Answer::Lost(word);
         }
         checker.word(word.task, word.run, word.epoch);
-        let (attempts, input, kind) = (run.attempts, run.input, run.kind);
-        let context = AttemptContext {
-            kind,
-            phase: TaskPhase::Ready,
-            single: false,
-            attempts,
-            newer_waits: task.queued.is_some(),
-            // Always the first failure, so that the longest wait stays a minute.
-            earlier_failures: 0,
-            retry_failed: true,
-            jitter: 0.0,
+        let (input, kind) = (run.input, run.kind);
+        let Some(context) = self.context(word.task) else {
+            return Answer::Lost(word);
         };
         let after = after_attempt(outcome, context);
         let settled = (after == AfterAttempt::Settle).then_some(input);
         checker.lease_over(word.task, kind, settled);
+        if after == (AfterAttempt::End { succeeded: true }) && self.rules == Rules::PlansSettle {
+            self.tasks[word.task].settled = Some(input);
+            checker.lease_over(word.task, RunKind::Apply, Some(input));
+        }
+        self.end(word.task, after, now);
+        Answer::Completed(word)
+    }
+
+    /// What follows an attempt of the running run.
+    fn end(&mut self, task: usize, after: AfterAttempt, now: Duration) {
+        let Some(context) = self.context(task) else {
+            return;
+        };
+        let task = &mut self.tasks[task];
+        let Some(input) = task.running.as_ref().map(|run| run.input) else {
+            return;
+        };
         match after {
             AfterAttempt::Settle => {
                 self.counted.settled += 1;
                 task.running = None;
-                task.settled = settled;
+                (task.settled, task.tried) = (Some(input), Some(input));
             }
             AfterAttempt::Retry(wait) => task.put_back(now + wait, 0),
             AfterAttempt::Requeue => task.put_back(now, 1),
@@ -332,14 +410,15 @@ impl Database {
             AfterAttempt::End { succeeded } => {
                 self.counted.plans += u64::from(succeeded);
                 task.running = None;
-                if succeeded && self.rules == Rules::PlansSettle {
-                    task.settled = Some(input);
-                    checker.lease_over(word.task, RunKind::Apply, Some(input));
-                }
             }
             AfterAttempt::GiveUp { retry_after } => {
+                self.counted.failed_requests += u64::from(context.requested);
+                if context.ends_ordinary_attempts() {
+                    task.tried = Some(input);
+                }
                 task.running = None;
-                if let Some(wait) = retry_after {
+                let swallows = context.requested && self.rules == Rules::RequestsSwallow;
+                if let Some(wait) = retry_after.filter(|_| !swallows) {
                     self.retry_runs += 1;
                     task.runs.push(self.retry_runs);
                     let retry = Run::new(self.retry_runs, RunKind::Apply, input, now + wait);
@@ -347,7 +426,6 @@ impl Database {
                 }
             }
         }
-        Answer::Completed(word)
     }
 }
 

@@ -128,6 +128,8 @@ struct Seen {
     settled: u64,
     plans: u64,
     reaped: u64,
+    excused: u64,
+    failed_requests: u64,
     takeovers: u64,
     lost_words: u64,
     refused_duties: u64,
@@ -144,6 +146,8 @@ impl Seen {
         self.settled += counted.settled;
         self.plans += counted.plans;
         self.reaped += counted.reaped;
+        self.excused += counted.excused;
+        self.failed_requests += counted.failed_requests;
         self.takeovers += counted.takeovers;
         self.lost_words += counted.lost_words;
         self.refused_duties += counted.refused_duties;
@@ -157,6 +161,9 @@ impl Seen {
             ("settled", self.settled),
             ("plans", self.plans),
             ("reaped", self.reaped),
+            ("excused", self.excused),
+            ("counted losses", self.reaped - self.excused),
+            ("failed requests", self.failed_requests),
             ("takeovers", self.takeovers),
             ("lost words", self.lost_words),
             ("refused duties", self.refused_duties),

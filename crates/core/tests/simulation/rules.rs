@@ -38,10 +38,12 @@ pub(crate) enum Rules {
     PlansSettle,
     /// Workers apply what they should only plan.
     WorkersApplyPlans,
+    /// Nothing follows a requested run that fails.
+    RequestsSwallow,
 }
 
 impl Rules {
-    pub(crate) const BROKEN: [Self; 14] = [
+    pub(crate) const BROKEN: [Self; 15] = [
         Self::GivesUpAtTheEnd,
         Self::CountsFromTheAnswer,
         Self::ReadsTheWallClock,
@@ -56,6 +58,7 @@ impl Rules {
         Self::BelievesTheDatabaseClock,
         Self::PlansSettle,
         Self::WorkersApplyPlans,
+        Self::RequestsSwallow,
     ];
 }
 
@@ -125,6 +128,8 @@ pub(crate) struct Plan {
     pub(crate) longest_work: Instant,
     /// Share of the looks of a leader at which somebody wants a plan.
     pub(crate) planning: u64,
+    /// Share of the looks of a leader at which somebody wants an apply.
+    pub(crate) requesting: u64,
     /// Share of attempts that fail.
     pub(crate) failing: u64,
     /// When faults and changes end.
@@ -158,6 +163,7 @@ impl Plan {
             planning: random.between(0, 6),
             failing: random.between(0, 30),
             calm_from: random.between(30 * SECOND, 60 * SECOND),
+            requesting: random.between(0, 40),
         }
     }
 

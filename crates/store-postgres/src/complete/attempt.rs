@@ -1,7 +1,7 @@
 //! The leased run and its surroundings, locked.
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::RunKind;
+use cts_core::runs::{AttemptContext, RunKind};
 use cts_core::{Creation, Event, EventConfig, TaskName, TaskPhase};
 use cts_store::{Completion, StoreError};
 use sqlx::{PgTransaction, Row as _};
@@ -14,12 +14,16 @@ pub(super) struct Attempt {
     pub(super) phase: TaskPhase,
     pub(super) creation: Option<Creation>,
     pub(super) kind: RunKind,
-    pub(super) single: bool,
+    enabled: bool,
+    single: bool,
+    requested: bool,
+    /// Its input was tried.
+    tried: bool,
     pub(super) errors: Vec<String>,
     pub(super) attempts: u32,
-    pub(super) newer_waits: bool,
-    pub(super) earlier_failures: u32,
-    pub(super) retry_failed: bool,
+    newer_waits: bool,
+    earlier_failures: u32,
+    retry_failed: bool,
     pub(super) now: i64,
     started_at: DateTime<Utc>,
     config: EventConfig,
@@ -45,9 +49,10 @@ impl Attempt {
         // A statement of its own: what changed while the lock was waited for is seen.
         let row = sqlx::query(
             "-- complete: the attempt; index runs_one_queued
-            SELECT r.task_name, r.kind, r.single, r.started_at, r.errors, r.attempts,
+            SELECT r.task_name, r.kind, r.single, r.requested, r.started_at, r.errors, r.attempts,
                    cts_now() AS now,
                    t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
+                   t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
                    EXISTS (SELECT FROM runs q
                            WHERE q.task_name = r.task_name AND q.status = 'queued'
                              AND q.kind = 'apply') AS newer_waits
@@ -85,7 +90,10 @@ impl Attempt {
             phase: task_cell("phase").phase(row.try_get("phase").map_err(&read)?)?,
             creation: creation.transpose()?,
             kind: cell("kind").run_kind(row.try_get("kind").map_err(&read)?)?,
+            enabled: row.try_get("enabled").map_err(&read)?,
             single: row.try_get("single").map_err(&read)?,
+            requested: row.try_get("requested").map_err(&read)?,
+            tried: row.try_get("tried").map_err(&read)?,
             errors: cell("errors").json(row.try_get("errors").map_err(&read)?)?,
             attempts: number(cell("attempts"))?,
             newer_waits: row.try_get("newer_waits").map_err(&read)?,
@@ -95,6 +103,23 @@ impl Attempt {
             started_at: cell("started_at").time(started_at)?,
             config: task_cell("event_config").json(row.try_get("event_config").map_err(&read)?)?,
         }))
+    }
+
+    /// What the rules need to know.
+    pub(super) fn context(&self, jitter: f64) -> AttemptContext {
+        AttemptContext {
+            kind: self.kind,
+            phase: self.phase,
+            enabled: self.enabled,
+            single: self.single,
+            requested: self.requested,
+            tried: self.tried,
+            attempts: self.attempts,
+            newer_waits: self.newer_waits,
+            earlier_failures: self.earlier_failures,
+            retry_failed: self.retry_failed,
+            jitter,
+        }
     }
 
     /// The event of a run that has ended.

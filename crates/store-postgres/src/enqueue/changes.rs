@@ -20,24 +20,38 @@ pub(super) struct Changes<'a> {
     new_single: Vec<bool>,
     new_requested: Vec<bool>,
     new_inputs: Vec<String>,
+    /// When those were due whose place they take.
+    new_places: Vec<Option<i64>>,
     replaced_tasks: Vec<&'a str>,
     replaced_inputs: Vec<String>,
     replaced_single: Vec<bool>,
     /// Their newest input has not failed yet.
     begun_anew: Vec<&'a str>,
+    /// The input of a change had its attempts before.
+    not_tried: Vec<&'a str>,
     cancelled_tasks: Vec<&'a str>,
     skipped_tasks: Vec<&'a str>,
 }
 
 impl<'a> Changes<'a> {
-    /// A run that applies.
-    pub(super) fn begin(&mut self, request: &'a EnqueueRequest, requested: bool) {
-        self.insert(request, requested);
+    /// A run that applies, perhaps in the place of one that was due at `place`.
+    pub(super) fn begin(
+        &mut self,
+        request: &'a EnqueueRequest,
+        requested: bool,
+        place: Option<i64>,
+    ) {
+        self.insert(request, requested, place);
         self.begun_anew.push(request.task.as_str());
     }
 
     /// A run; a requested one carries out its request.
-    pub(super) fn insert(&mut self, request: &'a EnqueueRequest, requested: bool) {
+    pub(super) fn insert(
+        &mut self,
+        request: &'a EnqueueRequest,
+        requested: bool,
+        place: Option<i64>,
+    ) {
         self.inputs.insert(request.input.hash, &request.input);
         self.new_runs.push(request.run.as_uuid());
         self.new_tasks.push(request.task.as_str());
@@ -45,6 +59,11 @@ impl<'a> Changes<'a> {
         self.new_single.push(request.single || requested);
         self.new_requested.push(requested);
         self.new_inputs.push(request.input.hash.to_string());
+        self.new_places.push(place);
+    }
+
+    pub(super) fn not_tried(&mut self, request: &'a EnqueueRequest) {
+        self.not_tried.push(request.task.as_str());
     }
 
     pub(super) fn replace(&mut self, request: &'a EnqueueRequest) {
@@ -92,10 +111,11 @@ impl<'a> Changes<'a> {
                 )
                 INSERT INTO runs (id, task_name, input_hash, kind, single, requested, status,
                                   due_at, created_at, updated_at)
-                SELECT n.id, n.task, n.input, n.kind, n.single, n.requested, 'queued', $7, $7, $7
+                SELECT n.id, n.task, n.input, n.kind, n.single, n.requested, 'queued',
+                       least(n.place, $7), $7, $7
                 FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BOOLEAN[],
-                            $6::BOOLEAN[])
-                    AS n (id, task, input, kind, single, requested)",
+                            $6::BOOLEAN[], $8::BIGINT[])
+                    AS n (id, task, input, kind, single, requested, place)",
             )
             .bind(self.new_runs)
             .bind(self.new_tasks)
@@ -104,18 +124,20 @@ impl<'a> Changes<'a> {
             .bind(self.new_single)
             .bind(self.new_requested)
             .bind(now)
+            .bind(self.new_places)
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("queue runs"))?;
         }
         if !self.replaced_tasks.is_empty() {
-            // The queued run gets the newer input and all its attempts, at once. Errors of earlier
-            // attempts stay with it, so that the event at its end can tell them.
+            // The queued run gets the newer input and all its attempts, at once and in its place among
+            // those that wait. Errors of earlier attempts stay with it, so that the event at its end
+            // can tell them.
             sqlx::query(
                 "-- enqueue: replace; index runs_one_queued
                 UPDATE runs r
-                SET input_hash = n.input, single = n.single, attempts = 0, due_at = $4,
-                    updated_at = $4
+                SET input_hash = n.input, single = n.single, attempts = 0,
+                    due_at = least(r.due_at, $4), updated_at = $4
                 FROM unnest($1::TEXT[], $2::TEXT[], $3::BOOLEAN[]) AS n (task, input, single)
                 WHERE r.task_name = n.task AND r.status = 'queued' AND r.kind = 'apply'",
             )
@@ -136,6 +158,16 @@ impl<'a> Changes<'a> {
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("forget failures"))?;
+        }
+        if !self.not_tried.is_empty() {
+            sqlx::query(
+                "-- enqueue: not tried yet
+                UPDATE tasks SET tried_input = NULL WHERE name = ANY ($1)",
+            )
+            .bind(self.not_tried)
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed_to("forget attempts"))?;
         }
         if !self.skipped_tasks.is_empty() {
             sqlx::query(

@@ -61,9 +61,9 @@ impl Import for PostgresImport {
                 INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
                                    requires_driver, requires_version, requires_bundle, spec,
                                    event_config, settled_input, failures, skipped, created_at,
-                                   updated_at, revision, configured)
+                                   updated_at, revision, configured, tried_input)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                        $17, $18)",
+                        $17, $18, $19)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -83,6 +83,7 @@ impl Import for PostgresImport {
             .bind(row.updated_at)
             .bind(i64::try_from(row.revision).unwrap_or(i64::MAX))
             .bind(row.configured.map(|digest| digest.to_string()))
+            .bind(row.tried_input.map(|hash| hash.to_string()))
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;

@@ -6,7 +6,8 @@ use cts_core::runs::{AttemptOutcome, RunKind, RunKinds, RunStatus};
 use cts_core::{Capabilities, Engine, EventId, LeaderEpoch, RunId, WorkerId};
 use cts_store::conformance::{input, spec, task};
 use cts_store::{
-    Claim, Completion, EnqueueRequest, Hint, LeaseError, Member, Store as _, StoreError, Unchanged,
+    Claim, Completion, EnqueueRequest, Hint, LeaseError, Member, Store as _, StoreError, TakeBack,
+    Unchanged,
 };
 use cts_store_postgres::{PostgresStore, migrate};
 use cts_testkit::{Postgres, eventually};
@@ -51,6 +52,15 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
         single: false,
         unchanged: Unchanged::AsTaskSays,
     }
+}
+
+pub(crate) fn take_backs(most: usize) -> Vec<TakeBack> {
+    let each = (0..most).map(|_| TakeBack {
+        event: EventId::from_uuid(Uuid::now_v7()),
+        retry_run: RunId::from_uuid(Uuid::now_v7()),
+        jitter: 0.0,
+    });
+    each.collect()
 }
 
 pub(crate) fn applied(run: RunId, epoch: cts_core::LeaseEpoch) -> Completion {

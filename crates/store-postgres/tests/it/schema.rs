@@ -20,11 +20,18 @@ async fn refused(url: &str) -> StoreError {
     PostgresStore::connect(&settings(url)).await.unwrap_err()
 }
 
+/// How many there are.
+fn migrations() -> usize {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
+    std::fs::read_dir(directory).unwrap().count()
+}
+
 #[tokio::test]
 async fn an_empty_database_asks_for_the_migration() {
     let url = Postgres::shared().await.create_database().await;
     let error = refused(&url).await;
-    assert_eq!(schema_error(&error), &SchemaError::Older { missing: 3 });
+    let missing = migrations();
+    assert_eq!(schema_error(&error), &SchemaError::Older { missing });
     let text = error.source().unwrap().to_string();
     assert!(text.contains("cts migrate"), "{text}");
 }
@@ -71,7 +78,8 @@ async fn a_migration_is_told_before_and_applied_once() {
     let settings = settings(&url);
     let told = pending(&settings).await.unwrap();
     let told_names: Vec<_> = told.iter().map(|step| step.description.as_str()).collect();
-    assert_eq!(told_names, ["initial", "plans", "run time tasks"]);
+    assert_eq!(told_names[..3], ["initial", "plans", "run time tasks"]);
+    assert_eq!(told_names.len(), migrations());
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
     assert_eq!(number(&url, tables).await, 0, "telling changes nothing");
     assert_eq!(migrate(&settings).await.unwrap(), told);
@@ -87,7 +95,7 @@ async fn of_migrations_at_the_same_time_one_applies() {
     let settings = settings(&url);
     let all = futures::future::join_all((0..6).map(|_| migrate(&settings))).await;
     let applied: Vec<_> = all.into_iter().map(|done| done.unwrap().len()).collect();
-    assert_eq!(applied.iter().sum::<usize>(), 3, "{applied:?}");
+    assert_eq!(applied.iter().sum::<usize>(), migrations(), "{applied:?}");
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use futures::future::join_all;
 use tokio::time::timeout;
 
 use crate::fixture::{PostgresFixture, migrated, number, settings};
-use crate::outage::{applied, claim, lead, member, request};
+use crate::outage::{applied, claim, lead, member, request, take_backs};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -110,7 +110,7 @@ async fn parallel_workers_of_two_stores_never_have_a_task_twice() {
                 return;
             }
             queue(round).await;
-            one.reap(leader).await.unwrap();
+            one.reap(leader, &take_backs(4)).await.unwrap();
             other.prune(2).await.unwrap();
         }
     };
@@ -143,7 +143,7 @@ async fn a_deposed_leader_changes_nothing() {
         one.enqueue(first.epoch, vec![request("a", "1")])
             .await
             .map(drop),
-        one.reap(first.epoch).await.map(drop),
+        one.reap(first.epoch, &[]).await.map(drop),
     ];
     for answer in deposed {
         assert!(

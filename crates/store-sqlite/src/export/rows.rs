@@ -22,7 +22,7 @@ pub(super) const COUNTS: &str = "-- export: counts
            (SELECT count(*) FROM bundles)";
 
 pub(super) const TASKS: &str = "-- export: tasks
-    SELECT name, position, origin, revision, configured, spec, settled_input, failures, skipped,
+    SELECT name, position, origin, revision, configured, spec, settled_input, tried_input, failures, skipped,
            created_at, updated_at
     FROM tasks WHERE phase = 'ready' ORDER BY position, name";
 
@@ -82,6 +82,8 @@ pub(super) fn task(row: &SqliteRow) -> Result<TaskRow, StoreError> {
     let configured = configured.map(|digest| cell("configured").parse(digest));
     let settled: Option<String> = row.try_get("settled_input").map_err(&read)?;
     let settled = settled.map(|hash| cell("settled_input").parse(&hash));
+    let tried: Option<String> = row.try_get("tried_input").map_err(&read)?;
+    let tried = tried.map(|hash| cell("tried_input").parse(&hash));
     Ok(TaskRow {
         position: number("position")?,
         origin: cell("origin").origin(&origin)?,
@@ -89,6 +91,7 @@ pub(super) fn task(row: &SqliteRow) -> Result<TaskRow, StoreError> {
         configured: configured.transpose()?,
         spec,
         settled_input: settled.transpose()?,
+        tried_input: tried.transpose()?,
         failures: cell("failures").number(number("failures")?)?,
         skipped: cell("skipped").number(number("skipped")?)?,
         created_at: number("created_at")?,

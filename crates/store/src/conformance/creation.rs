@@ -250,7 +250,7 @@ pub async fn an_interrupted_creation_goes_on<F: Fixture>() {
         assert_eq!(told, [(run, RunStatus::Queued)]);
         assert_unseen(&scene, "new").await;
         let lease = scene.lease().await;
-        assert_eq!((lease.run, lease.attempt), (run, 1));
+        assert_eq!((lease.run, lease.attempt), (run, 2));
         scene.succeeded(&lease).await;
         assert!(scene.stored("new").await.is_some());
     }

@@ -54,7 +54,7 @@ async fn assert_deposed<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lead
     let requests = ["a", "b", "unknown"].map(|name| scene.request(name, "late"));
     deposed(store.enqueue(epoch, requests.into()).await.map(drop));
     deposed(store.enqueue(epoch, Vec::new()).await.map(drop));
-    deposed(store.reap(epoch).await.map(drop));
+    deposed(store.reap(epoch, &scene.take_backs(4)).await.map(drop));
     deposed(store.refuse(epoch, lease.run, "late").await);
     deposed(
         store
@@ -69,7 +69,10 @@ async fn assert_deposed<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lead
 /// The duties that were refused wait for whoever leads.
 async fn assert_accepted<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: LeaderEpoch) {
     let store = scene.store();
-    let reaped = store.reap(epoch).await.expect("the leader can reap");
+    let reaped = store
+        .reap(epoch, &scene.take_backs(4))
+        .await
+        .expect("the leader can reap");
     assert_eq!(reaped.len(), 1);
     assert_eq!(scene.run(lease.run).await.status, RunStatus::Queued);
     let workers = store.workers(seconds(1_000_000)).await;
@@ -101,7 +104,7 @@ pub async fn nobody_is_obeyed_before_there_is_a_leader<F: Fixture>() {
             matches!(configured, Err(LeaderError::Deposed { .. })),
             "{configured:?}"
         );
-        let reaped = store.reap(epoch).await;
+        let reaped = store.reap(epoch, &scene.take_backs(4)).await;
         assert!(
             matches!(reaped, Err(LeaderError::Deposed { .. })),
             "{reaped:?}"

@@ -285,23 +285,6 @@ pub async fn reaping_takes_back_expired_leases_only<F: Fixture>() {
     assert_eq!(scene.run(second.run).await.status, RunStatus::Running);
 }
 
-pub async fn a_reaped_attempt_does_not_count<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    scene.failed(&lease, "no").await;
-    scene.advance(seconds(1));
-    for _ in 0..5 {
-        let lease = scene.lease().await;
-        assert_eq!(lease.attempt, 2);
-        scene.advance(LEASE);
-        scene.reap().await;
-        let record = scene.run(lease.run).await;
-        assert_eq!((record.status, record.attempts), (RunStatus::Queued, 1));
-        assert_eq!(scene.next_due().await, Some(Duration::ZERO));
-    }
-    assert_eq!(scene.state("a").await.events, []);
-}
-
 pub async fn reaping_cancels_a_run_when_a_newer_one_waits<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use cts_core::runs::{
     AfterAttempt, Asked, AttemptContext, AttemptOutcome, EnqueueDecision, Plan, QueuedApply,
-    RunKind, RunStatus, TaskRuns, WantedApply, after_attempt, decide_enqueue, may_enqueue,
+    RunKind, RunStatus, TaskRuns, WantedApply, after_attempt, after_lost_lease, decide_enqueue,
+    is_change, may_enqueue,
 };
 use cts_core::{
     Digest, EventId, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase, task_after_run,
@@ -17,7 +18,8 @@ use cts_core::{
 use self::cluster::{ModelLeader, ModelWorker};
 pub(super) use self::tasks::{ModelRequest, ModelTask};
 use crate::{
-    Claim, Completion, EnqueueRequest, Enqueued, Lease, PLANS_KEPT, QueueDepth, Requeued, Unchanged,
+    Claim, Completion, EnqueueRequest, Enqueued, Lease, PLANS_KEPT, QueueDepth, Requeued, TakeBack,
+    Unchanged, lost_lease_error,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub(super) struct ModelRun {
     pub(super) epoch: u64,
     /// Of the last lease, live or not.
     holder: String,
+    /// When the last lease was granted or renewed last.
+    renewed: Duration,
     pub(super) expires: Duration,
     pub(super) due: Duration,
     pub(super) created: Duration,
@@ -137,7 +141,11 @@ impl Model {
                 skip_unchanged,
                 requested,
             };
-            decide_enqueue(runs, wanted)
+            let decision = decide_enqueue(runs, wanted);
+            if is_change(runs, wanted, decision) {
+                self.not_tried(&request.task);
+            }
+            decision
         };
         answer.decision = Some(decision);
         answer.queued = queued;
@@ -148,6 +156,9 @@ impl Model {
                     answer.cancelled = queued;
                 }
                 self.insert_wanted(request, requested);
+                let place = queued.map_or(self.now, |queued| self.runs[&queued].due);
+                let due = place.min(self.now);
+                self.run(Some(request.run)).due = due;
                 self.forget_failures(&request.task);
                 answer.queued = Some(request.run);
             }
@@ -155,7 +166,7 @@ impl Model {
                 let now = self.now;
                 self.inputs.insert(hash);
                 let run = self.run(queued);
-                (run.input, run.attempts, run.due) = (hash, 0, now);
+                (run.input, run.attempts, run.due) = (hash, 0, run.due.min(now));
                 run.single = request.single;
                 self.forget_failures(&request.task);
             }
@@ -207,6 +218,12 @@ impl Model {
         }
     }
 
+    fn not_tried(&mut self, task: &TaskName) {
+        if let Some(task) = self.tasks.get_mut(task) {
+            task.tried = None;
+        }
+    }
+
     fn run(&mut self, id: Option<RunId>) -> &mut ModelRun {
         let run = id.and_then(|id| self.runs.get_mut(&id));
         run.expect("the decision is about a queued run")
@@ -225,6 +242,7 @@ impl Model {
             plan: None,
             epoch: 0,
             holder: String::new(),
+            renewed: Duration::ZERO,
             expires: Duration::ZERO,
             due: self.now + wait,
             created: self.now,
@@ -283,7 +301,7 @@ impl Model {
         run.status = RunStatus::Running;
         run.epoch += 1;
         run.attempts += 1;
-        run.expires = self.now + claim.time_to_live;
+        (run.expires, run.renewed) = (self.now + claim.time_to_live, self.now);
         claim.worker.as_str().clone_into(&mut run.holder);
         if run.kind == RunKind::Apply {
             self.tasks.get_mut(&run.task)?.settled = None;
@@ -308,34 +326,54 @@ impl Model {
         let Some(run) = self.live(id, epoch).filter(|run| run.expires > now) else {
             return false;
         };
-        run.expires = run.expires.max(now + time_to_live);
+        (run.expires, run.renewed) = (run.expires.max(now + time_to_live), now);
         true
     }
 
     pub(super) fn complete(&mut self, completion: &Completion) -> Option<ModelCompleted> {
-        let (now, id) = (self.now, completion.run);
+        let id = completion.run;
         let run = self.live(id, completion.epoch)?;
         run.log
             .extend(completion.log.iter().map(|line| line.text.clone()));
         if let Some(error) = completion.outcome.error(run.kind) {
             run.errors.push(error.to_owned());
         }
-        let mut run = run.clone();
-        let newer_waits = self.only(&run.task, RunStatus::Queued).is_some();
+        let run = run.clone();
+        let context = self.context(&run, completion.jitter)?;
+        self.end_attempt(
+            run,
+            context,
+            after_attempt(&completion.outcome, context),
+            completion,
+        )
+    }
+
+    fn context(&self, run: &ModelRun, jitter: f64) -> Option<AttemptContext> {
+        let task = self.tasks.get(&run.task)?;
+        Some(AttemptContext {
+            kind: run.kind,
+            phase: task.stored.phase,
+            enabled: task.stored.spec.enabled,
+            single: run.single,
+            requested: run.requested,
+            tried: task.tried == Some(run.input),
+            attempts: run.attempts,
+            newer_waits: self.only(&run.task, RunStatus::Queued).is_some(),
+            earlier_failures: task.failures,
+            retry_failed: task.stored.spec.retry_failed,
+            jitter,
+        })
+    }
+
+    fn end_attempt(
+        &mut self,
+        mut run: ModelRun,
+        context: AttemptContext,
+        after: AfterAttempt,
+        completion: &Completion,
+    ) -> Option<ModelCompleted> {
+        let (now, id) = (self.now, completion.run);
         let task = self.tasks.get_mut(&run.task)?;
-        let after = after_attempt(
-            &completion.outcome,
-            AttemptContext {
-                kind: run.kind,
-                phase: task.stored.phase,
-                single: run.single,
-                attempts: run.attempts,
-                newer_waits,
-                earlier_failures: task.failures,
-                retry_failed: task.stored.spec.retry_failed,
-                jitter: completion.jitter,
-            },
-        );
         let mut event = ModelEvent {
             id: completion.event,
             run: id,
@@ -346,12 +384,15 @@ impl Model {
         match after {
             AfterAttempt::Settle => {
                 run.status = RunStatus::Succeeded;
-                task.settled = Some(run.input);
+                (task.settled, task.tried) = (Some(run.input), Some(run.input));
                 task.failures = 0;
                 task.events.push(event.clone());
             }
             AfterAttempt::GiveUp { retry_after } => {
                 run.status = RunStatus::Failed;
+                if context.ends_ordinary_attempts() {
+                    task.tried = Some(run.input);
+                }
                 task.failures += u32::from(retry_after.is_some());
                 let newest_first: Vec<_> = run.errors.iter().rev().cloned().collect();
                 (event.success, event.error) = (false, Some(newest_first.join("\n\n")));
@@ -393,7 +434,45 @@ impl Model {
     }
 
     /// By id of the run.
-    pub(super) fn take_back(&mut self, until: Duration) -> Vec<Requeued> {
+    pub(super) fn lose_expired(&mut self, each: &[TakeBack]) -> Vec<Requeued> {
+        let lost = self.runs.iter();
+        let lost = lost.filter(|(_, run)| run.status == RunStatus::Running);
+        let expired = lost.filter(|(_, run)| run.expires <= self.now);
+        let mut expired: Vec<_> = expired.map(|(id, run)| (run.expires, *id)).collect();
+        expired.sort_unstable();
+        let mut taken = Vec::new();
+        for ((_, id), ids) in expired.into_iter().zip(each) {
+            let mut run = self.runs[&id].clone();
+            let completion = Completion {
+                run: id,
+                epoch: LeaseEpoch::new(run.epoch),
+                outcome: AttemptOutcome::Interrupted,
+                event: ids.event,
+                retry_run: ids.retry_run,
+                jitter: ids.jitter,
+                log: Vec::new(),
+            };
+            let renewable = self.was_served_since(run.renewed);
+            let context = self.context(&run, ids.jitter).expect("its task is there");
+            let after = after_lost_lease(renewable, context);
+            if renewable {
+                run.errors.push(lost_lease_error(&run.holder));
+            }
+            let (task, kind) = (run.task.clone(), run.kind);
+            let ended = self.end_attempt(run, context, after, &completion);
+            taken.push(Requeued {
+                run: id,
+                task,
+                kind,
+                status: ended.expect("its task is there").status,
+            });
+        }
+        taken.sort_by_key(|requeued| requeued.run);
+        taken
+    }
+
+    /// By id of the run.
+    pub(super) fn take_back_all(&mut self) -> Vec<Requeued> {
         let now = self.now;
         let newer: BTreeSet<_> = self
             .tasks
@@ -402,11 +481,9 @@ impl Model {
             .cloned()
             .collect();
         let tasks = &self.tasks;
-        let lost = self
-            .runs
-            .iter_mut()
-            .filter(|(_, run)| run.status == RunStatus::Running && run.expires <= until);
-        let taken = lost.map(|(id, run)| {
+        let running = self.runs.iter_mut();
+        let running = running.filter(|(_, run)| run.status == RunStatus::Running);
+        let taken = running.map(|(id, run)| {
             let deleting = tasks[&run.task].stored.phase == TaskPhase::Deleting;
             run.status = if deleting || run.kind.applies() && newer.contains(&run.task) {
                 RunStatus::Cancelled

@@ -161,7 +161,7 @@ pub async fn a_plan_whose_worker_is_lost_is_made_again<F: Fixture>() {
     assert_eq!(applying.run, queued);
     scene.applied(&applying).await;
     let again = scene.lease().await;
-    assert_eq!((again.run, again.attempt), (lease.run, 1));
+    assert_eq!((again.run, again.attempt), (lease.run, 2));
 }
 
 pub async fn plans_wait_while_their_task_is_applied_and_the_other_way_round<F: Fixture>() {

@@ -16,7 +16,7 @@ pub use self::vocabulary::{claim, input, member, spec, task, worker, worker_reco
 use super::Fixture;
 use crate::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Leadership, Lease, QueueDepth,
-    Requeued, RunRecord, Store, TaskState, Unchanged,
+    Requeued, RunRecord, Store, TakeBack, TaskState, Unchanged,
 };
 
 /// Time to live of the leadership of a scene: longer than any behaviour takes.
@@ -206,8 +206,24 @@ impl<F: Fixture> Scene<F> {
 
     /// Takes back the leases that have expired.
     pub async fn reap(&self) -> Vec<Requeued> {
-        let reaped = self.store().reap(self.leader()).await;
+        self.reap_some(16).await
+    }
+
+    /// Takes back no more leases than these; jitter is none.
+    pub(super) async fn reap_some(&self, most: usize) -> Vec<Requeued> {
+        let each = self.take_backs(most);
+        let reaped = self.store().reap(self.leader(), &each).await;
         reaped.expect("leases can be taken back")
+    }
+
+    /// What so many leases may need that are taken back.
+    pub fn take_backs(&self, most: usize) -> Vec<TakeBack> {
+        let each = (0..most).map(|_| TakeBack {
+            event: self.event_id(),
+            retry_run: self.run_id(),
+            jitter: 0.0,
+        });
+        each.collect()
     }
 
     /// Takes back every lease; the scene leads anew afterwards.

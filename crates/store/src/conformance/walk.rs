@@ -275,11 +275,14 @@ impl<F: Fixture> Walk<F> {
 
     async fn reap(&mut self) {
         let epoch = self.some_epoch();
-        self.trace.push(format!("reap {epoch}"));
+        let most = if self.dice.one_in(4) { 1 } else { 8 };
+        let mut each = self.scene.take_backs(most);
+        each[0].jitter = 0.5;
+        self.trace.push(format!("reap {epoch} {each:?}"));
         let leads = self.model.leads(epoch);
-        let answer = self.scene.store().reap(epoch).await;
+        let answer = self.scene.store().reap(epoch, &each).await;
         if let Some(answer) = self.accepted(answer, epoch, leads) {
-            let expected = self.model.reap();
+            let expected = self.model.reap(&each);
             self.compare_requeued(Ok(answer), &expected);
         }
     }

@@ -24,6 +24,8 @@ pub struct TaskRow {
     pub spec: TaskSpec,
     /// The input that is applied and not touched since.
     pub settled_input: Option<Digest>,
+    /// The input that has had its ordinary attempts since the last change.
+    pub tried_input: Option<Digest>,
     /// Failed runs since the last success.
     pub failures: u32,
     /// Inputs that needed no run.

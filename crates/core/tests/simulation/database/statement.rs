@@ -19,6 +19,13 @@ pub(crate) enum Ask {
         input: InputNumber,
         run: RunNumber,
     },
+    /// Somebody wants the newest input to be applied, whatever is.
+    Apply {
+        epoch: LeaderEpoch,
+        task: usize,
+        input: InputNumber,
+        run: RunNumber,
+    },
     /// Somebody wants to know what an apply would do.
     Plan {
         epoch: LeaderEpoch,

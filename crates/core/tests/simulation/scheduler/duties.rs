@@ -74,6 +74,7 @@ impl Simulation {
             let ask = Ask::Reap(epoch, until);
             self.state(process, ask, Purpose::Duty(number, epoch));
         }
+        self.ask_for_apply(process, epoch, now);
         self.store_due(process, epoch, now);
         self.ask_for_plan(process, epoch);
     }
@@ -87,6 +88,29 @@ impl Simulation {
         let task = self.random.below(self.plan.tasks);
         if let (Some(input), _) = self.scheduler(process).desk[task] {
             let ask = Ask::Plan {
+                epoch,
+                task,
+                input,
+                run,
+            };
+            self.state(process, ask, Purpose::Duty(run, epoch));
+        }
+    }
+
+    /// Somebody asks for an apply of the newest input that this leader knows.
+    fn ask_for_apply(&mut self, process: usize, epoch: LeaderEpoch, now: Duration) {
+        if self.is_calm() || !self.random.chance(self.plan.requesting) {
+            return;
+        }
+        let run = self.number();
+        let task = self.random.below(self.plan.tasks);
+        let scheduler = self.scheduler(process);
+        // One write at a time: this one must not happen behind a newer one.
+        if scheduler.writes.is_none()
+            && let (Some(input), _) = scheduler.desk[task]
+        {
+            scheduler.writes = Some((run, task, input, now));
+            let ask = Ask::Apply {
                 epoch,
                 task,
                 input,

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use cts_core::runs::RunStatus;
-use cts_core::{LeaderEpoch, WorkerId};
+use cts_core::lease::Service;
+use cts_core::runs::{RunStatus, goes_on_alone};
+use cts_core::{LeaderEpoch, TaskPhase, WorkerId};
 
 use super::Model;
-use crate::{Leadership, Requeued};
+use crate::{Leadership, Requeued, TakeBack};
 
 #[derive(Debug, Default)]
 pub(super) struct ModelLeader {
     epoch: u64,
     holder: Option<String>,
     expires: Duration,
+    service: Service,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +44,7 @@ impl Model {
         time_to_live: Duration,
     ) -> Leadership {
         self.members.insert(id.to_owned(), self.now);
+        self.leader.service.speak(self.now, time_to_live);
         let mine = match (self.leader(), epoch) {
             (Some(leader), Some(epoch)) if leader == id => epoch.get() == self.leader.epoch,
             (Some(leader), _) if leader != id => false,
@@ -124,23 +127,35 @@ impl Model {
             .collect()
     }
 
-    pub(in super::super) fn reap(&mut self) -> Vec<Requeued> {
+    /// Whether there was a scheduler all the time since.
+    pub(super) fn was_served_since(&self, moment: Duration) -> bool {
+        self.leader.service.covers(moment)
+    }
+
+    pub(in super::super) fn reap(&mut self, each: &[TakeBack]) -> Vec<Requeued> {
         let now = self.now;
         self.members
             .retain(|_, seen| now.saturating_sub(*seen) < DAY);
         self.workers
             .retain(|_, worker| now.saturating_sub(worker.seen) < DAY);
-        self.take_back(now)
+        self.lose_expired(each)
     }
 
     pub(in super::super) fn release_all(&mut self) -> Vec<Requeued> {
         self.members.clear();
         self.workers.clear();
         self.leader.holder = None;
-        let mut requeued = self.take_back(Duration::MAX);
+        let mut requeued = self.take_back_all();
         for run in self.runs.values_mut() {
-            let waited_for = !run.kind.applies() || run.single;
-            if waited_for && run.status == RunStatus::Queued {
+            if run.status != RunStatus::Queued {
+                continue;
+            }
+            let task = self.tasks.get(&run.task).map(|task| &task.stored);
+            let enabled =
+                task.is_some_and(|task| task.spec.enabled && task.phase == TaskPhase::Ready);
+            if goes_on_alone(run.kind, run.single, run.requested, enabled) {
+                run.single = false;
+            } else {
                 run.status = RunStatus::Cancelled;
             }
         }

@@ -16,6 +16,7 @@ use crate::{DELETED, DRAFTS_KEPT, EnqueueRequest, NewTask, StoredTask, TaskChang
 pub(in super::super) struct ModelTask {
     pub(in super::super) stored: StoredTask,
     pub(super) settled: Option<Digest>,
+    pub(super) tried: Option<Digest>,
     pub(super) failures: u32,
     /// Oldest first.
     pub(in super::super) events: Vec<ModelEvent>,
@@ -47,6 +48,7 @@ impl ModelTask {
                 revision: 1,
             },
             settled: None,
+            tried: None,
             failures: 0,
             events: Vec::new(),
             configured: None,

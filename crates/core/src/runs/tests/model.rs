@@ -1,0 +1,300 @@
+//! One task's runs as the store keeps them, driven by the decisions alone.
+
+use proptest::prelude::*;
+
+use super::super::*;
+use super::{context, input, outcomes, plan};
+
+/// What waits or runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Waiting {
+    kind: RunKind,
+    input: Digest,
+    single: bool,
+    requested: bool,
+    attempts: u32,
+}
+
+impl Waiting {
+    fn new(kind: RunKind, input: Digest) -> Self {
+        Self {
+            kind,
+            input,
+            single: false,
+            requested: false,
+            attempts: 0,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Model {
+    retry_failed: bool,
+    queued: Option<Waiting>,
+    plans: Vec<Waiting>,
+    running: Option<Waiting>,
+    settled: Option<Digest>,
+    tried: Option<Digest>,
+    ended_plans: u32,
+    /// A single run that was not requested has ended, and nothing follows it: whoever began it knows.
+    single_ended: bool,
+    /// What Terraform has really done.
+    really_applied: Option<Digest>,
+}
+
+impl Model {
+    fn runs(&self) -> TaskRuns {
+        let applying = self.running.filter(|run| run.kind == RunKind::Apply);
+        TaskRuns {
+            queued: self.queued.map(|run| QueuedApply {
+                input: run.input,
+                single: run.single,
+            }),
+            running: applying.map(|run| run.input),
+            settled: self.settled,
+        }
+    }
+
+    fn change(&mut self, to: Digest, single: bool, requested: bool) {
+        let wanted = WantedApply {
+            input: to,
+            single,
+            skip_unchanged: !single,
+            requested,
+        };
+        let runs = self.runs();
+        let decision = decide_enqueue(runs, wanted);
+        if is_change(runs, wanted, decision) {
+            self.tried = None;
+        }
+        match decision {
+            EnqueueDecision::Enqueue | EnqueueDecision::Supersede => {
+                self.single_ended = false;
+                self.queued = Some(Waiting {
+                    single,
+                    requested,
+                    ..Waiting::new(RunKind::Apply, to)
+                });
+            }
+            EnqueueDecision::Replace => {
+                self.single_ended = false;
+                let requested = self.queued.is_some_and(|queued| queued.requested);
+                self.queued = Some(Waiting {
+                    single,
+                    requested,
+                    ..Waiting::new(RunKind::Apply, to)
+                });
+            }
+            EnqueueDecision::Skip {
+                cancel_queued: true,
+            } => self.queued = None,
+            EnqueueDecision::Keep
+            | EnqueueDecision::Skip {
+                cancel_queued: false,
+            } => {}
+        }
+    }
+
+    fn ask_for_plan(&mut self, of: Digest) {
+        self.plans.push(Waiting {
+            single: true,
+            ..Waiting::new(RunKind::Plan, of)
+        });
+    }
+
+    /// Leases the plan that waits longest, or what is to be applied.
+    fn lease(&mut self, plans_first: bool) {
+        if self.running.is_some() {
+            return;
+        }
+        if !self.plans.is_empty() && (plans_first || self.queued.is_none()) {
+            self.running = Some(self.plans.remove(0));
+        } else if let Some(queued) = self.queued.take() {
+            self.running = Some(queued);
+            self.settled = None;
+            self.really_applied = None;
+        }
+        if let Some(running) = &mut self.running {
+            running.attempts += 1;
+        }
+    }
+
+    fn context(&self, running: &Waiting) -> AttemptContext {
+        AttemptContext {
+            kind: running.kind,
+            single: running.single,
+            requested: running.requested,
+            tried: self.tried == Some(running.input),
+            retry_failed: self.retry_failed,
+            ..context(running.attempts, self.queued.is_some())
+        }
+    }
+
+    fn finish(&mut self, outcome: &AttemptOutcome) {
+        if let Some(running) = self.running.take() {
+            let around = self.context(&running);
+            self.follow(running, around, after_attempt(outcome, around));
+        }
+    }
+
+    fn lose(&mut self, renewable: bool) {
+        if let Some(running) = self.running.take() {
+            let around = self.context(&running);
+            self.follow(running, around, after_lost_lease(renewable, around));
+        }
+    }
+
+    fn follow(&mut self, mut running: Waiting, around: AttemptContext, after: AfterAttempt) {
+        if after == AfterAttempt::Requeue {
+            running.attempts -= 1;
+        }
+        match after {
+            AfterAttempt::Settle => {
+                self.settled = Some(running.input);
+                self.tried = Some(running.input);
+                self.really_applied = Some(running.input);
+            }
+            AfterAttempt::Retry(_) | AfterAttempt::Requeue if !running.kind.applies() => {
+                self.plans.insert(0, running);
+            }
+            AfterAttempt::Retry(_) | AfterAttempt::Requeue => self.queued = Some(running),
+            AfterAttempt::GiveUp { retry_after } => {
+                if around.ends_ordinary_attempts() {
+                    self.tried = Some(running.input);
+                }
+                let waits = self.queued.is_some();
+                if retry_after.is_some() {
+                    assert!(!waits, "what is newer goes first");
+                    self.queued = Some(Waiting::new(RunKind::Apply, running.input));
+                } else if !waits {
+                    let ends = running.single && !running.requested;
+                    self.single_ended = ends;
+                    assert!(
+                        ends || self.tried == Some(running.input) && !self.retry_failed,
+                        "only what was tried may be given up for good"
+                    );
+                }
+            }
+            AfterAttempt::Cancel => {}
+            AfterAttempt::End { .. } => self.ended_plans += 1,
+        }
+    }
+
+    /// Everything that waits for a run dies, and what runs is cut off.
+    fn restart(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            running.attempts -= 1;
+            match running.kind {
+                RunKind::Apply => self.queued = self.queued.or(Some(running)),
+                RunKind::Plan | RunKind::Check => self.plans.push(running),
+            }
+        }
+        self.ended_plans += u32::try_from(self.plans.len()).unwrap();
+        self.plans.clear();
+        if let Some(queued) = &mut self.queued {
+            if goes_on_alone(queued.kind, queued.single, queued.requested, true) {
+                queued.single = false;
+            } else {
+                self.queued = None;
+                self.single_ended = true;
+            }
+        }
+    }
+
+    /// The end that a worker gives to what runs, if it is not cut off.
+    fn succeed(&mut self) {
+        match self.running.map(|run| run.kind) {
+            Some(RunKind::Plan) => self.finish(&plan()),
+            _ => self.finish(&AttemptOutcome::Applied),
+        }
+    }
+}
+
+proptest! {
+    /// P3 in small: whatever changes, is asked for, fails, is planned, cut off or lost in between, once runs
+    /// succeed again the last input is the applied one, and every plan has ended. There are two exceptions:
+    /// a single run that was not requested, whose failure stands; and an input that has had all its
+    /// attempts, of a task that wants no slow retries.
+    #[test]
+    fn the_last_input_is_applied_in_the_end(
+        steps in prop::collection::vec((0u8..9, 0u8..4), 1..80), retry_failed in any::<bool>(),
+    ) {
+        let mut model = Model { retry_failed, ..Model::default() };
+        let mut wanted = None;
+        let mut plans = 0;
+        for (kind, n) in steps {
+            match kind {
+                0 => {
+                    model.change(input(n), false, false);
+                    wanted = Some(input(n));
+                }
+                1 => model.lease(n % 2 == 0),
+                2 => model.succeed(),
+                3 => {
+                    model.ask_for_plan(input(n));
+                    plans += 1;
+                }
+                4 if n == 0 => model.finish(&AttemptOutcome::Interrupted),
+                4 => model.lose(n == 1),
+                5 => model.finish(&AttemptOutcome::Failed("no".into())),
+                6 if n == 0 => model.restart(),
+                6 => {
+                    model.lease(false);
+                    model.finish(&AttemptOutcome::Failed("no".into()));
+                }
+                _ => {
+                    // Somebody asks for what is the case.
+                    if let Some(wanted) = wanted {
+                        model.change(wanted, true, n != 0);
+                    }
+                }
+            }
+            prop_assert_eq!(model.settled.is_some(), model.really_applied.is_some());
+        }
+        while model.running.is_some() || model.queued.is_some() || !model.plans.is_empty() {
+            model.succeed();
+            model.lease(false);
+        }
+        prop_assert_eq!(model.ended_plans, plans);
+        if model.single_ended {
+            return Ok(());
+        }
+        let was_tried = model.really_applied.is_none() && model.tried == wanted;
+        if !(was_tried && !retry_failed) {
+            prop_assert_eq!(model.really_applied, wanted);
+        }
+    }
+
+    /// Plans are invisible to everything else: without them the same steps lead to the same.
+    #[test]
+    fn plans_change_nothing_for_the_others(steps in prop::collection::vec((0u8..4, 0u8..5), 1..60)) {
+        let (mut with, mut without) = (Model::default(), Model::default());
+        for (kind, n) in steps {
+            match kind {
+                0 => for model in [&mut with, &mut without] {
+                    model.change(input(n), n >= 3, n == 4);
+                },
+                1 => for model in [&mut with, &mut without] {
+                    model.lease(false);
+                },
+                2 => for model in [&mut with, &mut without] {
+                    model.finish(&outcomes()[usize::from(n)]);
+                },
+                _ => {
+                    // A plan comes and goes while nothing runs.
+                    if with.running.is_none() {
+                        with.ask_for_plan(input(n));
+                        with.lease(true);
+                        if n == 0 {
+                            with.finish(&AttemptOutcome::Interrupted);
+                            with.lease(true);
+                        }
+                        with.finish(&if n == 1 { plan() } else { AttemptOutcome::Failed("no".into()) });
+                    }
+                }
+            }
+            prop_assert_eq!(with.runs(), without.runs());
+            prop_assert_eq!(with.really_applied, without.really_applied);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Leases taken back: of workers that are gone, or of all.
+
+use cts_core::runs::RunStatus;
+use cts_core::{LeaseEpoch, RunId};
+use cts_store::{LeaseError, Requeued, StoreError, TakeBack};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row as _, SqliteConnection};
+
+use crate::complete;
+use crate::row::{Cell, failed_to};
+
+const OPERATION: &str = "take back leases";
+
+/// A lease that has expired.
+struct Expired {
+    run: RunId,
+    epoch: LeaseEpoch,
+    holder: String,
+    /// A scheduler could have renewed it all the time.
+    renewable: bool,
+}
+
+/// Takes back expired leases, one for each of these at most.
+pub(crate) async fn reap(
+    connection: &mut SqliteConnection,
+    each: &[TakeBack],
+    now: i64,
+) -> Result<Vec<Requeued>, StoreError> {
+    let mut requeued = Vec::new();
+    let expired = expired(connection, each.len(), now).await?;
+    for (lost, ids) in expired.iter().zip(each) {
+        let lease = (lost.run, lost.epoch);
+        let loss = (lost.holder.as_str(), lost.renewable);
+        let completed = complete::lose(connection, lease, loss, ids, now).await;
+        let completed = completed.map_err(|error| match error {
+            LeaseError::Store(error) => error,
+            // It was read in the same transaction.
+            lost @ LeaseError::Lost { .. } => StoreError::Database {
+                operation: OPERATION,
+                source: Box::new(lost),
+            },
+        })?;
+        requeued.push(Requeued {
+            run: lost.run,
+            task: completed.task,
+            kind: completed.kind,
+            status: completed.status,
+        });
+    }
+    Ok(requeued)
+}
+
+async fn expired(
+    connection: &mut SqliteConnection,
+    most: usize,
+    now: i64,
+) -> Result<Vec<Expired>, StoreError> {
+    let read = failed_to(OPERATION);
+    let rows = sqlx::query(
+        "-- reap; index runs_one_running; a running run was updated last when its lease was granted or renewed
+        SELECT r.id, r.epoch, r.holder,
+               coalesce(l.served_since <= r.updated_at, 0) AS renewable
+        FROM runs r JOIN leadership l ON l.singleton = 1
+        WHERE r.status = 'running' AND r.expires_at <= ?1
+        ORDER BY r.expires_at, r.id LIMIT ?2",
+    )
+    .bind(now)
+    .bind(i64::try_from(most).unwrap_or(i64::MAX))
+    .fetch_all(connection)
+    .await
+    .map_err(&read)?;
+    let expired = rows.iter().map(|row| {
+        let id: &str = row.try_get("id").map_err(&read)?;
+        let cell = |column| Cell {
+            table: "runs",
+            column,
+            row: id,
+        };
+        Ok(Expired {
+            run: cell("id").parse(id)?,
+            epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
+            holder: row.try_get("holder").map_err(&read)?,
+            renewable: row.try_get("renewable").map_err(&read)?,
+        })
+    });
+    expired.collect()
+}
+
+/// Takes back every lease; no attempt counts. Cancels every plan, check and single run, because whoever waited
+/// for one is dead, and forgets requests, drafts and tasks that are being deleted. What a requested apply of an
+/// enabled task stands for goes on as an ordinary run.
+pub(crate) async fn all(
+    connection: &mut SqliteConnection,
+    now: i64,
+) -> Result<Vec<Requeued>, StoreError> {
+    let write = failed_to(OPERATION);
+    let rows = sqlx::query(
+        "-- release_all; newer is what makes the run pointless
+        UPDATE runs
+        SET status = CASE WHEN newer THEN 'cancelled' ELSE 'queued' END,
+            finished_at = CASE WHEN newer THEN ?1 END,
+            attempts = max(attempts - 1, 0),
+            due_at = ?1,
+            holder = NULL,
+            expires_at = NULL,
+            updated_at = ?1
+        FROM (SELECT r.id AS lost, t.phase = 'deleting' OR r.kind = 'apply' AND EXISTS (
+                  SELECT 1 FROM runs q
+                  WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply'
+              ) AS newer
+              FROM runs r JOIN tasks t ON t.name = r.task_name
+              WHERE r.status = 'running')
+        WHERE id = lost
+        RETURNING id, task_name, kind, status",
+    )
+    .bind(now)
+    .fetch_all(&mut *connection)
+    .await
+    .map_err(&write)?;
+    let mut requeued: Vec<_> = rows.iter().map(requeued).collect::<Result<_, _>>()?;
+    sqlx::query(
+        "-- release_all: what may stand for a change goes on
+        UPDATE runs SET single = 0, updated_at = ?
+        WHERE status = 'queued' AND kind = 'apply' AND single AND requested AND task_name IN (
+            SELECT name FROM tasks WHERE enabled AND phase = 'ready')",
+    )
+    .bind(now)
+    .execute(&mut *connection)
+    .await
+    .map_err(&write)?;
+    let cancelled: Vec<String> = sqlx::query_scalar(
+        "-- release_all: what somebody waited for
+        UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
+        WHERE status = 'queued' AND (kind <> 'apply' OR single)
+        RETURNING id",
+    )
+    .bind(now)
+    .fetch_all(&mut *connection)
+    .await
+    .map_err(failed_to("cancel what somebody waited for"))?;
+    for statement in [
+        "-- release_all: requests\nDELETE FROM run_requests",
+        "-- release_all: drafts\nDELETE FROM tasks WHERE phase <> 'ready'",
+    ] {
+        sqlx::query(statement)
+            .execute(&mut *connection)
+            .await
+            .map_err(failed_to("forget what somebody waited for"))?;
+    }
+    for run in &mut requeued {
+        if cancelled.contains(&run.run.to_string()) {
+            run.status = RunStatus::Cancelled;
+        }
+    }
+    Ok(requeued)
+}
+
+fn requeued(row: &SqliteRow) -> Result<Requeued, StoreError> {
+    let read = failed_to(OPERATION);
+    let id: String = row.try_get("id").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "runs",
+        column,
+        row: &id,
+    };
+    let task: String = row.try_get("task_name").map_err(&read)?;
+    let status: String = row.try_get("status").map_err(&read)?;
+    let kind: String = row.try_get("kind").map_err(&read)?;
+    Ok(Requeued {
+        run: cell("id").parse(&id)?,
+        task: cell("task_name").parse(&task)?,
+        kind: cell("kind").run_kind(&kind)?,
+        status: cell("status").run_status(&status)?,
+    })
+}
