@@ -191,7 +191,7 @@ async fn end_attempt(
             (RunStatus::Succeeded, Some(event))
         }
         AfterAttempt::Cancel => {
-            cancel(transaction, completion, &attempt).await?;
+            cancel(transaction, completion, attempt).await?;
             (RunStatus::Cancelled, None)
         }
         AfterAttempt::End { succeeded } => {

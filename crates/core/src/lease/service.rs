@@ -8,9 +8,10 @@ pub fn longest_pause(leadership: Duration) -> Duration {
     leadership / 2
 }
 
-/// The part of the leadership's row that says since when the schedulers have served. Every replica that
-/// lives speaks, whether it leads or not, since any of them renews leases of runs. Times are database time, as
-/// durations since any fixed moment.
+/// The part of the leadership's row that says since when the schedulers have served.
+///
+/// Every replica that lives speaks, whether it leads or not, since any of them renews leases of runs. Times are
+/// database time, as durations since any fixed moment.
 ///
 /// A lease is lost for want of a scheduler, and not because of its holder, if there was a gap after it was
 /// granted or renewed last: while the database was away, or every scheduler was. Then the attempt does not

@@ -1,7 +1,3 @@
-use std::time::Duration;
-
-use proptest::prelude::*;
-
 use super::*;
 
 mod attempts;
