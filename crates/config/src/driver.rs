@@ -6,7 +6,7 @@ pub(crate) mod version;
 
 use std::path::{Path, PathBuf};
 
-use cts_core::Backend;
+use cts_core::{Backend, StepTimeouts};
 use serde_json::{Map, Value};
 
 use crate::block::Block;
@@ -19,6 +19,7 @@ use crate::free_form::free_form;
 use crate::module_source::clean;
 use crate::place::Located;
 use crate::terraform_cloud::{TerraformCloudDriver, decode_terraform_cloud};
+use crate::timeouts::WrittenTimeouts;
 
 pub use sharing::BackendRefusal;
 
@@ -33,6 +34,9 @@ pub struct TerraformDriver {
     pub log: bool,
     /// Whether Terraform writes a trace log into the task directory.
     pub persist_log: bool,
+    /// Ours: how long each step of Terraform may take, from 1 s to 30 days; `init` half an hour by default, `plan`
+    /// and `apply` a day. A task can say something else.
+    pub timeouts: StepTimeouts,
     /// State backend, for `consul` with its defaults (spec/config.md 9.3).
     pub backend: Backend,
     /// Ours: whether the state of backend `local` is on storage that all workers share.
@@ -81,6 +85,7 @@ impl TerraformDriver {
             path: None,
             log: false,
             persist_log: false,
+            timeouts: StepTimeouts::default(),
             backend: backend::default_backend(consul),
             shared_local_backend: false,
             required_providers: Map::new(),
@@ -112,6 +117,7 @@ fn decode_terraform(
         path: path.map(|path| clean(&current_dir.join(path))),
         log: block.flag("log").unwrap_or(false),
         persist_log: block.flag("persist_log").unwrap_or(false),
+        timeouts: WrittenTimeouts::decode(&mut block).or_default(),
         shared_local_backend: decode_shared(&mut block, &backend),
         backend,
         required_providers: decode_required(block.united("required_providers")),

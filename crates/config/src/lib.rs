@@ -48,6 +48,7 @@ mod task_declaration;
 mod task_file;
 mod template;
 mod terraform_cloud;
+mod timeouts;
 mod tls;
 mod token_file;
 mod top_level;

@@ -161,6 +161,7 @@ impl<'a> TaskDecoder<'a> {
             skip_unchanged: written.skip_unchanged.is_none_or(|skip| skip.value),
             retry_failed: written.retry_failed.is_none_or(|retry| retry.value),
             requirement: Requirement::default(),
+            timeouts: written.timeouts.values(),
         })
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use cts_core::{
     BufferPeriod, BufferSetting, Chain, Condition, CronExpression, ModuleInput, ProviderId, Regexp,
-    Requirement, ServicesCondition, TaskDefinition, TaskDraft, TaskName, TaskSpec,
+    Requirement, ServicesCondition, TaskDefinition, TaskDraft, TaskName, TaskSpec, TaskTimeouts,
 };
 use serde_json::Value;
 
@@ -83,6 +83,7 @@ impl DeclaredTasks {
             skip_unchanged: true,
             retry_failed: true,
             requirement: Requirement::default(),
+            timeouts: TaskTimeouts::default(),
         })
     }
 

@@ -176,6 +176,10 @@ fn warn_of_losses(written: &WrittenTask, sink: &Sink) {
             sink.warning(&flag.place, message);
         }
     }
+    for (name, place) in written.timeouts.places() {
+        let message = format!("`{name}` is not sent: the API has no such member");
+        sink.warning(place, message);
+    }
     if let Some(buffer) = &written.buffer
         && buffer.value.enabled != Some(false)
     {

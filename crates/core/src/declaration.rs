@@ -83,6 +83,7 @@ mod tests {
     use crate::condition::Condition;
     use crate::identity::TaskName;
     use crate::task::{BundleReference, TaskDefinition};
+    use crate::timeouts::TaskTimeouts;
 
     fn spec() -> TaskSpec {
         TaskSpec {
@@ -108,6 +109,7 @@ mod tests {
             skip_unchanged: true,
             retry_failed: true,
             requirement: Requirement::default(),
+            timeouts: TaskTimeouts::default(),
         }
     }
 
@@ -151,7 +153,8 @@ mod tests {
     fn what_is_found_out_is_no_other_declaration() {
         let declared = spec().declaration().unwrap();
         assert_eq!(read_again().declaration().unwrap(), declared);
-        let mut others = [spec(), spec(), spec(), spec()];
+        let mut others = [spec(), spec(), spec(), spec(), spec()];
+        others[4].timeouts.plan = Some(std::time::Duration::from_secs(1));
         others[0].enabled = false;
         others[1].definition.version = "1".to_owned();
         others[2].skip_unchanged = false;

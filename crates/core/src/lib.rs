@@ -33,6 +33,7 @@ pub mod runs;
 mod schedule;
 mod service;
 mod task;
+mod timeouts;
 mod view;
 mod worker;
 
@@ -60,5 +61,6 @@ pub use service::{HealthStatus, InstanceKey, ServiceInstance};
 pub use task::{
     BundleReference, CloudExecution, CloudWorkspace, TaskDefinition, TaskOrigin, TaskSpec,
 };
+pub use timeouts::{StepTimeouts, TaskTimeouts};
 pub use view::{ServiceView, UnknownRevision, ViewDelta, ViewId, ViewSnapshot};
 pub use worker::WorkerRecord;

@@ -12,6 +12,7 @@ use crate::condition::{Condition, ModuleInput};
 use crate::identity::TaskName;
 use crate::input::Digest;
 use crate::provider::ProviderId;
+use crate::timeouts::TaskTimeouts;
 
 /// Where a task was declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -51,6 +52,9 @@ pub struct TaskSpec {
     /// What a worker must be able to do.
     #[serde(default)]
     pub requirement: Requirement,
+    /// How long the steps of its runs may take, where it says so itself; ours.
+    #[serde(default, skip_serializing_if = "TaskTimeouts::is_empty")]
+    pub timeouts: TaskTimeouts,
 }
 
 impl TaskSpec {

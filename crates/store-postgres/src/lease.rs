@@ -61,7 +61,9 @@ pub(crate) async fn acquire(
                                 ELSE t.settled_input END
             FROM leased WHERE t.name = leased.task_name
         )
-        SELECT * FROM leased",
+        SELECT leased.*,
+               CASE WHEN t.spec LIKE '%\"timeouts\":{%' THEN t.spec END AS timed_spec
+        FROM leased JOIN tasks t ON t.name = leased.task_name",
     )
     .bind(claim.worker.as_str())
     .bind(span_micros(claim.time_to_live))
@@ -121,6 +123,7 @@ fn lease(row: &PgRow) -> Result<Lease, StoreError> {
     let input: &str = row.try_get("input_hash").map_err(&read)?;
     let attempts: i32 = row.try_get("attempts").map_err(&read)?;
     let kind: &str = row.try_get("kind").map_err(&read)?;
+    let timed: Option<&str> = row.try_get("timed_spec").map_err(&read)?;
     Ok(Lease {
         run: RunId::from_uuid(id),
         task: cell("task_name").parse(task)?,
@@ -128,6 +131,7 @@ fn lease(row: &PgRow) -> Result<Lease, StoreError> {
         epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
         input: cell("input_hash").parse(input)?,
         attempt: cell("attempts").number(attempts.into())?,
+        timeouts: cell("spec").timeouts(timed)?,
     })
 }
 

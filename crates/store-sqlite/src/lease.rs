@@ -46,7 +46,9 @@ pub(crate) async fn acquire(
                   AND (t.requires_version IS NULL OR e.value ->> 1 = t.requires_version))
             ORDER BY r.due_at, r.id
             LIMIT 1)
-        RETURNING id, task_name, kind, epoch, input_hash, attempts",
+        RETURNING id, task_name, kind, epoch, input_hash, attempts,
+            (SELECT t.spec FROM tasks t
+             WHERE t.name = task_name AND t.spec LIKE '%\"timeouts\":{%') AS timed_spec",
     )
     .bind(claim.worker.as_str())
     .bind(now.saturating_add(span_micros(claim.time_to_live)))
@@ -80,6 +82,7 @@ fn lease(row: &SqliteRow) -> Result<Lease, StoreError> {
     let task: String = row.try_get("task_name").map_err(&read)?;
     let input: String = row.try_get("input_hash").map_err(&read)?;
     let kind: String = row.try_get("kind").map_err(&read)?;
+    let timed: Option<String> = row.try_get("timed_spec").map_err(&read)?;
     Ok(Lease {
         run: cell("id").parse(&id)?,
         task: cell("task_name").parse(&task)?,
@@ -87,6 +90,7 @@ fn lease(row: &SqliteRow) -> Result<Lease, StoreError> {
         epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
         input: cell("input_hash").parse(&input)?,
         attempt: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
+        timeouts: cell("spec").timeouts(timed.as_deref())?,
     })
 }
 

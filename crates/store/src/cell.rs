@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{Plan, RunKind, RunStatus};
-use cts_core::{Creation, TaskOrigin, TaskPhase};
+use cts_core::{Creation, TaskOrigin, TaskPhase, TaskTimeouts};
 
 use crate::error::StoreError;
 use crate::model::LogStream;
@@ -168,6 +168,17 @@ impl Cell<'_> {
             .into_iter()
             .find(|status| status.as_str() == text)
             .ok_or_else(|| self.unknown(text))
+    }
+
+    /// What a task says of its timeouts, from its JSON; `None` where that cannot say anything of them.
+    pub fn timeouts(self, spec: Option<&str>) -> Result<TaskTimeouts, StoreError> {
+        #[derive(serde::Deserialize)]
+        struct Timed {
+            #[serde(default)]
+            timeouts: TaskTimeouts,
+        }
+        let timed: Option<Timed> = spec.map(|spec| self.json(spec)).transpose()?;
+        Ok(timed.map(|timed| timed.timeouts).unwrap_or_default())
     }
 
     /// How an input or a plan is stored.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, Plan, RunKind, RunKinds, RunStatus};
 use cts_core::{
     Capabilities, Digest, Event, EventId, FrozenInput, LeaseEpoch, RunId, TaskName, TaskStatus,
-    WorkerId,
+    TaskTimeouts, WorkerId,
 };
 
 /// Ended plans kept of each task, and as many checks, at most: they are worth little when they are old, and
@@ -90,6 +90,8 @@ pub struct Lease {
     pub input: Digest,
     /// Number of this attempt, from 1.
     pub attempt: u32,
+    /// How long its steps may take, where the task says so itself.
+    pub timeouts: TaskTimeouts,
 }
 
 /// The end of an attempt.

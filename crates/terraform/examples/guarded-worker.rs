@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::TaskName;
+use cts_core::{StepTimeouts, TaskName};
 use cts_terraform::guard::{Guard, GuardCommand, GuardSettings, serve};
 use cts_terraform::{
     Attempt, ChildEnvironment, EnvironmentSources, Executable, OutputLine, OutputSink, StopOrder,
@@ -78,6 +78,7 @@ async fn work(id: &str, directory: &str, terraform: &str, [stop_in, gone_in]: [D
         directory: directory.clone(),
         output: Arc::new(Print),
         stop: StopOrder::new(StopPolicy::default()),
+        timeouts: StepTimeouts::default(),
     };
     let terraform = Terraform::new(executable, TaskTracker::new());
     let now = Instant::now();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cts_core::TaskName;
+use cts_core::{StepTimeouts, TaskName};
 
 use crate::command::ChildEnvironment;
 use crate::directory::TaskDirectory;
@@ -24,6 +24,8 @@ pub struct Attempt {
     pub output: Arc<dyn OutputSink>,
     /// Stops the running command and keeps the next one from starting.
     pub stop: StopOrder,
+    /// How long each command may take; then it is stopped as by `stop`, and has failed.
+    pub timeouts: StepTimeouts,
 }
 
 impl Attempt {
@@ -39,6 +41,7 @@ impl fmt::Debug for Attempt {
             .field("task", &self.task)
             .field("directory", &self.directory)
             .field("stop", &self.stop)
+            .field("timeouts", &self.timeouts)
             .finish_non_exhaustive()
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use cts_core::{ProviderBlock, TaskDefinition, TaskName};
+use cts_core::{ProviderBlock, StepTimeouts, TaskDefinition, TaskName};
 use semver::Version;
 
 use crate::directory::TaskDirectory;
@@ -111,6 +112,17 @@ impl Step {
                 "-parallelism=10",
                 "-refresh=true",
             ],
+        }
+    }
+}
+
+impl Step {
+    /// How long this step may take, and what that is called in a configuration.
+    pub(crate) const fn timeout(self, timeouts: &StepTimeouts) -> (Duration, &'static str) {
+        match self {
+            Self::Init | Self::Validate => (timeouts.init, "init_timeout"),
+            Self::Plan => (timeouts.plan, "plan_timeout"),
+            Self::Apply => (timeouts.apply, "apply_timeout"),
         }
     }
 }

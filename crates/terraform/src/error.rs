@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use cts_core::TaskName;
 use tokio::task::JoinError;
@@ -36,6 +37,36 @@ pub enum CommandFailure {
         stderr: String,
         /// Whether it had been told to stop.
         interrupted: bool,
+    },
+    /// Terraform took longer than this step may, and was stopped.
+    #[error(
+        "stopped because it took longer than {}, which is its `{key}`\n{stderr}",
+        LimitText(*limit)
+    )]
+    TimedOut {
+        /// The limit.
+        limit: Duration,
+        /// What the limit is called where it is set.
+        key: &'static str,
+        /// Standard error of the process; only the end of it, if it was very long.
+        stderr: String,
+    },
+    /// Other commands used the shared plugin cache for longer than this step may take; nothing has happened.
+    #[error(
+        "not started because others used the shared plugin cache for {}, which is its `{key}`",
+        LimitText(*limit)
+    )]
+    CacheInUse {
+        /// The limit.
+        limit: Duration,
+        /// What the limit is called where it is set.
+        key: &'static str,
+    },
+    /// Terraform has ended, but processes that it had started do not end, even killed.
+    #[error("processes that Terraform has started do not end, even killed: group {group}")]
+    LeftBehind {
+        /// The process group.
+        group: i32,
     },
     /// Cancelled before Terraform was started; nothing has happened.
     #[error("interrupted before Terraform was started")]
@@ -83,6 +114,11 @@ impl CommandError {
         )
     }
 
+    /// Whether processes are still at work that the command has started.
+    pub fn has_left_processes(&self) -> bool {
+        matches!(self.failure, CommandFailure::LeftBehind { .. })
+    }
+
     /// Whether Terraform asks for `terraform init`: modules, providers or the backend are not what
     /// the directory was initialised for.
     pub fn needs_initialisation(&self) -> bool {
@@ -113,6 +149,25 @@ impl Error for CommandError {
     /// The cause of the failure; the failure itself is already part of the text.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.failure.source()
+    }
+}
+
+/// A limit as it is written in a configuration.
+struct LimitText(Duration);
+
+impl fmt::Display for LimitText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(limit) = self;
+        let seconds = limit.as_secs();
+        if limit.subsec_nanos() > 0 || seconds == 0 {
+            return write!(f, "{limit:?}");
+        }
+        for (unit, length) in [("h", 3600), ("m", 60)] {
+            if seconds.is_multiple_of(length) {
+                return write!(f, "{}{unit}", seconds / length);
+            }
+        }
+        write!(f, "{seconds}s")
     }
 }
 
@@ -151,6 +206,24 @@ mod tests {
             failed("\nError: no such host\n").to_string(),
             "error tf-apply for 'edge': exit status 1\n\nError: no such host\n"
         );
+    }
+
+    #[test]
+    fn a_limit_that_was_passed_is_named_with_what_raises_it() {
+        let error = CommandError {
+            failure: CommandFailure::TimedOut {
+                limit: Duration::from_mins(90),
+                key: "apply_timeout",
+                stderr: "\nError: execution halted\n".to_owned(),
+            },
+            ..failed("")
+        };
+        assert_eq!(
+            error.to_string(),
+            "error tf-apply for 'edge': stopped because it took longer than 90m, which is its \
+             `apply_timeout`\n\nError: execution halted\n"
+        );
+        assert!(!error.is_interrupted());
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpid};
 use tokio::time::{Instant, sleep};
 
@@ -16,7 +15,7 @@ use crate::directory::TaskDirectory;
 use crate::guard::GUARD_MARKER;
 use crate::process::signal_group;
 use crate::processes::{Environment, each_process, job_group, parent_of_living};
-use crate::stop::StopPolicy;
+use crate::stop::{StopCourse, StopOrder, StopStep};
 
 /// Between two looks at whether a group is gone. The processes are not our children, so nothing
 /// tells us.
@@ -51,6 +50,9 @@ pub enum OrphanError {
         /// The process groups.
         groups: Vec<i32>,
     },
+    /// The order to stop came while the guard of a dead worker was stopping them.
+    #[error("interrupted while the guard of a dead worker was stopping its Terraform")]
+    Cancelled,
     /// The look at the processes ended abnormally.
     #[error("lost the search for processes")]
     Search(#[source] tokio::task::JoinError),
@@ -65,61 +67,92 @@ pub enum OrphanError {
 /// their own are left alone. Must not be called while a command of this process runs in the
 /// directory. Systems without `/proc` have no orphans to be found.
 ///
+/// `order` is the one of the attempt that wants the directory. When it is given, the wait for a guard ends with
+/// [`OrphanError::Cancelled`]. What is being stopped by then goes on being stopped, for two cts must not meet
+/// in the directory; if the order names a moment, the orphans are gone by that moment.
+///
 /// # Cancellation
 /// Dropping the future leaves signals sent and processes ending; calling again goes on.
 pub async fn stop_orphans(
     directory: &TaskDirectory,
-    stop: StopPolicy,
+    order: &StopOrder,
+) -> Result<Vec<OrphanGroup>, OrphanError> {
+    let found = search(directory).await?;
+    if found.groups.is_empty() {
+        return Ok(found.groups);
+    }
+    let all = found.groups.clone();
+    let left = wait_for_guard(directory, found, order).await?;
+    stop_groups(directory, left, order).await?;
+    Ok(all)
+}
+
+/// Leaves the orphans to the guard of their worker while there is one; what is left after that.
+async fn wait_for_guard(
+    directory: &TaskDirectory,
+    found: Found,
+    order: &StopOrder,
 ) -> Result<Vec<OrphanGroup>, OrphanError> {
     let Found {
-        groups: found,
+        groups: mut left,
         mut guarded,
-    } = search(directory).await?;
-    if found.is_empty() {
-        return Ok(found);
-    }
-    let mut left = found.clone();
+    } = found;
     // A second interrupt would make Terraform give up at once and leave its state lock.
-    let guards_have_until = Instant::now() + stop.interrupt_grace;
+    let deadline = Instant::now() + order.policy().interrupt_grace;
     if guarded {
         tracing::info!(directory = %directory.path().display(),
             "waiting for the guard of a dead worker to stop its terraform");
     }
-    while guarded && Instant::now() < guards_have_until {
-        sleep(POLL_INTERVAL).await;
-        let now = search(directory).await?;
-        if now.groups.is_empty() {
-            return Ok(found);
+    while guarded && !left.is_empty() && Instant::now() < deadline {
+        tokio::select! {
+            () = order.cancelled() => return Err(OrphanError::Cancelled),
+            () = sleep(POLL_INTERVAL) => {}
         }
+        let now = search(directory).await?;
         (left, guarded) = (now.groups, now.guarded);
     }
-    let steps = [
-        (Signal::SIGINT, stop.interrupt_grace),
-        (Signal::SIGTERM, stop.terminate_grace),
-        (Signal::SIGKILL, KILL_GRACE),
-    ];
-    for (signal, grace) in steps {
-        for orphan in &left {
-            tracing::warn!(group = orphan.group, %signal, directory = %directory.path().display(),
-                "stopping a terraform that an earlier cts left behind");
-            signal_group(Pid::from_raw(orphan.group), signal);
+    Ok(left)
+}
+
+async fn stop_groups(
+    directory: &TaskDirectory,
+    mut left: Vec<OrphanGroup>,
+    order: &StopOrder,
+) -> Result<(), OrphanError> {
+    let begun = Instant::now();
+    let mut course = StopCourse::new(order.policy());
+    let mut moment = order.moment();
+    let mut taken = BTreeMap::<i32, StopStep>::new();
+    let mut killing_since = None;
+    while !left.is_empty() {
+        let now = begun.elapsed();
+        if let Some(gone_by) = *moment.borrow_and_update() {
+            course.hurry(now, gone_by.saturating_duration_since(begun));
         }
-        let deadline = Instant::now() + grace;
-        loop {
-            left = search(directory).await?.groups;
-            if left.is_empty() {
-                return Ok(found);
+        let step = course.due(now);
+        for OrphanGroup { group, .. } in &left {
+            let before = taken.insert(*group, step);
+            if before != Some(step) {
+                tracing::warn!(group, signal = %step.signal(), directory = %directory.path().display(),
+                    "stopping a terraform that an earlier cts left behind");
             }
-            if Instant::now() >= deadline {
-                break;
+            // A kill is repeated: whoever is still there has come since.
+            if before.is_none_or(|before| before < step) || step == StopStep::Kill {
+                signal_group(Pid::from_raw(*group), step.signal());
             }
-            sleep(POLL_INTERVAL).await;
         }
+        if step == StopStep::Kill
+            && now.saturating_sub(*killing_since.get_or_insert(now)) >= KILL_GRACE
+        {
+            return Err(OrphanError::StillRunning {
+                directory: directory.path().to_owned(),
+                groups: left.into_iter().map(|orphan| orphan.group).collect(),
+            });
+        }
+        sleep(POLL_INTERVAL).await;
+        left = search(directory).await?.groups;
     }
-    Err(OrphanError::StillRunning {
-        directory: directory.path().to_owned(),
-        groups: left.into_iter().map(|orphan| orphan.group).collect(),
-    })
+    Ok(())
 }
 
 /// What a look at the processes of a directory has found.

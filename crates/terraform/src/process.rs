@@ -1,9 +1,12 @@
 //! One supervised process: started in a group of its own, drained, and stopped gently
 //! (promise P5).
 
+mod group;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,9 +49,13 @@ pub(crate) enum StdoutUse {
 /// A process to be run.
 pub(crate) struct Job {
     pub(crate) command: Command,
+    /// The task directory, as the environment of the command names it.
+    pub(crate) directory: PathBuf,
     pub(crate) output: Arc<dyn OutputSink>,
     pub(crate) stdout: StdoutUse,
     pub(crate) stop: StopOrder,
+    /// The greatest exit code of a command that has not crashed.
+    pub(crate) last_orderly_code: i32,
 }
 
 /// A process that has ended.
@@ -61,18 +68,25 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
     /// Whether it was told to stop.
     pub(crate) interrupted: bool,
+    /// Its group, if processes in it have not ended although they were killed.
+    pub(crate) left_behind: Option<i32>,
 }
 
 /// Runs a process to its end, or stops it when it is ordered to.
+///
+/// When it is over, so is its group, unless it ended by itself and in order: what it has left running then was
+/// meant to outlive it. After a crash, a kill from outside or a stop the group is terminated and killed.
 ///
 /// Dropping this future leaves the process running without supervision, so it belongs in a task of
 /// its own. There is deliberately no "kill on drop": a killed Terraform loses its state lock.
 pub(crate) async fn run(job: Job) -> io::Result<Ended> {
     let Job {
         mut command,
+        directory,
         output,
         stdout: stdout_use,
         stop,
+        last_orderly_code,
     } = job;
     let (stdout, child_stdout) = lasting_pipe()?;
     let (stderr, child_stderr) = lasting_pipe()?;
@@ -101,9 +115,15 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
     let mut stdout = Pump::new(stdout, stdout_sink, stdout_kept);
     let mut stderr = Pump::new(stderr, live(OutputStream::Stderr), STDERR_KEPT);
 
-    let (status, interrupted) = {
+    let (status, interrupted, left_behind) = {
         let mut drain = std::pin::pin!(async { tokio::join!(stdout.run(), stderr.run()) });
-        let mut ending = std::pin::pin!(wait_or_stop(&mut child, group, &stop));
+        let mut ending = std::pin::pin!(async {
+            let (status, interrupted) = wait_or_stop(&mut child, group, &stop).await?;
+            let code = status.code();
+            let orderly = !interrupted && code.is_some_and(|code| code <= last_orderly_code);
+            let left_behind = !orderly && !group::end(group, &directory, &stop).await;
+            io::Result::Ok((status, interrupted, left_behind))
+        });
         let mut drained = false;
         let ended = loop {
             tokio::select! {
@@ -132,6 +152,7 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
         },
         stderr: stderr.finish(),
         interrupted,
+        left_behind: left_behind.then_some(group.as_raw()),
     })
 }
 

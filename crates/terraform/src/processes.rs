@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use nix::unistd::getpgrp;
+
+use crate::command::TASK_DIRECTORY_MARKER;
 
 /// Shows `visit` the id and the `/proc` directory of every process, until it is told not to go on
 /// with `false`. Systems without `/proc` have no processes to be found.
@@ -55,6 +58,19 @@ pub(crate) fn job_group(process: &Path) -> Option<i32> {
     let stat = Stat::of(process)?;
     let is_job = stat.group > 0 && stat.group != stat.session && stat.group != getpgrp().as_raw();
     (is_job && !stat.ended).then_some(stat.group)
+}
+
+/// Whether a process that was started for the task directory `directory` is in `group`.
+pub(crate) fn is_at_work(group: i32, directory: &Path) -> io::Result<bool> {
+    let mut found = false;
+    each_process(|_id, process| {
+        found = job_group(process) == Some(group)
+            && Environment::of(process).is_some_and(|environment| {
+                environment.get(TASK_DIRECTORY_MARKER) == Some(directory.as_os_str().as_bytes())
+            });
+        !found
+    })?;
+    Ok(found)
 }
 
 /// The parent of a process that is more than a remainder for it to collect.

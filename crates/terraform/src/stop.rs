@@ -214,7 +214,7 @@ impl StopCourse {
 }
 
 /// How much of `left` may pass before the kill.
-fn until_latest_kill(left: Duration) -> Duration {
+pub(crate) fn until_latest_kill(left: Duration) -> Duration {
     left.saturating_sub((left / LATEST_KILL_SHARE).min(LATEST_KILL_MARGIN))
 }
 

@@ -8,6 +8,7 @@ use cts_core::Digest;
 use cts_core::runs::Plan;
 use tokio::process::Command;
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::attempt::Attempt;
@@ -17,6 +18,9 @@ use crate::error::{CommandError, CommandFailure};
 use crate::executable::Executable;
 use crate::prepare;
 use crate::process::{self, Ended, Job, StdoutUse};
+
+/// Terraform ends with this code when it has failed and says why; a crash has a greater one.
+const FAILED: i32 = 1;
 
 /// `plan -detailed-exitcode` ends with this code when there is something to change.
 const CHANGES_PRESENT: i32 = 2;
@@ -69,14 +73,28 @@ impl Terraform {
             .environment
             .get("TF_PLUGIN_CACHE_DIR")
             .is_some_and(|directory| !directory.is_empty());
-        let _cache = if has_cache {
-            Some(take_turn(&self.plugin_cache, attempt, Step::Init).await?)
+        let cache = if has_cache {
+            Some(self.take_plugin_cache(attempt).await?)
         } else {
             None
         };
-        self.succeed(attempt, Step::Init, StdoutUse::Live)
-            .await
-            .map(drop)
+        let ended = self
+            .run_holding(attempt, Step::Init, StdoutUse::Live, cache)
+            .await?;
+        must_succeed(attempt, Step::Init, ended).map(drop)
+    }
+
+    /// Waits for the shared plugin cache, no longer than an `init` may take.
+    async fn take_plugin_cache(
+        &self,
+        attempt: &Attempt,
+    ) -> Result<OwnedMutexGuard<()>, CommandError> {
+        let (limit, key) = Step::Init.timeout(&attempt.timeouts);
+        let turn = take_turn(&self.plugin_cache, attempt, Step::Init);
+        timeout(limit, turn).await.unwrap_or_else(|_elapsed| {
+            let failure = CommandFailure::CacheInUse { limit, key };
+            Err(failed(attempt, Step::Init, failure))
+        })
     }
 
     /// Chooses the workspace of the task, by writing what `terraform workspace select` writes. Its
@@ -156,19 +174,27 @@ impl Terraform {
         stdout: StdoutUse,
     ) -> Result<Ended, CommandError> {
         let ended = self.run(attempt, step, stdout).await?;
-        if ended.status.success() {
-            Ok(ended)
-        } else {
-            Err(exit_error(attempt, step, ended))
-        }
+        must_succeed(attempt, step, ended)
     }
 
-    /// Runs a command to its end, whatever that is.
+    /// Runs a command to its end, whatever that is. One that takes longer than it may is stopped; if it
+    /// succeeds all the same, that counts.
     pub(crate) async fn run(
         &self,
         attempt: &Attempt,
         step: Step,
         stdout: StdoutUse,
+    ) -> Result<Ended, CommandError> {
+        self.run_holding(attempt, step, stdout, None).await
+    }
+
+    /// The same with a lock that is released when the process has ended, also where nobody waits for that.
+    async fn run_holding(
+        &self,
+        attempt: &Attempt,
+        step: Step,
+        stdout: StdoutUse,
+        lock: Option<OwnedMutexGuard<()>>,
     ) -> Result<Ended, CommandError> {
         let directory = self.directory_turn(attempt);
         let turn = take_turn(&directory, attempt, step).await?;
@@ -182,23 +208,58 @@ impl Terraform {
         let (stop, cancel) = attempt.stop.for_one_command();
         let job = Job {
             command,
+            directory: attempt.directory.path().to_owned(),
             output: Arc::clone(&attempt.output),
             stdout,
             stop,
+            last_orderly_code: match step {
+                Step::Plan => CHANGES_PRESENT,
+                Step::Init | Step::Validate | Step::Apply => FAILED,
+            },
         };
         tracing::debug!(task = %attempt.task, %step, "running terraform");
-        let stop_when_dropped = cancel.drop_guard();
+        let stop_when_dropped = cancel.clone().drop_guard();
         let supervise = async move {
             let ended = process::run(job).await;
-            drop(turn);
+            drop((turn, lock));
             ended
         };
-        let ended = self.supervisors.spawn(supervise).await;
+        let mut supervised = self.supervisors.spawn(supervise);
+        let (limit, key) = step.timeout(&attempt.timeouts);
+        let (ended, timed_out) = match timeout(limit, &mut supervised).await {
+            Ok(ended) => (ended, false),
+            Err(_elapsed) => {
+                // Whoever was told to stop before the limit has been interrupted and is not too slow.
+                let timed_out = !attempt.stop.is_cancelled();
+                if timed_out {
+                    tracing::warn!(task = %attempt.task, %step, ?limit, "terraform takes longer than it may and is stopped");
+                }
+                cancel.cancel();
+                (supervised.await, timed_out)
+            }
+        };
         stop_when_dropped.disarm();
-        ended
+        let ended = ended
             .map_err(CommandFailure::Supervision)
             .and_then(|result| result.map_err(CommandFailure::Run))
-            .map_err(|failure| failed(attempt, step, failure))
+            .map_err(|failure| failed(attempt, step, failure))?;
+        if let Some(group) = ended.left_behind {
+            return Err(failed(attempt, step, CommandFailure::LeftBehind { group }));
+        }
+        if timed_out && !ended.status.success() {
+            let stderr = ended.stderr;
+            let failure = CommandFailure::TimedOut { limit, key, stderr };
+            return Err(failed(attempt, step, failure));
+        }
+        Ok(ended)
+    }
+}
+
+fn must_succeed(attempt: &Attempt, step: Step, ended: Ended) -> Result<Ended, CommandError> {
+    if ended.status.success() {
+        Ok(ended)
+    } else {
+        Err(exit_error(attempt, step, ended))
     }
 }
 

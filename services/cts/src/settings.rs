@@ -222,6 +222,7 @@ pub(crate) fn worker(
         backend_environment,
         persist_log: config.driver.persist_log,
         stop: StopPolicy::default(),
+        timeouts: config.driver.timeouts,
         drain_timeout: config.worker.drain_timeout,
         render: RenderSettings {
             required_version: SUPPORTED_RANGE.to_owned(),

@@ -89,6 +89,7 @@ impl RunService for RunEndpoint {
             input_hash: lease.input.to_string(),
             attempt: lease.attempt,
             kind: convert::kind_to_wire(lease.kind).into(),
+            timeouts: convert::timeouts_to_wire(lease.timeouts),
             time_to_live: Some(convert::duration_to_wire(self.lease)),
             waited: Some(convert::duration_to_wire(at.duration_since(received))),
         });

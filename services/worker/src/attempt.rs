@@ -1,6 +1,7 @@
 //! One attempt: from the frozen input to the applied module, or to its plan.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
 use cts_core::runs::{AttemptOutcome, RunKind};
@@ -8,14 +9,18 @@ use cts_core::{Chain, RunInput, TaskDefinition};
 use cts_rpc::{ConversionError, convert};
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
-    OutputSink, RenderError, StopOrder, TaskDirectory, render_root_module, render_tfvars,
-    stop_orphans, task_env,
+    OutputSink, RenderError, RootModule, StopOrder, TaskDirectory, Terraform, render_root_module,
+    render_tfvars, stop_orphans, task_env,
 };
+use tokio::time::timeout;
 use tonic::Status;
 
 use crate::leased_run::LeasedRun;
 use crate::scheduler_calls::InputError;
 use crate::worker::Shared;
+
+/// Longest time for a module to be fetched, by this run or by another that wants the same, and unpacked.
+const PLACE_MODULE: Duration = Duration::from_mins(10);
 
 /// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +31,8 @@ pub(crate) enum AttemptError {
     Input(#[from] InputError),
     #[error("the module cannot be had")]
     Bundle(#[from] EnsureError<Status>),
+    #[error("the module could not be fetched and unpacked within {} s", PLACE_MODULE.as_secs())]
+    SlowBundle,
     #[error("the module cannot be used")]
     ModulePath(#[from] InvalidModulePath),
     #[error("the root module cannot be rendered")]
@@ -50,7 +57,9 @@ pub(crate) async fn attempt(
     match try_attempt(shared, run, output, order.clone()).await {
         // A command that succeeds in spite of the interrupt has done everything.
         Ok(outcome) => outcome,
-        Err(AttemptError::Stopped) => AttemptOutcome::Interrupted,
+        Err(AttemptError::Stopped | AttemptError::Orphan(OrphanError::Cancelled)) => {
+            AttemptOutcome::Interrupted
+        }
         Err(AttemptError::Terraform(error)) if order.is_cancelled() && error.is_interrupted() => {
             AttemptOutcome::Interrupted
         }
@@ -66,13 +75,13 @@ async fn try_attempt(
 ) -> Result<AttemptOutcome, AttemptError> {
     let options = &shared.options;
     let kind = convert::kind_of_lease(&run.lease)?;
-    let mut input: RunInput = shared.scheduler.input(&run.lease).await?;
+    let mut input: RunInput = order_or(&order, shared.scheduler.input(&run.lease)).await??;
     // Kept until the end, so that nobody forgets the bundle in the meantime.
-    let _bundle = place_module(shared, &mut input.definition).await?;
+    let _bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
     let turn = order_or(&order, shared.turn(&directory)).await?;
-    adopt(shared, &directory).await?;
+    adopt(shared, &directory, &order).await?;
 
     let root = render_root_module(definition, &options.render)?;
     directory.write_root(&root)?;
@@ -92,19 +101,35 @@ async fn try_attempt(
         directory,
         output,
         stop: order,
+        timeouts: convert::timeouts_from_wire(run.lease.timeouts.as_ref()).or(options.timeouts),
     };
     run.enter(&attempt.directory, turn);
-    shared.terraform.prepare(&attempt, &root).await?;
-    match kind {
-        RunKind::Apply => {
-            shared.terraform.apply(&attempt).await?;
-            Ok(AttemptOutcome::Applied)
-        }
-        RunKind::Plan => Ok(AttemptOutcome::Planned(
-            shared.terraform.plan(&attempt).await?,
-        )),
-        RunKind::Check => Ok(AttemptOutcome::Checked),
+    let outcome = run_terraform(&shared.terraform, &attempt, &root, kind).await;
+    if outcome
+        .as_ref()
+        .is_err_and(CommandError::has_left_processes)
+    {
+        // The next attempt waits for their end as if an earlier worker had left them.
+        shared.adopted.lock().await.remove(&attempt.directory);
     }
+    Ok(outcome?)
+}
+
+async fn run_terraform(
+    terraform: &Terraform,
+    attempt: &Attempt,
+    root: &RootModule,
+    kind: RunKind,
+) -> Result<AttemptOutcome, CommandError> {
+    terraform.prepare(attempt, root).await?;
+    Ok(match kind {
+        RunKind::Apply => {
+            terraform.apply(attempt).await?;
+            AttemptOutcome::Applied
+        }
+        RunKind::Plan => AttemptOutcome::Planned(terraform.plan(attempt).await?),
+        RunKind::Check => AttemptOutcome::Checked,
+    })
 }
 
 /// Waits for something unless the order to stop comes first.
@@ -124,18 +149,23 @@ async fn place_module(
         return Ok(None);
     };
     let fetch = || shared.scheduler.bundle(reference.hash);
-    let bundle = bundles.ensure(reference.hash, fetch).await?;
+    let placed = timeout(PLACE_MODULE, bundles.ensure(reference.hash, fetch)).await;
+    let bundle = placed.map_err(|_elapsed| AttemptError::SlowBundle)??;
     definition.module_source = bundle.module_source(&reference.module)?;
     Ok(Some(bundle))
 }
 
 /// Before a directory is used for the first time: a worker that was killed may have left a Terraform
 /// at work in it, and two of them must never meet (P1).
-async fn adopt(shared: &Shared, directory: &TaskDirectory) -> Result<(), OrphanError> {
+async fn adopt(
+    shared: &Shared,
+    directory: &TaskDirectory,
+    order: &StopOrder,
+) -> Result<(), OrphanError> {
     if shared.adopted.lock().await.contains(directory) {
         return Ok(());
     }
-    stop_orphans(directory, shared.options.stop).await?;
+    stop_orphans(directory, order).await?;
     shared.adopted.lock().await.insert(directory.clone());
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use cts_bundle::BundleCache;
-use cts_core::{Chain, WorkerRecord};
+use cts_core::{Chain, StepTimeouts, WorkerRecord};
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
@@ -49,6 +49,8 @@ pub struct Options {
     pub persist_log: bool,
     /// How Terraform is stopped.
     pub stop: StopPolicy,
+    /// How long each step of Terraform may take, where a task says nothing else.
+    pub timeouts: StepTimeouts,
     /// How long runs may go on after the order to drain; then they are interrupted.
     pub drain_timeout: Duration,
     /// What generated root modules say about driver, backend and providers.

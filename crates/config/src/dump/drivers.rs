@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::config::Config;
 use crate::driver::TerraformDriver;
-use crate::dump::blocks::path;
+use crate::dump::blocks::{duration, path};
 use crate::dump::connections::client_tls;
 use crate::dump::hidden::{HIDDEN, without_secrets};
 use crate::dump::tree::Body;
@@ -30,6 +30,9 @@ fn terraform(driver: &TerraformDriver) -> Body {
     }
     body.set("log", driver.log);
     body.set("persist_log", driver.persist_log);
+    body.set("init_timeout", duration(driver.timeouts.init));
+    body.set("plan_timeout", duration(driver.timeouts.plan));
+    body.set("apply_timeout", duration(driver.timeouts.apply));
     body.set("shared_local_backend", driver.shared_local_backend);
     let mut backend = Body::default();
     for (name, value) in without_secrets(&driver.backend.arguments) {

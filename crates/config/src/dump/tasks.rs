@@ -8,7 +8,7 @@ use cts_core::{
 };
 use serde_json::{Map, Value};
 
-use crate::dump::blocks::{buffer_period, path};
+use crate::dump::blocks::{buffer_period, duration, path};
 use crate::dump::hidden::{by_name, without_passwords};
 use crate::dump::tree::Body;
 
@@ -43,6 +43,10 @@ fn task(spec: &TaskSpec) -> Body {
     }
     body.set("skip_unchanged", spec.skip_unchanged);
     body.set("retry_failed", spec.retry_failed);
+    let timeouts = &spec.timeouts;
+    body.set_some("init_timeout", timeouts.init.map(duration));
+    body.set_some("plan_timeout", timeouts.plan.map(duration));
+    body.set_some("apply_timeout", timeouts.apply.map(duration));
     // A schedule has none, and one that is written is warned of.
     if !matches!(task.condition, Condition::Schedule(_)) {
         body.block("buffer_period", buffer_period(spec.buffer_period));

@@ -14,6 +14,7 @@ use crate::module_input::{WrittenInput, decode_module_inputs};
 use crate::place::{Located, Place};
 use crate::sink::Sink;
 use crate::task::former::FormerUse;
+use crate::timeouts::WrittenTimeouts;
 use crate::variables::written::{Variable, decode_variables};
 
 /// Everything that a block says, checked for itself; `None` is unset, or has been reported.
@@ -40,6 +41,7 @@ pub(crate) struct WrittenTask {
     pub(crate) workspace: WrittenWorkspace,
     pub(crate) skip_unchanged: Option<Located<bool>>,
     pub(crate) retry_failed: Option<Located<bool>>,
+    pub(crate) timeouts: WrittenTimeouts,
     /// Deprecated keys of the block, nobody has been told of them yet.
     pub(crate) former: Vec<FormerUse>,
 }
@@ -79,6 +81,7 @@ impl WrittenTask {
             workspace: WrittenWorkspace::decode(&mut block),
             skip_unchanged: block.take("skip_unchanged", coerce::flag),
             retry_failed: block.take("retry_failed", coerce::flag),
+            timeouts: WrittenTimeouts::decode(&mut block),
             former,
         };
         block.finish();

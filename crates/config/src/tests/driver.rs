@@ -1,9 +1,12 @@
 //! `driver "terraform"` (spec/config.md 9).
 
+use std::time::Duration;
+
+use cts_core::StepTimeouts;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, config};
+use super::{Sandbox, assert_problem, config, problems};
 use crate::{BackendRefusal, Config};
 
 fn backend(config: &Config) -> Value {
@@ -254,5 +257,30 @@ fn sharing_that_cannot_be_meant_so_is_warned_of() {
         let found = warnings(&text);
         assert_eq!(found.len(), 1, "{text}");
         assert!(found[0].contains(part), "{found:?}");
+    }
+}
+
+#[test]
+fn every_step_of_terraform_has_a_timeout() {
+    let timeouts = |text: &str| {
+        config(&format!("driver \"terraform\" {{ {text} }}"))
+            .driver
+            .timeouts
+    };
+    assert_eq!(timeouts(""), StepTimeouts::default());
+    assert_eq!(config("").driver.timeouts, StepTimeouts::default());
+    assert_eq!(
+        timeouts("init_timeout = \"1s\" plan_timeout = \"2m\" apply_timeout = \"720h\""),
+        StepTimeouts {
+            init: Duration::from_secs(1),
+            plan: Duration::from_mins(2),
+            apply: Duration::from_hours(720),
+        }
+    );
+    for wrong in ["\"0s\"", "\"721h\"", "\"-1s\"", "\"soon\"", "30"] {
+        let text = format!("driver \"terraform\" {{ apply_timeout = {wrong} }}");
+        let errors = problems(&text);
+        assert_eq!(errors.len(), 1, "{wrong}: {errors:?}");
+        assert!(errors[0].1.contains("apply_timeout"), "{errors:?}");
     }
 }

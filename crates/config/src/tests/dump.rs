@@ -59,6 +59,7 @@ task {
   }
   working_dir = "x/first"
   skip_unchanged = false
+  apply_timeout = "90m"
 }
 task {
   name    = "second"
@@ -352,6 +353,9 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
       # path: the current directory, then PATH
       log = false
       persist_log = false
+      init_timeout = "30m"
+      plan_timeout = "24h"
+      apply_timeout = "24h"
       shared_local_backend = false
       backend "consul" {
         address = "localhost:8500"

@@ -179,19 +179,21 @@ fn variable_files_are_read_here_and_win() {
 #[test]
 fn what_is_not_sent_is_warned_of() {
     let (found, warnings) = request(
-        "task { name = \"t\" module = \"m\" working_dir = \"w\" skip_unchanged = false retry_failed = true }",
+        "task { name = \"t\" module = \"m\" working_dir = \"w\" skip_unchanged = false retry_failed = true apply_timeout = \"1h\" }",
     );
     assert_eq!(found.as_object().unwrap().len(), 4);
-    for (warning, key) in warnings
-        .iter()
-        .zip(["working_dir", "skip_unchanged", "retry_failed"])
-    {
+    for (warning, key) in warnings.iter().zip([
+        "working_dir",
+        "skip_unchanged",
+        "retry_failed",
+        "apply_timeout",
+    ]) {
         assert_eq!(
             *warning,
             format!("`{key}` is not sent: the API has no such member")
         );
     }
-    assert_eq!(warnings.len(), 3);
+    assert_eq!(warnings.len(), 4);
 }
 
 #[test]

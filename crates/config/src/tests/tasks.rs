@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cts_core::{BufferSetting, Condition, ServicesCondition};
+use cts_core::{BufferSetting, Condition, ServicesCondition, TaskTimeouts};
 use serde_json::{Value, json};
 
 use super::{Sandbox, assert_problem, config, problems, task, task_with};
@@ -24,6 +24,7 @@ fn a_full_task_is_read() {
       working_dir = "w"
       buffer_period { min = "2s" }
       skip_unchanged = false retry_failed = false
+      init_timeout = "1m" plan_timeout = "90s" apply_timeout = "48h"
     }"#;
     let task = sandbox.config(text).tasks.remove(0);
     let definition = &task.definition;
@@ -49,6 +50,14 @@ fn a_full_task_is_read() {
         })
     );
     assert!(!task.enabled && !task.skip_unchanged && !task.retry_failed);
+    assert_eq!(
+        task.timeouts,
+        TaskTimeouts {
+            init: Some(Duration::from_mins(1)),
+            plan: Some(Duration::from_secs(90)),
+            apply: Some(Duration::from_hours(48)),
+        }
+    );
     let min = Some(Duration::from_secs(2));
     assert_eq!(
         task.buffer_setting,
@@ -66,6 +75,7 @@ fn what_a_task_leaves_open_has_defaults() {
     let sandbox = Sandbox::new();
     let task = task(&sandbox, "");
     assert!(task.enabled && task.skip_unchanged && task.retry_failed);
+    assert!(task.timeouts.is_empty());
     assert_eq!(task.buffer_setting, None);
     assert_eq!(task.buffer_period, cts_core::BufferPeriod::BUILT_IN);
     assert_eq!(task.definition.working_dir, Path::new("t"));

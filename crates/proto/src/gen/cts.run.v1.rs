@@ -53,6 +53,22 @@ pub struct Lease {
     /// What is to be done. Of a plan or a check nothing may be applied.
     #[prost(enumeration = "RunKind", tag = "9")]
     pub kind: i32,
+    /// How long Terraform's steps may take where the task says so itself; the worker knows the rest.
+    #[prost(message, optional, tag = "10")]
+    pub timeouts: ::core::option::Option<StepTimeouts>,
+}
+/// How long Terraform's steps may take before they are stopped and have failed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StepTimeouts {
+    /// For "init" and "validate", each; absent for what the worker says.
+    #[prost(message, optional, tag = "1")]
+    pub init: ::core::option::Option<::prost_types::Duration>,
+    /// For "plan"; absent for what the worker says.
+    #[prost(message, optional, tag = "2")]
+    pub plan: ::core::option::Option<::prost_types::Duration>,
+    /// For "apply"; absent for what the worker says.
+    #[prost(message, optional, tag = "3")]
+    pub apply: ::core::option::Option<::prost_types::Duration>,
 }
 /// Asks for an input.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,10 +1,10 @@
 //! Runs and leases.
 
 use cts_core::runs::{AttemptOutcome, Plan, RunKind, RunKinds, RunStatus};
-use cts_core::{LeaseEpoch, RunId};
+use cts_core::{LeaseEpoch, RunId, TaskTimeouts};
 use cts_proto::run::v1 as proto;
 
-use super::{ConversionError, invalid};
+use super::{ConversionError, duration_from_wire, duration_to_wire, invalid};
 
 /// A run id from the wire.
 pub fn run_id(text: &str) -> Result<RunId, ConversionError> {
@@ -36,6 +36,28 @@ pub fn kind_of_lease(lease: &proto::Lease) -> Result<RunKind, ConversionError> {
         Ok(proto::RunKind::Plan) => Ok(RunKind::Plan),
         Ok(proto::RunKind::Check) => Ok(RunKind::Check),
         Err(_unknown) => Err(invalid("Lease.kind", &lease.kind)),
+    }
+}
+
+/// What a task says of its timeouts, for the wire.
+pub fn timeouts_to_wire(timeouts: TaskTimeouts) -> Option<proto::StepTimeouts> {
+    (!timeouts.is_empty()).then(|| proto::StepTimeouts {
+        init: timeouts.init.map(duration_to_wire),
+        plan: timeouts.plan.map(duration_to_wire),
+        apply: timeouts.apply.map(duration_to_wire),
+    })
+}
+
+/// What a task says of its timeouts.
+pub fn timeouts_from_wire(timeouts: Option<&proto::StepTimeouts>) -> TaskTimeouts {
+    let Some(timeouts) = timeouts else {
+        return TaskTimeouts::default();
+    };
+    let limit = |limit: &Option<_>| limit.as_ref().map(|limit| duration_from_wire(Some(limit)));
+    TaskTimeouts {
+        init: limit(&timeouts.init),
+        plan: limit(&timeouts.plan),
+        apply: limit(&timeouts.apply),
     }
 }
 

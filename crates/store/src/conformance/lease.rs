@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
-use cts_core::{LeaseEpoch, RunId};
+use cts_core::{LeaseEpoch, RunId, TaskTimeouts};
 
 use super::Fixture;
 use super::scene::{LEASE, MICROSECOND, Scene, input, line, seconds, spec, task};
@@ -21,6 +21,7 @@ async fn assert_refused<F: Fixture>(scene: &Scene<F>, run: RunId, epoch: LeaseEp
         epoch,
         input: input("1").hash,
         attempt: 1,
+        timeouts: TaskTimeouts::default(),
     };
     let lost = |refused: Result<(), LeaseError>| {
         let told = match &refused {
@@ -66,12 +67,35 @@ pub async fn a_lease_tells_what_to_do<F: Fixture>() {
         epoch: LeaseEpoch::new(1),
         input: input("1").hash,
         attempt: 1,
+        timeouts: TaskTimeouts::default(),
     };
     assert_eq!(scene.lease().await, expected);
     let record = scene.run(run).await;
     assert_eq!((record.status, record.attempts), (RunStatus::Running, 1));
     assert_eq!(record.started_at, Some(record.created_at + seconds(3)));
     assert_eq!(record.finished_at, None);
+}
+
+pub async fn a_lease_tells_the_timeouts_of_its_task<F: Fixture>() {
+    let mut own = spec("a");
+    // What looks like them elsewhere in a task is none.
+    own.definition.description = "\u{0}{\"timeouts\":{\"apply\":5}}".to_owned();
+    let mut other = spec("b");
+    other
+        .definition
+        .description
+        .clone_from(&own.definition.description);
+    own.timeouts = TaskTimeouts {
+        plan: Some(Duration::from_millis(1500)),
+        apply: Some(Duration::from_hours(48)),
+        init: None,
+    };
+    let scene = Scene::<F>::new(&[]).await;
+    scene.configure(&[own.clone(), other]).await;
+    scene.queue("a", "1").await;
+    assert_eq!(scene.lease().await.timeouts, own.timeouts);
+    scene.queue("b", "1").await;
+    assert_eq!(scene.lease().await.timeouts, TaskTimeouts::default());
 }
 
 pub async fn the_longest_due_run_comes_first_and_then_the_lowest_id<F: Fixture>() {

@@ -313,6 +313,7 @@ impl Model {
             epoch: LeaseEpoch::new(run.epoch),
             input: run.input,
             attempt: run.attempts,
+            timeouts: self.tasks[&run.task].stored.spec.timeouts,
         })
     }
 

@@ -68,6 +68,7 @@ fn unusual(name: &str) -> TaskSpec {
         version: Some("1.8.0".into()),
         bundle: true,
     };
+    spec.timeouts.init = Some(Duration::from_millis(1));
     spec
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cts_core::{
     Backend, Condition, Digest, HealthStatus, RunInput, ServiceInstance, ServicesCondition,
-    TaskDefinition, TaskName,
+    StepTimeouts, TaskDefinition, TaskName,
 };
 use cts_terraform::{
     Attempt, ChildEnvironment, EnvironmentSources, Executable, LineChannel, OutputLine,
@@ -187,6 +187,7 @@ impl Sandbox {
             environment: self.environment(),
             output: Arc::new(output),
             stop: StopOrder::new(StopPolicy::default()),
+            timeouts: StepTimeouts::default(),
         };
         (attempt, lines)
     }

@@ -16,6 +16,7 @@ mod format;
 mod guard;
 mod guard_process;
 mod lifecycle;
+mod limits;
 mod orphans;
 mod plan;
 mod script;

@@ -1,11 +1,14 @@
 use std::fs;
 use std::process::Stdio;
+use std::time::Duration;
 
-use cts_terraform::{StopPolicy, stop_orphans};
+use cts_terraform::{StopOrder, StopPolicy, stop_orphans};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::Instant;
 
-use crate::fixture::{Sandbox, TAKES_LONG, terraform_path, wait_for};
+use crate::fixture::{KEEPS_SERVICES, Sandbox, TAKES_LONG, terraform_path, wait_for};
+use crate::script::{Life, deaf_terraform, killed_terraform};
 
 /// An apply in the sandbox's directory that nobody supervises, as a killed cts leaves it behind.
 async fn abandoned_apply(sandbox: &Sandbox) -> (Child, Lines<BufReader<ChildStdout>>) {
@@ -48,7 +51,7 @@ async fn an_abandoned_apply_is_stopped_and_its_lock_released() {
         .join("terraform.tfstate.d/edge/.terraform.tfstate.lock.info");
     assert!(lock.exists());
 
-    let found = stop_orphans(&sandbox.directory(), StopPolicy::default())
+    let found = stop_orphans(&sandbox.directory(), &StopOrder::new(StopPolicy::default()))
         .await
         .unwrap();
     assert_eq!(
@@ -59,7 +62,7 @@ async fn an_abandoned_apply_is_stopped_and_its_lock_released() {
     assert_eq!(orphan.wait().await.unwrap().code(), Some(1));
     assert!(!lock.exists());
 
-    let again = stop_orphans(&sandbox.directory(), StopPolicy::default())
+    let again = stop_orphans(&sandbox.directory(), &StopOrder::new(StopPolicy::default()))
         .await
         .unwrap();
     assert_eq!(again, []);
@@ -93,7 +96,10 @@ fn an_apply_survives_the_end_of_its_supervisor_and_can_still_stop_gently() {
     // As when cts is killed: nobody waits, nobody reads, nobody says a word.
     supervising.shutdown_background();
     let found = here
-        .block_on(stop_orphans(&directory, StopPolicy::default()))
+        .block_on(stop_orphans(
+            &directory,
+            &StopOrder::new(StopPolicy::default()),
+        ))
         .unwrap();
     assert_eq!(found.len(), 1);
     assert!(!lock.exists());
@@ -121,10 +127,64 @@ async fn processes_of_others_are_left_alone() {
     // A shell of a person who looks around, and the Terraform of another task.
     let mut person = spawn(sandbox.directory().path(), false);
     let mut other_task = spawn(&sibling, true);
-    let found = stop_orphans(&sandbox.directory(), StopPolicy::default())
+    let found = stop_orphans(&sandbox.directory(), &StopOrder::new(StopPolicy::default()))
         .await
         .unwrap();
     assert_eq!(found, []);
     assert_eq!(person.try_wait().unwrap(), None);
     assert_eq!(other_task.try_wait().unwrap(), None);
+}
+
+/// A script in the sandbox's directory that nobody supervises.
+fn abandoned_script(sandbox: &Sandbox, script: &std::path::Path) -> (Child, Life) {
+    sandbox.write(Vec::new());
+    let life = Life::watch(sandbox.directory().path());
+    let child = Command::new(script)
+        .arg("apply")
+        .current_dir(sandbox.directory().path())
+        .envs(sandbox.environment().variables())
+        .process_group(0)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    (child, life)
+}
+
+#[tokio::test]
+async fn an_orphan_is_gone_by_the_moment_that_the_order_names() {
+    let sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let script = deaf_terraform(sandbox.path());
+    let (mut orphan, mut life) = abandoned_script(&sandbox, &script);
+    life.hear("started").await;
+    let order = StopOrder::new(StopPolicy::default());
+    let given = order.clone();
+    let watch = async {
+        life.hear("interrupted").await;
+        // In the middle of a stop that could take half a minute.
+        let now = Instant::now();
+        given.gone_by(now + Duration::from_secs(2));
+        life.hear("terminated").await;
+        assert!(life.hear("gone").await < now + Duration::from_secs(2));
+    };
+    let directory = sandbox.directory();
+    let (found, ()) = tokio::join!(stop_orphans(&directory, &order), watch);
+    assert_eq!(found.unwrap().len(), 1);
+    orphan.wait().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_orphan_whose_leader_has_died_is_stopped() {
+    let sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let script = killed_terraform(sandbox.path());
+    let (mut leader, mut life) = abandoned_script(&sandbox, &script);
+    life.hear("started").await;
+    let group = i32::try_from(leader.id().unwrap()).unwrap();
+    leader.wait().await.unwrap();
+    let order = StopOrder::new(StopPolicy {
+        interrupt_grace: Duration::from_millis(200),
+        terminate_grace: Duration::from_millis(200),
+    });
+    let found = stop_orphans(&sandbox.directory(), &order).await.unwrap();
+    assert_eq!(found.iter().map(|it| it.group).collect::<Vec<_>>(), [group]);
+    life.hear("gone").await;
 }

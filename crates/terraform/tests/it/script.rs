@@ -24,10 +24,42 @@ i=0
 while [ $i -lt 600 ]; do i=$((i + 1)); sleep 0.1; done
 "#;
 
+/// Stands in for a Terraform that is killed from outside while its provider, which does not listen to SIGTERM,
+/// is at work.
+const KILLED: &str = r#"#!/bin/sh
+if [ "$1" = version ]; then echo '{"terraform_version": "1.11.4"}'; exit; fi
+exec 9> life
+echo started >&9
+(trap '' TERM; i=0; while [ $i -lt 600 ]; do i=$((i + 1)); sleep 0.1; done) &
+kill -9 $$
+"#;
+
+/// Stands in for a Terraform of which a provisioner has left something behind on purpose.
+const LEAVES_BEHIND: &str = r#"#!/bin/sh
+if [ "$1" = version ]; then echo '{"terraform_version": "1.11.4"}'; exit; fi
+exec 9> life
+echo started >&9
+sleep 30 > /dev/null 2>&1 &
+"#;
+
 /// Writes the script and gives its path.
 pub(crate) fn deaf_terraform(directory: &Path) -> PathBuf {
+    write_script(directory, DEAF)
+}
+
+/// The same for the one that is killed.
+pub(crate) fn killed_terraform(directory: &Path) -> PathBuf {
+    write_script(directory, KILLED)
+}
+
+/// The same for the one that leaves something behind.
+pub(crate) fn terraform_that_leaves_something_behind(directory: &Path) -> PathBuf {
+    write_script(directory, LEAVES_BEHIND)
+}
+
+fn write_script(directory: &Path, script: &str) -> PathBuf {
     let file = directory.join("terraform");
-    fs::write(&file, DEAF).unwrap();
+    fs::write(&file, script).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
     file
 }

@@ -41,6 +41,7 @@ fn task(name: &str, services: &[&str], buffer_period: BufferPeriod) -> TaskSpec 
         skip_unchanged: true,
         retry_failed: true,
         requirement: cts_core::Requirement::default(),
+        timeouts: cts_core::TaskTimeouts::default(),
     }
 }
 

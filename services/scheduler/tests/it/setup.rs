@@ -8,7 +8,7 @@ use std::time::Duration;
 use cts_core::{
     BufferPeriod, Capabilities, Condition, DEFAULT_DRIVER, Digest, Engine, HealthStatus,
     Requirement, RunInput, ServiceInstance, ServicesCondition, SystemClock, TaskDefinition,
-    TaskDraft, TaskName, TaskSpec,
+    TaskDraft, TaskName, TaskSpec, TaskTimeouts,
 };
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -302,6 +302,7 @@ pub(crate) fn task(name: &str) -> TaskSpec {
         skip_unchanged: true,
         retry_failed: true,
         requirement: Requirement::default(),
+        timeouts: TaskTimeouts::default(),
     }
 }
 

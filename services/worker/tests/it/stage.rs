@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cts_core::{
-    Backend, Capabilities, Condition, Digest, RunInput, TaskDefinition, TaskName, WorkerId,
-    WorkerRecord,
+    Backend, Capabilities, Condition, Digest, RunInput, StepTimeouts, TaskDefinition, TaskName,
+    WorkerId, WorkerRecord,
 };
 use cts_rpc::memory_transport;
 use cts_terraform::{Executable, RenderSettings, StopPolicy, Terraform};
@@ -129,6 +129,7 @@ fn options(
         backend_environment: Vec::new(),
         persist_log: false,
         stop: StopPolicy::default(),
+        timeouts: StepTimeouts::default(),
         drain_timeout: std::time::Duration::from_mins(1),
         render: RenderSettings {
             required_version: cts_terraform::SUPPORTED_RANGE.into(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::runs::{Plan, RunKinds};
 use cts_core::{
     BufferPeriod, Capabilities, Condition, Engine, FrozenInput, ProviderId, Requirement,
-    ServicesCondition, TaskDefinition, TaskName, TaskSpec, WorkerId,
+    ServicesCondition, TaskDefinition, TaskName, TaskSpec, TaskTimeouts, WorkerId,
 };
 
 use crate::{Claim, LogLine, LogStream, Member, WorkerRecord};
@@ -54,6 +54,7 @@ pub fn spec(name: &str) -> TaskSpec {
         skip_unchanged: true,
         retry_failed: true,
         requirement: Requirement::default(),
+        timeouts: TaskTimeouts::default(),
     }
 }
 

@@ -1,0 +1,156 @@
+//! Why no worker takes a run that is due.
+
+use crate::capability::{Capabilities, Lacks, Requirement};
+
+/// A worker, as far as it matters for who takes a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate<'a> {
+    /// What it can do.
+    pub capabilities: &'a Capabilities,
+    /// It has not been heard from for so long that it counts as lost.
+    pub lost: bool,
+    /// It takes no new runs.
+    pub draining: bool,
+    /// Runs that it can work on at a time.
+    pub slots: u32,
+    /// Runs that it is working on.
+    pub running: u32,
+}
+
+/// Why no worker takes a run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoTaker {
+    /// There is none at all.
+    #[error("there is no worker")]
+    NoWorker,
+    /// There are workers, and none of them takes new runs.
+    #[error("there is no worker that takes new runs: {draining} are draining, {lost} are lost")]
+    NoneActive {
+        /// Workers that take no new runs.
+        draining: usize,
+        /// Workers that do not renew their registration.
+        lost: usize,
+    },
+    /// None of those that take new runs has what the run requires.
+    #[error("no worker can run it: {0}")]
+    NoneFits(Lacks),
+    /// Those that fit have no free slot.
+    #[error("all {slots} slots of the workers that can run it are taken")]
+    NoFreeSlot {
+        /// Their slots.
+        slots: u64,
+    },
+}
+
+impl NoTaker {
+    /// Whether time alone helps: the runs that are in the way end.
+    pub fn ends_by_itself(&self) -> bool {
+        matches!(self, Self::NoFreeSlot { .. })
+    }
+}
+
+/// Why none of `workers` takes a run with this requirement; `None` if one of them can.
+pub fn no_taker<'a>(
+    workers: impl IntoIterator<Item = Candidate<'a>>,
+    requirement: &Requirement,
+) -> Option<NoTaker> {
+    let (mut lost, mut draining, mut slots) = (0, 0, 0_u64);
+    let mut lacks = None;
+    for worker in workers {
+        if worker.lost {
+            lost += 1;
+        } else if worker.draining {
+            draining += 1;
+        } else if let Err(lack) = worker.capabilities.can_run(requirement) {
+            lacks.get_or_insert(lack);
+        } else if worker.running < worker.slots {
+            return None;
+        } else {
+            slots += u64::from(worker.slots);
+        }
+    }
+    Some(if slots > 0 {
+        NoTaker::NoFreeSlot { slots }
+    } else if let Some(lacks) = lacks {
+        NoTaker::NoneFits(lacks)
+    } else if lost + draining > 0 {
+        NoTaker::NoneActive { draining, lost }
+    } else {
+        NoTaker::NoWorker
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capability::Engine;
+
+    fn terraform(version: &str) -> Capabilities {
+        Capabilities {
+            engines: vec![Engine {
+                driver: "terraform".into(),
+                version: version.into(),
+            }],
+            bundles: false,
+        }
+    }
+
+    fn idle(capabilities: &Capabilities) -> Candidate<'_> {
+        Candidate {
+            capabilities,
+            lost: false,
+            draining: false,
+            slots: 2,
+            running: 0,
+        }
+    }
+
+    fn reason(workers: &[Candidate<'_>], requirement: &Requirement) -> Option<String> {
+        no_taker(workers.iter().copied(), requirement).map(|reason| reason.to_string())
+    }
+
+    #[test]
+    fn one_worker_that_fits_and_is_free_is_enough() {
+        let (right, wrong) = (terraform("1.9.8"), Capabilities::default());
+        let lost = Candidate {
+            lost: true,
+            ..idle(&right)
+        };
+        let busy = Candidate {
+            running: 2,
+            ..idle(&right)
+        };
+        let workers = [idle(&wrong), lost, busy, idle(&right)];
+        assert_eq!(reason(&workers, &Requirement::default()), None);
+    }
+
+    #[test]
+    fn the_reason_is_what_is_nearest_to_a_worker_that_takes_it() {
+        let capabilities = terraform("1.9.8");
+        let any = Requirement::default();
+        let free = idle(&capabilities);
+        let lost = Candidate { lost: true, ..free };
+        let draining = Candidate {
+            draining: true,
+            ..free
+        };
+        let busy = Candidate { running: 2, ..free };
+        let pinned = Requirement {
+            version: Some("1.5.7".into()),
+            ..Requirement::default()
+        };
+        assert_eq!(reason(&[], &any).unwrap(), "there is no worker");
+        assert_eq!(
+            reason(&[lost, draining], &any).unwrap(),
+            "there is no worker that takes new runs: 1 are draining, 1 are lost"
+        );
+        assert_eq!(
+            reason(&[lost, busy, busy], &any).unwrap(),
+            "all 4 slots of the workers that can run it are taken"
+        );
+        assert_eq!(
+            reason(&[free, draining], &pinned).unwrap(),
+            r#"no worker can run it: no version 1.5.7 for driver "terraform", only 1.9.8"#
+        );
+    }
+}

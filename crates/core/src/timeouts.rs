@@ -1,0 +1,79 @@
+//! How long the steps of Terraform may take.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How long each step of Terraform may take before it is stopped and has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepTimeouts {
+    /// `init`, and `validate` for itself as well.
+    pub init: Duration,
+    /// `plan`.
+    pub plan: Duration,
+    /// `apply`.
+    pub apply: Duration,
+}
+
+impl Default for StepTimeouts {
+    /// Half an hour for `init`, a day for `plan` and for `apply`.
+    fn default() -> Self {
+        Self {
+            init: Duration::from_mins(30),
+            plan: Duration::from_hours(24),
+            apply: Duration::from_hours(24),
+        }
+    }
+}
+
+/// What a task says of its own about that; what it leaves open is as for every task.
+///
+/// No part of what its runs depend on: another limit is no new input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TaskTimeouts {
+    /// For [`StepTimeouts::init`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init: Option<Duration>,
+    /// For [`StepTimeouts::plan`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Duration>,
+    /// For [`StepTimeouts::apply`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apply: Option<Duration>,
+}
+
+impl TaskTimeouts {
+    /// Whether the task says nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What holds for the task, `common` being what holds for every task.
+    #[must_use]
+    pub fn or(self, common: StepTimeouts) -> StepTimeouts {
+        StepTimeouts {
+            init: self.init.unwrap_or(common.init),
+            plan: self.plan.unwrap_or(common.plan),
+            apply: self.apply.unwrap_or(common.apply),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_task_says_counts_more_than_what_holds_for_all() {
+        let own = TaskTimeouts {
+            apply: Some(Duration::from_mins(5)),
+            ..TaskTimeouts::default()
+        };
+        let expected = StepTimeouts {
+            apply: Duration::from_mins(5),
+            ..StepTimeouts::default()
+        };
+        assert_eq!(own.or(StepTimeouts::default()), expected);
+        assert!(TaskTimeouts::default().is_empty() && !own.is_empty());
+    }
+}
