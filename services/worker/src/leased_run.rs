@@ -1,34 +1,31 @@
 //! One leased run: the work, the lease beside it, and the report.
 //!
-//! * The lease is kept as [`Hold`] says: renewed after a third of its life, given up after half. Then
-//!   Terraform is interrupted and is gone before the lease ends, and nothing is reported: whoever
-//!   holds the lease next decides (P4).
+//! * While Terraform may write, the lease is kept as [`Hold`] says: renewed after a third of its life, given
+//!   up after half. Then Terraform is interrupted and is gone before the lease ends (P4).
+//! * Once Terraform has ended, the lease is renewed until the end of the run is confirmed or a scheduler says
+//!   that the lease is over: nothing can write any more, so there is nothing to give up.
 //! * Once Terraform has been started, nothing but a gentle stop ends it as long as there is time for one (P5).
 //! * Where this process cannot act, the guard does; it is told of every deadline beforehand.
+
+mod renewal;
+mod report;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cts_core::Chain;
 use cts_core::lease::Hold;
 use cts_core::runs::AttemptOutcome;
 use cts_proto::run::v1::{Lease, RunKind};
-use cts_rpc::{chunks, convert};
+use cts_rpc::convert;
 use cts_terraform::{StopOrder, TaskDirectory};
 use tokio::sync::OwnedMutexGuard;
-use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tonic::Code;
 
+use self::renewal::LeaseEnd;
 use crate::attempt::attempt;
 use crate::log::RunLog;
 use crate::worker::Shared;
-
-/// Longest time for one try to renew; another scheduler may answer the next.
-const RENEWAL: Duration = Duration::from_secs(2);
-
-/// Between a try that failed and the next.
-const RENEWAL_PAUSE: Duration = Duration::from_millis(200);
 
 /// See the module.
 #[derive(Debug)]
@@ -80,45 +77,51 @@ impl LeasedRun {
         );
         let log = RunLog::new(self.shared.console.clone());
         let order = StopOrder::child_of(stop, self.shared.options.stop);
+        let done = CancellationToken::new();
+        let mut shipping = std::pin::pin!(log.ship(&self.shared.scheduler, &self.lease, &done));
         let (outcome, lost) = {
-            let mut work = std::pin::pin!(attempt(
-                &self.shared,
-                &self,
-                Arc::clone(&log) as _,
-                order.clone()
-            ));
+            let output = Arc::clone(&log) as _;
+            let mut work = std::pin::pin!(attempt(&self.shared, &self, output, order.clone()));
             let mut keeping = std::pin::pin!(self.keep_lease());
-            let done = CancellationToken::new();
-            let mut shipping = std::pin::pin!(log.ship(&self.shared.scheduler, &self.lease, &done));
-            let mut lost = false;
+            let mut lost = None;
             let outcome = loop {
                 tokio::select! {
                     biased;
-                    () = &mut keeping, if !lost => {
-                        lost = true;
+                    end = &mut keeping, if lost.is_none() => {
+                        lost = Some(end);
                         self.give_up(&order);
                     }
                     outcome = &mut work => break outcome,
                     () = &mut shipping => {}
                 }
             };
-            self.leave();
-            done.cancel();
-            // Lines of a run that is lost would be refused.
-            if !lost {
-                shipping.await;
-            }
             (outcome, lost)
         };
-        if lost || !self.hold().is_held(self.now()) {
+        self.leave();
+        done.cancel();
+        let Some(outcome) = to_be_reported(outcome, lost) else {
             tracing::warn!(
                 task_name = self.lease.task_name,
                 run.id = self.lease.run_id,
                 "the lease was lost; the result is not reported"
             );
             return;
+        };
+        if lost.is_some() {
+            tracing::warn!(
+                task_name = self.lease.task_name,
+                run.id = self.lease.run_id,
+                "the lease could not be renewed in time; the run is given back"
+            );
         }
-        self.report(outcome, &log).await;
+        // The log of a run whose lease could not be renewed does not arrive either.
+        let report = async {
+            if lost.is_none() {
+                shipping.await;
+            }
+            self.report(outcome, &log, lost.is_none()).await
+        };
+        self.keep_until_reported(report, stop).await;
     }
 
     /// Terraform is about to be started in `directory`, where it is this attempt's turn until its end.
@@ -158,78 +161,6 @@ impl LeasedRun {
         order.gone_by(gone_by);
     }
 
-    async fn report(&self, outcome: AttemptOutcome, log: &RunLog) {
-        // What is too long for one message goes ahead; the rest is stored with the end of the run.
-        let mut parts: Vec<_> = chunks(log.take(), |line| line.text.len()).collect();
-        // A plan may take the message for itself.
-        let last = match outcome {
-            AttemptOutcome::Planned(_) => Vec::new(),
-            _ => parts.pop().unwrap_or_default(),
-        };
-        let scheduler = &self.shared.scheduler;
-        for lines in parts {
-            if let Err(error) = scheduler.append_log(&self.lease, lines).await {
-                tracing::debug!(run.id = self.lease.run_id, error = %Chain(&error), "log lines are lost");
-            }
-        }
-        // As long as nobody else can have the run, and a while longer: an expired lease that was not
-        // taken back is still good for a report.
-        let patience = convert::duration_from_wire(self.lease.time_to_live.as_ref());
-        let mut report = std::pin::pin!(scheduler.complete(&self.lease, outcome, last, patience));
-        let mut keeping = std::pin::pin!(self.keep_lease());
-        let mut kept = true;
-        let reported = loop {
-            tokio::select! {
-                reported = &mut report => break reported,
-                () = &mut keeping, if kept => kept = false,
-            }
-        };
-        if let Err(error) = reported {
-            tracing::error!(
-                task_name = self.lease.task_name,
-                run.id = self.lease.run_id,
-                error = %Chain(&error),
-                "the end of the run could not be reported"
-            );
-        }
-    }
-
-    /// Renews the lease; returns when it is lost.
-    async fn keep_lease(&self) {
-        loop {
-            let hold = self.hold();
-            let give_up = self.moment(hold.give_up_at());
-            tokio::select! {
-                biased;
-                () = sleep_until(give_up) => return,
-                () = sleep_until(self.moment(hold.renew_at())) => {}
-            }
-            loop {
-                let asked = self.now();
-                if !hold.is_held(asked) {
-                    return;
-                }
-                let renewal = timeout(RENEWAL, self.shared.scheduler.renew(&self.lease));
-                match timeout_at(give_up, renewal).await {
-                    Ok(Ok(Ok(life))) if hold.is_held(self.now()) => {
-                        self.lock().hold = hold.renewed(asked, life);
-                        self.tell_guard();
-                        break;
-                    }
-                    Ok(Ok(Err(status))) if status.code() == Code::FailedPrecondition => return,
-                    Ok(Ok(Err(status))) => {
-                        tracing::warn!(run.id = self.lease.run_id, error = %Chain(&status), "cannot renew a lease");
-                        sleep(RENEWAL_PAUSE).await;
-                    }
-                    Ok(Err(elapsed)) => {
-                        tracing::warn!(run.id = self.lease.run_id, error = %elapsed, "cannot renew a lease");
-                    }
-                    Ok(Ok(Ok(_))) | Err(_) => return,
-                }
-            }
-        }
-    }
-
     fn hold(&self) -> Hold {
         self.lock().hold
     }
@@ -244,5 +175,24 @@ impl LeasedRun {
 
     fn moment(&self, since_start: Duration) -> Instant {
         self.shared.started + since_start
+    }
+}
+
+/// What is said of an attempt that has ended with `outcome`, `lost` being how its lease was lost meanwhile.
+/// Terraform is gone in any case, and the scheduler refuses the word if another attempt has begun.
+///
+/// What was done is reported, so that it is not done twice. A run that was stopped because no scheduler renewed
+/// its lease goes back to the queue and does not count; one that was stopped because this process stood still
+/// is taken back by the scheduler and counts, for it may be the run that makes workers stand still.
+fn to_be_reported(outcome: AttemptOutcome, lost: Option<LeaseEnd>) -> Option<AttemptOutcome> {
+    match (lost, &outcome) {
+        (Some(LeaseEnd::Refused), _) => None,
+        (None, _)
+        | (
+            Some(_),
+            AttemptOutcome::Applied | AttemptOutcome::Planned(_) | AttemptOutcome::Checked,
+        ) => Some(outcome),
+        (Some(LeaseEnd::Unanswered), _) => Some(AttemptOutcome::Interrupted),
+        (Some(LeaseEnd::Overslept), _) => None,
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable as _};
 use cts_core::runs::AttemptOutcome;
-use cts_core::{Capabilities, Digest, RunInput, WorkerId, WorkerRecord};
+use cts_core::{Capabilities, Chain, Digest, RunInput, WorkerId, WorkerRecord};
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -125,14 +125,14 @@ impl Scheduler {
         Ok(convert::duration_from_wire(response.time_to_live.as_ref()))
     }
 
-    /// Reports the end of an attempt, for as long as the scheduler cannot be reached and `patience`
-    /// lasts. Safe to repeat: a report that had arrived is refused the second time.
+    /// Reports the end of an attempt; tries again for as long as there is no answer, without end.
+    ///
+    /// Safe to repeat: a report that had arrived is refused the second time.
     pub(crate) async fn complete(
         &self,
         lease: &proto::Lease,
         outcome: AttemptOutcome,
         log: Vec<LogLine>,
-        patience: Duration,
     ) -> Result<(), Status> {
         let request = proto::CompleteRunRequest {
             run_id: lease.run_id.clone(),
@@ -147,15 +147,31 @@ impl Scheduler {
         let backoff = ExponentialBuilder::default()
             .with_min_delay(Duration::from_millis(50))
             .with_max_delay(Duration::from_secs(2))
-            .without_max_times()
-            .with_total_delay(Some(patience));
-        let reachable = |status: &Status| {
-            matches!(
-                status.code(),
-                Code::Unavailable | Code::Cancelled | Code::DeadlineExceeded
-            )
-        };
-        call.retry(backoff).when(reachable).await.map(drop)
+            .without_max_times();
+        let mut unanswered = 0_u64;
+        let result = call
+            .retry(backoff)
+            .when(is_worth_another_try)
+            .notify(|status, _wait| {
+                unanswered += 1;
+                // Once for each run; the rest is for who looks closer.
+                if unanswered == 1 {
+                    tracing::warn!(run.id = lease.run_id, error = %Chain(status), "the end of a run cannot be reported yet");
+                } else {
+                    tracing::debug!(run.id = lease.run_id, error = %Chain(status), "the end of a run cannot be reported yet");
+                }
+            })
+            .await;
+        match result {
+            Err(status) if status.code() == Code::FailedPrecondition && unanswered > 0 => {
+                tracing::warn!(
+                    run.id = lease.run_id,
+                    "the lease is over: an earlier report of its end has arrived, or it was taken back"
+                );
+                Ok(())
+            }
+            result => result.map(drop),
+        }
     }
 
     /// Appends lines to the log of a leased run.
@@ -173,6 +189,19 @@ impl Scheduler {
         let appended = logs.append_log(tokio_stream::once(batch));
         within(CALL, appended).await.map(drop)
     }
+}
+
+/// Whether another try may succeed: no scheduler was reached, its database did not answer, or what became of the
+/// call is not known.
+fn is_worth_another_try(status: &Status) -> bool {
+    matches!(
+        status.code(),
+        Code::Unavailable
+            | Code::Cancelled
+            | Code::DeadlineExceeded
+            | Code::Unknown
+            | Code::Internal
+    )
 }
 
 /// Ends a call that takes too long, as when no scheduler is there.

@@ -13,9 +13,49 @@ use cts_proto::worker::v1::worker_service_server::{WorkerService, WorkerServiceS
 use cts_rpc::{Endpoints, convert};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_stream::StreamExt as _;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Code, Request, Response, Status, Streaming};
 
-const LIFE: Duration = Duration::from_mins(2);
+/// Longest wait for anything.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// How the scheduler behaves, and what it has seen.
+#[derive(Debug)]
+pub(crate) struct Conduct {
+    /// Life of its leases.
+    pub(crate) life: Duration,
+    /// Batches of log lines are never answered.
+    pub(crate) holds_logs: bool,
+    /// Inputs are never sent.
+    pub(crate) holds_transfers: bool,
+    /// Leases carry no input.
+    pub(crate) inputs_apart: bool,
+    /// What each renewal is answered instead of being granted.
+    pub(crate) renewals: Option<Code>,
+    /// What each report is answered instead of being stored.
+    pub(crate) reports: Option<Code>,
+    /// Renewals that were granted.
+    pub(crate) renewed: u32,
+    /// Reports that were not stored.
+    pub(crate) refused: u32,
+    /// Calls for an input.
+    pub(crate) asked_for_inputs: u32,
+}
+
+impl Default for Conduct {
+    fn default() -> Self {
+        Self {
+            life: Duration::from_mins(2),
+            holds_logs: false,
+            holds_transfers: false,
+            inputs_apart: false,
+            renewals: None,
+            reports: None,
+            renewed: 0,
+            refused: 0,
+            asked_for_inputs: 0,
+        }
+    }
+}
 
 /// Cheap to clone; clones are the same scheduler.
 #[derive(Debug, Clone)]
@@ -23,6 +63,7 @@ pub(crate) struct PlayedScheduler {
     leases: Arc<tokio::sync::Mutex<UnboundedReceiver<run::Lease>>>,
     outcomes: UnboundedSender<Outcome>,
     lines: Arc<Mutex<Vec<String>>>,
+    conduct: Arc<Mutex<Conduct>>,
 }
 
 /// The strings that the test pulls.
@@ -31,18 +72,20 @@ pub(crate) struct Strings {
     leases: UnboundedSender<run::Lease>,
     outcomes: UnboundedReceiver<Outcome>,
     lines: Arc<Mutex<Vec<String>>>,
+    conduct: Arc<Mutex<Conduct>>,
 }
 
 impl Strings {
     /// Grants a run of this kind with this input.
     pub(crate) fn grant(&self, kind: run::RunKind, input: Vec<u8>) {
+        let (life, apart) = self.conduct(|conduct| (conduct.life, conduct.inputs_apart));
         let lease = run::Lease {
             run_id: "00000000-0000-7000-8000-000000000001".into(),
             task_name: "edge".into(),
             epoch: 1,
             attempt: 1,
-            time_to_live: Some(convert::duration_to_wire(LIFE)),
-            input: Some(input),
+            time_to_live: Some(convert::duration_to_wire(life)),
+            input: (!apart).then_some(input),
             kind: kind.into(),
             ..run::Lease::default()
         };
@@ -51,7 +94,24 @@ impl Strings {
 
     /// How the next run has ended.
     pub(crate) async fn outcome(&mut self) -> Outcome {
-        self.outcomes.recv().await.unwrap()
+        let outcome = tokio::time::timeout(DEADLINE, self.outcomes.recv()).await;
+        outcome.expect("in time").unwrap()
+    }
+
+    /// Changes or reads how the scheduler behaves.
+    pub(crate) fn conduct<T>(&self, change: impl FnOnce(&mut Conduct) -> T) -> T {
+        change(&mut self.conduct.lock().unwrap())
+    }
+
+    /// Waits until the scheduler has seen something.
+    pub(crate) async fn until(&self, seen: impl Fn(&Conduct) -> bool) {
+        let mut looks = tokio::time::interval(Duration::from_millis(20));
+        let wait = async {
+            while !self.conduct(|conduct| seen(conduct)) {
+                looks.tick().await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, wait).await.expect("in time");
     }
 
     /// Everything that was logged until now.
@@ -64,15 +124,18 @@ pub(crate) fn played_scheduler() -> (PlayedScheduler, Strings) {
     let (leases, granted) = unbounded_channel();
     let (told, outcomes) = unbounded_channel();
     let lines = Arc::default();
+    let conduct = Arc::<Mutex<Conduct>>::default();
     let scheduler = PlayedScheduler {
         leases: Arc::new(tokio::sync::Mutex::new(granted)),
         outcomes: told,
         lines: Arc::clone(&lines),
+        conduct: Arc::clone(&conduct),
     };
     let strings = Strings {
         leases,
         outcomes,
         lines,
+        conduct,
     };
     (scheduler, strings)
 }
@@ -83,6 +146,10 @@ impl PlayedScheduler {
             .with(RunServiceServer::new(self.clone()))
             .with(LogServiceServer::new(self.clone()))
             .with(WorkerServiceServer::new(self.clone()))
+    }
+
+    fn conduct<T>(&self, change: impl FnOnce(&mut Conduct) -> T) -> T {
+        change(&mut self.conduct.lock().unwrap())
     }
 
     fn keep(&self, lines: Vec<log::LogLine>) {
@@ -113,14 +180,25 @@ impl RunService for PlayedScheduler {
         &self,
         _request: Request<run::GetRunInputRequest>,
     ) -> Result<Response<Self::GetRunInputStream>, Status> {
-        not_played()
+        assert!(self.conduct(|conduct| {
+            conduct.asked_for_inputs += 1;
+            conduct.holds_transfers
+        }));
+        std::future::pending().await
     }
 
     async fn renew_run(
         &self,
         _request: Request<run::RenewRunRequest>,
     ) -> Result<Response<run::RenewRunResponse>, Status> {
-        let time_to_live = Some(convert::duration_to_wire(LIFE));
+        let life = self.conduct(|conduct| match conduct.renewals {
+            Some(code) => Err(Status::new(code, "not renewed")),
+            None => {
+                conduct.renewed += 1;
+                Ok(conduct.life)
+            }
+        })?;
+        let time_to_live = Some(convert::duration_to_wire(life));
         Ok(Response::new(run::RenewRunResponse { time_to_live }))
     }
 
@@ -129,6 +207,13 @@ impl RunService for PlayedScheduler {
         request: Request<run::CompleteRunRequest>,
     ) -> Result<Response<run::CompleteRunResponse>, Status> {
         let request = request.into_inner();
+        self.conduct(|conduct| match conduct.reports {
+            Some(code) => {
+                conduct.refused += 1;
+                Err(Status::new(code, "not stored"))
+            }
+            None => Ok(()),
+        })?;
         self.keep(request.log);
         self.outcomes.send(request.outcome.unwrap()).unwrap();
         let status = run::RunStatus::Succeeded.into();
@@ -172,6 +257,9 @@ impl LogService for PlayedScheduler {
         &self,
         request: Request<Streaming<log::AppendLogRequest>>,
     ) -> Result<Response<log::AppendLogResponse>, Status> {
+        if self.conduct(|conduct| conduct.holds_logs) {
+            return std::future::pending().await;
+        }
         let mut batches = request.into_inner();
         while let Some(batch) = batches.next().await {
             self.keep(batch?.lines);

@@ -1,0 +1,144 @@
+//! The renewals of a lease: as long as Terraform may write, and after that.
+
+use std::time::Duration;
+
+use cts_core::Chain;
+use tokio::time::{sleep, sleep_until, timeout, timeout_at};
+use tonic::Code;
+
+use super::LeasedRun;
+
+/// Longest time for one try to renew; another scheduler may answer the next.
+const RENEWAL: Duration = Duration::from_secs(2);
+
+/// Between a try that failed and the next: for the first one, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
+
+/// How the lease of an attempt was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeaseEnd {
+    /// A scheduler says that it is over: another attempt may be at work already.
+    Refused,
+    /// No scheduler has renewed it in time. It may still be in force.
+    Unanswered,
+    /// This process stood still until it was too late to ask.
+    Overslept,
+}
+
+/// What became of one try to renew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Renewal {
+    Granted(Duration),
+    Refused,
+    NoAnswer,
+}
+
+impl LeasedRun {
+    /// Renews the lease while Terraform may write; returns when it is lost, at the latest when the
+    /// [`Hold`](cts_core::lease::Hold) says that it is to be given up.
+    pub(super) async fn keep_lease(&self) -> LeaseEnd {
+        loop {
+            let hold = self.hold();
+            let give_up = self.moment(hold.give_up_at());
+            tokio::select! {
+                biased;
+                () = sleep_until(give_up) => return LeaseEnd::Overslept,
+                () = sleep_until(self.moment(hold.renew_at())) => {}
+            }
+            let mut tries = Tries::default();
+            loop {
+                let asked = self.now();
+                if !hold.is_held(asked) {
+                    return tries.end();
+                }
+                match timeout_at(give_up, self.try_to_renew(&mut tries)).await {
+                    Ok(Renewal::Granted(life)) if hold.is_held(self.now()) => {
+                        self.lock().hold = hold.renewed(asked, life);
+                        self.tell_guard();
+                        break;
+                    }
+                    Ok(Renewal::Refused) => return LeaseEnd::Refused,
+                    Ok(Renewal::NoAnswer) => sleep(tries.pause()).await,
+                    Ok(Renewal::Granted(_)) | Err(_) => return LeaseEnd::Unanswered,
+                }
+            }
+        }
+    }
+
+    /// Renews the lease after the end of Terraform, however long the scheduler cannot be reached; returns when
+    /// a scheduler says that the lease is over, or when it was renewed `most` times in a row.
+    ///
+    /// An expired lease that was not taken back is still good for the report, so it is not given up.
+    pub(super) async fn keep_ended(&self, most: u32) {
+        let mut in_a_row = 0;
+        while in_a_row < most {
+            sleep_until(self.moment(self.hold().renew_at())).await;
+            let mut tries = Tries::default();
+            loop {
+                let asked = self.now();
+                match self.try_to_renew(&mut tries).await {
+                    Renewal::Granted(life) => {
+                        let mut keeping = self.lock();
+                        keeping.hold = keeping.hold.renewed(asked, life);
+                        in_a_row += 1;
+                        break;
+                    }
+                    Renewal::Refused => return,
+                    Renewal::NoAnswer => {
+                        in_a_row = 0;
+                        sleep(tries.pause()).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn try_to_renew(&self, tries: &mut Tries) -> Renewal {
+        let answer = timeout(RENEWAL, self.shared.scheduler.renew(&self.lease)).await;
+        let cause = match answer {
+            Ok(Ok(life)) => return Renewal::Granted(life),
+            Ok(Err(status)) if status.code() == Code::FailedPrecondition => {
+                return Renewal::Refused;
+            }
+            Ok(Err(status)) => Chain(&status).to_string(),
+            Err(elapsed) => elapsed.to_string(),
+        };
+        tries.failed += 1;
+        // Once for each outage; the rest is for who looks closer.
+        if tries.failed == 1 {
+            tracing::warn!(
+                run.id = self.lease.run_id,
+                error = cause,
+                "cannot renew a lease"
+            );
+        } else {
+            tracing::debug!(
+                run.id = self.lease.run_id,
+                error = cause,
+                "cannot renew a lease"
+            );
+        }
+        Renewal::NoAnswer
+    }
+}
+
+/// The failed tries since the last renewal.
+#[derive(Debug, Default)]
+struct Tries {
+    failed: u32,
+}
+
+impl Tries {
+    fn pause(&self) -> Duration {
+        let (first, longest) = PAUSES;
+        (first * 2_u32.saturating_pow(self.failed.saturating_sub(1).min(8))).min(longest)
+    }
+
+    /// How a lease was lost after these.
+    fn end(&self) -> LeaseEnd {
+        match self.failed {
+            0 => LeaseEnd::Overslept,
+            _ => LeaseEnd::Unanswered,
+        }
+    }
+}

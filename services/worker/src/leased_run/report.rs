@@ -1,0 +1,86 @@
+//! The report of an attempt, and the lease until it has arrived.
+
+use cts_core::Chain;
+use cts_core::runs::AttemptOutcome;
+use cts_rpc::{chunks, convert};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+
+use super::LeasedRun;
+use crate::log::RunLog;
+
+/// So often a lease is renewed for a report that does not arrive although renewals do: more than enough for a
+/// database that is slow, and an end for a report that can never be stored. Each is a third of a lease's life.
+const RENEWALS_FOR_A_REPORT: u32 = 30;
+
+impl LeasedRun {
+    /// Renews the lease until the end of the run is confirmed, the lease is lost for good, or this worker has
+    /// to end: the order to stop leaves it one more life of the lease.
+    pub(super) async fn keep_until_reported(
+        &self,
+        report: impl Future<Output = Result<(), Status>>,
+        stop: &CancellationToken,
+    ) {
+        let mut report = std::pin::pin!(report);
+        let mut keeping = std::pin::pin!(self.keep_ended(RENEWALS_FOR_A_REPORT));
+        let mut overdue = std::pin::pin!(async {
+            stop.cancelled().await;
+            sleep(convert::duration_from_wire(
+                self.lease.time_to_live.as_ref(),
+            ))
+            .await;
+        });
+        let mut last_try = std::pin::pin!(async {
+            // What is on its way when the renewals end has its answer by then.
+            sleep(convert::duration_from_wire(
+                self.lease.time_to_live.as_ref(),
+            ))
+            .await;
+        });
+        let mut kept = true;
+        let reported = loop {
+            tokio::select! {
+                biased;
+                reported = &mut report => break reported,
+                () = &mut keeping, if kept => kept = false,
+                () = &mut last_try, if !kept => break Err(Status::aborted("the lease is not renewed any more")),
+                () = &mut overdue => break Err(Status::aborted("this worker has to end")),
+            }
+        };
+        let Err(status) = reported else {
+            return;
+        };
+        tracing::error!(
+            task_name = self.lease.task_name,
+            run.id = self.lease.run_id,
+            error = %Chain(&status),
+            "the end of the run could not be reported"
+        );
+    }
+
+    /// Sends the rest of the log, all of it or as much as goes with the end, and the end.
+    pub(super) async fn report(
+        &self,
+        outcome: AttemptOutcome,
+        log: &RunLog,
+        whole_log: bool,
+    ) -> Result<(), Status> {
+        // What is too long for one message goes ahead; the rest is stored with the end of the run.
+        let mut parts: Vec<_> = chunks(log.take(), |line| line.text.len()).collect();
+        // A plan may take the message for itself.
+        let last = match outcome {
+            AttemptOutcome::Planned(_) => Vec::new(),
+            _ => parts.pop().unwrap_or_default(),
+        };
+        let scheduler = &self.shared.scheduler;
+        if whole_log {
+            for lines in parts {
+                if let Err(error) = scheduler.append_log(&self.lease, lines).await {
+                    tracing::debug!(run.id = self.lease.run_id, error = %Chain(&error), "log lines are lost");
+                }
+            }
+        }
+        scheduler.complete(&self.lease, outcome, last).await
+    }
+}

@@ -1,0 +1,153 @@
+//! Leases whose renewals, logs or reports meet a scheduler that is slow or away.
+
+use std::time::Duration;
+
+use cts_proto::run::v1::RunKind;
+use cts_proto::run::v1::complete_run_request::Outcome;
+use tonic::Code;
+
+use crate::stage::Stage;
+
+const KEEPS: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "kept" {
+  input = var.services
+}
+"#;
+
+/// Its apply says `started` and takes a minute, unless it is stopped.
+const TAKES_LONG: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "slow" {
+  provisioner "local-exec" {
+    command = "echo started; exec sleep 60"
+  }
+}
+"#;
+
+async fn until_logged(stage: &Stage, text: &str) {
+    let mut looks = tokio::time::interval(Duration::from_millis(20));
+    while !stage.strings.log().contains(text) {
+        looks.tick().await;
+    }
+}
+
+#[tokio::test]
+async fn the_lease_is_renewed_while_the_rest_of_the_log_is_on_its_way() {
+    let mut stage = Stage::new(KEEPS).await;
+    // Half of its life is shorter than the time that a batch of lines may take.
+    stage.strings.conduct(|conduct| {
+        conduct.life = Duration::from_secs(6);
+        conduct.holds_logs = true;
+    });
+    stage.strings.grant(RunKind::Apply, stage.input());
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn the_end_of_a_run_is_reported_however_long_the_scheduler_cannot_store_it() {
+    let mut stage = Stage::new(KEEPS).await;
+    stage.strings.conduct(|conduct| {
+        conduct.life = Duration::from_secs(4);
+        conduct.reports = Some(Code::Unavailable);
+    });
+    stage.strings.grant(RunKind::Apply, stage.input());
+    stage.strings.until(|conduct| conduct.refused > 0).await;
+    // Longer than the life of the lease, which is renewed meanwhile.
+    let renewed = stage.strings.conduct(|conduct| conduct.renewed);
+    let more = renewed + 5;
+    stage.strings.until(|conduct| conduct.renewed >= more).await;
+    stage.strings.conduct(|conduct| conduct.reports = None);
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_run_that_ended_while_no_scheduler_renewed_is_reported_when_one_is_back() {
+    let mut stage = Stage::new(KEEPS).await;
+    stage.strings.conduct(|conduct| {
+        conduct.life = Duration::from_secs(4);
+        conduct.reports = Some(Code::Unavailable);
+        conduct.renewals = Some(Code::Unavailable);
+    });
+    let granted = tokio::time::Instant::now();
+    stage.strings.grant(RunKind::Apply, stage.input());
+    stage.strings.until(|conduct| conduct.refused > 0).await;
+    // An outage, and not a wait for something to be ready.
+    tokio::time::sleep_until(granted + Duration::from_secs(10)).await;
+    stage.strings.conduct(|conduct| {
+        conduct.reports = None;
+        conduct.renewals = None;
+    });
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_run_that_was_stopped_because_no_scheduler_renewed_it_is_given_back() {
+    let mut stage = Stage::new(TAKES_LONG).await;
+    stage
+        .strings
+        .conduct(|conduct| conduct.life = Duration::from_secs(9));
+    stage.strings.grant(RunKind::Apply, stage.input());
+    until_logged(&stage, "(local-exec): started").await;
+    stage.strings.conduct(|conduct| {
+        conduct.reports = Some(Code::Unavailable);
+        conduct.renewals = Some(Code::Unavailable);
+    });
+    // It says so only when Terraform is gone.
+    stage.strings.until(|conduct| conduct.refused > 0).await;
+    let lock = "terraform.tfstate.d/edge/.terraform.tfstate.lock.info";
+    assert!(!stage.file(lock).exists());
+    stage.strings.conduct(|conduct| conduct.reports = None);
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Interrupted(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn nothing_is_reported_of_a_lease_that_a_scheduler_has_refused_to_renew() {
+    let mut stage = Stage::new(TAKES_LONG).await;
+    stage
+        .strings
+        .conduct(|conduct| conduct.life = Duration::from_secs(9));
+    stage.strings.grant(RunKind::Apply, stage.input());
+    until_logged(&stage, "(local-exec): started").await;
+    stage
+        .strings
+        .conduct(|conduct| conduct.renewals = Some(Code::FailedPrecondition));
+    // The next run of the same worker is worked on, so this one has ended.
+    stage
+        .strings
+        .conduct(|conduct| conduct.life = Duration::from_mins(2));
+    stage.strings.grant(RunKind::Check, stage.input());
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Checked(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn the_order_to_stop_ends_the_wait_for_an_input() {
+    let mut stage = Stage::new(KEEPS).await;
+    stage.strings.conduct(|conduct| {
+        conduct.inputs_apart = true;
+        conduct.holds_transfers = true;
+    });
+    stage.strings.grant(RunKind::Apply, stage.input());
+    stage
+        .strings
+        .until(|conduct| conduct.asked_for_inputs > 0)
+        .await;
+    stage.orders.drain.cancel();
+    stage.orders.stop.cancel();
+    let outcome = tokio::time::timeout(Duration::from_secs(20), stage.strings.outcome()).await;
+    assert!(
+        matches!(outcome, Ok(Outcome::Interrupted(_))),
+        "{outcome:?}"
+    );
+}
