@@ -4,7 +4,7 @@
 //! and never by each other's, so the rules are two separate sets.
 //!
 //! * **The keeper** ([`RunLease`], [`LeaderRow`]) goes by database time. Every grant to somebody else
-//!   raises an epoch; every later word names the epoch and is refused when the row has moved on. A lease
+//!   raises an epoch; every later word names the holder and the epoch and is refused when the row has moved on. A lease
 //!   never gets shorter, whatever is asked: an answer may be lost, and its holder still counts on the
 //!   longer promise.
 //! * **The holder** ([`Hold`]) goes by its monotonic clock and counts from the moment when it *asked*. The

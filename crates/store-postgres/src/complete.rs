@@ -8,7 +8,9 @@ use std::time::Duration;
 use cts_core::runs::{
     AfterAttempt, AttemptOutcome, RunKind, RunStatus, after_attempt, after_lost_lease,
 };
-use cts_core::{Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName, task_after_run};
+use cts_core::{
+    Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName, WorkerId, task_after_run,
+};
 use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack, lost_lease_error};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
@@ -63,8 +65,8 @@ async fn applied(
                 holder = NULL,
                 expires_at = NULL
             FROM task
-            WHERE r.id = $1 AND r.epoch = $2 AND r.status = 'running' AND r.kind = 'apply'
-              AND r.task_name = task.name
+            WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $6 AND r.status = 'running'
+              AND r.kind = 'apply' AND r.task_name = task.name
             RETURNING r.id, r.task_name, r.input_hash, r.started_at, r.finished_at,
                       task.event_config
         ), event AS (
@@ -89,6 +91,7 @@ async fn applied(
     .bind(completion.event.as_uuid())
     .bind(log.streams)
     .bind(log.lines)
+    .bind(completion.holder.as_str())
     .fetch_optional(connection)
     .await
     .map_err(&failed)?;
@@ -158,6 +161,7 @@ pub(crate) async fn lose(
 ) -> Result<Completed, StoreError> {
     let completion = Completion {
         run,
+        holder: WorkerId::new(holder),
         epoch,
         outcome: AttemptOutcome::Interrupted,
         event: ids.event,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::{LeaseEpoch, RunId};
+use cts_core::{LeaseEpoch, RunId, WorkerId};
 use cts_store::{Claim, Lease, LeaseError, StoreError};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -51,7 +51,7 @@ pub(crate) async fn acquire(
                 updated_at = cts_now()
             FROM candidate
             WHERE r.id = candidate.id AND r.status = 'queued'
-            RETURNING r.id, r.task_name, r.kind, r.epoch, r.input_hash, r.attempts
+            RETURNING r.id, r.task_name, r.kind, r.holder, r.epoch, r.input_hash, r.attempts
         ), busy AS (
             -- From now on Terraform may change anything, so nothing counts as applied. Plans and
             -- checks change nothing.
@@ -128,6 +128,7 @@ fn lease(row: &PgRow) -> Result<Lease, StoreError> {
         run: RunId::from_uuid(id),
         task: cell("task_name").parse(task)?,
         kind: cell("kind").run_kind(kind)?,
+        holder: WorkerId::new(row.try_get::<&str, _>("holder").map_err(&read)?),
         epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
         input: cell("input_hash").parse(input)?,
         attempt: cell("attempts").number(attempts.into())?,
@@ -142,17 +143,18 @@ pub(crate) fn stored_epoch(epoch: LeaseEpoch) -> i64 {
 pub(crate) async fn renew(
     connection: &mut PgConnection,
     run: RunId,
-    epoch: LeaseEpoch,
+    (holder, epoch): (&WorkerId, LeaseEpoch),
     time_to_live: Duration,
 ) -> Result<(), LeaseError> {
     let renewed = sqlx::query(
         "-- renew
         UPDATE runs SET expires_at = greatest(expires_at, cts_now() + $3), updated_at = cts_now()
-        WHERE id = $1 AND epoch = $2 AND status = 'running' AND expires_at > cts_now()",
+        WHERE id = $1 AND epoch = $2 AND holder = $4 AND status = 'running'",
     )
     .bind(run.as_uuid())
     .bind(stored_epoch(epoch))
     .bind(span_micros(time_to_live))
+    .bind(holder.as_str())
     .execute(connection)
     .await
     .map_err(failed_to("renew a lease"))?;

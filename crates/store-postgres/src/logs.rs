@@ -1,6 +1,6 @@
 //! Logs of runs.
 
-use cts_core::{LeaseEpoch, RunId};
+use cts_core::{LeaseEpoch, RunId, WorkerId};
 use cts_store::{LeaseError, LogLine, LogPage, StoreError};
 use sqlx::{PgConnection, PgTransaction, Row as _};
 
@@ -27,14 +27,15 @@ impl<'a> Columns<'a> {
 pub(crate) async fn append_leased(
     connection: &mut PgConnection,
     run: RunId,
-    epoch: LeaseEpoch,
+    (holder, epoch): (&WorkerId, LeaseEpoch),
     lines: &[LogLine],
 ) -> Result<(), LeaseError> {
     let lines = Columns::of(lines);
     let live: i64 = sqlx::query_scalar(
         "-- append_log
         WITH leased AS MATERIALIZED (
-            SELECT id FROM runs WHERE id = $1 AND epoch = $2 AND status = 'running'
+            SELECT id FROM runs
+            WHERE id = $1 AND epoch = $2 AND holder = $5 AND status = 'running'
             FOR NO KEY UPDATE
         ), last AS MATERIALIZED (
             SELECT id, cts_last_line(id) AS position FROM leased
@@ -49,6 +50,7 @@ pub(crate) async fn append_leased(
     .bind(stored_epoch(epoch))
     .bind(lines.streams)
     .bind(lines.lines)
+    .bind(holder.as_str())
     .fetch_one(connection)
     .await
     .map_err(failed_to("append to a log"))?;

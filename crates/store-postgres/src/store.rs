@@ -174,10 +174,11 @@ impl Store for PostgresStore {
     async fn renew(
         &self,
         run: RunId,
+        holder: &WorkerId,
         epoch: LeaseEpoch,
         time_to_live: Duration,
     ) -> Result<(), LeaseError> {
-        call!(&self.pool, c => lease::renew(c, run, epoch, time_to_live))
+        call!(&self.pool, c => lease::renew(c, run, (holder, epoch), time_to_live))
     }
 
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
@@ -251,10 +252,11 @@ impl Store for PostgresStore {
     async fn append_log(
         &self,
         run: RunId,
+        holder: &WorkerId,
         epoch: LeaseEpoch,
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError> {
-        call!(&self.pool, c => logs::append_leased(c, run, epoch, &lines))
+        call!(&self.pool, c => logs::append_leased(c, run, (holder, epoch), &lines))
     }
 
     async fn read_log(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cts_core::runs::{
     AfterAttempt, AttemptOutcome, RunKind, RunStatus, after_attempt, after_lost_lease,
 };
-use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun, TaskName, task_after_run};
+use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun, TaskName, WorkerId, task_after_run};
 use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack, lost_lease_error};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteQueryResult;
@@ -50,6 +50,7 @@ pub(crate) async fn lose(
 ) -> Result<Completed, LeaseError> {
     let completion = Completion {
         run,
+        holder: WorkerId::new(holder),
         epoch,
         outcome: AttemptOutcome::Interrupted,
         event: ids.event,

@@ -11,7 +11,7 @@ use cts_store::transfer::{
     BundleRow, Counts, DeletedTaskRow, EventRow, Export, InputRow, LogLineRow, Rows, RunRow, Table,
     TaskRow,
 };
-use futures::StreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
@@ -49,12 +49,17 @@ pub enum FileError {
 #[derive(Debug)]
 pub struct SqliteExport {
     connection: SqliteConnection,
+    /// What was committed last may be missing in the file.
+    incomplete: bool,
 }
 
 impl SqliteExport {
     /// Opens the file, which must be there and have the schema of this program: [`FileError`] is
     /// otherwise the source of the [`StoreError::Open`].
-    pub async fn open(path: &Path) -> Result<Self, StoreError> {
+    ///
+    /// `boot` as for [`SqliteStore::open`](crate::SqliteStore::open): of a file that may lack what was committed last
+    /// no input counts as applied.
+    pub async fn open(path: &Path, boot: Option<&str>) -> Result<Self, StoreError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Open {
             location: path.display().to_string(),
             source,
@@ -69,11 +74,22 @@ impl SqliteExport {
         let applied = applied(&mut connection).await;
         let applied = applied.map_err(|error| failed(error.into()))?;
         check(applied.as_ref()).map_err(|error| failed(error.into()))?;
+        let complete: bool = sqlx::query_scalar(
+            "-- export: how it was left
+            SELECT NOT in_use OR coalesce(identity = ?, 0) FROM continuity",
+        )
+        .bind(boot)
+        .fetch_one(&mut connection)
+        .await
+        .map_err(|error| failed(error.into()))?;
         sqlx::query("BEGIN")
             .execute(&mut connection)
             .await
             .map_err(|error| failed(error.into()))?;
-        Ok(Self { connection })
+        Ok(Self {
+            connection,
+            incomplete: !complete,
+        })
     }
 
     /// Closes the file.
@@ -147,7 +163,13 @@ impl Export for SqliteExport {
     }
 
     fn tasks(&mut self) -> Rows<'_, TaskRow> {
-        self.rows(rows::TASKS, rows::task)
+        let incomplete = self.incomplete;
+        let tasks = self.rows(rows::TASKS, rows::task);
+        let tasks = tasks.map_ok(move |row| TaskRow {
+            settled_input: row.settled_input.filter(|_| !incomplete),
+            ..row
+        });
+        tasks.boxed()
     }
 
     fn deleted_tasks(&mut self) -> Rows<'_, DeletedTaskRow> {

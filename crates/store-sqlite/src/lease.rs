@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::{Capabilities, LeaseEpoch, RunId};
+use cts_core::{Capabilities, LeaseEpoch, RunId, WorkerId};
 use cts_store::{Claim, Lease, LeaseError, StoreError};
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteRow;
@@ -46,7 +46,7 @@ pub(crate) async fn acquire(
                   AND (t.requires_version IS NULL OR e.value ->> 1 = t.requires_version))
             ORDER BY r.due_at, r.id
             LIMIT 1)
-        RETURNING id, task_name, kind, epoch, input_hash, attempts,
+        RETURNING id, task_name, kind, holder, epoch, input_hash, attempts,
             (SELECT t.spec FROM tasks t
              WHERE t.name = task_name AND t.spec LIKE '%\"timeouts\":{%') AS timed_spec",
     )
@@ -87,6 +87,7 @@ fn lease(row: &SqliteRow) -> Result<Lease, StoreError> {
         run: cell("id").parse(&id)?,
         task: cell("task_name").parse(&task)?,
         kind: cell("kind").run_kind(&kind)?,
+        holder: WorkerId::new(row.try_get::<String, _>("holder").map_err(&read)?),
         epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
         input: cell("input_hash").parse(&input)?,
         attempt: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
@@ -101,19 +102,20 @@ pub(crate) fn stored_epoch(epoch: LeaseEpoch) -> i64 {
 pub(crate) async fn renew(
     executor: impl SqliteExecutor<'_>,
     run: RunId,
-    epoch: LeaseEpoch,
+    (holder, epoch): (&WorkerId, LeaseEpoch),
     time_to_live: Duration,
     now: i64,
 ) -> Result<(), LeaseError> {
     let renewed = sqlx::query(
         "-- renew
         UPDATE runs SET expires_at = max(expires_at, ?1), updated_at = ?2
-        WHERE id = ?3 AND epoch = ?4 AND status = 'running' AND expires_at > ?2",
+        WHERE id = ?3 AND epoch = ?4 AND holder = ?5 AND status = 'running'",
     )
     .bind(now.saturating_add(span_micros(time_to_live)))
     .bind(now)
     .bind(run.to_string())
     .bind(stored_epoch(epoch))
+    .bind(holder.as_str())
     .execute(executor)
     .await
     .map_err(failed_to("renew a lease"))?;

@@ -6,6 +6,9 @@
 //! process dies; a power cut may take the last of them, which the next snapshot of Consul or the next start
 //! brings back.
 //!
+//! A file that was not closed in order before the machine started anew may have lost commits all the same, on a
+//! disk that does not keep its promises, or as a copy of any age: it forgets which inputs were applied last.
+//!
 //! It knows SQLite and nothing else of the world. Start with [`SqliteStore::open`].
 
 mod bundles;
@@ -13,6 +16,7 @@ mod changes;
 mod complete;
 mod configure;
 mod connection;
+mod continuity;
 mod enqueue;
 mod export;
 mod leadership;

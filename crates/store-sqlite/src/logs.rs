@@ -1,6 +1,6 @@
 //! Logs of runs.
 
-use cts_core::{LeaseEpoch, RunId};
+use cts_core::{LeaseEpoch, RunId, WorkerId};
 use cts_store::{LeaseError, LogLine, LogPage, StoreError};
 use serde_json::json;
 use sqlx::{Row as _, SqliteConnection};
@@ -11,15 +11,17 @@ use crate::row::{Cell, failed_to};
 pub(crate) async fn append_leased(
     connection: &mut SqliteConnection,
     run: RunId,
-    epoch: LeaseEpoch,
+    (holder, epoch): (&WorkerId, LeaseEpoch),
     lines: &[LogLine],
 ) -> Result<(), LeaseError> {
     let live: bool = sqlx::query_scalar(
         "-- append_log: the lease
-        SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND epoch = ? AND status = 'running')",
+        SELECT EXISTS (
+            SELECT 1 FROM runs WHERE id = ? AND epoch = ? AND holder = ? AND status = 'running')",
     )
     .bind(run.to_string())
     .bind(stored_epoch(epoch))
+    .bind(holder.as_str())
     .fetch_one(&mut *connection)
     .await
     .map_err(failed_to("check a lease"))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    Clock, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
+    Chain, Clock, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
     WorkerRecord,
 };
 use cts_store::{
@@ -20,8 +20,8 @@ use crate::connection::{self, Pools};
 use crate::row::{failed_to, micros};
 use crate::writer::{Durability, Write};
 use crate::{
-    bundles, changes, complete, configure, enqueue, leadership, lease, logs, prune, queue,
-    requests, runs, states, take_back, tasks, workers,
+    bundles, changes, complete, configure, continuity, enqueue, leadership, lease, logs, prune,
+    queue, requests, runs, states, take_back, tasks, workers,
 };
 
 /// Silence after which a member or a worker is forgotten, in microseconds.
@@ -41,19 +41,52 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens the file, makes it and its directory if they are missing (modes 0600 and 0750) and brings
     /// its schema up to date. Refuses a schema that is newer than this program.
-    pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        Ok(Self {
+    ///
+    /// `boot` names the present boot of the machine; `None` if it is not known. If the file was left without
+    /// [`SqliteStore::close`] on another one, no input counts as applied: what was committed last may be missing.
+    pub async fn open(
+        path: &Path,
+        clock: Arc<dyn Clock>,
+        boot: Option<&str>,
+    ) -> Result<Self, StoreError> {
+        let store = Self {
             pools: connection::open(path).await?,
             opened_at: micros(clock.now()),
             clock,
-        })
+        };
+        let mut transaction = store.begin_durable().await?;
+        let forgotten = continuity::begin(&mut transaction, boot, store.opened_at).await?;
+        commit(transaction).await?;
+        if forgotten > 0 {
+            tracing::warn!(
+                path = %path.display(),
+                tasks = forgotten,
+                "the machine has stopped, or this is a copy, while the database was in use: every task runs again"
+            );
+        }
+        Ok(store)
     }
 
     /// Closes the file, after the statements in progress.
     pub async fn close(&self) {
+        if let Err(error) = self.end_use().await {
+            tracing::warn!(
+                error = %Chain(&error),
+                "the database is not closed in order: if the machine starts anew, every task runs again"
+            );
+        }
         self.pools.observer.close().await;
         self.pools.reader.close().await;
         self.pools.writer.close().await;
+    }
+
+    async fn end_use(&self) -> Result<(), StoreError> {
+        if self.pools.writer.pool().is_closed() {
+            return Ok(());
+        }
+        let mut transaction = self.begin_durable().await?;
+        continuity::end(&mut transaction).await?;
+        commit(transaction).await
     }
 
     fn now(&self) -> i64 {
@@ -239,12 +272,13 @@ impl Store for SqliteStore {
     async fn renew(
         &self,
         run: RunId,
+        holder: &WorkerId,
         epoch: LeaseEpoch,
         time_to_live: Duration,
     ) -> Result<(), LeaseError> {
         let mut transaction = self.begin().await?;
         let now = self.now();
-        lease::renew(&mut *transaction, run, epoch, time_to_live, now).await?;
+        lease::renew(&mut *transaction, run, (holder, epoch), time_to_live, now).await?;
         Ok(commit(transaction).await?)
     }
 
@@ -353,11 +387,12 @@ impl Store for SqliteStore {
     async fn append_log(
         &self,
         run: RunId,
+        holder: &WorkerId,
         epoch: LeaseEpoch,
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError> {
         let mut transaction = self.begin().await?;
-        logs::append_leased(&mut transaction, run, epoch, &lines).await?;
+        logs::append_leased(&mut transaction, run, (holder, epoch), &lines).await?;
         commit(transaction).await?;
         Ok(())
     }

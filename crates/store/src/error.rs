@@ -43,7 +43,7 @@ pub enum StoreError {
 /// A worker's word was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// The lease has ended: completed, taken back, or never granted.
+    /// The lease has ended, or is one of another worker: completed, taken back, or never granted.
     #[error("epoch {epoch} of run {run} is not a live lease")]
     Lost {
         /// The run.

@@ -84,6 +84,8 @@ pub struct Lease {
     pub task: TaskName,
     /// What the run is for.
     pub kind: RunKind,
+    /// The worker that it was granted to.
+    pub holder: WorkerId,
     /// Number of this grant.
     pub epoch: LeaseEpoch,
     /// Hash of the frozen input.
@@ -99,6 +101,8 @@ pub struct Lease {
 pub struct Completion {
     /// The run.
     pub run: RunId,
+    /// The worker that holds the lease.
+    pub holder: WorkerId,
     /// Epoch of the lease.
     pub epoch: LeaseEpoch,
     /// How it ended.

@@ -162,11 +162,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// A worker that is known to drain gets none; one that is not known gets what there is.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
-    /// Extends a live lease to `time_to_live` from now. It never gets shorter: the answer of an earlier call
-    /// may be on its way to a holder who counts on it.
+    /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now. It never gets shorter:
+    /// the answer of an earlier call may be on its way to a holder who counts on it. A lease that has expired but
+    /// was not taken back is in force again: its task has nothing else running.
     async fn renew(
         &self,
         run: RunId,
+        holder: &WorkerId,
         epoch: LeaseEpoch,
         time_to_live: Duration,
     ) -> Result<(), LeaseError>;
@@ -250,11 +252,12 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// whoever prunes keeps the bundles of its tasks first.
     async fn prune(&self, keep: u32) -> Result<u64, StoreError>;
 
-    /// Appends lines to the log of a run with a lease that is live in the sense of
+    /// Appends lines to the log of a run with a lease of `holder` that is live in the sense of
     /// [`Store::complete`].
     async fn append_log(
         &self,
         run: RunId,
+        holder: &WorkerId,
         epoch: LeaseEpoch,
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError>;

@@ -1,10 +1,11 @@
 //! The store of a process: a file in the working directory, or Postgres.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use cts_config::{Config, DatabaseConfig};
 use cts_scheduler::Sharing;
-use cts_store::Store;
+use cts_store::{Store, StoreError};
 use cts_store_postgres::{PostgresStore, Settings};
 use cts_store_sqlite::SqliteStore;
 use tempfile::TempDir;
@@ -45,7 +46,7 @@ impl Database {
         }
         let lock = DirectoryLock::take(&config.working_dir, Use::Database)?;
         let path = config.working_dir.join(FILE);
-        let store = SqliteStore::open(&path, Arc::clone(&surroundings.clock)).await;
+        let store = open_file(&path, surroundings).await;
         Ok(Self::File {
             store: store.map_err(Failure::Store)?,
             _lock: lock,
@@ -59,7 +60,7 @@ impl Database {
             .tempdir()
             .map_err(Failure::Temporary)?;
         let path = directory.path().join(FILE);
-        let store = SqliteStore::open(&path, Arc::clone(&surroundings.clock)).await;
+        let store = open_file(&path, surroundings).await;
         Ok(Self::Temporary {
             store: store.map_err(Failure::Store)?,
             _directory: directory,
@@ -86,6 +87,11 @@ impl Database {
             Self::Server(store) => store.close().await,
         }
     }
+}
+
+async fn open_file(path: &Path, surroundings: &Surroundings) -> Result<SqliteStore, StoreError> {
+    let clock = Arc::clone(&surroundings.clock);
+    SqliteStore::open(path, clock, surroundings.boot.as_deref()).await
 }
 
 /// How Postgres is reached.

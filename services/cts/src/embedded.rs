@@ -134,7 +134,7 @@ impl Embedded {
             reset_storage,
         )
         .await?;
-        let gateway = parts::gateway(config, schedule_channel.clone(), tls, shape);
+        let gateway = parts::gateway(config, schedule_channel.clone(), tls);
         let begin = CancellationToken::new();
         if mode == Mode::Daemon {
             begin.cancel();

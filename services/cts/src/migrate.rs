@@ -23,7 +23,8 @@ pub(crate) async fn run(command: Migrate, surroundings: &Surroundings) -> Result
             schema::bring_up_to_date(&settings, command.dry_run, command.output).await
         }
         (Some(file), Target::Server(settings)) => {
-            moving::run(&file, &settings, command.dry_run, command.output).await
+            let boot = surroundings.boot.as_deref();
+            moving::run(&file, boot, &settings, command.dry_run, command.output).await
         }
         (None, Target::File) => {
             say(

@@ -188,17 +188,11 @@ pub(crate) async fn api_tls(config: &Config) -> Result<Option<ServerTls>, Failur
 }
 
 /// A gateway in front of the schedulers behind `scheduler`.
-pub(crate) fn gateway(
-    config: &Config,
-    scheduler: Channel,
-    tls: Option<ServerTls>,
-    shape: Shape,
-) -> Gateway {
+pub(crate) fn gateway(config: &Config, scheduler: Channel, tls: Option<ServerTls>) -> Gateway {
     let options = GatewayOptions {
         request_id: Arc::new(Uuid::new_v4),
         local_time: Arc::new(|at| at.with_timezone(&Local).fixed_offset()),
         mode: settings::gateway_mode(config),
-        health: settings::gateway_health(shape),
     };
     let deps = GatewayDeps {
         tasks: TaskServiceClient::new(scheduler.clone()),

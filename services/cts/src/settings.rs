@@ -10,7 +10,7 @@ use cts_core::{
     Capabilities, DEFAULT_DRIVER, Digest, Engine, ProviderBlock, TaskDefinition, TaskSpec,
     WorkerId, WorkerRecord,
 };
-use cts_gateway::{Gateway, Health, Mode};
+use cts_gateway::{Gateway, Mode};
 use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Modules, Options as SchedulerOptions, SettingsDigest, Sharing, TaskReader};
 use cts_store::{Member, Unchanged};
@@ -177,14 +177,6 @@ pub(crate) fn gateway_mode(config: &Config) -> Mode {
     match config.gateway.mode {
         GatewayMode::Transparent => Mode::Transparent,
         GatewayMode::StrictFollower => Mode::StrictFollower,
-    }
-}
-
-/// A gateway alone is of no use without a scheduler; in one process it is the process that is asked for.
-pub(crate) fn gateway_health(shape: Shape) -> Health {
-    match shape {
-        Shape::Embedded => Health::Process,
-        Shape::Cluster => Health::Scheduler,
     }
 }
 

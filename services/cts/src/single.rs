@@ -179,7 +179,7 @@ pub(crate) async fn run_gateway(
     links.follow_files(&parts, &shutdown);
     let schedulers = links.schedulers(schedulers, &parts, &shutdown)?;
     links.serve(Endpoints::new(), grpc, &parts, &shutdown);
-    let gateway = parts::gateway(config, schedulers.channel(), tls, Shape::Cluster);
+    let gateway = parts::gateway(config, schedulers.channel(), tls);
     if let Some(entry) = entry {
         entry.keep(&parts, &shutdown);
     }

@@ -19,6 +19,8 @@ pub struct Surroundings {
     pub current_dir: PathBuf,
     /// Name of this host.
     pub hostname: String,
+    /// The present boot of the machine, where the system says it.
+    pub boot: Option<String>,
     /// Wall-clock time.
     pub clock: Arc<dyn Clock>,
 }
@@ -35,6 +37,7 @@ impl Surroundings {
             environment: std::env::vars_os().collect(),
             current_dir: std::env::current_dir()?,
             hostname: hostname::get()?.to_string_lossy().into_owned(),
+            boot: boot(),
             clock: Arc::new(SystemClock),
         })
     }
@@ -46,4 +49,11 @@ impl Surroundings {
             .filter_map(|(name, value)| Some((name.to_str()?.into(), value.to_str()?.into())))
             .collect()
     }
+}
+
+/// Another text after every start of the machine; `None` where there is none.
+fn boot() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }

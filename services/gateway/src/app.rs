@@ -22,7 +22,7 @@ use crate::query::StatusQuery;
 use crate::request_log::{RequestId, observe};
 use crate::routes::{Route, is_for_the_leader, resolve};
 use crate::run_mode::RunMode;
-use crate::server::{Deps, Health, LocalTime, Mode, Options};
+use crate::server::{Deps, LocalTime, Mode, Options};
 use crate::status_board::{Page, StatusBoard};
 use crate::{
     bare, body, changes, document, headers, leader, legacy_family, new_family, runs, streams,
@@ -36,7 +36,6 @@ struct App {
     runs: RunQuestions,
     local_time: LocalTime,
     mode: Mode,
-    health: Health,
 }
 
 /// A request that is not answered yet.
@@ -58,7 +57,6 @@ pub(crate) fn router(options: Options, deps: Deps) -> Router {
         runs: RunQuestions::new(deps.runs, deps.logs),
         local_time: options.local_time,
         mode: options.mode,
-        health: options.health,
     };
     Router::new()
         .fallback(dispatch)
@@ -108,7 +106,7 @@ impl App {
         match route {
             Route::Preflight => Ok(StatusCode::OK.into_response()),
             Route::Refused(refusal) => Ok(refuse(&refusal, &asked.head.method)),
-            Route::Health => health(self.health, &self.cluster).await,
+            Route::Health => health(&self.cluster).await,
             Route::OverallStatus => legacy_family::page(&self.board, Page::Overall, id).await,
             Route::TaskStatuses => {
                 let page = Page::from(StatusQuery::parse(query)?);

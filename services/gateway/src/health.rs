@@ -9,19 +9,19 @@ use crate::ask::ClusterQuestions;
 use crate::json;
 use crate::model::EmptyAnswer;
 use crate::problem::Problem;
-use crate::server::Health;
 
 /// How old the scheduler's answer may be. Many balancers may ask often; the scheduler is asked once.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
-/// Whether `of` is healthy, whatever the tasks do.
-pub(crate) async fn health(of: Health, questions: &ClusterQuestions) -> Result<Response, Problem> {
-    if of == Health::Scheduler {
-        // A scheduler reads the replicas from its database, so that an answer shows that it can.
-        questions
-            .recent(MAX_AGE)
-            .await
-            .map_err(|error| Problem::unhealthy(&error))?;
+/// Whether a scheduler can do its work, whatever the tasks do.
+pub(crate) async fn health(questions: &ClusterQuestions) -> Result<Response, Problem> {
+    // A scheduler reads the replicas from its database and says whether it can write there, too.
+    let cluster = questions
+        .recent(MAX_AGE)
+        .await
+        .map_err(|error| Problem::unhealthy(&error))?;
+    if !cluster.unhealthy.is_empty() {
+        return Err(Problem::unfit(&cluster.unhealthy));
     }
     Ok(json::answer(StatusCode::OK, &EmptyAnswer {}))
 }

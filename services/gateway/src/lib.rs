@@ -45,4 +45,4 @@ mod timed_stream;
 mod turns;
 mod update_body;
 
-pub use server::{Deps, Gateway, Health, LocalTime, Mode, Options, RequestIds};
+pub use server::{Deps, Gateway, LocalTime, Mode, Options, RequestIds};

@@ -145,6 +145,11 @@ impl Problem {
         } else {
             "the scheduler failed because of an internal error"
         };
+        Self::unfit(cause)
+    }
+
+    /// The scheduler says why it cannot do its work.
+    pub(crate) fn unfit(cause: &str) -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             format!("CTS is not healthy: {cause}"),

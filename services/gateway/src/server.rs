@@ -46,8 +46,6 @@ pub struct Options {
     pub local_time: LocalTime,
     /// What is answered when the replica that is asked does not lead.
     pub mode: Mode,
-    /// Whose health is told.
-    pub health: Health,
 }
 
 /// What task and status endpoints answer when the replica that is asked does not lead
@@ -63,22 +61,10 @@ pub enum Mode {
     StrictFollower,
 }
 
-/// Whose health `GET /v1/health` tells (spec/api.md 5, spec/ha.md 2.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Health {
-    /// This process's: 200 as soon as the API listens. For a scheduler in the same process.
-    #[default]
-    Process,
-    /// The scheduler's: 200 while one answers that can reach its database, otherwise 503. Who asks
-    /// within a second shares an answer; the scheduler gets 2 seconds for it.
-    Scheduler,
-}
-
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("mode", &self.mode)
-            .field("health", &self.health)
             .finish_non_exhaustive()
     }
 }

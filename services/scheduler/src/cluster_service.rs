@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use cts_proto::cluster::v1 as proto;
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
-use cts_rpc::convert;
+use cts_rpc::{HealthSwitch, convert};
 use cts_store::{MemberState, Store};
 use tonic::{Request, Response, Status};
 
 use crate::status::store_failure;
+
+/// Why a scheduler does not serve.
+const NO_WRITES: &str = "its database takes no writes";
 
 /// See the module.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub(crate) struct ClusterEndpoint {
     pub(crate) member_id: String,
     /// Life of the leadership.
     pub(crate) time_to_live: Duration,
+    /// Follows whether the leadership, which is a write, can be asked for.
+    pub(crate) health: HealthSwitch,
 }
 
 #[tonic::async_trait]
@@ -46,6 +51,11 @@ impl ClusterService for ClusterEndpoint {
             cluster_name: self.cluster_name.clone().unwrap_or_default(),
             members: members.into_iter().map(to_wire).collect(),
             answered_by: self.member_id.clone(),
+            unhealthy: if self.health.is_serving() {
+                String::new()
+            } else {
+                NO_WRITES.to_owned()
+            },
         }))
     }
 }

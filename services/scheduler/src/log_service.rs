@@ -13,6 +13,7 @@ use futures::{Stream, TryStreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::run_service::holder;
 use crate::status::{lease_failure, store_failure};
 
 /// Lines read at once.
@@ -40,9 +41,10 @@ impl LogService for LogEndpoint {
         while let Some(batch) = batches.message().await? {
             let run = convert::run_id(&batch.run_id)?;
             let epoch = convert::lease_epoch(batch.epoch)?;
+            let holder = holder(batch.worker_id)?;
             let lines = lines_from_wire(batch.lines);
             self.store
-                .append_log(run, epoch, lines)
+                .append_log(run, &holder, epoch, lines)
                 .await
                 .map_err(lease_failure)?;
         }

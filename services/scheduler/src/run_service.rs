@@ -62,13 +62,10 @@ impl RunService for RunEndpoint {
     ) -> Result<Response<proto::AcquireRunResponse>, Status> {
         let received = Instant::now();
         let request = request.into_inner();
-        if request.worker_id.is_empty() {
-            return Err(Status::invalid_argument("a worker must name itself"));
-        }
         let claim = Claim {
             kinds: convert::kinds_from_wire(&request).and(self.mode.kinds()),
             only_single: self.mode.is_one_round(),
-            worker: WorkerId::new(request.worker_id),
+            worker: holder(request.worker_id)?,
             capabilities: convert::capabilities_from_wire(request.capabilities),
             time_to_live: self.lease,
         };
@@ -128,8 +125,9 @@ impl RunService for RunEndpoint {
         let request = request.into_inner();
         let run = convert::run_id(&request.run_id)?;
         let epoch = convert::lease_epoch(request.epoch)?;
+        let holder = holder(request.worker_id)?;
         self.store
-            .renew(run, epoch, self.lease)
+            .renew(run, &holder, epoch, self.lease)
             .await
             .map_err(lease_failure)?;
         let time_to_live = Some(convert::duration_to_wire(self.lease));
@@ -143,6 +141,7 @@ impl RunService for RunEndpoint {
         let request = request.into_inner();
         let completion = Completion {
             run: convert::run_id(&request.run_id)?,
+            holder: holder(request.worker_id)?,
             epoch: convert::lease_epoch(request.epoch)?,
             outcome: storable_outcome(convert::outcome_from_wire(request.outcome)?),
             event: self.identities.event_id(),
@@ -239,6 +238,14 @@ impl RunService for RunEndpoint {
     }
 }
 
+/// The worker that speaks.
+pub(crate) fn holder(worker_id: String) -> Result<WorkerId, Status> {
+    if worker_id.is_empty() {
+        return Err(Status::invalid_argument("a worker must name itself"));
+    }
+    Ok(WorkerId::new(worker_id))
+}
+
 /// A lease and a moment that was not after its grant.
 #[derive(Debug)]
 struct Granted {
@@ -266,6 +273,7 @@ impl RunEndpoint {
     async fn give_back(&self, lease: &Lease) {
         let completion = Completion {
             run: lease.run,
+            holder: lease.holder.clone(),
             epoch: lease.epoch,
             outcome: AttemptOutcome::Interrupted,
             event: self.identities.event_id(),

@@ -255,6 +255,7 @@ impl Scheduler {
                 cluster_name: self.options.cluster_name.clone(),
                 member_id: self.options.member.id.clone(),
                 time_to_live: self.options.leadership,
+                health: self.health.clone(),
             }))
             .with(LogServiceServer::new(LogEndpoint {
                 store: Arc::clone(store),

@@ -120,6 +120,7 @@ impl Scheduler {
         let request = proto::RenewRunRequest {
             run_id: lease.run_id.clone(),
             epoch: lease.epoch,
+            worker_id: self.worker.to_string(),
         };
         let response = self.runs.clone().renew_run(request).await?.into_inner();
         Ok(convert::duration_from_wire(response.time_to_live.as_ref()))
@@ -137,6 +138,7 @@ impl Scheduler {
         let request = proto::CompleteRunRequest {
             run_id: lease.run_id.clone(),
             epoch: lease.epoch,
+            worker_id: self.worker.to_string(),
             outcome: Some(convert::outcome_to_wire(outcome)),
             log,
         };
@@ -183,6 +185,7 @@ impl Scheduler {
         let batch = AppendLogRequest {
             run_id: lease.run_id.clone(),
             epoch: lease.epoch,
+            worker_id: self.worker.to_string(),
             lines,
         };
         let mut logs = self.logs.clone();

@@ -154,6 +154,7 @@ async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<
     let report = CompleteRunRequest {
         run_id: lease.run_id,
         epoch: lease.epoch,
+        worker_id: worker.to_owned(),
         log: Vec::new(),
         outcome: Some(Outcome::Applied(Applied {})),
     };

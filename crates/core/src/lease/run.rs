@@ -7,7 +7,8 @@ use crate::identity::LeaseEpoch;
 /// The lease columns of a run's row, and what may be done to them. Times are database time, as durations
 /// since any fixed moment.
 ///
-/// A stored row adds that at most one run of a task is leased (spec/ha.md 2.3).
+/// A stored row adds that at most one run of a task is leased (spec/ha.md 2.3), and the holder: whoever names the
+/// lease names its holder as well as its epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunLease {
     /// Number of the newest grant; zero before the first.
@@ -45,7 +46,8 @@ impl RunLease {
         Ok(self.epoch)
     }
 
-    /// Extends a live lease to `life` from `now`, but never shortens it.
+    /// Extends the lease to `life` from `now`, but never shortens it. One that has expired and was not taken back is
+    /// in force again: nobody else was granted the run.
     pub fn renew(
         &mut self,
         epoch: LeaseEpoch,
@@ -53,7 +55,7 @@ impl RunLease {
         life: Duration,
     ) -> Result<(), LostLease> {
         match self.expires_at {
-            Some(end) if self.epoch == epoch && end > now => {
+            Some(end) if self.epoch == epoch => {
                 self.expires_at = Some(end.max(now.saturating_add(life)));
                 Ok(())
             }
@@ -110,16 +112,16 @@ mod tests {
     }
 
     #[test]
-    fn only_a_live_lease_is_renewed() {
+    fn a_lease_is_renewed_until_it_is_taken_back() {
         let (mut lease, epoch) = granted();
         assert_eq!(lease.renew(epoch, at(29), LIFE), Ok(()));
         assert_eq!(lease.expires_at, Some(at(59)));
-        assert_eq!(
-            lease.renew(epoch, at(59), LIFE),
-            Err(LostLease { epoch }),
-            "an expired lease is about to be taken back"
-        );
-        assert_eq!(lease.expires_at, Some(at(59)));
+        assert_eq!(lease.renew(epoch, at(100), LIFE), Ok(()));
+        assert_eq!(lease.expires_at, Some(at(130)));
+        assert!(!lease.reap(at(129)));
+        assert!(lease.reap(at(130)));
+        assert_eq!(lease.renew(epoch, at(130), LIFE), Err(LostLease { epoch }));
+        assert_eq!(lease.expires_at, None);
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub struct GetClusterResponse {
     /// Id of the replica that answers.
     #[prost(string, tag = "4")]
     pub answered_by: ::prost::alloc::string::String,
+    /// Why the replica that answers cannot do its work; empty if it can.
+    #[prost(string, tag = "5")]
+    pub unhealthy: ::prost::alloc::string::String,
 }
 /// A scheduler replica.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -54,6 +54,9 @@ pub struct AppendLogRequest {
     /// The lines.
     #[prost(message, repeated, tag = "3")]
     pub lines: ::prost::alloc::vec::Vec<LogLine>,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "4")]
+    pub worker_id: ::prost::alloc::string::String,
 }
 /// All lines are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

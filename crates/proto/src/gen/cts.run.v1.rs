@@ -93,6 +93,9 @@ pub struct RenewRunRequest {
     /// Epoch of the lease.
     #[prost(uint64, tag = "2")]
     pub epoch: u64,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "3")]
+    pub worker_id: ::prost::alloc::string::String,
 }
 /// Grants more time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -113,6 +116,9 @@ pub struct CompleteRunRequest {
     /// The last lines of the attempt's log, stored with its end; at most about 1 MiB.
     #[prost(message, repeated, tag = "6")]
     pub log: ::prost::alloc::vec::Vec<super::super::log::v1::LogLine>,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "9")]
+    pub worker_id: ::prost::alloc::string::String,
     /// How it ended.
     #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5, 7, 8")]
     pub outcome: ::core::option::Option<complete_run_request::Outcome>,
@@ -396,8 +402,8 @@ pub mod run_service_client {
     use tonic::codegen::http::Uri;
     /// Leases runs to workers and tells about them. Served by the scheduler.
     ///
-    /// A lease is a run id and an epoch. The epoch increases with every grant, and every later word of a
-    /// worker names it; FAILED_PRECONDITION answers one that is not the newest any more.
+    /// A lease is a run id, the worker that holds it and an epoch, which increases with every grant. Every later
+    /// call of the worker names all three; FAILED_PRECONDITION answers one that does not name the newest grant.
     #[derive(Debug, Clone)]
     pub struct RunServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -528,7 +534,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "GetRunInput"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Extends a lease.
+        /// Extends a lease. One that has expired is in force again, if it was not taken back.
         pub async fn renew_run(
             &mut self,
             request: impl tonic::IntoRequest<super::RenewRunRequest>,
@@ -715,7 +721,7 @@ pub mod run_service_server {
             tonic::Response<Self::GetRunInputStream>,
             tonic::Status,
         >;
-        /// Extends a lease.
+        /// Extends a lease. One that has expired is in force again, if it was not taken back.
         async fn renew_run(
             &self,
             request: tonic::Request<super::RenewRunRequest>,
@@ -769,8 +775,8 @@ pub mod run_service_server {
     }
     /// Leases runs to workers and tells about them. Served by the scheduler.
     ///
-    /// A lease is a run id and an epoch. The epoch increases with every grant, and every later word of a
-    /// worker names it; FAILED_PRECONDITION answers one that is not the newest any more.
+    /// A lease is a run id, the worker that holds it and an epoch, which increases with every grant. Every later
+    /// call of the worker names all three; FAILED_PRECONDITION answers one that does not name the newest grant.
     #[derive(Debug)]
     pub struct RunServiceServer<T> {
         inner: Arc<T>,

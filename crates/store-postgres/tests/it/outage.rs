@@ -6,8 +6,8 @@ use cts_core::runs::{AttemptOutcome, RunKind, RunKinds, RunStatus};
 use cts_core::{Capabilities, Engine, EventId, LeaderEpoch, RunId, WorkerId};
 use cts_store::conformance::{input, spec, task};
 use cts_store::{
-    Claim, Completion, EnqueueRequest, Hint, LeaseError, Member, Store as _, StoreError, TakeBack,
-    Unchanged,
+    Claim, Completion, EnqueueRequest, Hint, Lease, LeaseError, Member, Store as _, StoreError,
+    TakeBack, Unchanged,
 };
 use cts_store_postgres::{PostgresStore, migrate};
 use cts_testkit::{Postgres, eventually};
@@ -63,10 +63,11 @@ pub(crate) fn take_backs(most: usize) -> Vec<TakeBack> {
     each.collect()
 }
 
-pub(crate) fn applied(run: RunId, epoch: cts_core::LeaseEpoch) -> Completion {
+pub(crate) fn applied(lease: &Lease) -> Completion {
     Completion {
-        run,
-        epoch,
+        run: lease.run,
+        holder: lease.holder.clone(),
+        epoch: lease.epoch,
         outcome: AttemptOutcome::Applied,
         event: EventId::from_uuid(Uuid::now_v7()),
         retry_run: RunId::from_uuid(Uuid::now_v7()),
@@ -107,8 +108,8 @@ async fn calls_fail_while_the_database_is_away_and_work_again_when_it_is_back() 
     let claim = claim("w");
     let (acquired, completed, renewed) = tokio::join!(
         store.acquire(&claim),
-        store.complete(applied(lease.run, lease.epoch)),
-        store.renew(lease.run, lease.epoch, DEADLINE),
+        store.complete(applied(&lease)),
+        store.renew(lease.run, &lease.holder, lease.epoch, DEADLINE),
     );
     assert!(
         matches!(acquired, Err(StoreError::Database { .. })),
@@ -124,7 +125,7 @@ async fn calls_fail_while_the_database_is_away_and_work_again_when_it_is_back() 
     postgres.start_again().await;
     let record = eventually(DEADLINE, async || store.run(lease.run).await).await;
     assert_eq!(record.unwrap().status, RunStatus::Running);
-    let completed = store.complete(applied(lease.run, lease.epoch)).await;
+    let completed = store.complete(applied(&lease)).await;
     assert_eq!(completed.unwrap().status, RunStatus::Succeeded);
     assert!(store.acquire(&claim).await.unwrap().is_some());
     let again = store.lead(&member("one"), Some(leader), DEADLINE).await;

@@ -89,7 +89,7 @@ async fn parallel_workers_of_two_stores_never_have_a_task_twice() {
             assert!(new, "{} is leased twice", lease.run);
             tokio::task::yield_now().await;
             running.lock().unwrap().remove(&lease.task);
-            let mut completion = applied(lease.run, lease.epoch);
+            let mut completion = applied(&lease);
             if number.is_multiple_of(3) {
                 completion.outcome = AttemptOutcome::Failed("no".to_owned());
                 let failed = store.complete(completion).await.unwrap();
@@ -192,7 +192,7 @@ async fn a_run_queued_while_the_one_before_ends_is_told() {
         let text = round.to_string();
         let (queued, completed) = tokio::join!(
             one.enqueue(leader, vec![request("a", &text)]),
-            other.complete(applied(lease.run, lease.epoch)),
+            other.complete(applied(&lease)),
         );
         assert!(queued.unwrap()[0].queued.is_some());
         // Either order; but the later of the two sees what the earlier has done.

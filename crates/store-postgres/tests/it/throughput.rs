@@ -66,7 +66,7 @@ async fn drain(store: &Arc<PostgresStore>, workers: u32) -> Duration {
         all.spawn(async move {
             let claim = claim(&format!("worker-{number}"));
             while let Some(lease) = store.acquire(&claim).await.unwrap() {
-                let completion = applied(lease.run, lease.epoch);
+                let completion = applied(&lease);
                 store.complete(completion).await.unwrap();
                 done.fetch_add(1, Ordering::Relaxed);
             }

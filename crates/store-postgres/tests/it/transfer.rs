@@ -12,7 +12,7 @@ use cts_store::{Claim, Store, StoreError};
 use cts_store_postgres::{PostgresExport, PostgresImport, PostgresStore, check_empty};
 use cts_store_sqlite::SqliteExport;
 
-use self::file::FileFixture;
+use self::file::{BOOT, FileFixture};
 use crate::fixture::{execute, migrated, settings};
 use crate::outage::applied;
 
@@ -20,7 +20,7 @@ use crate::outage::applied;
 const DUE: &str = "UPDATE runs SET due_at = 0 WHERE status = 'queued'";
 
 async fn open(file: &FileFixture) -> SqliteExport {
-    SqliteExport::open(&file.path()).await.unwrap()
+    SqliteExport::open(&file.path(), Some(BOOT)).await.unwrap()
 }
 
 async fn contents(url: &str) -> Contents {
@@ -153,7 +153,7 @@ async fn runs_that_were_running_are_leased_again_with_a_later_epoch() {
 
     // What happens now comes behind what has happened before.
     for lease in &leased {
-        let completed = store.complete(applied(lease.run, lease.epoch)).await;
+        let completed = store.complete(applied(&lease)).await;
         let event = completed.unwrap().event.unwrap();
         let state = store.task_state(&lease.task).await.unwrap().unwrap();
         assert_eq!(state.events[0], event);

@@ -44,10 +44,11 @@ impl Attempt {
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind = 'apply') AS newer_waits
         FROM runs r JOIN tasks t ON t.name = r.task_name
-        WHERE r.id = ? AND r.epoch = ? AND r.status = 'running'",
+        WHERE r.id = ? AND r.epoch = ? AND r.holder = ? AND r.status = 'running'",
     )
     .bind(&id)
     .bind(stored_epoch(completion.epoch))
+    .bind(completion.holder.as_str())
     .fetch_optional(connection)
     .await
     .map_err(&read)?;

@@ -21,7 +21,7 @@ async fn scene() -> Subject {
     };
     let appended = scene
         .store()
-        .append_log(lease.run, lease.epoch, vec![line])
+        .append_log(lease.run, &lease.holder, lease.epoch, vec![line])
         .await;
     appended.unwrap();
     scene.applied(&lease).await;

@@ -11,10 +11,10 @@ use cts_store::conformance::{Scene, spec, task};
 use cts_store::{NewTask, StoreError};
 use cts_store_sqlite::{FileError, SqliteExport};
 
-use crate::fixture::{SqliteFixture, file_in};
+use crate::fixture::{BOOT, SqliteFixture, file_in};
 
 async fn refused(path: &Path) -> (String, Option<FileError>) {
-    match SqliteExport::open(path).await.map(drop) {
+    match SqliteExport::open(path, Some(BOOT)).await.map(drop) {
         Err(StoreError::Open { location, source }) => {
             (location, source.downcast_ref::<FileError>().cloned())
         }
@@ -23,7 +23,7 @@ async fn refused(path: &Path) -> (String, Option<FileError>) {
 }
 
 async fn contents(path: &Path) -> Contents {
-    let mut export = SqliteExport::open(path).await.unwrap();
+    let mut export = SqliteExport::open(path, Some(BOOT)).await.unwrap();
     let contents = Contents::of(&mut export).await;
     export.close().await.unwrap();
     contents
@@ -153,7 +153,9 @@ async fn a_row_that_cannot_be_read_is_told() {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
     scene.settle("a", "1").await;
     scene.fixture().tamper("UPDATE runs SET epoch = -1").await;
-    let mut export = SqliteExport::open(&scene.fixture().path()).await.unwrap();
+    let mut export = SqliteExport::open(&scene.fixture().path(), Some(BOOT))
+        .await
+        .unwrap();
     let rows: Result<Vec<_>, _> = {
         use cts_store::transfer::Export as _;
         use futures::TryStreamExt as _;

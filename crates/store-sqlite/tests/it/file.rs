@@ -10,14 +10,14 @@ use cts_store::conformance::{Fixture, Scene, input};
 use cts_store::{Store as _, StoreError};
 use cts_store_sqlite::SqliteStore;
 
-use crate::fixture::{ManualClock, SqliteFixture, file_in};
+use crate::fixture::{BOOT, ManualClock, SqliteFixture, file_in};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 async fn open(path: &Path) -> Result<SqliteStore, StoreError> {
-    SqliteStore::open(path, Arc::new(ManualClock::new())).await
+    SqliteStore::open(path, Arc::new(ManualClock::new()), Some(BOOT)).await
 }
 
 #[tokio::test]

@@ -14,6 +14,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 use tempfile::TempDir;
 
+/// The boot of the machine that a fixture is on.
+pub(crate) const BOOT: &str = "one boot of the machine";
+
 #[derive(Debug)]
 pub(crate) struct ManualClock(Mutex<DateTime<Utc>>);
 
@@ -91,7 +94,7 @@ impl Fixture for SqliteFixture {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::new());
         let path = file_in(directory.path());
-        let store = SqliteStore::open(&path, Arc::<ManualClock>::clone(&clock)).await;
+        let store = SqliteStore::open(&path, Arc::<ManualClock>::clone(&clock), Some(BOOT)).await;
         Self {
             store: store.unwrap(),
             directory,
@@ -109,7 +112,7 @@ impl Fixture for SqliteFixture {
 
     async fn restart(&mut self) {
         self.store.close().await;
-        let store = SqliteStore::open(&self.path(), self.clock()).await;
+        let store = SqliteStore::open(&self.path(), self.clock(), Some(BOOT)).await;
         self.store = store.unwrap();
     }
 }

@@ -7,6 +7,7 @@ mod export;
 mod file;
 mod fixture;
 mod full_disk;
+mod power_cut;
 mod sharing;
 mod suite;
 mod upgrade;

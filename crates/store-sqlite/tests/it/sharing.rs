@@ -6,7 +6,7 @@ use cts_store::Store as _;
 use cts_store::conformance::{Scene, claim, input, spec, task};
 use cts_store_sqlite::SqliteStore;
 
-use crate::fixture::SqliteFixture;
+use crate::fixture::{BOOT, SqliteFixture};
 
 /// The lock of the working directory forbids it; if it happens nevertheless, nothing may be lost.
 #[tokio::test]
@@ -14,7 +14,7 @@ async fn a_second_open_loses_nothing() {
     let mut scene = Scene::<SqliteFixture>::new(&["a", "b"]).await;
     let settled = scene.settle("a", "1").await;
     let fixture = scene.fixture();
-    let second = SqliteStore::open(&fixture.path(), fixture.clock())
+    let second = SqliteStore::open(&fixture.path(), fixture.clock(), Some(BOOT))
         .await
         .unwrap();
     let queued = scene.queue("b", "2").await;

@@ -50,7 +50,7 @@ async fn a_file_of_the_first_version_goes_on() {
     connection.close().await.unwrap();
 
     let clock = std::sync::Arc::new(ManualClock::new());
-    let store = SqliteStore::open(&path, clock).await.unwrap();
+    let store = SqliteStore::open(&path, clock, None).await.unwrap();
     let task = store.tasks().await.unwrap().remove(0);
     assert_eq!(task.spec.requirement, Requirement::default());
     let lease = store.acquire(&claim()).await.unwrap().unwrap();
@@ -127,7 +127,7 @@ async fn plans_events_and_logs_stay_when_checks_come() {
     connection.close().await.unwrap();
 
     let clock = std::sync::Arc::new(ManualClock::new());
-    let store = SqliteStore::open(&path, clock).await.unwrap();
+    let store = SqliteStore::open(&path, clock, None).await.unwrap();
     let task = store.tasks().await.unwrap().remove(0);
     assert_eq!((task.phase, task.revision), (TaskPhase::Ready, 1));
     let state = store.task_state(task.spec.name()).await.unwrap().unwrap();

@@ -295,7 +295,10 @@ pub async fn an_attempt_of_a_disabled_task_can_be_completed<F: Fixture>() {
     let mut off = spec("a");
     off.enabled = false;
     scene.configure(&[off]).await;
-    let renewed = scene.store().renew(lease.run, lease.epoch, LEASE).await;
+    let renewed = scene
+        .store()
+        .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+        .await;
     renewed.expect("a live lease can be renewed");
     assert_eq!(scene.applied(&lease).await.status, RunStatus::Succeeded);
     assert_eq!(scene.state("a").await.events.len(), 1);

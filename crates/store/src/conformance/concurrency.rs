@@ -43,7 +43,9 @@ async fn work<F: Fixture>(scene: &Scene<F>, ledger: &Ledger, claim: Claim) {
             .expect("no worker panics")
             .insert(lease.task.clone());
         assert!(alone, "two runs of {} are leased at once", lease.task);
-        let renewed = store.renew(lease.run, lease.epoch, LEASE).await;
+        let renewed = store
+            .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+            .await;
         renewed.expect("a live lease can be renewed");
         ledger
             .running
@@ -124,7 +126,7 @@ pub async fn parallel_lines_are_all_kept<F: Fixture>() {
     let texts: BTreeSet<_> = (0..40).map(|number| format!("line {number:02}")).collect();
     let appends = texts
         .iter()
-        .map(|text| store.append_log(lease.run, lease.epoch, vec![line(text)]));
+        .map(|text| store.append_log(lease.run, &lease.holder, lease.epoch, vec![line(text)]));
     for appended in join_all(appends).await {
         appended.expect("a live lease can log");
     }

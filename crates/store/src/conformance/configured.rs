@@ -222,7 +222,10 @@ pub async fn a_reset_forgets_every_task_and_deletion<F: Fixture>() {
     for run in [ended, lease.run, draft] {
         assert_eq!(scene.find_run(run).await, None);
     }
-    let late = scene.store().renew(lease.run, lease.epoch, LEASE).await;
+    let late = scene
+        .store()
+        .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+        .await;
     assert!(late.is_err());
     scene.configure(&["a", "b", "c"].map(spec)).await;
     assert_eq!(scene.names().await, ["a", "b", "c"]);

@@ -3,26 +3,36 @@
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
-use cts_core::{LeaseEpoch, RunId, TaskTimeouts};
+use cts_core::{LeaseEpoch, RunId, TaskTimeouts, WorkerId};
 
 use super::Fixture;
-use super::scene::{LEASE, MICROSECOND, Scene, input, line, seconds, spec, task};
-use crate::{EnqueueRequest, Lease, LeaseError, Requeued};
+use super::scene::{LEASE, MICROSECOND, Scene, claim, input, line, seconds, spec, task};
+use crate::{Claim, EnqueueRequest, Lease, LeaseError, Requeued};
 
-/// Every word of a worker is refused, and changes nothing.
-async fn assert_refused<F: Fixture>(scene: &Scene<F>, run: RunId, epoch: LeaseEpoch) {
-    let store = scene.store();
-    let before = scene.find_run(run).await;
-    let log = store.read_log(run, 0, 10).await.expect("logs can be read");
-    let lease = Lease {
+/// A lease of the scene's worker.
+fn named(run: RunId, epoch: LeaseEpoch) -> Lease {
+    Lease {
         run,
         task: task("a"),
         kind: RunKind::Apply,
+        holder: claim().worker,
         epoch,
         input: input("1").hash,
         attempt: 1,
         timeouts: TaskTimeouts::default(),
-    };
+    }
+}
+
+async fn assert_refused<F: Fixture>(scene: &Scene<F>, run: RunId, epoch: LeaseEpoch) {
+    assert_all_refused(scene, &named(run, epoch)).await;
+}
+
+/// Whatever a worker says that names this lease is refused, and changes nothing.
+async fn assert_all_refused<F: Fixture>(scene: &Scene<F>, lease: &Lease) {
+    let Lease { run, epoch, .. } = *lease;
+    let store = scene.store();
+    let before = scene.find_run(run).await;
+    let log = store.read_log(run, 0, 10).await.expect("logs can be read");
     let lost = |refused: Result<(), LeaseError>| {
         let told = match &refused {
             Err(LeaseError::Lost { run, epoch }) => Some((*run, *epoch)),
@@ -30,16 +40,18 @@ async fn assert_refused<F: Fixture>(scene: &Scene<F>, run: RunId, epoch: LeaseEp
         };
         assert_eq!(told, Some((run, epoch)), "{refused:?}");
     };
-    lost(store.renew(run, epoch, LEASE).await);
-    lost(store.append_log(run, epoch, vec![line("late")]).await);
-    lost(store.append_log(run, epoch, Vec::new()).await);
+    let holder = &lease.holder;
+    lost(store.renew(run, holder, epoch, LEASE).await);
+    let late = vec![line("late")];
+    lost(store.append_log(run, holder, epoch, late).await);
+    lost(store.append_log(run, holder, epoch, Vec::new()).await);
     let outcomes = [
         AttemptOutcome::Applied,
         AttemptOutcome::Failed("late".to_owned()),
         AttemptOutcome::Interrupted,
     ];
     for outcome in outcomes {
-        let mut completion = scene.completion(&lease, outcome);
+        let mut completion = scene.completion(lease, outcome);
         completion.log = vec![line("late")];
         lost(store.complete(completion).await.map(drop));
     }
@@ -60,16 +72,7 @@ pub async fn a_lease_tells_what_to_do<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queue("a", "1").await;
     scene.advance(seconds(3));
-    let expected = Lease {
-        run,
-        task: task("a"),
-        kind: RunKind::Apply,
-        epoch: LeaseEpoch::new(1),
-        input: input("1").hash,
-        attempt: 1,
-        timeouts: TaskTimeouts::default(),
-    };
-    assert_eq!(scene.lease().await, expected);
+    assert_eq!(scene.lease().await, named(run, LeaseEpoch::new(1)));
     let record = scene.run(run).await;
     assert_eq!((record.status, record.attempts), (RunStatus::Running, 1));
     assert_eq!(record.started_at, Some(record.created_at + seconds(3)));
@@ -193,11 +196,15 @@ pub async fn renewing_extends_the_lease_from_now<F: Fixture>() {
     let store = scene.store();
     let lease = scene.leased("a", "1").await;
     scene.advance(seconds(20));
-    let renewed = store.renew(lease.run, lease.epoch, seconds(15)).await;
+    let renewed = store
+        .renew(lease.run, &lease.holder, lease.epoch, seconds(15))
+        .await;
     renewed.expect("a live lease can be renewed");
     scene.advance(seconds(15).checked_sub(MICROSECOND).expect("it is shorter"));
     assert_eq!(scene.reap().await, []);
-    let renewed = store.renew(lease.run, lease.epoch, seconds(5)).await;
+    let renewed = store
+        .renew(lease.run, &lease.holder, lease.epoch, seconds(5))
+        .await;
     renewed.expect("a live lease can be renewed");
     scene.advance(seconds(5));
     let reaped = scene.reap().await;
@@ -208,9 +215,13 @@ pub async fn a_renewal_never_shortens_the_lease<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let store = scene.store();
     let lease = scene.leased("a", "1").await;
-    let renewed = store.renew(lease.run, lease.epoch, seconds(60)).await;
+    let renewed = store
+        .renew(lease.run, &lease.holder, lease.epoch, seconds(60))
+        .await;
     renewed.expect("a live lease can be renewed");
-    let renewed = store.renew(lease.run, lease.epoch, seconds(5)).await;
+    let renewed = store
+        .renew(lease.run, &lease.holder, lease.epoch, seconds(5))
+        .await;
     renewed.expect("a live lease can be renewed");
     scene.advance(seconds(59));
     assert_eq!(scene.reap().await, []);
@@ -218,12 +229,50 @@ pub async fn a_renewal_never_shortens_the_lease<F: Fixture>() {
     assert_eq!(scene.reap().await.len(), 1);
 }
 
-pub async fn an_expired_lease_cannot_be_renewed<F: Fixture>() {
+pub async fn an_expired_lease_is_in_force_again_when_it_is_renewed<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
-    scene.advance(LEASE);
-    let late = scene.store().renew(lease.run, lease.epoch, LEASE).await;
+    let waiting = scene.queue("a", "2").await;
+    scene.advance(LEASE * 3);
+    let renew = async || {
+        let store = scene.store();
+        let renewed = store.renew(lease.run, &lease.holder, lease.epoch, LEASE);
+        renewed.await
+    };
+    renew().await.expect("it was not taken back");
+    scene.advance(LEASE.checked_sub(MICROSECOND).expect("it is longer"));
+    assert_eq!(scene.reap().await, []);
+    assert_eq!(scene.acquire().await, None, "the task has a running run");
+    scene.advance(MICROSECOND);
+    assert_eq!(scene.reap().await.len(), 1);
+    let late = renew().await;
     assert!(matches!(late, Err(LeaseError::Lost { .. })), "{late:?}");
+    assert_eq!(scene.lease().await.run, waiting);
+    let late = renew().await;
+    assert!(matches!(late, Err(LeaseError::Lost { .. })), "{late:?}");
+}
+
+pub async fn a_lease_belongs_to_its_holder<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    for other in ["another", "", "WORKER"] {
+        let of_another = Lease {
+            holder: WorkerId::new(other),
+            ..lease.clone()
+        };
+        assert_all_refused(&scene, &of_another).await;
+    }
+    scene.advance(LEASE);
+    scene.reap().await;
+    let other = Claim {
+        worker: WorkerId::new("another"),
+        ..claim()
+    };
+    let next = scene.acquire_as(&other).await.expect("a run is queued");
+    assert_eq!((next.run, &next.holder), (lease.run, &other.worker));
+    // Not even with the right epoch.
+    assert_all_refused(&scene, &named(next.run, next.epoch)).await;
+    assert_eq!(scene.applied(&next).await.status, RunStatus::Succeeded);
 }
 
 pub async fn an_expired_lease_can_be_completed_until_it_is_taken_back<F: Fixture>() {

@@ -9,7 +9,7 @@ use crate::{Lease, LeaseError, LogLine, LogPage, LogStream};
 async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {
     let appended = scene
         .store()
-        .append_log(lease.run, lease.epoch, lines)
+        .append_log(lease.run, &lease.holder, lease.epoch, lines)
         .await;
     appended.expect("a live lease can log");
 }
@@ -127,7 +127,7 @@ pub async fn lines_are_appended_until_the_lease_is_taken_back<F: Fixture>() {
     scene.reap().await;
     let late = scene
         .store()
-        .append_log(lease.run, lease.epoch, vec![line("late")])
+        .append_log(lease.run, &lease.holder, lease.epoch, vec![line("late")])
         .await;
     assert!(matches!(late, Err(LeaseError::Lost { .. })), "{late:?}");
     assert_eq!(texts(&scene, lease.run).await, ["expired"]);

@@ -211,7 +211,7 @@ pub async fn the_log_of_a_lost_attempt_stays<F: Fixture>() {
     let lines = vec![line("the last words")];
     let appended = scene
         .store()
-        .append_log(lease.run, lease.epoch, lines)
+        .append_log(lease.run, &lease.holder, lease.epoch, lines)
         .await;
     appended.expect("the lease is live");
     lose(&scene, &lease).await;

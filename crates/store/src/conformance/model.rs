@@ -12,7 +12,7 @@ use cts_core::runs::{
     is_change, may_enqueue,
 };
 use cts_core::{
-    Digest, EventId, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase, task_after_run,
+    Digest, EventId, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
 };
 
 use self::cluster::{ModelLeader, ModelWorker};
@@ -310,6 +310,7 @@ impl Model {
             run: id,
             task: run.task.clone(),
             kind: run.kind,
+            holder: claim.worker.clone(),
             epoch: LeaseEpoch::new(run.epoch),
             input: run.input,
             attempt: run.attempts,
@@ -317,14 +318,20 @@ impl Model {
         })
     }
 
-    pub(super) fn live(&mut self, id: RunId, epoch: LeaseEpoch) -> Option<&mut ModelRun> {
+    pub(super) fn live(
+        &mut self,
+        id: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+    ) -> Option<&mut ModelRun> {
         let run = self.runs.get_mut(&id)?;
-        (run.status == RunStatus::Running && run.epoch == epoch.get()).then_some(run)
+        let own = run.holder == holder.as_str() && run.epoch == epoch.get();
+        (run.status == RunStatus::Running && own).then_some(run)
     }
 
-    pub(super) fn renew(&mut self, id: RunId, epoch: LeaseEpoch, time_to_live: Duration) -> bool {
+    pub(super) fn renew(&mut self, lease: &Lease, time_to_live: Duration) -> bool {
         let now = self.now;
-        let Some(run) = self.live(id, epoch).filter(|run| run.expires > now) else {
+        let Some(run) = self.live(lease.run, &lease.holder, lease.epoch) else {
             return false;
         };
         (run.expires, run.renewed) = (run.expires.max(now + time_to_live), now);
@@ -333,7 +340,7 @@ impl Model {
 
     pub(super) fn complete(&mut self, completion: &Completion) -> Option<ModelCompleted> {
         let id = completion.run;
-        let run = self.live(id, completion.epoch)?;
+        let run = self.live(id, &completion.holder, completion.epoch)?;
         run.log
             .extend(completion.log.iter().map(|line| line.text.clone()));
         if let Some(error) = completion.outcome.error(run.kind) {
@@ -446,6 +453,7 @@ impl Model {
             let mut run = self.runs[&id].clone();
             let completion = Completion {
                 run: id,
+                holder: WorkerId::new(&run.holder),
                 epoch: LeaseEpoch::new(run.epoch),
                 outcome: AttemptOutcome::Interrupted,
                 event: ids.event,

@@ -85,7 +85,7 @@ pub async fn logs_and_events_go_with_their_runs<F: Fixture>() {
     let lease = scene.leased("a", "1").await;
     let logged = scene
         .store()
-        .append_log(lease.run, lease.epoch, vec![line("x")])
+        .append_log(lease.run, &lease.holder, lease.epoch, vec![line("x")])
         .await;
     logged.expect("a live lease can log");
     scene.applied(&lease).await;

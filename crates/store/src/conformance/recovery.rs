@@ -14,7 +14,7 @@ pub async fn everything_is_there_after_a_restart<F: Fixture>() {
     let running = scene.lease().await;
     let logged = scene
         .store()
-        .append_log(running.run, running.epoch, vec![line("x")])
+        .append_log(running.run, &running.holder, running.epoch, vec![line("x")])
         .await;
     logged.expect("a live lease can log");
     let queued = scene.queue("b", "3").await;
@@ -53,7 +53,10 @@ pub async fn a_lease_outlives_a_restart<F: Fixture>() {
     let lease = scene.leased("a", "1").await;
     scene.restart().await;
     scene.advance(seconds(10));
-    let renewed = scene.store().renew(lease.run, lease.epoch, LEASE).await;
+    let renewed = scene
+        .store()
+        .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+        .await;
     renewed.expect("a live lease can be renewed");
     scene.restart().await;
     assert_eq!(scene.applied(&lease).await.status, RunStatus::Succeeded);

@@ -237,6 +237,7 @@ impl<F: Fixture> Scene<F> {
     pub fn completion(&self, lease: &Lease, outcome: AttemptOutcome) -> Completion {
         Completion {
             run: lease.run,
+            holder: lease.holder.clone(),
             epoch: lease.epoch,
             outcome,
             event: self.event_id(),

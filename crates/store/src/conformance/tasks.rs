@@ -131,7 +131,10 @@ pub async fn a_removed_task_takes_its_runs_and_events_along<F: Fixture>() {
     assert_eq!(states[0].events[0].run_id, other);
     assert_eq!(scene.acquire().await, None);
     assert_eq!(scene.next_due().await, None);
-    let late = scene.store().renew(running.run, running.epoch, LEASE).await;
+    let late = scene
+        .store()
+        .renew(running.run, &running.holder, running.epoch, LEASE)
+        .await;
     assert!(matches!(late, Err(LeaseError::Lost { .. })), "{late:?}");
     let reaped = scene.release_all().await;
     assert_eq!(reaped, []);

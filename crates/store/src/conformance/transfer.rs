@@ -163,7 +163,7 @@ async fn plans<F: Fixture>(scene: &Scene<F>) {
 async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {
     let appended = scene
         .store()
-        .append_log(lease.run, lease.epoch, lines)
+        .append_log(lease.run, &lease.holder, lease.epoch, lines)
         .await;
     appended.expect("a live lease can log");
 }

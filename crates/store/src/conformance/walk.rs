@@ -169,13 +169,17 @@ impl<F: Fixture> Walk<F> {
         self.leases.push(lease);
     }
 
-    /// Mostly one of the newest, which may be live; sometimes an old one.
+    /// Mostly one of the newest, which may be live; sometimes an old one, or in the name of another worker.
     fn some_lease(&mut self) -> Option<Lease> {
         let oldest = self
             .leases
             .len()
             .saturating_sub(if self.dice.one_in(4) { 12 } else { 3 });
-        self.dice.one_of(&self.leases[oldest..]).cloned()
+        let mut lease = self.dice.one_of(&self.leases[oldest..]).cloned()?;
+        if self.dice.one_in(10) {
+            lease.holder = self.some_claim().worker;
+        }
+        Some(lease)
     }
 
     async fn complete(&mut self) {
@@ -224,11 +228,11 @@ impl<F: Fixture> Walk<F> {
             return;
         };
         self.trace.push(format!("renew {lease:?}"));
-        let expected = self.model.renew(lease.run, lease.epoch, LEASE);
+        let expected = self.model.renew(&lease, LEASE);
         let answer = self
             .scene
             .store()
-            .renew(lease.run, lease.epoch, LEASE)
+            .renew(lease.run, &lease.holder, lease.epoch, LEASE)
             .await;
         assert_eq!(answer.is_ok(), expected, "{}", self.told());
     }
@@ -239,12 +243,12 @@ impl<F: Fixture> Walk<F> {
         };
         let text = format!("line {}", self.trace.len());
         self.trace.push(format!("log {text} {lease:?}"));
-        let live = self.model.live(lease.run, lease.epoch);
+        let live = self.model.live(lease.run, &lease.holder, lease.epoch);
         let expected = live.map(|run| run.log.push(text.clone())).is_some();
         let append = self
             .scene
             .store()
-            .append_log(lease.run, lease.epoch, vec![line(text)])
+            .append_log(lease.run, &lease.holder, lease.epoch, vec![line(text)])
             .await;
         assert_eq!(append.is_ok(), expected, "{}", self.told());
     }

@@ -154,7 +154,10 @@ pub async fn a_forgotten_worker_keeps_its_leases<F: Fixture>() {
         .await
         .expect("a run is due");
     forget(&scene, "w").await;
-    let renewed = scene.store().renew(lease.run, lease.epoch, LEASE).await;
+    let renewed = scene
+        .store()
+        .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+        .await;
     renewed.expect("a live lease can be renewed");
     assert_eq!(scene.applied(&lease).await.status, RunStatus::Succeeded);
 }
@@ -248,7 +251,10 @@ pub async fn a_draining_worker_gets_no_run<F: Fixture>() {
         assert_eq!(scene.acquire_as(&claim_of(id)).await, None);
     }
     // What it has is its own.
-    let renewed = scene.store().renew(lease.run, lease.epoch, LEASE).await;
+    let renewed = scene
+        .store()
+        .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+        .await;
     renewed.expect("a live lease can be renewed");
     assert_eq!(scene.applied(&lease).await.status, RunStatus::Succeeded);
     beat(&scene, &worker_record("told")).await;

@@ -27,6 +27,7 @@ const PROGRESS: Duration = Duration::from_millis(500);
 /// that is written to it but the schema is one transaction.
 pub(super) async fn run(
     file: &Path,
+    boot: Option<&str>,
     settings: &Settings,
     dry_run: bool,
     output: Output,
@@ -36,7 +37,8 @@ pub(super) async fn run(
         .parent()
         .map(|directory| DirectoryLock::take(directory, Use::Database))
         .transpose()?;
-    let mut source = SqliteExport::open(&file).await.map_err(Failure::Store)?;
+    let source = SqliteExport::open(&file, boot).await;
+    let mut source = source.map_err(Failure::Store)?;
     check_empty(settings).await.map_err(Failure::Store)?;
     let (migrations, counts) = if dry_run {
         let migrations = pending(settings).await.map_err(Failure::Store)?;

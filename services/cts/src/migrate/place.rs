@@ -118,6 +118,7 @@ mod tests {
             environment: [(VARIABLE.into(), variable.into())].into(),
             current_dir: "/here".into(),
             hostname: "test".to_owned(),
+            boot: None,
             clock: Arc::new(SystemClock),
         }
     }

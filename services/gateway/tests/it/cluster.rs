@@ -29,6 +29,7 @@ impl Default for MemoryCluster {
             cluster_name: String::new(),
             members: vec![member("cts-a", true, None)],
             answered_by: "cts-a".into(),
+            ..GetClusterResponse::default()
         })
     }
 }
@@ -112,5 +113,6 @@ pub(crate) fn edge(members: Vec<Member>) -> GetClusterResponse {
         cluster_name: "edge".into(),
         members,
         answered_by: "cts-a".into(),
+        ..GetClusterResponse::default()
     }
 }

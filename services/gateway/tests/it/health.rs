@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_gateway::Health;
+use cts_proto::cluster::v1::GetClusterResponse;
 use tokio::time::Instant;
 use tonic::Status;
 
@@ -17,7 +17,6 @@ const BROKEN: &str = "{\"error\":{\"message\":\"CTS is not healthy: the schedule
 async fn stage(cluster: &MemoryCluster) -> Stage {
     Stage::set(Scene {
         cluster: cluster.clone(),
-        health: Health::Scheduler,
         ..Scene::default()
     })
     .await
@@ -26,18 +25,6 @@ async fn stage(cluster: &MemoryCluster) -> Stage {
 async fn health(stage: &Stage) -> (u16, String) {
     let Answer { status, body, .. } = stage.ask("GET", "/v1/health").await;
     (status, body)
-}
-
-#[tokio::test]
-async fn a_gateway_beside_its_scheduler_asks_nobody() {
-    let cluster = MemoryCluster::failing(Status::unavailable("the database is away"));
-    let stage = Stage::set(Scene {
-        cluster: cluster.clone(),
-        ..Scene::default()
-    })
-    .await;
-    assert_eq!(health(&stage).await, (200, "{}\n".to_owned()));
-    assert_eq!(cluster.calls(), 0);
 }
 
 #[tokio::test]
@@ -68,6 +55,17 @@ async fn unhealthy_while_none_does() {
 }
 
 #[tokio::test]
+async fn unhealthy_while_the_scheduler_says_why_it_cannot_work() {
+    let cluster = MemoryCluster::new(GetClusterResponse {
+        unhealthy: "its database takes no writes".to_owned(),
+        ..GetClusterResponse::default()
+    });
+    let stage = stage(&cluster).await;
+    let body = "{\"error\":{\"message\":\"CTS is not healthy: its database takes no writes\"}}\n";
+    assert_eq!(health(&stage).await, (503, body.to_owned()));
+}
+
+#[tokio::test]
 async fn answers_are_shared_for_a_second() {
     let time = FrozenTime::start();
     let cluster = MemoryCluster::default();
@@ -85,7 +83,7 @@ async fn answers_are_shared_for_a_second() {
         assert_eq!(health(&stage).await.0, 503);
     }
     assert_eq!(cluster.calls(), 2);
-    cluster.set(Ok(cts_proto::cluster::v1::GetClusterResponse::default()));
+    cluster.set(Ok(GetClusterResponse::default()));
     time.advance(Duration::from_secs(1)).await;
     assert_eq!(health(&stage).await.0, 200);
     assert_eq!(cluster.calls(), 3);

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use chrono::FixedOffset;
-use cts_gateway::{Deps, Gateway, Health, Mode, Options};
+use cts_gateway::{Deps, Gateway, Mode, Options};
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -49,7 +49,6 @@ pub(crate) struct Scene {
     pub(crate) runs: MemoryRuns,
     pub(crate) logs: MemoryLogs,
     pub(crate) mode: Mode,
-    pub(crate) health: Health,
     pub(crate) tls: Option<ServerTls>,
 }
 
@@ -84,27 +83,19 @@ impl Stage {
                 .unwrap();
         };
         services.spawn_on(serving, runtime);
-        Self::in_front_of(channel, services, scene.mode, scene.health, scene.tls).await
+        Self::in_front_of(channel, services, scene.mode, scene.tls).await
     }
 
     /// A gateway whose scheduler is elsewhere, and gone.
     pub(crate) async fn start_alone() -> Self {
         let (_gone, channel) = memory_transport();
-        Self::in_front_of(
-            channel,
-            JoinSet::new(),
-            Mode::Transparent,
-            Health::Scheduler,
-            None,
-        )
-        .await
+        Self::in_front_of(channel, JoinSet::new(), Mode::Transparent, None).await
     }
 
     async fn in_front_of(
         channel: Channel,
         services: JoinSet<()>,
         mode: Mode,
-        health: Health,
         tls: Option<ServerTls>,
     ) -> Self {
         log::install();
@@ -115,7 +106,6 @@ impl Stage {
             request_id: Arc::new(|| Uuid::parse_str(REQUEST_ID).unwrap()),
             local_time: Arc::new(|at| at.with_timezone(&FixedOffset::east_opt(3600).unwrap())),
             mode,
-            health,
         };
         let deps = Deps {
             tasks: TaskServiceClient::new(channel.clone()),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_gateway::{Health, Mode};
+use cts_gateway::Mode;
 use cts_proto::cluster::v1::GetClusterResponse;
 use tonic::Status;
 
@@ -209,7 +209,6 @@ async fn health_and_the_mode_share_answers() {
     let stage = Stage::set(Scene {
         cluster: cluster.clone(),
         mode: Mode::StrictFollower,
-        health: Health::Scheduler,
         ..Scene::default()
     })
     .await;

@@ -6,7 +6,7 @@ use cts_proto::run::v1 as run;
 use cts_proto::run::v1::complete_run_request::Outcome;
 use tonic::Code;
 
-use crate::setup::{Setup, instance, task};
+use crate::setup::{Setup, WORKER, instance, task};
 
 const LONG: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(300);
@@ -99,6 +99,7 @@ async fn a_stale_epoch_is_refused_everywhere() {
     let renewal = run::RenewRunRequest {
         run_id: old.run_id.clone(),
         epoch: old.epoch,
+        worker_id: WORKER.into(),
     };
     let refused = setup.runs.clone().renew_run(renewal).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition);
@@ -110,6 +111,7 @@ async fn a_stale_epoch_is_refused_everywhere() {
     let batch = cts_proto::log::v1::AppendLogRequest {
         run_id: old.run_id.clone(),
         epoch: old.epoch,
+        worker_id: WORKER.into(),
         lines: vec![cts_proto::log::v1::LogLine {
             stream: 1,
             text: "late".into(),
@@ -135,6 +137,7 @@ async fn a_silent_worker_loses_its_run_and_a_renewed_lease_stays() {
         let renewal = run::RenewRunRequest {
             run_id: lease.run_id.clone(),
             epoch: lease.epoch,
+            worker_id: WORKER.into(),
         };
         setup.runs.clone().renew_run(renewal).await.unwrap();
     }
@@ -161,14 +164,18 @@ async fn senseless_requests_are_refused() {
         runs.acquire_run(nameless).await.unwrap_err().code(),
         Code::InvalidArgument
     );
-    let renewal = run::RenewRunRequest {
-        run_id: "x".into(),
-        epoch: 1,
-    };
-    assert_eq!(
-        runs.renew_run(renewal).await.unwrap_err().code(),
-        Code::InvalidArgument
-    );
+    let run = "00000000-0000-7000-8000-000000000001";
+    for (run_id, worker_id) in [("x", WORKER), (run, "")] {
+        let renewal = run::RenewRunRequest {
+            run_id: run_id.into(),
+            epoch: 1,
+            worker_id: worker_id.into(),
+        };
+        assert_eq!(
+            runs.renew_run(renewal).await.unwrap_err().code(),
+            Code::InvalidArgument
+        );
+    }
     let input = run::GetRunInputRequest {
         input_hash: "ab".repeat(32),
     };

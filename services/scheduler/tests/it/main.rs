@@ -3,6 +3,7 @@
 
 mod calls;
 mod creations;
+mod database_health;
 mod explanations;
 mod leases;
 mod modes;

@@ -11,6 +11,7 @@ use cts_core::{
     TaskDraft, TaskName, TaskSpec, TaskTimeouts,
 };
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
+use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
@@ -31,11 +32,15 @@ use tonic::transport::Channel;
 
 use crate::played_watcher::PlayedWatcher;
 
+/// The worker that asks for runs.
+pub(crate) const WORKER: &str = "worker";
+
 pub(crate) struct Setup {
     pub(crate) runs: RunServiceClient<Channel>,
     pub(crate) tasks: TaskServiceClient<Channel>,
     pub(crate) logs: LogServiceClient<Channel>,
     pub(crate) bundles: BundleServiceClient<Channel>,
+    pub(crate) cluster: ClusterServiceClient<Channel>,
     pub(crate) watcher: PlayedWatcher,
     /// Changes of runs, from before the scheduler has begun.
     changes: Mutex<Streaming<run::FollowRunsResponse>>,
@@ -98,7 +103,8 @@ impl Setup {
             runs,
             tasks: TaskServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
-            bundles: BundleServiceClient::new(channel),
+            bundles: BundleServiceClient::new(channel.clone()),
+            cluster: ClusterServiceClient::new(channel),
             watcher,
             _parts: parts,
             _stop: stop.drop_guard(),
@@ -153,7 +159,7 @@ impl Setup {
     ) -> Option<run::Lease> {
         let request = run::AcquireRunRequest {
             kinds,
-            worker_id: "worker".into(),
+            worker_id: WORKER.into(),
             wait: Some(convert::duration_to_wire(wait)),
             capabilities: Some(convert::capabilities_to_wire(&capabilities)),
         };
@@ -199,6 +205,7 @@ impl Setup {
         let request = run::CompleteRunRequest {
             run_id: lease.run_id.clone(),
             epoch: lease.epoch,
+            worker_id: WORKER.into(),
             outcome: Some(outcome),
             log: Vec::new(),
         };
@@ -239,7 +246,7 @@ fn read(draft: &TaskDraft) -> Result<TaskSpec, String> {
 /// A new store with its file in `directory`.
 pub(crate) async fn store_in(directory: &Path) -> Arc<SqliteStore> {
     let path = directory.join("cts.db");
-    let store = SqliteStore::open(&path, Arc::new(SystemClock)).await;
+    let store = SqliteStore::open(&path, Arc::new(SystemClock), None).await;
     Arc::new(store.unwrap())
 }
 

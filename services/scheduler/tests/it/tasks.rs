@@ -8,7 +8,7 @@ use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::task::v1 as task_proto;
 use tonic::Code;
 
-use crate::setup::{Setup, instance, task};
+use crate::setup::{Setup, WORKER, instance, task};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -109,6 +109,7 @@ async fn a_follower_of_a_log_gets_lines_as_they_come_and_the_end() {
     let batch = log::AppendLogRequest {
         run_id: lease.run_id.clone(),
         epoch: lease.epoch,
+        worker_id: WORKER.into(),
         lines: vec![line("one"), line("two")],
     };
     let request = log::ReadLogRequest {
@@ -135,6 +136,7 @@ async fn a_follower_of_a_log_gets_lines_as_they_come_and_the_end() {
     let completion = run::CompleteRunRequest {
         run_id: lease.run_id.clone(),
         epoch: lease.epoch,
+        worker_id: WORKER.into(),
         outcome: Some(Outcome::Applied(run::Applied {})),
         log: vec![line("three")],
     };

@@ -86,12 +86,6 @@ fn broken_write(write: &RunWrite) -> Option<Violation> {
         if new.expires < old.expires {
             return stale("a lease becomes shorter");
         }
-        if old
-            .expires
-            .is_some_and(|expires| expires < write.at - TOLERANCE)
-        {
-            return stale("an expired lease is renewed");
-        }
     }
     None
 }

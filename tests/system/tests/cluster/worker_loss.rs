@@ -117,6 +117,9 @@ async fn a_worker_that_wakes_up_after_its_lease_reports_nothing() {
     scene.assert_no_overlap();
 }
 
+/// A worker that is gone after it was granted a run.
+const LOST: &str = "a worker that is lost";
+
 #[tokio::test]
 async fn a_report_under_an_epoch_that_is_over_is_refused() {
     let mut scene = Scene::start(Plan::default()).await;
@@ -126,7 +129,7 @@ async fn a_report_under_an_epoch_that_is_over_is_refused() {
     let mut runs = RunServiceClient::new(scene.cluster.channel(Service::Scheduler, 0));
     let request = AcquireRunRequest {
         kinds: Vec::new(),
-        worker_id: "a worker that is never heard of again".to_owned(),
+        worker_id: LOST.to_owned(),
         wait: Some(prost_types::Duration {
             seconds: 20,
             nanos: 0,
@@ -148,6 +151,7 @@ async fn a_report_under_an_epoch_that_is_over_is_refused() {
     let report = CompleteRunRequest {
         run_id: lease.run_id,
         epoch: lease.epoch,
+        worker_id: LOST.to_owned(),
         outcome: Some(cts_rpc::convert::outcome_to_wire(
             cts_core::runs::AttemptOutcome::Failed("a late word".to_owned()),
         )),

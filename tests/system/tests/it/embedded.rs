@@ -43,6 +43,7 @@ async fn start(site: &Site) -> InProcess {
             .collect(),
         current_dir: site.path().to_owned(),
         hostname: "test".to_owned(),
+        boot: None,
         clock: Arc::new(SystemClock),
     };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

@@ -14,6 +14,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
 use tempfile::TempDir;
 
+/// The boot of the machine that a fixture is on.
+pub(super) const BOOT: &str = "one boot of the machine";
+
 #[derive(Debug)]
 struct ManualClock(Mutex<DateTime<Utc>>);
 
@@ -75,7 +78,7 @@ impl Fixture for FileFixture {
         let start = DateTime::from_timestamp(1_800_000_000, 123_456_000).unwrap();
         let clock = Arc::new(ManualClock(Mutex::new(start)));
         let path = directory.path().join("cts.db");
-        let store = SqliteStore::open(&path, Arc::<ManualClock>::clone(&clock)).await;
+        let store = SqliteStore::open(&path, Arc::<ManualClock>::clone(&clock), Some(BOOT)).await;
         Self {
             store: store.unwrap(),
             directory,
@@ -93,7 +96,12 @@ impl Fixture for FileFixture {
 
     async fn restart(&mut self) {
         self.store.close().await;
-        let store = SqliteStore::open(&self.path(), Arc::<ManualClock>::clone(&self.clock)).await;
+        let store = SqliteStore::open(
+            &self.path(),
+            Arc::<ManualClock>::clone(&self.clock),
+            Some(BOOT),
+        )
+        .await;
         self.store = store.unwrap();
     }
 }

@@ -22,6 +22,7 @@ fn surroundings(line: &str, point: Option<&str>, directory: &Path) -> Surroundin
         environment,
         current_dir: directory.to_owned(),
         hostname: "test".to_owned(),
+        boot: None,
         clock: Arc::new(SystemClock),
     }
 }

@@ -1,0 +1,67 @@
+//! Whether what was committed last is still there when the file is opened.
+//!
+//! A power cut takes what the disk did not have, and a copy of the file that was made while it was in use may be of
+//! any age. In both cases the file was not closed in order, and the machine has started anew since. What such a
+//! file says of the inputs that were applied last may be older than what Terraform has done, so it is forgotten.
+
+use cts_store::StoreError;
+use sqlx::{Row as _, SqliteConnection};
+
+use crate::row::failed_to;
+
+/// Notes that the file is in use on this boot of the machine; `None` is a boot that is equal to no other. Returns
+/// of how many tasks the applied input was forgotten.
+pub(crate) async fn begin(
+    connection: &mut SqliteConnection,
+    boot: Option<&str>,
+    now: i64,
+) -> Result<u64, StoreError> {
+    let write = failed_to("note the use of the database");
+    let row = sqlx::query("-- open: how it was left\nSELECT identity, in_use FROM continuity")
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(&write)?;
+    let left: Option<String> = row.try_get("identity").map_err(&write)?;
+    let in_use: bool = row.try_get("in_use").map_err(&write)?;
+    let same = boot.is_some() && left.as_deref() == boot;
+    let forgotten = if in_use && !same {
+        forget_applied(connection).await?
+    } else {
+        0
+    };
+    sqlx::query(
+        "-- open: in use
+        UPDATE continuity
+        SET identity = ?1,
+            in_use = 1,
+            changed_at = CASE WHEN ?2 THEN changed_at ELSE ?3 END",
+    )
+    .bind(boot)
+    .bind(same)
+    .bind(now)
+    .execute(connection)
+    .await
+    .map_err(&write)?;
+    Ok(forgotten)
+}
+
+async fn forget_applied(connection: &mut SqliteConnection) -> Result<u64, StoreError> {
+    let forgotten = sqlx::query(
+        "-- open: no input counts as applied
+        UPDATE tasks SET settled_input = NULL, tried_input = NULL
+        WHERE settled_input IS NOT NULL OR tried_input IS NOT NULL",
+    )
+    .execute(connection)
+    .await
+    .map_err(failed_to("forget applied inputs"))?;
+    Ok(forgotten.rows_affected())
+}
+
+/// Notes that everything is on the disk.
+pub(crate) async fn end(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    sqlx::query("-- close\nUPDATE continuity SET in_use = 0")
+        .execute(connection)
+        .await
+        .map_err(failed_to("note the end of the use of the database"))?;
+    Ok(())
+}
