@@ -9,6 +9,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgPool};
 use tokio::time::timeout;
 
+use crate::timeline::Timeline;
+
 /// How long a caller waits for a connection before it is told that there is none.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
@@ -111,8 +113,9 @@ impl Target {
         }
     }
 
-    /// The connections that do the work; made when they are needed.
-    pub(crate) fn pool(&self) -> PgPool {
+    /// The connections that do the work; made when they are needed. Each is on the timeline that is stored, and
+    /// its commits are on the disk when they return.
+    pub(crate) fn pool(&self, timeline: &Timeline) -> PgPool {
         let limited = self
             .options
             .clone()
@@ -129,7 +132,13 @@ impl Target {
                 ("enable_sort", "off"),
                 ("jit", "off"),
             ]);
-        pool_options(self.max_connections).connect_lazy_with(limited)
+        let timeline = timeline.clone();
+        pool_options(self.max_connections)
+            .after_connect(move |connection, _metadata| {
+                let timeline = timeline.clone();
+                Box::pin(async move { prepare(connection, &timeline).await })
+            })
+            .connect_lazy_with(limited)
     }
 
     /// The connection that tells hints: a commit that carries nothing but them waits for no disk.
@@ -145,6 +154,22 @@ impl Target {
     pub(crate) fn listener(&self) -> PgPool {
         pool_options(1).connect_lazy_with(self.options.clone())
     }
+}
+
+/// Makes a new connection ready for work.
+pub(crate) async fn prepare(
+    connection: &mut PgConnection,
+    timeline: &Timeline,
+) -> Result<(), sqlx::Error> {
+    // What Terraform may do must be known after a crash of the server, whatever its configuration says of others.
+    sqlx::query(
+        "-- prepare: commits wait for the disk
+        SELECT set_config('synchronous_commit', 'on', FALSE)
+        WHERE current_setting('synchronous_commit') = 'off'",
+    )
+    .execute(&mut *connection)
+    .await?;
+    timeline.check(connection).await
 }
 
 fn pool_options(connections: u32) -> PgPoolOptions {

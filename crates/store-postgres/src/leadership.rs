@@ -19,7 +19,7 @@ pub(crate) fn stored_epoch(epoch: LeaderEpoch) -> i64 {
 /// Key of the advisory lock of leadership: shared by whoever writes in the name of the leader, alone by
 /// whoever changes who leads. It queues fairly, while those that wait for one row that is written often
 /// may deadlock among themselves.
-const LOCK: i64 = 0x6374_735f_6c65_6164;
+pub(crate) const LOCK: i64 = 0x6374_735f_6c65_6164;
 
 /// Sees to it that `leader` leads until the transaction ends, and tells the time.
 pub(crate) async fn fence(

@@ -7,6 +7,9 @@
 //! advisory lock of inputs, rows of `tasks` by name, rows of `runs`. Whoever changes a run that is
 //! queued or running, or a request, has locked its task; appending to a log and renewing a lease lock the run alone.
 //!
+//! Each connection is compared with the timeline that is stored before its first use: a failover may have lost
+//! commits (`timeline`).
+//!
 //! It knows Postgres and nothing else of the world. Start with [`PostgresStore::connect`] and
 //! [`migrate`].
 #![warn(missing_docs)]
@@ -31,6 +34,7 @@ mod states;
 mod store;
 mod take_back;
 mod tasks;
+mod timeline;
 mod transfer;
 mod workers;
 

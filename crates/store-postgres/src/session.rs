@@ -50,8 +50,9 @@ impl Session {
 
     /// Gives the connection back if the call has ended in time. A transaction that it left open, as a
     /// refused call does, is undone before the caller hears of it: until then its locks hide rows from
-    /// everybody who skips what is locked.
-    pub(crate) async fn release<T, E: From<StoreError>>(
+    /// everybody who skips what is locked. A connection on which the database has failed is closed, since what
+    /// has become of its transaction is not known.
+    pub(crate) async fn release<T, E: From<StoreError> + Failure>(
         mut self,
         answer: Result<Result<T, E>, Elapsed>,
     ) -> Result<T, E> {
@@ -59,7 +60,8 @@ impl Session {
             Ok(answer) => {
                 // The rollback is under way since the transaction was dropped; what comes behind it
                 // on the connection has to wait for it. A connection that does not answer is closed.
-                if answer.is_ok() || self.answers().await {
+                let usable = !has_failed(&answer) || is_repeatable(&answer);
+                if answer.is_ok() || usable && self.answers().await {
                     drop(self.connection.take());
                 }
                 answer
@@ -138,6 +140,12 @@ impl Failure for TaskError {
             | Self::Deleting => None,
         }
     }
+}
+
+/// Whether the database itself has failed, and not the caller's word been refused.
+fn has_failed<T>(answer: &Result<T, impl Failure>) -> bool {
+    let failure = answer.as_ref().err().and_then(Failure::store);
+    matches!(failure, Some(StoreError::Database { .. }))
 }
 
 /// Whether the database has undone the call because it collided with another one: a serialization

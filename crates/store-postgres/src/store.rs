@@ -10,10 +10,12 @@ use cts_store::{
     Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
     TaskChange, TaskError, TaskState, WorkerRecord, WorkerState,
 };
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 use crate::connection::{Settings, Target};
+use crate::row::failed_to;
 use crate::session::call;
+use crate::timeline::Timeline;
 use crate::{
     bundles, changes, complete, configure, enqueue, hints, leadership, lease, logs, prune, queue,
     requests, schema, states, take_back, tasks, workers,
@@ -32,6 +34,7 @@ pub struct PostgresStore {
     pool: PgPool,
     teller: PgPool,
     target: Target,
+    timeline: Timeline,
 }
 
 impl PostgresStore {
@@ -41,10 +44,12 @@ impl PostgresStore {
     pub async fn connect(settings: &Settings) -> Result<Self, StoreError> {
         let target = Target::new(settings)?;
         schema::check(&target).await?;
+        let timeline = Timeline::default();
         Ok(Self {
-            pool: target.pool(),
+            pool: target.pool(&timeline),
             teller: target.teller(),
             target,
+            timeline,
         })
     }
 
@@ -52,6 +57,33 @@ impl PostgresStore {
     pub async fn close(&self) {
         self.teller.close().await;
         self.pool.close().await;
+    }
+}
+
+impl PostgresStore {
+    /// A pooler may hide that the server is another one, so it is asked every time.
+    async fn lead_on(
+        &self,
+        connection: &mut PgConnection,
+        member: &Member,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Result<Leadership, StoreError> {
+        let checked = self.timeline.check(connection).await;
+        checked.map_err(failed_to("check the timeline"))?;
+        leadership::lead(connection, member, epoch, time_to_live).await
+    }
+
+    /// Leases nothing while leases may be in force that were forgotten in a failover.
+    async fn acquire_on(
+        &self,
+        connection: &mut PgConnection,
+        claim: &Claim,
+    ) -> Result<Option<Lease>, StoreError> {
+        if self.timeline.may_have_forgotten(claim.time_to_live) {
+            return Ok(None);
+        }
+        lease::acquire(connection, claim).await
     }
 }
 
@@ -63,7 +95,7 @@ impl Store for PostgresStore {
         epoch: Option<LeaderEpoch>,
         time_to_live: Duration,
     ) -> Result<Leadership, StoreError> {
-        call!(&self.pool, c => leadership::lead(c, member, epoch, time_to_live))
+        call!(&self.pool, c => self.lead_on(c, member, epoch, time_to_live))
     }
 
     async fn resign(&self, member: &str, epoch: Option<LeaderEpoch>) -> Result<(), StoreError> {
@@ -168,7 +200,7 @@ impl Store for PostgresStore {
     }
 
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
-        call!(&self.pool, c => lease::acquire(c, claim))
+        call!(&self.pool, c => self.acquire_on(c, claim))
     }
 
     async fn renew(

@@ -170,3 +170,44 @@ async fn a_frozen_database_is_noticed() {
     postgres.resume();
     eventually(DEADLINE, async || store.tasks().await).await;
 }
+
+#[tokio::test]
+async fn a_connection_whose_commit_failed_is_not_used_again() {
+    let url = crate::fixture::migrated().await;
+    let one_connection = cts_store_postgres::Settings {
+        max_connections: 1,
+        ..settings(&url)
+    };
+    let store = PostgresStore::connect(&one_connection).await.unwrap();
+    let leader = lead(&store, "one").await;
+    store
+        .replace_config_tasks(leader, &[spec("a")])
+        .await
+        .unwrap();
+    let process = "SELECT pid::BIGINT FROM pg_stat_activity
+                   WHERE datname = current_database() AND query LIKE '-- tasks%'
+                   ORDER BY backend_start DESC LIMIT 1";
+    store.tasks().await.unwrap();
+    let before = crate::fixture::number(&url, process).await;
+    for statement in [
+        "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$",
+        "CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON runs DEFERRABLE INITIALLY DEFERRED
+         FOR EACH ROW EXECUTE FUNCTION fail()",
+    ] {
+        crate::fixture::execute(&url, statement).await;
+    }
+    for _ in 0..3 {
+        let refused = store.enqueue(leader, vec![request("a", "1")]).await;
+        let error = cts_core::Chain(&refused.unwrap_err()).to_string();
+        assert!(error.contains("no space left on device"), "{error}");
+    }
+    crate::fixture::execute(&url, "DROP TRIGGER fail ON runs").await;
+    store.tasks().await.unwrap();
+    assert_ne!(crate::fixture::number(&url, process).await, before);
+    store
+        .enqueue(leader, vec![request("a", "1")])
+        .await
+        .unwrap();
+    assert!(store.acquire(&claim("w")).await.unwrap().is_some());
+}

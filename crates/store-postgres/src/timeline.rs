@@ -1,0 +1,211 @@
+//! Which timeline of the server this process works on.
+//!
+//! A failover to a replica, and a restore of a backup, begin a new timeline. Commits may be missing on it that were
+//! answered on the one before: grants of leases and of the leadership, and what makes an input count as applied. So
+//! the first process that connects to another timeline than the one stored voids, in one transaction, whatever may
+//! have been forgotten: nobody leads, epochs jump beyond every one that may have been granted, and no input counts
+//! as applied. No run is leased until the leases that may have been forgotten are over.
+//!
+//! A failover breaks every connection, so each new one is checked before its first use. The election of the leader
+//! checks besides, for where a pooler hides that.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::error::DatabaseError;
+use sqlx::{Connection as _, PgConnection, Row as _};
+use tokio::time::Instant;
+
+use crate::leadership::LOCK;
+
+/// How far epochs jump: further than they can have come on a timeline after the last commit that is known.
+const EPOCH_STEP: i64 = 1_000_000;
+
+/// The server does not let this user ask, or is none that has timelines.
+const NOT_TOLD: [&str; 3] = ["42501", "42883", "0A000"];
+
+const WITH_SYSTEM: &str = "-- timeline
+    SELECT pg_is_in_recovery() AS replica,
+           CASE WHEN NOT pg_is_in_recovery() THEN
+               (SELECT system_identifier FROM pg_control_system()) || '/'
+               || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
+           END AS identity";
+
+const WITHOUT_SYSTEM: &str = "-- timeline: without the system identifier
+    SELECT pg_is_in_recovery() AS replica,
+           CASE WHEN NOT pg_is_in_recovery() THEN
+               left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
+           END AS identity";
+
+/// The server is a replica, or has just become one.
+#[derive(Debug, thiserror::Error)]
+#[error("the server only reads: it is a replica")]
+struct ReadOnly;
+
+/// What a process knows of the timeline. Cheap to clone; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Timeline(Arc<Mutex<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The timeline that was checked last.
+    identity: Option<String>,
+    /// A moment not before the beginning of the timeline, if it began while leases could have been granted.
+    since: Option<Instant>,
+    /// It was said that the server does not tell.
+    warned: bool,
+}
+
+impl Timeline {
+    /// Whether leases of this life may be in force that the timeline has forgotten.
+    pub(crate) fn may_have_forgotten(&self, lease: Duration) -> bool {
+        let since = self.known().since;
+        since.is_some_and(|since| since.elapsed() < lease)
+    }
+
+    /// Compares the server's timeline with the one that is stored; voids what may have been forgotten if it is
+    /// another one. Refuses a replica.
+    pub(crate) async fn check(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        let Some(identity) = self.ask(connection).await? else {
+            return Ok(());
+        };
+        let row = sqlx::query(
+            "-- timeline: the stored one
+            SELECT identity, changed_at > 0 AS changed, cts_now() - changed_at AS age FROM continuity",
+        )
+        .fetch_one(&mut *connection)
+        .await?;
+        let stored: Option<String> = row.try_get("identity")?;
+        let age = if stored.as_ref() == Some(&identity) {
+            let changed: bool = row.try_get("changed")?;
+            let age: i64 = row.try_get("age")?;
+            changed.then(|| Duration::from_micros(u64::try_from(age).unwrap_or_default()))
+        } else {
+            change(connection, &identity).await?
+        };
+        self.note(identity, age);
+        Ok(())
+    }
+
+    async fn ask(&self, connection: &mut PgConnection) -> Result<Option<String>, sqlx::Error> {
+        let mut refusal = None;
+        for question in [WITH_SYSTEM, WITHOUT_SYSTEM] {
+            match sqlx::query(question).fetch_one(&mut *connection).await {
+                Ok(row) if row.try_get("replica")? => {
+                    return Err(sqlx::Error::Configuration(Box::new(ReadOnly)));
+                }
+                Ok(row) => return row.try_get("identity"),
+                Err(sqlx::Error::Database(error)) if is_not_told(&*error) => refusal = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let mut known = self.known();
+        if let Some(refusal) = refusal
+            && !known.warned
+        {
+            known.warned = true;
+            tracing::warn!(
+                target: "ha",
+                error = %refusal,
+                "the database does not tell its timeline, so a failover that loses commits goes unnoticed: \
+                 replicate synchronously, or grant EXECUTE on pg_control_system and pg_walfile_name"
+            );
+        }
+        Ok(None)
+    }
+
+    /// `age` is the time since the timeline began, if another one was stored before.
+    fn note(&self, identity: String, age: Option<Duration>) {
+        let now = Instant::now();
+        let mut known = self.known();
+        if known.identity.as_ref() == Some(&identity) {
+            return;
+        }
+        // An answer takes its time, so that this is not too early.
+        known.since = age.and_then(|age| now.checked_sub(age));
+        let before = known.identity.replace(identity);
+        if let (Some(before), Some(now)) = (before, &known.identity) {
+            tracing::warn!(
+                target: "ha",
+                before,
+                now,
+                "the database is on another timeline, after a failover or a restore: no run is leased for the life of \
+                 a lease, the leader is elected anew, and every task runs again"
+            );
+        }
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_not_told(error: &dyn DatabaseError) -> bool {
+    error.code().is_some_and(|code| NOT_TOLD.contains(&&*code))
+}
+
+/// Makes `identity` the stored one, and voids what may have been forgotten. Gives the time since another process has
+/// done so, zero if this one has, and nothing if there was none before.
+async fn change(
+    connection: &mut PgConnection,
+    identity: &str,
+) -> Result<Option<Duration>, sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    sqlx::query(
+        "-- timeline: one at a time, and no duty meanwhile\nSELECT pg_advisory_xact_lock($1)",
+    )
+    .bind(LOCK)
+    .execute(&mut *transaction)
+    .await?;
+    let row = sqlx::query(
+        "-- timeline: changed meanwhile?
+        SELECT identity, changed_at > 0 AS changed, cts_now() - changed_at AS age FROM continuity",
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    let stored: Option<String> = row.try_get("identity")?;
+    if stored.as_deref() == Some(identity) {
+        let changed: bool = row.try_get("changed")?;
+        let age: i64 = row.try_get("age")?;
+        transaction.commit().await?;
+        return Ok(changed.then(|| Duration::from_micros(u64::try_from(age).unwrap_or_default())));
+    }
+    sqlx::query(
+        "-- timeline: the new one
+        UPDATE continuity
+        SET identity = $1, changed_at = CASE WHEN identity IS NULL THEN 0 ELSE cts_now() END",
+    )
+    .bind(identity)
+    .execute(&mut *transaction)
+    .await?;
+    if stored.is_some() {
+        void(&mut transaction).await?;
+    }
+    transaction.commit().await?;
+    Ok(stored.map(|_| Duration::ZERO))
+}
+
+async fn void(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    for statement in [
+        "-- timeline: nobody leads
+        UPDATE leadership
+        SET epoch = epoch + $1, holder = NULL, served_since = NULL, served_at = NULL",
+        "-- timeline: the tasks, in order
+        SELECT FROM tasks WHERE $1 > 0 ORDER BY name FOR NO KEY UPDATE",
+        "-- timeline: no input counts as applied
+        UPDATE tasks SET settled_input = NULL, tried_input = NULL
+        WHERE $1 > 0 AND (settled_input IS NOT NULL OR tried_input IS NOT NULL)",
+        "-- timeline: epochs that may have been granted are not granted again
+        UPDATE runs SET epoch = epoch + $1 WHERE status = 'queued'",
+        // Renewals may have been forgotten, and the clock is that of another host.
+        "-- timeline: leases that are known go on
+        UPDATE runs SET expires_at = cts_now() + greatest(expires_at - updated_at, 0)
+        WHERE $1 > 0 AND status = 'running'",
+    ] {
+        sqlx::query(statement)
+            .bind(EPOCH_STEP)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
