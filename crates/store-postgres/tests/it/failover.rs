@@ -234,7 +234,7 @@ async fn a_server_that_does_not_tell_its_timeline_is_used() {
     .await;
     let plain = url.replace("cts@", "plain@");
     assert_ne!(plain, url);
-    let timeline = "SELECT length(identity) FROM continuity";
+    let timeline = "SELECT length(identity)::BIGINT FROM continuity";
     let leads = async |id: &str| {
         let store = store(&plain).await;
         let led = store.lead(&member(id), None, LIFE).await.unwrap();

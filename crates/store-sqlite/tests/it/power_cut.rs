@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cts_core::runs::{EnqueueDecision, RunKind};
 use cts_core::LeaderEpoch;
+use cts_core::runs::{EnqueueDecision, RunKind};
 use cts_store::conformance::{Scene, input, member, spec, task};
 use cts_store::{EnqueueRequest, Store as _, Unchanged};
 use cts_store_sqlite::{SqliteExport, SqliteStore};
