@@ -8,6 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use crate::error::{ConsulError, SettingsError};
+use crate::health::{Decoded, UnreadableInstance};
 use crate::settings::ConsulSettings;
 use crate::{health, transport};
 
@@ -34,6 +35,8 @@ pub struct Answer {
     pub index: u64,
     /// The instances in Consul's order.
     pub instances: Vec<ServiceInstance>,
+    /// Those that are there too, but cannot be understood.
+    pub unreadable: Vec<UnreadableInstance>,
 }
 
 impl ConsulClient {
@@ -78,8 +81,15 @@ impl ConsulClient {
         let deadline = (index == 0).then_some(PLAIN_DEADLINE);
         let answer = self.get(&path, &parameters, deadline).await?;
         let index = consul_index(&answer).ok_or(ConsulError::MissingIndex)?;
-        let instances = health::decode(&body(answer).await?)?;
-        Ok(Answer { index, instances })
+        let Decoded {
+            instances,
+            unreadable,
+        } = health::decode(&body(answer).await?)?;
+        Ok(Answer {
+            index,
+            instances,
+            unreadable,
+        })
     }
 
     /// Registers a service with the agent, or replaces what it has under the same id

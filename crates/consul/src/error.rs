@@ -80,16 +80,6 @@ pub enum ConsulError {
     /// A blocking query needs an index, and the answer has none.
     #[error("the answer of consul has no usable X-Consul-Index header")]
     MissingIndex,
-    /// An instance has a port that none can have.
-    #[error("the instance {id:?} on node {node:?} has the impossible port {port}")]
-    ImpossiblePort {
-        /// Node name.
-        node: String,
-        /// Service id.
-        id: String,
-        /// What it says.
-        port: i64,
-    },
     /// The name cannot be a part of a URL's path, so Consul cannot be asked for it.
     #[error("the service name {name:?} cannot be asked for")]
     UnusableName {

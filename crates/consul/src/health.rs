@@ -1,23 +1,97 @@
-//! From a health answer to instances (spec/runtime-watch.md 1.9).
+//! From a health answer to instances.
+
+mod elements;
 
 use std::collections::BTreeMap;
 
-use cts_core::{HealthStatus, ServiceInstance};
+use cts_core::{HealthStatus, InstanceKey, ServiceInstance, excerpt};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::ConsulError;
 
 const NODE_MAINTENANCE: &str = "_node_maintenance";
 const SERVICE_MAINTENANCE: &str = "_service_maintenance:";
+/// Characters of a complaint about an instance that are kept.
+const PROBLEM_SHOWN: usize = 200;
 
-/// The instances in a body of `/v1/health/service/<name>`, in Consul's order.
-pub(crate) fn decode(body: &[u8]) -> Result<Vec<ServiceInstance>, ConsulError> {
-    let entries: Option<Vec<Entry>> = serde_json::from_slice(body).map_err(ConsulError::Decode)?;
-    entries
-        .unwrap_or_default()
-        .into_iter()
-        .map(Entry::into_instance)
-        .collect()
+/// What an answer holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Decoded {
+    pub(crate) instances: Vec<ServiceInstance>,
+    pub(crate) unreadable: Vec<UnreadableInstance>,
+}
+
+/// An instance of which Consul said something that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableInstance {
+    /// Which one; `None` if not even that can be read.
+    pub key: Option<InstanceKey>,
+    /// What is wrong with it, in one line.
+    pub problem: String,
+}
+
+/// The instances in a body of `/v1/health/service/<name>`, in Consul's order. Of a list an element that
+/// cannot be understood does no harm to the others.
+pub(crate) fn decode(body: &[u8]) -> Result<Decoded, ConsulError> {
+    match serde_json::from_slice::<Option<Vec<Entry>>>(body) {
+        Ok(entries) => {
+            let entries = entries.unwrap_or_default().into_iter();
+            Ok(Decoded {
+                instances: entries.map(Entry::into_instance).collect(),
+                unreadable: Vec::new(),
+            })
+        }
+        Err(error) => match elements::split(body) {
+            Some(elements) => Ok(decode_each(&elements)),
+            None => Err(ConsulError::Decode(error)),
+        },
+    }
+}
+
+fn decode_each(elements: &[&[u8]]) -> Decoded {
+    let mut decoded = Decoded {
+        instances: Vec::new(),
+        unreadable: Vec::new(),
+    };
+    for element in elements {
+        match serde_json::from_slice::<Entry>(element) {
+            Ok(entry) => decoded.instances.push(entry.into_instance()),
+            Err(error) => decoded.unreadable.push(UnreadableInstance {
+                key: serde_json::from_slice(element).ok().map(Identity::key),
+                problem: excerpt(&error.to_string(), PROBLEM_SHOWN),
+            }),
+        }
+    }
+    decoded
+}
+
+/// What says which instance an element is about.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Identity {
+    node: NodeIdentity,
+    service: ServiceIdentity,
+}
+
+#[derive(Deserialize)]
+struct NodeIdentity {
+    #[serde(rename = "Node")]
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct ServiceIdentity {
+    #[serde(rename = "ID")]
+    id: String,
+}
+
+impl Identity {
+    fn key(self) -> InstanceKey {
+        InstanceKey {
+            node: self.node.name,
+            id: self.service.id,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -86,19 +160,12 @@ where
 }
 
 impl Entry {
-    fn into_instance(self) -> Result<ServiceInstance, ConsulError> {
+    fn into_instance(self) -> ServiceInstance {
         let Self {
             node,
             service,
             checks,
         } = self;
-        let Ok(port) = u16::try_from(service.port) else {
-            return Err(ConsulError::ImpossiblePort {
-                node: node.name,
-                id: service.id,
-                port: service.port,
-            });
-        };
         let mut tags = service.tags;
         tags.sort_unstable();
         let address = if service.address.is_empty() {
@@ -106,12 +173,12 @@ impl Entry {
         } else {
             service.address
         };
-        Ok(ServiceInstance {
+        ServiceInstance {
             id: service.id,
             name: service.name,
             kind: service.kind,
             address,
-            port,
+            port: service.port,
             meta: service.meta,
             tags,
             namespace: service.namespace,
@@ -122,7 +189,7 @@ impl Entry {
             node_datacenter: node.datacenter,
             node_tagged_addresses: node.tagged_addresses,
             node_meta: node.meta,
-        })
+        }
     }
 }
 
@@ -199,21 +266,96 @@ mod tests {
             br#"[{"Node":{"Node":"n","Address":"10.0.0.1","Meta":null,"TaggedAddresses":null,
             "New":{"x":1}},"Service":{"ID":"w","Service":"web","Tags":null,"Meta":null,"Port":0,
             "Weights":{"Passing":1}},"Checks":null,"Later":[]}]"#;
-        let instances = decode(body).unwrap();
+        let instances = decode(body).unwrap().instances;
         assert_eq!(instances.len(), 1);
         assert_eq!(instances[0].address, "10.0.0.1");
         assert_eq!(instances[0].status, HealthStatus::Passing);
         assert!(instances[0].tags.is_empty() && instances[0].node_meta.is_empty());
-        assert!(decode(b"null").unwrap().is_empty());
+        assert!(decode(b"null").unwrap().instances.is_empty());
+    }
+
+    fn element(id: &str, rest: &str) -> String {
+        format!(r#"{{"Node":{{"Node":"n"}},"Service":{{"ID":"{id}","Service":"web"{rest}}}}}"#)
     }
 
     #[test]
-    fn an_impossible_port_names_its_instance() {
-        let body = br#"[{"Node":{"Node":"n"},"Service":{"ID":"w","Service":"web","Port":70000}}]"#;
-        let message = decode(body).unwrap_err().to_string();
-        assert!(
-            message.contains("\"w\"") && message.contains("70000"),
-            "{message}"
+    fn a_port_is_any_number() {
+        let body = format!(
+            "[{},{}]",
+            element("a", ",\"Port\":70000"),
+            element("b", ",\"Port\":-1")
         );
+        let decoded = decode(body.as_bytes()).unwrap();
+        let ports: Vec<_> = decoded
+            .instances
+            .iter()
+            .map(|instance| instance.port)
+            .collect();
+        assert_eq!(ports, [70_000, -1]);
+        assert!(decoded.unreadable.is_empty());
+    }
+
+    #[test]
+    fn an_instance_that_cannot_be_understood_is_named_and_the_others_live() {
+        let odd = [
+            ",\"Port\":\"80\"",
+            ",\"Port\":1.5",
+            ",\"Port\":99999999999999999999",
+            ",\"Port\":1e999",
+            ",\"Tags\":[1]",
+            ",\"Meta\":{\"k\":{}}",
+            ",\"Kind\":\"\\ud800\"",
+            &format!(",\"Tags\":{}{}", "[".repeat(5000), "]".repeat(5000)),
+        ];
+        for rest in odd {
+            let list = [element("a", ""), element("odd", rest), element("z", "")];
+            let decoded = decode(format!(" [ {} ] ", list.join(" , ")).as_bytes()).unwrap();
+            let ids: Vec<_> = decoded
+                .instances
+                .iter()
+                .map(|instance| &instance.id)
+                .collect();
+            assert_eq!(ids, ["a", "z"]);
+            let [unreadable] = &decoded.unreadable[..] else {
+                panic!("{decoded:?}");
+            };
+            assert!(unreadable.problem.len() < 1000);
+            if let Some(key) = &unreadable.key {
+                assert_eq!((key.node.as_str(), key.id.as_str()), ("n", "odd"));
+            } else {
+                assert!(
+                    rest.starts_with(",\"Tags\":[[") || rest.contains("ud800"),
+                    "{rest}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_names_no_instance_is_unreadable_without_a_key() {
+        let body = format!("[null,1,{{}},[],{}]", element("a", ""));
+        let decoded = decode(body.as_bytes()).unwrap();
+        assert_eq!(decoded.instances.len(), 1);
+        assert_eq!(decoded.unreadable.len(), 4);
+        assert!(decoded.unreadable.iter().all(|odd| odd.key.is_none()));
+    }
+
+    #[test]
+    fn what_is_no_whole_list_is_an_error() {
+        let half = format!("[{},{{\"Node\":", element("a", ""));
+        for body in [
+            "",
+            "{}",
+            "[",
+            "[1",
+            "[1,",
+            "[1,]",
+            "[] x",
+            "[1] x",
+            "[1 2]",
+            half.as_str(),
+        ] {
+            assert!(decode(body.as_bytes()).is_err(), "{body}");
+        }
     }
 }

@@ -20,6 +20,7 @@ mod transport;
 
 pub use client::{Answer, ConsulClient};
 pub use error::{ConsulError, SettingsError};
+pub use health::UnreadableInstance;
 pub use poll::{MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, PollEvent, poll_service};
 pub use registration::{DEREGISTRATION_LIMIT, REGISTRATION_LOOK, Registration, keep_registered};
 pub use settings::{ConsulSettings, TlsSettings};

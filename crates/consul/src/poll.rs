@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
+use crate::health::UnreadableInstance;
 
 /// Least time between the starts of two requests for one view.
 pub const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(100);
@@ -35,6 +36,8 @@ pub enum PollEvent {
         index: u64,
         /// The instances in Consul's order.
         instances: Vec<ServiceInstance>,
+        /// Those that are there too, but cannot be understood.
+        unreadable: Vec<UnreadableInstance>,
     },
     /// Consul could not be asked; the loop goes on.
     Failure {
@@ -69,6 +72,7 @@ pub async fn poll_service(
                     on_event(PollEvent::Snapshot {
                         index,
                         instances: answer.instances,
+                        unreadable: answer.unreadable,
                     });
                 }
             }

@@ -55,8 +55,8 @@ pub struct ServiceInstance {
     pub kind: String,
     /// Address of the service, or of the node where the service has none.
     pub address: String,
-    /// Port.
-    pub port: u16,
+    /// Port as Consul has it, which accepts numbers that no socket can have.
+    pub port: i64,
     /// Meta data of the service.
     pub meta: BTreeMap<String, String>,
     /// Tags, sorted.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use cts_core::{Chain, ServiceView};
-use cts_rpc::{ConversionError, Peer};
+use cts_rpc::Peer;
 use tokio::sync::mpsc;
 use tonic::Status;
 
@@ -42,8 +42,6 @@ enum FollowError {
     Ended,
     #[error("the watcher cannot be asked")]
     Call(#[from] Status),
-    #[error("the watcher sent something unusable")]
-    Message(#[from] ConversionError),
     #[error("the watcher sent unusable messages of a view again")]
     Sequence(#[from] BadSequence),
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use cts_consul::{ConsulClient, poll_service};
 use cts_core::{ServiceView, ViewId};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -81,13 +82,15 @@ impl Views {
 
     fn start(&self, view: &ServiceView) -> FollowedView {
         let (sender, state) = watch::channel(ViewState::default());
-        let publisher = Publisher::new(view.id(), sender, Arc::clone(&self.0.revisions));
+        let mut publisher = Publisher::new(view.id(), sender, Arc::clone(&self.0.revisions));
         let ended = self.0.stop.child_token();
         let poller = {
             let (client, view, ended) = (self.0.client.clone(), view.clone(), ended.clone());
             async move {
                 tracing::info!(view.id = %publisher.id(), "following a view");
-                let poll = poll_service(&client, &view, |event| publisher.publish(event));
+                let poll = poll_service(&client, &view, |event| {
+                    publisher.publish(event, Instant::now());
+                });
                 let _cancelled = ended.run_until_cancelled(poll).await;
                 tracing::info!(view.id = %publisher.id(), "no longer following a view");
             }

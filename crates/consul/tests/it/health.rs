@@ -1,6 +1,5 @@
 //! What the real Consul says about instances.
 
-use cts_consul::ConsulError;
 use cts_core::{HealthStatus, ServiceView};
 use cts_testkit::ConsulAgent;
 use serde_json::json;
@@ -159,25 +158,27 @@ async fn an_unknown_datacenter_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_port_that_none_can_have_names_its_instance() {
+async fn a_port_that_no_socket_can_have_is_passed_on() {
     let consul = ConsulAgent::start().await;
-    consul
-        .put(
-            "/v1/catalog/register",
-            json!({"Node": "far", "Address": "10.0.0.9",
-                "Service": {"Service": "web", "ID": "odd", "Port": 70_000}})
-            .to_string(),
-        )
-        .await;
-    let error = client(&consul.address())
+    consul.register_service("web", "good", 80, &[], &[]).await;
+    for (node, port) in [("far", 70_000), ("farther", -1)] {
+        consul
+            .put(
+                "/v1/catalog/register",
+                json!({"Node": node, "Address": "10.0.0.9",
+                    "Service": {"Service": "web", "ID": "odd", "Port": port}})
+                .to_string(),
+            )
+            .await;
+    }
+    let answer = client(&consul.address())
         .health_service(&view("web"), 0)
         .await
-        .unwrap_err();
-    assert!(
-        matches!(&error, ConsulError::ImpossiblePort { node, id, port: 70_000 }
-            if node == "far" && id == "odd"),
-        "{error:?}"
-    );
+        .unwrap();
+    let mut ports: Vec<_> = answer.instances.iter().map(|i| i.port).collect();
+    ports.sort_unstable();
+    assert_eq!(ports, [-1, 80, 70_000]);
+    assert_eq!(answer.unreadable, []);
 }
 
 #[tokio::test]

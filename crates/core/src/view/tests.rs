@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::HealthStatus;
 
-fn instance(node: &str, id: &str, port: u16) -> ServiceInstance {
+fn instance(node: &str, id: &str, port: i64) -> ServiceInstance {
     ServiceInstance {
         id: id.into(),
         name: "web".into(),
@@ -96,7 +96,7 @@ fn unchanged_instances_are_not_sent_again() {
 }
 
 fn any_instances() -> impl Strategy<Value = Vec<ServiceInstance>> {
-    prop::collection::vec(("[ab]", "[a-e]", 1u16..4), 0..8).prop_map(|rows| {
+    prop::collection::vec(("[ab]", "[a-e]", 1i64..4), 0..8).prop_map(|rows| {
         rows.into_iter()
             .map(|(node, id, port)| instance(&node, &id, port))
             .collect()

@@ -459,6 +459,25 @@ pub struct ObservedView {
     /// Whether a change of it runs the task.
     #[prost(bool, tag = "5")]
     pub triggers: bool,
+    /// Why changes of it are not seen now; absent while they are.
+    #[prost(message, optional, tag = "6")]
+    pub problem: ::core::option::Option<ViewProblem>,
+}
+/// Why a view cannot be read. What was read before stays in force.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ViewProblem {
+    /// What goes wrong, in one line.
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    /// Since when, as far as the leader knows.
+    #[prost(message, optional, tag = "2")]
+    pub since: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it is tried again; absent if that is not known. It may have passed when this is read.
+    #[prost(message, optional, tag = "3")]
+    pub next_try: ::core::option::Option<::prost_types::Timestamp>,
+    /// When Consul answered about the view last; absent if that is not known.
+    #[prost(message, optional, tag = "4")]
+    pub last_answer: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// What was made of a complete input.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -554,6 +573,8 @@ pub enum ObstacleKind {
     NoFreeSlot = 8,
     /// A scheduler that leads.
     NoLeader = 9,
+    /// Data of Consul whose changes are not seen now. What was read before is in force.
+    ViewUnreadable = 12,
 }
 impl ObstacleKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -572,6 +593,7 @@ impl ObstacleKind {
             Self::NoCapableWorker => "OBSTACLE_KIND_NO_CAPABLE_WORKER",
             Self::NoFreeSlot => "OBSTACLE_KIND_NO_FREE_SLOT",
             Self::NoLeader => "OBSTACLE_KIND_NO_LEADER",
+            Self::ViewUnreadable => "OBSTACLE_KIND_VIEW_UNREADABLE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -587,6 +609,7 @@ impl ObstacleKind {
             "OBSTACLE_KIND_NO_CAPABLE_WORKER" => Some(Self::NoCapableWorker),
             "OBSTACLE_KIND_NO_FREE_SLOT" => Some(Self::NoFreeSlot),
             "OBSTACLE_KIND_NO_LEADER" => Some(Self::NoLeader),
+            "OBSTACLE_KIND_VIEW_UNREADABLE" => Some(Self::ViewUnreadable),
             _ => None,
         }
     }

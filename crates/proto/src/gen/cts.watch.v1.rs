@@ -41,7 +41,8 @@ pub struct ServiceInstance {
     /// Address of the service, or of the node where the service has none.
     #[prost(string, tag = "4")]
     pub address: ::prost::alloc::string::String,
-    /// Port, 0 to 65535.
+    /// Port if it is one that a socket can have, 0 to 65535; else 0. For receivers that do not know
+    /// port_number.
     #[prost(uint32, tag = "5")]
     pub port: u32,
     /// Meta data of the service.
@@ -83,6 +84,9 @@ pub struct ServiceInstance {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    /// Port as Consul has it, which accepts any number; 0 if only port is set.
+    #[prost(int64, tag = "16")]
+    pub port_number: i64,
 }
 /// Aggregate of the checks of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -220,7 +224,7 @@ pub struct ViewFailure {
     /// Id of the view.
     #[prost(string, tag = "1")]
     pub view_id: ::prost::alloc::string::String,
-    /// What went wrong.
+    /// What went wrong, in one line: at most some hundred characters, none of them invisible.
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
     /// Failures in a row.
@@ -232,6 +236,12 @@ pub struct ViewFailure {
     /// Id of the subscription that it is sent for.
     #[prost(uint64, tag = "5")]
     pub subscription_id: u64,
+    /// Time since the first failure of the row.
+    #[prost(message, optional, tag = "6")]
+    pub failing_for: ::core::option::Option<::prost_types::Duration>,
+    /// Time since Consul gave the last snapshot that the watcher has; absent if it has none.
+    #[prost(message, optional, tag = "7")]
+    pub since_answer: ::core::option::Option<::prost_types::Duration>,
 }
 /// Generated client implementations.
 pub mod watch_service_client {

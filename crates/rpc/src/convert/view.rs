@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cts_core::{HealthStatus, InstanceKey, ServiceInstance, ServiceView, ViewDelta, ViewId};
 use cts_proto::watch::v1 as proto;
 
-use super::{ConversionError, invalid};
+use super::ConversionError;
 use crate::chunk::chunks;
 
 /// A view for the wire.
@@ -60,7 +60,7 @@ pub fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
         name: instance.name,
         kind: instance.kind,
         address: instance.address,
-        port: instance.port.into(),
+        port: u16::try_from(instance.port).map_or(0, u32::from),
         meta: instance.meta,
         tags: instance.tags,
         namespace: instance.namespace,
@@ -71,15 +71,16 @@ pub fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
         node_datacenter: instance.node_datacenter,
         node_tagged_addresses: instance.node_tagged_addresses,
         node_meta: instance.node_meta,
+        port_number: instance.port,
     }
 }
 
 /// An instance from the wire.
-pub fn instance_from_wire(
-    instance: proto::ServiceInstance,
-) -> Result<ServiceInstance, ConversionError> {
-    let port = u16::try_from(instance.port)
-        .map_err(|_too_large| invalid("ServiceInstance.port", &instance.port))?;
+pub fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
+    let port = match instance.port_number {
+        0 => i64::from(instance.port),
+        number => number,
+    };
     let status = match instance.status() {
         proto::HealthStatus::Passing => HealthStatus::Passing,
         proto::HealthStatus::Warning => HealthStatus::Warning,
@@ -87,7 +88,7 @@ pub fn instance_from_wire(
         proto::HealthStatus::Maintenance => HealthStatus::Maintenance,
         proto::HealthStatus::Unspecified => HealthStatus::Unknown,
     };
-    Ok(ServiceInstance {
+    ServiceInstance {
         id: instance.id,
         name: instance.name,
         kind: instance.kind,
@@ -103,7 +104,7 @@ pub fn instance_from_wire(
         node_datacenter: instance.node_datacenter,
         node_tagged_addresses: instance.node_tagged_addresses,
         node_meta: instance.node_meta,
-    })
+    }
 }
 
 /// A delta for the wire, as one or more numbered messages of which the last is marked complete.
@@ -153,12 +154,12 @@ fn prost_size(message: &impl prost::Message) -> usize {
 }
 
 /// A delta from all its messages put together: lists concatenated, the rest from any of them.
-pub fn delta_from_wire(delta: proto::ViewDelta) -> Result<ViewDelta, ConversionError> {
+pub fn delta_from_wire(delta: proto::ViewDelta) -> ViewDelta {
     let upserts = delta
         .upserts
         .into_iter()
-        .map(|instance| instance_from_wire(instance).map(Arc::new))
-        .collect::<Result<_, _>>()?;
+        .map(|instance| Arc::new(instance_from_wire(instance)))
+        .collect();
     let removals = delta
         .removals
         .into_iter()
@@ -167,12 +168,12 @@ pub fn delta_from_wire(delta: proto::ViewDelta) -> Result<ViewDelta, ConversionE
             id: key.id,
         })
         .collect();
-    Ok(ViewDelta {
+    ViewDelta {
         base: delta.base_revision,
         revision: delta.revision,
         upserts,
         removals,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -227,7 +228,7 @@ mod tests {
             whole.upserts.extend(part.upserts.iter().cloned());
             whole.removals.extend(part.removals.iter().cloned());
         }
-        assert_eq!(delta_from_wire(whole), Ok(delta));
+        assert_eq!(delta_from_wire(whole), delta);
     }
 
     #[test]
@@ -244,11 +245,28 @@ mod tests {
     }
 
     #[test]
-    fn a_port_beyond_16_bits_is_refused() {
-        let wire = proto::ServiceInstance {
-            port: 70_000,
+    fn any_number_may_be_a_port_and_old_receivers_get_those_that_can_be_one() {
+        let ports = [
+            (0, 0),
+            (80, 80),
+            (65_535, 65_535),
+            (70_000, 0),
+            (-1, 0),
+            (i64::MIN, 0),
+        ];
+        for (port, shown_to_old) in ports {
+            let instance = ServiceInstance {
+                port,
+                ..instance("i".into())
+            };
+            let wire = instance_to_wire(&instance);
+            assert_eq!(wire.port, shown_to_old);
+            assert_eq!(instance_from_wire(wire), instance);
+        }
+        let of_an_old_sender = proto::ServiceInstance {
+            port: 8080,
             ..Default::default()
         };
-        assert!(instance_from_wire(wire).is_err());
+        assert_eq!(instance_from_wire(of_an_old_sender).port, 8080);
     }
 }

@@ -209,6 +209,18 @@ fn of_equal_keys_the_last_is_written() {
 }
 
 #[test]
+fn a_port_is_written_as_it_is() {
+    for port in [70_000, -1, i64::MAX, i64::MIN] {
+        let odd = ServiceInstance {
+            port,
+            ..instance("odd")
+        };
+        let text = render_tfvars(&input(definition(), vec![odd]));
+        assert!(text.contains(&format!("= {port}\n")), "{text}");
+    }
+}
+
+#[test]
 fn user_defined_meta_is_in_every_instance() {
     let mut definition = definition();
     services_of(&mut definition).cts_user_defined_meta =

@@ -37,6 +37,7 @@ pub(crate) fn explanation(name: &str) -> Explanation {
             revision: 7,
             changed_at: Some(moment(1)),
             triggers: true,
+            problem: None,
         }],
         buffered_until: Some(moment(2)),
         last_decision: Some(Decision {

@@ -45,7 +45,7 @@ fn task(name: &str, services: &[&str], buffer_period: BufferPeriod) -> TaskSpec 
     }
 }
 
-fn instance(service: &str, id: &str, port: u16) -> ServiceInstance {
+fn instance(service: &str, id: &str, port: i64) -> ServiceInstance {
     ServiceInstance {
         id: id.into(),
         name: service.into(),

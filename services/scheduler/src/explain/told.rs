@@ -219,6 +219,7 @@ fn view(view: KnownView) -> proto::ObservedView {
         revision: view.revision,
         changed_at: view.changed_at.map(convert::timestamp_to_wire),
         triggers: view.triggers,
+        problem: None,
     }
 }
 

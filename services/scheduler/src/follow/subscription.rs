@@ -87,7 +87,7 @@ impl Subscription {
                 Some(Event::Delta(part)) => {
                     if let Some(delta) = self.join(part)? {
                         let id = ViewId::new(delta.view_id.clone());
-                        return Ok((id, convert::delta_from_wire(delta)?));
+                        return Ok((id, convert::delta_from_wire(delta)));
                     }
                 }
                 Some(Event::Failure(failure)) => {

@@ -313,7 +313,7 @@ pub(crate) fn task(name: &str) -> TaskSpec {
     }
 }
 
-pub(crate) fn instance(id: &str, port: u16) -> ServiceInstance {
+pub(crate) fn instance(id: &str, port: i64) -> ServiceInstance {
     ServiceInstance {
         id: id.into(),
         name: "web".into(),

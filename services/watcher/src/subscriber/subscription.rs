@@ -8,6 +8,7 @@ use cts_proto::watch::v1::{self as proto, WatchResponse};
 use cts_rpc::convert::{delta_to_wire, duration_to_wire};
 use futures::stream::{self, Stream};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::view::{Failure, ViewState};
 use crate::views::FollowedView;
@@ -55,12 +56,16 @@ struct Subscription {
 
 impl Subscription {
     fn messages(&mut self) -> Messages {
-        let ViewState { snapshot, failure } = self.state.borrow_and_update().clone();
+        let ViewState {
+            snapshot,
+            failure,
+            answered,
+        } = self.state.borrow_and_update().clone();
         let mut messages = snapshot.map_or_else(Vec::new, |snapshot| self.catch_up(snapshot));
         match failure {
             Some(failure) => {
                 self.failing = true;
-                messages.push(self.failure(&failure));
+                messages.push(self.failure(&failure, answered, Instant::now()));
             }
             None if self.failing => {
                 self.failing = false;
@@ -86,13 +91,17 @@ impl Subscription {
             .collect()
     }
 
-    fn failure(&self, failure: &Failure) -> WatchResponse {
+    fn failure(&self, failure: &Failure, answered: Option<Instant>, now: Instant) -> WatchResponse {
+        let since = |moment: Instant| duration_to_wire(now.saturating_duration_since(moment));
+        let retry_after = failure.next_try.saturating_duration_since(now);
         response(Event::Failure(proto::ViewFailure {
             view_id: self.view.id.as_str().to_owned(),
             message: failure.message.clone(),
             failures: failure.failures,
-            retry_after: Some(duration_to_wire(failure.retry_after)),
+            retry_after: Some(duration_to_wire(retry_after)),
             subscription_id: self.id,
+            failing_for: Some(since(failure.since)),
+            since_answer: answered.map(since),
         }))
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 
-fn instance(id: &str, port: u16) -> ServiceInstance {
+fn instance(id: &str, port: i64) -> ServiceInstance {
     ServiceInstance {
         id: id.into(),
         name: "web".into(),
@@ -21,7 +21,11 @@ fn instance(id: &str, port: u16) -> ServiceInstance {
 }
 
 fn snapshot(index: u64, instances: Vec<ServiceInstance>) -> PollEvent {
-    PollEvent::Snapshot { index, instances }
+    PollEvent::Snapshot {
+        index,
+        instances,
+        unreadable: Vec::new(),
+    }
 }
 
 fn failure(failures: u32) -> PollEvent {
@@ -42,12 +46,21 @@ fn publisher() -> (Publisher, watch::Receiver<ViewState>) {
 
 #[test]
 fn equal_data_under_a_new_index_is_no_change() {
-    let (publisher, mut state) = publisher();
-    publisher.publish(snapshot(5, vec![instance("a", 1), instance("b", 2)]));
+    let (mut publisher, mut state) = publisher();
+    publisher.publish(
+        snapshot(5, vec![instance("a", 1), instance("b", 2)]),
+        Instant::now(),
+    );
     let first = state.borrow_and_update().snapshot.clone().unwrap();
-    publisher.publish(snapshot(6, vec![instance("b", 2), instance("a", 1)]));
+    publisher.publish(
+        snapshot(6, vec![instance("b", 2), instance("a", 1)]),
+        Instant::now(),
+    );
     assert!(!state.has_changed().unwrap());
-    publisher.publish(snapshot(7, vec![instance("a", 1), instance("b", 3)]));
+    publisher.publish(
+        snapshot(7, vec![instance("a", 1), instance("b", 3)]),
+        Instant::now(),
+    );
     assert!(state.has_changed().unwrap());
     let second = state.borrow_and_update().snapshot.clone().unwrap();
     assert!(second.revision > first.revision);
@@ -57,20 +70,20 @@ fn equal_data_under_a_new_index_is_no_change() {
 
 #[test]
 fn an_empty_first_answer_is_a_snapshot() {
-    let (publisher, state) = publisher();
-    publisher.publish(snapshot(1, vec![]));
+    let (mut publisher, state) = publisher();
+    publisher.publish(snapshot(1, vec![]), Instant::now());
     assert!(state.borrow().snapshot.is_some());
 }
 
 #[test]
 fn a_failure_keeps_the_snapshot_and_ends_with_the_next_answer() {
-    let (publisher, mut state) = publisher();
-    publisher.publish(snapshot(5, vec![instance("a", 1)]));
-    publisher.publish(failure(1));
+    let (mut publisher, mut state) = publisher();
+    publisher.publish(snapshot(5, vec![instance("a", 1)]), Instant::now());
+    publisher.publish(failure(1), Instant::now());
     let failed = state.borrow_and_update().clone();
     assert!(failed.snapshot.is_some());
     assert_eq!(failed.failure.unwrap().failures, 1);
-    publisher.publish(snapshot(1, vec![instance("a", 1)]));
+    publisher.publish(snapshot(1, vec![instance("a", 1)]), Instant::now());
     assert!(state.has_changed().unwrap());
     let recovered = state.borrow_and_update().clone();
     assert!(recovered.failure.is_none());
@@ -78,4 +91,72 @@ fn a_failure_keeps_the_snapshot_and_ends_with_the_next_answer() {
         &recovered.snapshot.unwrap(),
         &failed.snapshot.unwrap()
     ));
+}
+
+#[test]
+fn an_instance_that_cannot_be_understood_keeps_its_last_form_while_it_is_there() {
+    let (mut publisher, state) = publisher();
+    let odd = |id: &str| UnreadableInstance {
+        key: Some(instance(id, 0).key()),
+        problem: "odd".into(),
+    };
+    let seen = |instances, unreadable| PollEvent::Snapshot {
+        index: 1,
+        instances,
+        unreadable,
+    };
+    let ports = |state: &watch::Receiver<ViewState>| -> Vec<(String, i64)> {
+        let snapshot = state.borrow().snapshot.clone().unwrap();
+        let instances = snapshot.instances.values();
+        instances.map(|i| (i.id.clone(), i.port)).collect()
+    };
+    publisher.publish(seen(vec![instance("a", 1)], vec![odd("b")]), Instant::now());
+    assert_eq!(ports(&state), [("a".into(), 1)], "nothing is known of b");
+    publisher.publish(
+        seen(vec![instance("a", 1), instance("b", 2)], vec![]),
+        Instant::now(),
+    );
+    publisher.publish(seen(vec![instance("a", 3)], vec![odd("b")]), Instant::now());
+    let kept = [("a".into(), 3), ("b".into(), 2)];
+    assert_eq!(ports(&state), kept, "the rest of the view goes on");
+    publisher.publish(seen(vec![instance("a", 3)], vec![]), Instant::now());
+    assert_eq!(ports(&state), [("a".into(), 3)], "it is deregistered");
+}
+
+#[test]
+fn a_failure_knows_since_when_and_how_long_ago_consul_answered() {
+    let (mut publisher, mut state) = publisher();
+    let begin = Instant::now();
+    let second = |n| begin + Duration::from_secs(n);
+    publisher.publish(snapshot(5, vec![]), begin);
+    publisher.publish(snapshot(6, vec![]), second(3));
+    state.mark_unchanged();
+    publisher.publish(snapshot(7, vec![]), second(4));
+    assert!(!state.has_changed().unwrap(), "no subscriber is woken");
+    publisher.publish(failure(1), second(10));
+    publisher.publish(failure(2), second(12));
+    let failed = state.borrow().clone();
+    let failure = failed.failure.unwrap();
+    assert_eq!(failed.answered, Some(second(4)));
+    assert_eq!((failure.since, failure.next_try), (second(10), second(13)));
+    publisher.publish(snapshot(8, vec![]), second(14));
+    assert!(state.borrow().failure.is_none());
+    assert_eq!(state.borrow().answered, Some(second(14)));
+}
+
+#[test]
+fn what_consul_says_of_a_failure_is_one_short_line() {
+    let (mut publisher, state) = publisher();
+    let hostile = PollEvent::Failure {
+        error: ConsulError::Status {
+            status: 500,
+            body: "x\n[ERROR] fake\u{202e}".repeat(500),
+        },
+        failures: 1,
+        retry_after: Duration::from_secs(1),
+    };
+    publisher.publish(hostile, Instant::now());
+    let message = state.borrow().failure.clone().unwrap().message.clone();
+    assert!(message.chars().count() <= MESSAGE_SHOWN + 10, "{message}");
+    assert!(!message.contains(['\n', '\u{202e}']), "{message}");
 }

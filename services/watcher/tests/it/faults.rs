@@ -32,6 +32,35 @@ fn answer(index: &str, id: &str) -> ResponseTemplate {
         .set_body_json(json!([{"Node": {"Node": "n"}, "Service": {"ID": id, "Service": "web"}}]))
 }
 
+fn odd_answer(index: &str, port: &serde_json::Value) -> ResponseTemplate {
+    ResponseTemplate::new(200)
+        .insert_header("x-consul-index", index)
+        .set_body_json(json!([
+            {"Node": {"Node": "n"}, "Service": {"ID": "a", "Service": "web", "Port": 80}},
+            {"Node": {"Node": "n"}, "Service": {"ID": "odd", "Service": "web", "Port": port}},
+        ]))
+}
+
+#[tokio::test]
+async fn one_odd_instance_does_not_hold_up_its_view() {
+    let answers = vec![
+        odd_answer("5", &json!("none")),
+        odd_answer("6", &json!(-1)),
+        odd_answer("7", &json!({})),
+        answer("8", "a"),
+    ];
+    let server = consul(answers).await;
+    let rig = Rig::start(&server.uri());
+    let mut subscriber = rig.subscriber().await;
+    subscriber.subscribe([&view("web")]);
+    assert_eq!(ids(&subscriber.delta().await.1), ["a"]);
+    let (_, snapshot) = subscriber.delta().await;
+    let ports: Vec<_> = snapshot.instances.values().map(|i| i.port).collect();
+    assert_eq!(ports, [80, -1]);
+    // With index 7 it stays as it was, which is no change.
+    assert_eq!(ids(&subscriber.delta().await.1), ["a"]);
+}
+
 async fn failures(subscriber: &mut crate::rig::Subscriber) -> u32 {
     match subscriber.update().await {
         Update::Failure(failure) => failure.failures,

@@ -178,7 +178,7 @@ impl Subscriber {
 
     fn apply(&mut self, whole: ViewDelta) -> Update {
         let view_id = whole.view_id.clone();
-        let delta = delta_from_wire(whole).unwrap();
+        let delta = delta_from_wire(whole);
         let base = delta.base;
         let snapshot = ViewSnapshot::after(self.snapshots.remove(&view_id), delta).unwrap();
         self.snapshots.insert(view_id.clone(), snapshot.clone());

@@ -11,7 +11,7 @@ fn running(desk: &mut Desk, spec: &TaskSpec) {
 }
 
 fn change_web(desk: &mut Desk, revision: u64, now: Duration) {
-    let port = u16::try_from(revision).unwrap();
+    let port = i64::try_from(revision).unwrap();
     let changed = full(revision, [instance("web", "w", port)]);
     desk.observe(&id("web"), changed, now).unwrap();
 }

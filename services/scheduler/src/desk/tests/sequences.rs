@@ -59,9 +59,9 @@ struct Model {
     now: Duration,
     tasks: [ModelTask; 3],
     /// What Consul has: the port of the only instance of each service.
-    content: [u16; 4],
+    content: [i64; 4],
     /// What the desk has, with its revision; forgotten when no task uses the view.
-    read: [Option<(u16, u64)>; 4],
+    read: [Option<(i64, u64)>; 4],
     revision: u64,
     runs: u32,
 }

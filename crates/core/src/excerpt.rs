@@ -1,0 +1,43 @@
+//! Text of others, for a log line or a person.
+
+/// The beginning of `text` as one line of at most about `longest` characters: what is no visible character,
+/// turns the direction of the text or would begin a line is escaped, and a text that is cut ends with `…`.
+pub fn excerpt(text: &str, longest: usize) -> String {
+    let mut shown = String::new();
+    let mut length = 0;
+    for character in text.trim().chars() {
+        if length >= longest {
+            shown.push('…');
+            break;
+        }
+        let escaped = character.escape_debug();
+        if escaped.len() == 1 || matches!(character, '"' | '\'' | '\\') {
+            shown.push(character);
+            length += 1;
+        } else {
+            length += escaped.len();
+            shown.extend(escaped);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_short_and_visible_stays_as_it_is() {
+        assert_eq!(excerpt(" \"a\" \\ 'b' ü\n", 40), "\"a\" \\ 'b' ü");
+    }
+
+    #[test]
+    fn what_could_fake_a_line_is_escaped_and_what_is_long_is_cut() {
+        let hostile = "a\nb\r\u{1b}[2J\u{202e}c\0";
+        assert_eq!(excerpt(hostile, 99), "a\\nb\\r\\u{1b}[2J\\u{202e}c\\0");
+        assert_eq!(excerpt("abcdef", 3), "abc…");
+        assert_eq!(excerpt("abc", 3), "abc");
+        let long = excerpt(&"\n".repeat(1 << 20), 100);
+        assert!(long.chars().count() <= 102, "{}", long.len());
+    }
+}
