@@ -11,7 +11,7 @@ use crate::address::Address;
 use crate::call::{Answer, Body, send};
 use crate::error::{CallError, SetupError};
 use crate::model::{
-    CreatedTask, DeletionAnswer, Health, InspectedTask, Inspection, OverallStatus, Task,
+    CreatedTask, DeletionAnswer, Health, InspectedTask, Inspection, OverallStatus, Queue, Task,
     TaskAnswer, TaskStatus, TasksAnswer, UpdateAnswer,
 };
 use crate::settings::ClientSettings;
@@ -109,6 +109,15 @@ impl ApiClient {
     /// See [`CallError`].
     pub async fn overall_status(&self) -> Result<OverallStatus, CallError> {
         self.get(self.address.endpoint(&["status"])).await
+    }
+
+    /// How much work waits; an endpoint of ours.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. Other programs with this API do not have it.
+    pub async fn queue(&self) -> Result<Queue, CallError> {
+        self.get(self.address.endpoint(&["queue"])).await
     }
 
     /// Whether the system is well (spec/api.md 5).

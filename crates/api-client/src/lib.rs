@@ -19,6 +19,6 @@ pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, Refusal, SetupError, TlsFileError};
 pub use model::{
     BufferPeriod, CreatedTask, Event, EventError, Health, InspectedTask, Inspection, OverallStatus,
-    Task, TaskCounts, TaskPlan, TaskStatus,
+    Queue, Task, TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
 };
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings, boolean};

@@ -204,3 +204,20 @@ pub(crate) struct ErrorAnswer {
     #[serde(default)]
     pub(crate) request_id: Option<String>,
 }
+
+/// How much work waits; of ours.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Queue {
+    /// Runs that no worker takes, by the reason.
+    #[serde(default)]
+    pub waiting: Vec<WaitingRuns>,
+}
+
+/// Runs that no worker takes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct WaitingRuns {
+    /// Why not.
+    pub reason: String,
+    /// The task of the one that has waited longest.
+    pub task_name: String,
+}

@@ -12,6 +12,7 @@
 //! [`TaskSpec`]; the wire has its own types in `cts-proto`.
 #![warn(missing_docs)]
 
+mod availability;
 mod backend;
 mod buffer;
 mod capability;
@@ -38,6 +39,7 @@ mod timeouts;
 mod view;
 mod worker;
 
+pub use availability::{Candidate, NoTaker, no_taker};
 pub use backend::Backend;
 pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
 pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, Lacks, Requirement};

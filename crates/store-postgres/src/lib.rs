@@ -36,6 +36,7 @@ mod take_back;
 mod tasks;
 mod timeline;
 mod transfer;
+mod waiting;
 mod workers;
 
 pub use connection::Settings;

@@ -8,7 +8,7 @@ use cts_store::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
     Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, QueueDepth,
     Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
-    TaskChange, TaskError, TaskState, WorkerRecord, WorkerState,
+    TaskChange, TaskError, TaskState, WaitingRuns, WorkerRecord, WorkerState,
 };
 use sqlx::{PgConnection, PgPool};
 
@@ -18,7 +18,7 @@ use crate::session::call;
 use crate::timeline::Timeline;
 use crate::{
     bundles, changes, complete, configure, enqueue, hints, leadership, lease, logs, prune, queue,
-    requests, schema, states, take_back, tasks, workers,
+    requests, schema, states, take_back, tasks, waiting, workers,
 };
 
 /// How long forgetting may take; longer than the database gives it.
@@ -235,6 +235,14 @@ impl Store for PostgresStore {
 
     async fn queue_depth(&self) -> Result<QueueDepth, StoreError> {
         call!(&self.pool, c => queue::depth(c))
+    }
+
+    async fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError> {
+        call!(&self.pool, c => waiting::waiting_runs(c, due_for))
+    }
+
+    async fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError> {
+        call!(&self.pool, c => waiting::hasten_retries(c, at_most_every))
     }
 
     async fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {

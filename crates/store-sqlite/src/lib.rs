@@ -32,6 +32,7 @@ mod store;
 mod take_back;
 mod tasks;
 mod version;
+mod waiting;
 mod workers;
 mod writer;
 

@@ -13,7 +13,7 @@ use cts_store::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
     Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, QueueDepth,
     Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
-    TaskChange, TaskError, TaskState, WorkerState,
+    TaskChange, TaskError, TaskState, WaitingRuns, WorkerState,
 };
 
 use crate::connection::{self, Pools};
@@ -21,7 +21,7 @@ use crate::row::{failed_to, micros};
 use crate::writer::{Durability, Write};
 use crate::{
     bundles, changes, complete, configure, continuity, enqueue, leadership, lease, logs, prune,
-    queue, requests, runs, states, take_back, tasks, workers,
+    queue, requests, runs, states, take_back, tasks, waiting, workers,
 };
 
 /// Silence after which a member or a worker is forgotten, in microseconds.
@@ -320,6 +320,17 @@ impl Store for SqliteStore {
 
     async fn queue_depth(&self) -> Result<QueueDepth, StoreError> {
         queue::depth(&self.pools.reader, self.now()).await
+    }
+
+    async fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError> {
+        waiting::waiting_runs(&self.pools.reader, due_for, self.now()).await
+    }
+
+    async fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError> {
+        let mut transaction = self.begin().await?;
+        let hastened = waiting::hasten_retries(&mut transaction, at_most_every, self.now()).await?;
+        commit(transaction).await?;
+        Ok(hastened)
     }
 
     async fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {

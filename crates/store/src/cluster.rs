@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{RunKind, RunStatus};
-use cts_core::{LeaderEpoch, RunId, TaskName, WorkerRecord};
+use cts_core::{LeaderEpoch, Requirement, RunId, TaskName, WorkerRecord};
 use serde::{Deserialize, Serialize};
 
 /// A scheduler replica as it tells of itself (spec/ha.md 1.8).
@@ -66,6 +66,19 @@ pub struct QueueDepth {
     pub running: u64,
     /// How long the oldest ready run has been due.
     pub oldest_ready: Option<Duration>,
+}
+
+/// Runs that a worker could have had for a while, by what they require of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingRuns {
+    /// What they require.
+    pub requirement: Requirement,
+    /// How many there are.
+    pub runs: u64,
+    /// How long the oldest of them has been due.
+    pub oldest: Duration,
+    /// The task of the oldest.
+    pub task: TaskName,
 }
 
 /// Tells other processes on the same store that something has changed. Hints are never the truth and

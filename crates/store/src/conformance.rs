@@ -311,6 +311,9 @@ macro_rules! store_suite {
                 a_run_that_is_not_due_is_queued_but_not_ready,
                 a_run_behind_a_running_one_is_queued_but_not_ready,
                 a_disabled_task_has_nothing_queued_but_may_be_running,
+                runs_that_wait_are_told_by_what_they_require,
+                a_start_makes_failed_runs_due_once_in_a_while,
+                a_start_leaves_alone_what_is_not_to_be_tried_again,
             }
             bundles {
                 bundles_come_back_byte_for_byte,

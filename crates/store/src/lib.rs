@@ -16,7 +16,7 @@ mod store;
 mod task;
 pub mod transfer;
 
-pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WorkerState};
+pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
 pub use cts_core::WorkerRecord;
 pub use error::{LeaderError, LeaseError, StoreError, TaskError};
 pub use model::{

@@ -9,7 +9,7 @@ use cts_core::{
 };
 use futures::stream::BoxStream;
 
-use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WorkerState};
+use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
 use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
@@ -205,6 +205,14 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// How much work waits, whatever the workers can do.
     async fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
+
+    /// Ready runs, in the sense of [`QueueDepth`], that have been due for at least `due_for`, by what they
+    /// require of a worker; those with the oldest first.
+    async fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
+
+    /// Makes queued runs due that wait to try a failed input again, of enabled tasks that want retries, and
+    /// returns their tasks by name. Of one task no more often than `at_most_every`.
+    async fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
 
     /// Notes that a worker lives and what it says of itself; tells whether it is to drain, because it
     /// says so itself or was told to by [`Store::drain_worker`].

@@ -19,6 +19,7 @@ mod table;
 mod task_file;
 mod time_text;
 mod ui;
+mod waiting;
 
 use std::future::ready;
 use std::io::{stderr, stdin, stdout};

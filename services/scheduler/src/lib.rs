@@ -30,6 +30,7 @@ mod task_reader;
 mod task_service;
 mod task_work;
 mod tenure;
+mod untaken;
 mod worker_service;
 
 pub use identities::{Identities, RandomIdentities};

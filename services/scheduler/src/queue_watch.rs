@@ -8,6 +8,7 @@ use cts_store::Store;
 use tokio::time::sleep;
 
 use crate::changes::Changes;
+use crate::untaken::Untaken;
 
 /// Longest time between two looks: what nobody told is found after this.
 const POLL: Duration = Duration::from_secs(1);
@@ -17,18 +18,20 @@ const POLL: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// Watches for ever.
-pub(crate) async fn watch(store: Arc<dyn Store>, changes: Arc<Changes>) {
+pub(crate) async fn watch(store: Arc<dyn Store>, changes: Arc<Changes>, mut untaken: Untaken) {
     let mut pause = FIRST_PAUSE;
     loop {
         let wait = match store.next_due().await {
             Ok(Some(due)) if due.is_zero() => {
                 changes.wake_one_of_each_class();
+                untaken.due().await;
                 let wait = pause;
                 pause = (pause * 2).min(POLL);
                 wait
             }
             Ok(due) => {
                 pause = FIRST_PAUSE;
+                untaken.nothing_due();
                 due.unwrap_or(POLL).min(POLL)
             }
             Err(error) => {

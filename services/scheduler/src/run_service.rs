@@ -30,6 +30,7 @@ use crate::log_service::{lines_from_wire, storable};
 use crate::mode::Mode;
 use crate::recent_inputs::RecentInputs;
 use crate::status::{lease_failure, store_failure};
+use crate::untaken::{self, UNTAKEN_AFTER};
 use crate::worker_service::{LOST_AFTER, is_lost};
 
 /// Longest time that a worker may wait in one call.
@@ -198,6 +199,17 @@ impl RunService for RunEndpoint {
         let depth = depth.map_err(|error| store_failure(&error))?;
         let workers = self.store.workers(LOST_AFTER).await;
         let workers = workers.map_err(|error| store_failure(&error))?;
+        let waiting = self.store.waiting_runs(UNTAKEN_AFTER).await;
+        let waiting = waiting.map_err(|error| store_failure(&error))?;
+        let waiting = waiting.into_iter().filter_map(|runs| {
+            Some(proto::WaitingRuns {
+                reason: untaken::reason(&runs, &workers)?,
+                runs: runs.runs,
+                oldest: Some(convert::duration_to_wire(runs.oldest)),
+                task_name: runs.task.into(),
+            })
+        });
+        let waiting = waiting.collect();
         let slots = workers
             .iter()
             .filter(|worker| !is_lost(worker) && !worker.worker.draining)
@@ -209,6 +221,7 @@ impl RunService for RunEndpoint {
             running: depth.running,
             oldest_ready: depth.oldest_ready.map(convert::duration_to_wire),
             slots,
+            waiting,
         }))
     }
 

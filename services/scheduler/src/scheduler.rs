@@ -33,8 +33,12 @@ use crate::task_reader::TaskReader;
 use crate::task_service::TaskEndpoint;
 use crate::task_work::TaskWork;
 use crate::tenure::Tenure;
+use crate::untaken::Untaken;
 use crate::worker_service::WorkerEndpoint;
 use crate::{compatibility, hints, queue_watch};
+
+/// Starts of a program that is started over and over do not try a failed task again more often than this.
+const HASTENED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
 
 /// Settings of the scheduler.
 #[derive(Debug, Clone)]
@@ -194,6 +198,13 @@ impl Scheduler {
                 );
             }
         }
+        // What is begun once is not to go on with what was left before.
+        if !options.mode.is_one_round() {
+            let hastened = store.hasten_retries(HASTENED_AT_MOST_EVERY).await;
+            for task in hastened.map_err(RunError::Prepare)? {
+                tracing::info!(target: "ctrl", task_name = %task, "a failed task is tried again because the program was started");
+            }
+        }
         let tenure = Tenure {
             store: Arc::clone(&store),
             watchers,
@@ -310,6 +321,11 @@ impl Scheduler {
             ..
         } = self;
         let changes = Arc::clone(&tenure.changes);
+        let untaken = Untaken::new(
+            Arc::clone(&store),
+            options.member.id.clone(),
+            options.leadership,
+        );
         let campaign = Campaign {
             store: Arc::clone(&store),
             changes: Arc::clone(&changes),
@@ -322,7 +338,7 @@ impl Scheduler {
             move |epoch| -> crate::campaign::Duties { Box::pin(tenure.clone().serve(epoch)) };
         let beside = async {
             tokio::join!(
-                queue_watch::watch(Arc::clone(&store), Arc::clone(&changes)),
+                queue_watch::watch(Arc::clone(&store), Arc::clone(&changes), untaken),
                 hints::listen(Arc::clone(&store), Arc::clone(&changes)),
                 async {
                     if let Some(outgoing) = outgoing {

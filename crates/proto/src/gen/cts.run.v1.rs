@@ -288,7 +288,7 @@ pub struct FollowRunsResponse {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetQueueRequest {}
 /// How much work waits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetQueueResponse {
     /// Queued runs of enabled tasks, and plans, checks and requested runs of any, due or not.
     #[prost(uint64, tag = "1")]
@@ -305,6 +305,26 @@ pub struct GetQueueResponse {
     /// Slots of the workers that live and do not drain.
     #[prost(uint64, tag = "5")]
     pub slots: u64,
+    /// Runs that have been ready for some seconds and that no worker takes, with the reason; those with the
+    /// oldest first.
+    #[prost(message, repeated, tag = "6")]
+    pub waiting: ::prost::alloc::vec::Vec<WaitingRuns>,
+}
+/// Runs that no worker takes, and that require the same of a worker.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WaitingRuns {
+    /// Why no worker takes them.
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// How many there are.
+    #[prost(uint64, tag = "2")]
+    pub runs: u64,
+    /// How long the oldest has been due.
+    #[prost(message, optional, tag = "3")]
+    pub oldest: ::core::option::Option<::prost_types::Duration>,
+    /// The task of the oldest.
+    #[prost(string, tag = "4")]
+    pub task_name: ::prost::alloc::string::String,
 }
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -23,7 +23,11 @@ pub(super) async fn run(
         .ui
         .info(&format!("Inspecting the changes for creating '{name}'"));
     session.ui.output("Generating the plan...");
-    let inspected = client.inspect_task(&file.request).await.map_err(|error| {
+    let inspected = client.inspect_task(&file.request);
+    let inspected = session
+        .say_what_is_waited_for(&client, name, inspected)
+        .await;
+    let inspected = inspected.map_err(|error| {
         let headline = format!("Error: unable to generate plan for '{name}'");
         session.refused(&headline, &error, ErrorForm::New, Details::Stdout)
     })?;
@@ -46,7 +50,9 @@ pub(super) async fn run(
     ui.info(&format!("Creating and running '{name}'"));
     ui.output("This can take minutes. Ending this command does not end the creation of the task.");
     ui.output("");
-    let created = client.create_task(&file.request).await.map_err(|error| {
+    let created = client.create_task(&file.request);
+    let created = session.say_what_is_waited_for(&client, name, created).await;
+    let created = created.map_err(|error| {
         let headline = format!("Error: unable to create '{name}'");
         session.refused(&headline, &error, ErrorForm::New, Details::Stdout)
     })?;

@@ -24,7 +24,9 @@ pub(super) async fn run(
     };
 
     let inspection = session
-        .unless_busy(wait, name, async || client.inspect_enabling(name).await)
+        .unless_busy(&client, wait, name, async || {
+            client.inspect_enabling(name).await
+        })
         .await;
     let inspection = inspection.map_err(|error| {
         let headline = format!("Error: unable to generate plan for '{name}'");
@@ -38,7 +40,7 @@ pub(super) async fn run(
 
     if !inspection.changes_present {
         let answer = session
-            .unless_busy(wait, name, async || client.enable_task(name).await)
+            .unless_busy(&client, wait, name, async || client.enable_task(name).await)
             .await;
         answer.map_err(|error| {
             refused(session, &format!("Error: unable to enable '{name}'"), error)
@@ -54,7 +56,7 @@ pub(super) async fn run(
         .info(&format!("Enabling and running '{name}'..."));
     session.ui.output("");
     let answer = session
-        .unless_busy(wait, name, async || client.run_task(name).await)
+        .unless_busy(&client, wait, name, async || client.run_task(name).await)
         .await;
     answer.map_err(|error| {
         let headline = format!("Error: unable to enable and run '{name}'");

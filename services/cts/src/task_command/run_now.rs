@@ -39,7 +39,7 @@ pub(super) async fn run(
         session.ui.info(&format!("Running '{name}'..."));
     }
     let answer = session
-        .unless_busy(wait, name, async || client.run_task(name).await)
+        .unless_busy(&client, wait, name, async || client.run_task(name).await)
         .await;
     answer.map_err(|error| failed(session, error))?;
     let after = client

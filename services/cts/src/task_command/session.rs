@@ -156,13 +156,15 @@ impl Session<'_> {
     /// Calls until the task is not busy, if `wait`ing is wanted.
     pub(super) async fn unless_busy<T>(
         &mut self,
+        client: &ApiClient,
         wait: bool,
         name: &str,
         mut call: impl AsyncFnMut() -> Result<T, CallError>,
     ) -> Result<T, CallError> {
         let mut said = false;
         loop {
-            match call().await {
+            let answer = self.say_what_is_waited_for(client, name, call()).await;
+            match answer {
                 Err(error) if wait && error.is_busy() => {
                     if !said {
                         let text = format!("'{name}' is running; waiting until that is over");

@@ -1,6 +1,6 @@
 //! `GET /v1/queue`, to the byte.
 
-use cts_proto::run::v1::GetQueueResponse;
+use cts_proto::run::v1::{GetQueueResponse, WaitingRuns};
 
 use crate::runs::MemoryRuns;
 use crate::stage::{REQUEST_ID, Scene, Stage};
@@ -31,12 +31,22 @@ async fn the_queue_as_numbers() {
             nanos: 900_000_000,
         }),
         slots: 4,
+        waiting: vec![WaitingRuns {
+            reason: "there is no worker".to_owned(),
+            runs: 2,
+            oldest: Some(prost_types::Duration {
+                seconds: 93,
+                nanos: 900_000_000,
+            }),
+            task_name: "edge".to_owned(),
+        }],
     };
     assert_eq!(
         body_of(busy).await,
         format!(
             "{{\"queued\":7,\"ready\":5,\"running\":4,\"oldest_ready_seconds\":93,\"slots\":4,\
-             \"request_id\":\"{REQUEST_ID}\"}}\n"
+             \"waiting\":[{{\"reason\":\"there is no worker\",\"runs\":2,\"oldest_seconds\":93,\
+             \"task_name\":\"edge\"}}],\"request_id\":\"{REQUEST_ID}\"}}\n"
         )
     );
 }
@@ -47,7 +57,7 @@ async fn nothing_ready_has_no_age() {
         body_of(GetQueueResponse::default()).await,
         format!(
             "{{\"queued\":0,\"ready\":0,\"running\":0,\"oldest_ready_seconds\":null,\"slots\":0,\
-             \"request_id\":\"{REQUEST_ID}\"}}\n"
+             \"waiting\":[],\"request_id\":\"{REQUEST_ID}\"}}\n"
         )
     );
 }

@@ -169,7 +169,7 @@ impl RunService for MemoryRuns {
         _request: Request<GetQueueRequest>,
     ) -> Result<Response<GetQueueResponse>, Status> {
         self.enter()?;
-        Ok(Response::new(self.queue))
+        Ok(Response::new(self.queue.clone()))
     }
 }
 

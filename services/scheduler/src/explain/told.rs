@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::RunStatus;
-use cts_core::{Capabilities, Clock, Requirement, TaskName, TaskPhase};
+use cts_core::{Clock, TaskName, TaskPhase, no_taker};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
@@ -13,7 +13,8 @@ use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState
 use super::{DecisionKind, Known, KnownDecision, KnownView, Written};
 use crate::run_service::run_to_wire;
 use crate::task_service::phase_to_wire;
-use crate::worker_service::{LOST_AFTER, is_lost};
+use crate::untaken::candidate;
+use crate::worker_service::LOST_AFTER;
 
 /// Newest runs among which the queued, the running and the last one are looked for.
 const RUNS: u32 = 30;
@@ -170,38 +171,16 @@ impl Facts {
             add(ObstacleKind::NotDue, text, Some(run.due_at));
             return;
         }
-        let living: Vec<_> = self
-            .workers
-            .iter()
-            .filter(|worker| !is_lost(worker) && !worker.worker.draining)
-            .collect();
-        let requirement = &self.task.spec.requirement;
-        let able: Vec<_> = living
-            .iter()
-            .filter(|worker| can_run(&worker.worker.capabilities, requirement))
-            .collect();
-        if able.is_empty() {
-            let lacks = living
-                .first()
-                .and_then(|worker| worker.worker.capabilities.can_run(requirement).err());
-            let text = match lacks {
-                Some(lacks) => format!("no worker can run it: {lacks}"),
-                None => "there is no worker".to_owned(),
+        let workers = self.workers.iter().map(candidate);
+        if let Some(reason) = no_taker(workers, &self.task.spec.requirement) {
+            let kind = if reason.ends_by_itself() {
+                ObstacleKind::NoFreeSlot
+            } else {
+                ObstacleKind::NoCapableWorker
             };
-            add(ObstacleKind::NoCapableWorker, text, None);
-        } else if able
-            .iter()
-            .all(|worker| worker.running >= worker.worker.slots)
-        {
-            let slots: u32 = able.iter().map(|worker| worker.worker.slots).sum();
-            let text = format!("all {slots} slots of the workers that can run it are taken");
-            add(ObstacleKind::NoFreeSlot, text, None);
+            add(kind, reason.to_string(), None);
         }
     }
-}
-
-fn can_run(capabilities: &Capabilities, requirement: &Requirement) -> bool {
-    capabilities.can_run(requirement).is_ok()
 }
 
 fn obstacle(kind: ObstacleKind, text: String, until: Option<DateTime<Utc>>) -> proto::Obstacle {

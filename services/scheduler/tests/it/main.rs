@@ -13,4 +13,5 @@ mod played_watcher;
 mod replicas;
 mod setup;
 mod tasks;
+mod untaken;
 mod updates;

@@ -1,0 +1,95 @@
+//! Runs that wait for a worker, and retries that wait for their time.
+
+use std::time::Duration;
+
+use cts_core::{Requirement, TaskName};
+use cts_store::{StoreError, WaitingRuns};
+use sqlx::{PgConnection, Row as _};
+
+use crate::row::{Cell, failed_to, span, span_micros};
+
+pub(crate) async fn waiting_runs(
+    connection: &mut PgConnection,
+    due_for: Duration,
+) -> Result<Vec<WaitingRuns>, StoreError> {
+    let read = failed_to("find waiting runs");
+    let rows = sqlx::query(
+        "-- waiting_runs
+        SELECT t.requires_driver, t.requires_version, t.requires_bundle,
+               count(*) AS runs, cts_now() - min(r.due_at) AS oldest,
+               (array_agg(t.name ORDER BY r.due_at, t.name))[1] AS name
+        FROM runs r JOIN tasks t ON t.name = r.task_name
+        WHERE r.status = 'queued' AND r.due_at <= cts_now() - $1
+          AND (t.enabled OR r.kind <> 'apply' OR r.requested)
+          AND t.phase IN ('ready', 'creating') AND t.active_run IS NULL
+        GROUP BY t.requires_driver, t.requires_version, t.requires_bundle
+        ORDER BY min(r.due_at), name",
+    )
+    .bind(span_micros(due_for))
+    .fetch_all(connection)
+    .await
+    .map_err(&read)?;
+    rows.iter()
+        .map(|row| {
+            let runs: i64 = row.try_get("runs").map_err(&read)?;
+            Ok(WaitingRuns {
+                requirement: Requirement {
+                    driver: row.try_get("requires_driver").map_err(&read)?,
+                    version: row.try_get("requires_version").map_err(&read)?,
+                    bundle: row.try_get("requires_bundle").map_err(&read)?,
+                },
+                runs: runs.unsigned_abs(),
+                oldest: span(row.try_get("oldest").map_err(&read)?),
+                task: task_name(row.try_get("name").map_err(&read)?)?,
+            })
+        })
+        .collect()
+}
+
+pub(crate) async fn hasten_retries(
+    connection: &mut PgConnection,
+    at_most_every: Duration,
+) -> Result<Vec<TaskName>, StoreError> {
+    let mut names: Vec<String> = sqlx::query_scalar(
+        "-- hasten_retries; index runs_waiting
+        WITH hastened AS (
+            INSERT INTO hastened_tasks AS h (task_name, hastened_at)
+            SELECT t.name, cts_now()
+            FROM tasks t
+            WHERE t.enabled AND t.retry_failed AND t.phase = 'ready'
+              AND NOT EXISTS (
+                SELECT FROM hastened_tasks h
+                WHERE h.task_name = t.name AND h.hastened_at > cts_now() - $1)
+              AND EXISTS (
+                SELECT FROM runs r
+                WHERE r.task_name = t.name AND r.status = 'queued' AND r.kind = 'apply'
+                  AND r.due_at > cts_now())
+            ORDER BY t.name
+            -- Against another process that starts at the same moment.
+            ON CONFLICT (task_name) DO UPDATE SET hastened_at = excluded.hastened_at
+            WHERE h.hastened_at <= cts_now() - $1
+            RETURNING task_name
+        ), due AS (
+            UPDATE runs r SET due_at = cts_now(), updated_at = cts_now()
+            FROM hastened
+            WHERE r.task_name = hastened.task_name AND r.status = 'queued' AND r.kind = 'apply'
+              AND r.due_at > cts_now()
+        )
+        SELECT task_name FROM hastened",
+    )
+    .bind(span_micros(at_most_every))
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("make failed runs due"))?;
+    names.sort_unstable();
+    names.iter().map(|name| task_name(name)).collect()
+}
+
+fn task_name(name: &str) -> Result<TaskName, StoreError> {
+    let cell = Cell {
+        table: "tasks",
+        column: "name",
+        row: name,
+    };
+    cell.parse(name)
+}

@@ -1,0 +1,100 @@
+//! Runs that wait for a worker, and retries that wait for their time.
+
+use std::time::Duration;
+
+use cts_core::{Requirement, TaskName};
+use cts_store::{StoreError, WaitingRuns};
+use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
+
+use crate::row::{Cell, between, failed_to, span_micros};
+
+pub(crate) async fn waiting_runs(
+    executor: impl SqliteExecutor<'_>,
+    due_for: Duration,
+    now: i64,
+) -> Result<Vec<WaitingRuns>, StoreError> {
+    let read = failed_to("find waiting runs");
+    let rows = sqlx::query(
+        "-- waiting_runs; the name is that of the row with the minimum
+        SELECT t.requires_driver, t.requires_version, t.requires_bundle,
+               count(*) AS runs, min(r.due_at) AS oldest, t.name
+        FROM runs r JOIN tasks t ON t.name = r.task_name
+        WHERE r.status = 'queued' AND r.due_at <= ?
+          AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested)
+          AND t.phase IN ('ready', 'creating')
+          AND NOT EXISTS (
+            SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
+        GROUP BY t.requires_driver, t.requires_version, t.requires_bundle
+        ORDER BY oldest, t.name",
+    )
+    .bind(now.saturating_sub(span_micros(due_for)))
+    .fetch_all(executor)
+    .await
+    .map_err(&read)?;
+    rows.iter()
+        .map(|row| {
+            let name: String = row.try_get("name").map_err(&read)?;
+            let runs: i64 = row.try_get("runs").map_err(&read)?;
+            Ok(WaitingRuns {
+                requirement: Requirement {
+                    driver: row.try_get("requires_driver").map_err(&read)?,
+                    version: row.try_get("requires_version").map_err(&read)?,
+                    bundle: row.try_get("requires_bundle").map_err(&read)?,
+                },
+                runs: runs.unsigned_abs(),
+                oldest: between(row.try_get("oldest").map_err(&read)?, now),
+                task: task_name(&name)?,
+            })
+        })
+        .collect()
+}
+
+pub(crate) async fn hasten_retries(
+    connection: &mut SqliteConnection,
+    at_most_every: Duration,
+    now: i64,
+) -> Result<Vec<TaskName>, StoreError> {
+    let write = failed_to("make failed runs due");
+    let mut names: Vec<String> = sqlx::query_scalar(
+        "-- hasten_retries: which tasks; index runs_waiting
+        INSERT INTO hastened_tasks (task_name, hastened_at)
+        SELECT t.name, ?1
+        FROM tasks t LEFT JOIN hastened_tasks h ON h.task_name = t.name
+        WHERE t.enabled AND t.retry_failed AND t.phase = 'ready'
+          AND (h.hastened_at IS NULL OR h.hastened_at <= ?2)
+          AND EXISTS (
+            SELECT 1 FROM runs r
+            WHERE r.task_name = t.name AND r.status = 'queued' AND r.kind = 'apply'
+              AND r.due_at > ?1)
+        ON CONFLICT (task_name) DO UPDATE SET hastened_at = excluded.hastened_at
+        RETURNING task_name",
+    )
+    .bind(now)
+    .bind(now.saturating_sub(span_micros(at_most_every)))
+    .fetch_all(&mut *connection)
+    .await
+    .map_err(&write)?;
+    names.sort_unstable();
+    for name in &names {
+        sqlx::query(
+            "-- hasten_retries: their runs; index runs_waiting
+            UPDATE runs SET due_at = ?1, updated_at = ?1
+            WHERE task_name = ?2 AND status = 'queued' AND kind = 'apply' AND due_at > ?1",
+        )
+        .bind(now)
+        .bind(name)
+        .execute(&mut *connection)
+        .await
+        .map_err(&write)?;
+    }
+    names.iter().map(|name| task_name(name)).collect()
+}
+
+fn task_name(name: &str) -> Result<TaskName, StoreError> {
+    let cell = Cell {
+        table: "tasks",
+        column: "name",
+        row: name,
+    };
+    cell.parse(name)
+}
