@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -62,21 +63,25 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
 }
 
 /// The file holds what Consul and Terraform said, so only its owner may read it. SQLite gives its
-/// side files the same mode.
+/// side files the same mode. The name of a new file is on the disk when this returns: SQLite sees to the content.
 fn create_file(path: &Path) -> std::io::Result<()> {
-    if let Some(directory) = path
+    let directory = path
         .parent()
-        .filter(|directory| !directory.as_os_str().is_empty())
-    {
+        .filter(|directory| !directory.as_os_str().is_empty());
+    if let Some(directory) = directory {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o750)
             .create(directory)?;
     }
-    fs::OpenOptions::new()
-        .append(true)
-        .create(true)
+    let created = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
         .mode(0o600)
-        .open(path)
-        .map(drop)
+        .open(path);
+    match created {
+        Ok(_file) => fs::File::open(directory.unwrap_or(Path::new(".")))?.sync_all(),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
 }

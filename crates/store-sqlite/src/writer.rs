@@ -114,3 +114,68 @@ impl DerefMut for Write {
         &mut self.transaction
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn synchronous(write: &mut Write) -> i64 {
+        let mode = sqlx::query_scalar("PRAGMA synchronous");
+        mode.fetch_one(&mut **write).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn each_transaction_has_the_durability_that_it_asks_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = SqliteConnectOptions::new()
+            .filename(directory.path().join("file"))
+            .create_if_missing(true)
+            .journal_mode(sqlx::sqlite::SqliteJournalMode::Wal);
+        let writer = Writer::connect(options).await.unwrap();
+        let (full, normal) = (2, 1);
+        for (durability, expected) in [
+            (Durability::PowerCut, full),
+            (Durability::PowerCut, full),
+            (Durability::Process, normal),
+            (Durability::PowerCut, full),
+        ] {
+            let mut write = writer.begin(durability).await.unwrap();
+            assert_eq!(synchronous(&mut write).await, expected, "{durability:?}");
+            if durability == Durability::Process {
+                drop(write);
+            } else {
+                write.commit().await.unwrap();
+            }
+        }
+    }
+
+    /// As SQLite itself does when the disk is full: the COMMIT fails, and the transaction has ended.
+    #[tokio::test]
+    async fn a_connection_that_cannot_commit_is_opened_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = SqliteConnectOptions::new()
+            .filename(directory.path().join("file"))
+            .create_if_missing(true);
+        let writer = Writer::connect(options).await.unwrap();
+        let mut write = writer.begin(Durability::Process).await.unwrap();
+        let table = sqlx::query("CREATE TABLE t (x INTEGER)");
+        table.execute(&mut *write).await.unwrap();
+        write.commit().await.unwrap();
+
+        let mut write = writer.begin(Durability::Process).await.unwrap();
+        write.lock_handle().await.unwrap().set_commit_hook(|| false);
+        let row = sqlx::query("INSERT INTO t VALUES (1)");
+        row.execute(&mut *write).await.unwrap();
+        write.commit().await.unwrap_err();
+
+        for expected in [0_i64, 1] {
+            let mut write = writer.begin(Durability::PowerCut).await.unwrap();
+            let rows = sqlx::query_scalar("SELECT count(*) FROM t");
+            let rows: i64 = rows.fetch_one(&mut *write).await.unwrap();
+            assert_eq!(rows, expected, "the hook was one of the closed connection");
+            let row = sqlx::query("INSERT INTO t VALUES (1)");
+            row.execute(&mut *write).await.unwrap();
+            write.commit().await.unwrap();
+        }
+    }
+}

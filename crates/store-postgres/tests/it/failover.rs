@@ -52,6 +52,12 @@ async fn script(url: &str, statements: &str) {
     connection.close().await.unwrap();
 }
 
+/// A lease was granted just now, and the server was promoted at this moment or later.
+fn assert_held_back(promoted: Instant) {
+    let held = promoted.elapsed();
+    assert!(held + Duration::from_millis(100) >= LIFE, "{held:?}");
+}
+
 fn is_deposed(answer: &Result<Vec<Enqueued>, LeaderError>) -> bool {
     matches!(answer, Err(LeaderError::Deposed { .. }))
 }
@@ -136,18 +142,12 @@ async fn what_the_new_primary_has_forgotten_is_not_given_to_two() {
     assert_eq!(completed.status, RunStatus::Succeeded);
 
     // Nothing is leased before forgotten leases are over, and then with epochs beyond theirs.
-    assert!(promoted.elapsed() < LIFE, "this machine is too slow");
-    assert_eq!(store.acquire(&short("w")).await.unwrap(), None);
     let again = eventually(DEADLINE, async || {
         let lease = store.acquire(&short("w")).await.unwrap();
         lease.ok_or("nothing is leased")
     })
     .await;
-    assert!(
-        promoted.elapsed() >= LIFE - Duration::from_secs(1),
-        "{:?}",
-        promoted.elapsed()
-    );
+    assert_held_back(promoted);
     assert_eq!(again.run, lost.run);
     assert!(again.epoch > lost.epoch, "{again:?}");
     let refused = store.complete(applied(&lost)).await;
@@ -176,16 +176,17 @@ async fn a_process_that_starts_after_the_failover_learns_of_it() {
     replica.catch_up(&postgres).await;
     postgres.fail_over(replica).await;
 
+    let promoted = Instant::now();
     let [first, second] = [store(&url).await, store(&url).await];
     // The first of them notices, and both hold back.
-    assert_eq!(first.acquire(&short("w")).await.unwrap(), None);
-    assert_eq!(second.acquire(&short("w")).await.unwrap(), None);
+    assert_eq!(first.tasks().await.unwrap().len(), 1);
     assert!(is_deposed(&second.enqueue(leader, Vec::new()).await));
     eventually(DEADLINE, async || {
         let lease = second.acquire(&short("w")).await.unwrap();
         lease.ok_or("nothing is leased")
     })
     .await;
+    assert_held_back(promoted);
     assert!(
         second
             .lead(&member("other"), None, LIFE)
