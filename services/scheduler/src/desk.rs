@@ -22,6 +22,7 @@
 mod arrange;
 mod entry;
 mod outline;
+mod problem;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub(crate) use self::arrange::{Present, Standing};
 use self::entry::Entry;
 pub(crate) use self::entry::{Decided, Decision};
 pub(crate) use self::outline::Outline;
+pub(crate) use self::problem::ViewProblem;
 
 /// See the module.
 #[derive(Debug)]
@@ -58,6 +60,8 @@ struct View {
     snapshot: Option<ViewSnapshot>,
     changed_at: Duration,
     tasks: BTreeSet<TaskName>,
+    /// Why changes are not seen now.
+    problem: Option<ViewProblem>,
 }
 
 /// A run that somebody waits for.
@@ -189,6 +193,9 @@ impl Desk {
                 .as_ref()
                 .is_some_and(|before| before.instances == after.instances);
         view.snapshot = Some(after);
+        if view.problem.take().is_some() {
+            self.changes += 1;
+        }
         if unchanged {
             return Ok(());
         }

@@ -6,17 +6,19 @@ mod look;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Clock, LeaderEpoch};
+use chrono::TimeDelta;
+use cts_core::{Clock, LeaderEpoch, ViewId};
 use cts_rpc::Peers;
 use cts_store::{Store, Unchanged};
+use futures::FutureExt as _;
 use tokio::time::Instant;
 
 use self::look::Looks;
 use crate::campaign::TenureEnd;
 use crate::changes::Changes;
-use crate::desk::Desk;
+use crate::desk::{Desk, ViewProblem};
 use crate::explain::Journal;
-use crate::following::Following;
+use crate::following::{Following, News, Trouble};
 use crate::identities::Identities;
 use crate::mode::{Mode, Round};
 use crate::recent_inputs::RecentInputs;
@@ -24,6 +26,9 @@ use crate::scheduler::SettingsDigest;
 
 /// Wait before what could not be stored is tried again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
+
+/// Deltas that are taken up before their tasks are queued, if so many are at hand.
+const AT_ONCE: usize = 1024;
 
 #[derive(Debug)]
 pub(crate) struct Duty {
@@ -65,10 +70,13 @@ impl Duty {
         loop {
             let due = self.desk.next_due();
             tokio::select! {
-                (view, delta) = following.next() => {
-                    if let Err(error) = self.desk.observe(&view, delta, self.started.elapsed()) {
-                        tracing::debug!(view.id = %view, error = %error, "a delta does not fit");
-                        following.again(&view);
+                news = following.next() => {
+                    self.take_up(news, &mut following);
+                    // One transaction for all that has come meanwhile, so that a slow database does not let the
+                    // planner fall behind.
+                    for _ in 1..AT_ONCE {
+                        let Some(news) = following.next().now_or_never() else { break };
+                        self.take_up(news, &mut following);
                     }
                 }
                 () = sleep_until(self.started, due) => {}
@@ -88,6 +96,45 @@ impl Duty {
             if let Err(end) = self.carry_out().await {
                 return end;
             }
+        }
+    }
+}
+
+impl Duty {
+    fn take_up(&mut self, news: News, following: &mut Following) {
+        match news {
+            News::Delta(view, delta) => {
+                if let Err(error) = self.desk.observe(&view, delta, self.started.elapsed()) {
+                    tracing::debug!(view.id = %view, error = %error, "a delta does not fit");
+                    following.again(&view);
+                }
+            }
+            News::Trouble(views, trouble) => self.note_trouble(&views, &trouble),
+        }
+    }
+
+    fn note_trouble(&mut self, views: &[ViewId], trouble: &Trouble) {
+        let now = self.clock.now();
+        // What a watcher says may be beyond all that a moment can be.
+        let delta = |duration: Duration| TimeDelta::from_std(duration).ok();
+        let before = |age: Duration| now.checked_sub_signed(delta(age)?);
+        let problem = ViewProblem {
+            text: trouble.text.clone(),
+            since: before(trouble.lasts).unwrap_or(now),
+            next_try: trouble
+                .retry_after
+                .and_then(|wait| now.checked_add_signed(delta(wait)?)),
+            last_answer: trouble.since_answer.and_then(before),
+        };
+        let (mut waiting, mut example) = (0, None);
+        for view in views {
+            if let Some(tasks) = self.desk.note_problem(view, problem.clone()) {
+                waiting += tasks;
+                example = example.or(Some(view));
+            }
+        }
+        if let Some(view) = example {
+            tracing::warn!(view.id = %view, tasks = waiting, error = problem.text, "tasks wait for data that cannot be read");
         }
     }
 }

@@ -8,7 +8,7 @@ use cts_core::RunId;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::journal::Journal;
-pub(crate) use self::told::explain;
+pub(crate) use self::told::{explain, waiting_for};
 
 /// What the leader knows of a task, as it is stored: JSON, for this version and later ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,6 +32,19 @@ struct KnownView {
     changed_at: Option<DateTime<Utc>>,
     #[serde(default)]
     triggers: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    problem: Option<KnownProblem>,
+}
+
+/// Why changes of a view are not seen.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct KnownProblem {
+    text: String,
+    since: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_try: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_answer: Option<DateTime<Utc>>,
 }
 
 /// What was made of the newest complete input.

@@ -6,7 +6,7 @@ mod subscription;
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use cts_core::{Chain, ServiceView};
+use cts_core::{Chain, ServiceView, excerpt};
 use cts_rpc::Peer;
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -17,6 +17,9 @@ use crate::following::Heard;
 
 /// Longest wait between two tries.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Characters of an error that are kept.
+const ERROR_SHOWN: usize = 400;
 
 /// What a follower is told.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub(crate) struct Follower {
     commands: mpsc::UnboundedReceiver<Command>,
     tell: mpsc::Sender<(String, Heard)>,
     views: Vec<ServiceView>,
+    /// The stream has broken, and nothing has come since.
+    broken: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +65,7 @@ impl Follower {
             commands,
             tell,
             views: Vec::new(),
+            broken: false,
         }
     }
 
@@ -78,8 +84,12 @@ impl Follower {
                 Err(error) => error,
             };
             let wait = waits.next().unwrap_or(LONGEST_WAIT);
-            tracing::warn!(watcher = self.watcher.id(), error = %Chain(&error), retry_after = ?wait, "cannot follow the watcher");
-            if self.tell(Heard::Broken).await.is_err() {
+            let text = excerpt(&Chain(&error).to_string(), ERROR_SHOWN);
+            // Once until the watcher can be followed again.
+            if !std::mem::replace(&mut self.broken, true) {
+                tracing::warn!(watcher = self.watcher.id(), error = text, retry_after = ?wait, "cannot follow the watcher");
+            }
+            if self.tell(Heard::Broken(text)).await.is_err() {
                 return;
             }
             tokio::time::sleep(wait).await;
@@ -112,10 +122,13 @@ impl Follower {
                     }
                     self.note(command);
                 }
-                delta = subscription.next() => {
-                    let (view, delta) = delta?;
+                heard = subscription.next() => {
+                    let heard = heard?;
                     *waits = self::waits();
-                    if self.tell(Heard::Delta(view, delta)).await.is_err() {
+                    if std::mem::replace(&mut self.broken, false) {
+                        tracing::info!(watcher = self.watcher.id(), "the watcher can be followed again");
+                    }
+                    if self.tell(heard).await.is_err() {
                         return Ok(Over);
                     }
                 }

@@ -5,8 +5,10 @@
 //! only (spec/ha.md 2.2). A view that moves begins with a full snapshot, which is compared with what is at
 //! hand; so nothing is lost between two watchers, and nothing runs because of the move.
 
+mod news;
+
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+pub(crate) use self::news::{News, Trouble};
 use crate::follow::{Command, Follower};
 
 /// How long views stay away from a watcher whose stream has broken, unless there is no other.
@@ -30,8 +33,10 @@ const BACKLOG: usize = 256;
 pub(crate) enum Heard {
     /// A view changed.
     Delta(ViewId, ViewDelta),
-    /// The stream has broken; the follower goes on trying.
-    Broken,
+    /// The watcher cannot read a view from Consul.
+    Failure(ViewId, Trouble),
+    /// The stream has broken, for this reason; the follower goes on trying.
+    Broken(String),
 }
 
 /// See the module.
@@ -48,6 +53,8 @@ pub(crate) struct Following {
     heard: mpsc::Receiver<(String, Heard)>,
     tell: mpsc::Sender<(String, Heard)>,
     tasks: JoinSet<()>,
+    /// What became known without a follower.
+    pending: VecDeque<News>,
 }
 
 impl Following {
@@ -64,33 +71,52 @@ impl Following {
             heard,
             tell,
             tasks: JoinSet::new(),
+            pending: VecDeque::new(),
         };
         following.assign();
         following
     }
 
-    /// The next delta of a view. Cancel safe.
-    pub(crate) async fn next(&mut self) -> (ViewId, ViewDelta) {
+    /// What becomes known next. Cancel safe.
+    pub(crate) async fn next(&mut self) -> News {
         loop {
+            if let Some(news) = self.pending.pop_front() {
+                return news;
+            }
             let trusted_again = self.distrusted.values().min().copied();
             tokio::select! {
-                Some((watcher, heard)) = self.heard.recv() => match heard {
-                    Heard::Delta(view, delta) => {
-                        if self.counts(&watcher, &view, &delta) {
-                            return (view, delta);
-                        }
+                Some((watcher, heard)) = self.heard.recv() => {
+                    if let Some(news) = self.take(watcher, heard) {
+                        return news;
                     }
-                    Heard::Broken => {
-                        self.distrusted.insert(watcher, Instant::now() + DISTRUST);
-                        self.assign();
-                    }
-                },
+                }
                 Ok(()) = self.peers.changed() => self.assign(),
                 () = at(trusted_again) => {
                     let now = Instant::now();
                     self.distrusted.retain(|_, until| *until > now);
                     self.assign();
                 }
+            }
+        }
+    }
+
+    /// What a follower's word means; `None` if nothing.
+    fn take(&mut self, watcher: String, heard: Heard) -> Option<News> {
+        match heard {
+            Heard::Delta(view, delta) => self
+                .counts(&watcher, &view, &delta)
+                .then_some(News::Delta(view, delta)),
+            Heard::Failure(view, trouble) => {
+                let is_owner = self.owners.get(&view) == Some(&watcher);
+                is_owner.then(|| News::Trouble(vec![view], trouble))
+            }
+            Heard::Broken(error) => {
+                let owned = self.owners.iter().filter(|(_, owner)| **owner == watcher);
+                let views: Vec<ViewId> = owned.map(|(view, _)| view.clone()).collect();
+                let text = format!("the watcher {watcher} cannot be followed: {error}");
+                self.distrusted.insert(watcher, Instant::now() + DISTRUST);
+                self.assign();
+                (!views.is_empty()).then(|| News::Trouble(views, Trouble::new(text)))
             }
         }
     }
@@ -110,7 +136,8 @@ impl Following {
     }
 
     /// Ends the subscriptions of views that nobody owns any more, where nothing can be assigned.
-    fn give_up_views(&self) {
+    fn give_up_views(&mut self) {
+        self.note_unowned();
         let mut shares: HashMap<&str, Vec<ServiceView>> = HashMap::new();
         for view in &self.views {
             if let Some(owner) = self.owners.get(&view.id()) {
@@ -148,10 +175,21 @@ impl Following {
         }
     }
 
+    /// Tells of the views that no watcher was ever given, because there is none.
+    fn note_unowned(&mut self) {
+        let ids = self.views.iter().map(ServiceView::id);
+        let unowned: Vec<ViewId> = ids.filter(|id| !self.owners.contains_key(id)).collect();
+        if !unowned.is_empty() {
+            let trouble = Trouble::new("no watcher can be reached");
+            self.pending.push_back(News::Trouble(unowned, trouble));
+        }
+    }
+
     /// Gives every view to a watcher. While none is healthy everything stays as it is.
     fn assign(&mut self) {
         let peers = Arc::clone(&self.peers.borrow_and_update());
         if peers.is_empty() {
+            self.note_unowned();
             return;
         }
         let trusted: Vec<&Peer> = peers

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunStatus};
-use cts_core::{Chain, RunId, WorkerId};
+use cts_core::{Chain, Clock, RunId, WorkerId};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_rpc::{CHUNK_BYTES, convert};
@@ -22,9 +22,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
-use self::told::report;
 pub(crate) use self::told::run_to_wire;
+use self::told::{report, requested_to_wire};
 use crate::changes::Changes;
+use crate::explain::waiting_for;
 use crate::identities::Identities;
 use crate::log_service::{lines_from_wire, storable};
 use crate::mode::Mode;
@@ -45,9 +46,35 @@ pub(crate) struct RunEndpoint {
     pub(crate) recent_inputs: Arc<RecentInputs>,
     pub(crate) mode: Mode,
     pub(crate) lease: Duration,
+    /// Life of a leadership that is not renewed.
+    pub(crate) leadership: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: CancellationToken,
     /// Grants on their way, which must not end with the call that asked for them.
     pub(crate) grants: TaskTracker,
+}
+
+impl RunEndpoint {
+    /// A run, or the request of one, with what it waits for.
+    async fn found(&self, run: RunId) -> Result<Option<proto::Run>, StoreError> {
+        // A request goes in the transaction that stores its run, so it is looked for first.
+        let request = self.store.request(run).await?;
+        let (task, mut found) = match self.store.run(run).await? {
+            Some(record) if record.status == RunStatus::Queued => {
+                (record.task.clone(), run_to_wire(record))
+            }
+            Some(record) => return Ok(Some(run_to_wire(record))),
+            None => match request.filter(|request| request.refused.is_none()) {
+                Some(request) => (request.task.clone(), requested_to_wire(request)),
+                None => return Ok(None),
+            },
+        };
+        let waits = waiting_for(&*self.store, &task, self.leadership, &*self.clock).await?;
+        if let Some(waits) = waits {
+            found.waiting_for = waits;
+        }
+        Ok(Some(found))
+    }
 }
 
 type Parts<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -172,11 +199,10 @@ impl RunService for RunEndpoint {
         request: Request<proto::GetRunRequest>,
     ) -> Result<Response<proto::GetRunResponse>, Status> {
         let run = convert::run_id(&request.into_inner().run_id)?;
-        let record = self.store.run(run).await;
-        let record = record.map_err(|error| store_failure(&error))?;
-        let record = record.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
-        let run = Some(run_to_wire(record));
-        Ok(Response::new(proto::GetRunResponse { run }))
+        let found = self.found(run).await;
+        let found = found.map_err(|error| store_failure(&error))?;
+        let run = found.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
+        Ok(Response::new(proto::GetRunResponse { run: Some(run) }))
     }
 
     async fn list_runs(

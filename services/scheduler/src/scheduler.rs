@@ -279,6 +279,8 @@ impl Scheduler {
                 recent_inputs: Arc::clone(&self.tenure.recent_inputs),
                 mode: self.options.mode,
                 lease: self.options.lease,
+                leadership: self.options.leadership,
+                clock: Arc::clone(&self.tenure.clock),
                 shutdown: shutdown.clone(),
                 grants: self.grants.clone(),
             }))

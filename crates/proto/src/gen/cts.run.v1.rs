@@ -257,6 +257,9 @@ pub struct Run {
     /// When it ended; absent if it has not.
     #[prost(message, optional, tag = "11")]
     pub finished_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// What it waits for while it is queued, for people; empty in a list, and if it is a matter of moments.
+    #[prost(string, tag = "14")]
+    pub waiting_for: ::prost::alloc::string::String,
 }
 /// Asks to follow runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -604,7 +607,8 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "CompleteRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// Gets one run with its result. NOT_FOUND if there is none of that id, or not any more.
+        /// Gets one run with its result. One that was requested and waits for the data of its task counts as
+        /// queued. NOT_FOUND if there is none of that id, or not any more.
         pub async fn get_run(
             &mut self,
             request: impl tonic::IntoRequest<super::GetRunRequest>,
@@ -757,7 +761,8 @@ pub mod run_service_server {
             tonic::Response<super::CompleteRunResponse>,
             tonic::Status,
         >;
-        /// Gets one run with its result. NOT_FOUND if there is none of that id, or not any more.
+        /// Gets one run with its result. One that was requested and waits for the data of its task counts as
+        /// queued. NOT_FOUND if there is none of that id, or not any more.
         async fn get_run(
             &self,
             request: tonic::Request<super::GetRunRequest>,

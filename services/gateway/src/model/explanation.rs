@@ -43,6 +43,20 @@ struct ViewObject<'a> {
     revision: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_at: Option<TimeText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<ProblemObject<'a>>,
+}
+
+/// Why changes of a view are not seen.
+#[derive(Debug, Serialize)]
+struct ProblemObject<'a> {
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<TimeText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_try: Option<TimeText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_answer: Option<TimeText>,
 }
 
 #[derive(Debug, Serialize)]
@@ -76,6 +90,12 @@ impl<'a> ExplanationAnswer<'a> {
             triggers: view.triggers,
             revision: view.revision,
             changed_at: shown(view.changed_at.as_ref(), local_time),
+            problem: view.problem.as_ref().map(|problem| ProblemObject {
+                text: &problem.text,
+                since: shown(problem.since.as_ref(), local_time),
+                next_try: shown(problem.next_try.as_ref(), local_time),
+                last_answer: shown(problem.last_answer.as_ref(), local_time),
+            }),
         });
         let decision = explanation.last_decision.as_ref();
         let obstacles = explanation.obstacles.iter().map(|obstacle| ObstacleObject {

@@ -48,6 +48,8 @@ pub(crate) struct RunObject<'a> {
     started_at: Option<TimeText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     finished_at: Option<TimeText>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    waiting_for: &'a str,
 }
 
 /// The text is left out in lists.
@@ -76,6 +78,7 @@ impl<'a> RunObject<'a> {
             queued_at: shown(run.queued_at.as_ref(), local_time),
             started_at: shown(run.started_at.as_ref(), local_time),
             finished_at: shown(run.finished_at.as_ref(), local_time),
+            waiting_for: &run.waiting_for,
         }
     }
 }

@@ -6,6 +6,7 @@ use cts_proto::log::v1::ReadLogRequest;
 use cts_proto::run::v1::{FollowRunsResponse, ListRunsRequest, RunKind, RunStatus};
 use cts_proto::task::v1::{
     Decision, DecisionKind, Explanation, ObservedView, Obstacle, ObstacleKind, TaskPhase,
+    ViewProblem,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -37,7 +38,12 @@ pub(crate) fn explanation(name: &str) -> Explanation {
             revision: 7,
             changed_at: Some(moment(1)),
             triggers: true,
-            problem: None,
+            problem: Some(ViewProblem {
+                text: "cannot reach consul".to_owned(),
+                since: Some(moment(1)),
+                next_try: Some(moment(2)),
+                last_answer: None,
+            }),
         }],
         buffered_until: Some(moment(2)),
         last_decision: Some(Decision {

@@ -62,6 +62,7 @@ pub(crate) fn planned_run() -> Run {
         queued_at: at(0),
         started_at: at(1),
         finished_at: at(2),
+        waiting_for: String::new(),
     }
 }
 

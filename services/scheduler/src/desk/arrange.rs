@@ -133,6 +133,7 @@ impl Desk {
                 snapshot: None,
                 changed_at: Duration::ZERO,
                 tasks: BTreeSet::new(),
+                problem: None,
             });
             view.tasks.insert(name.clone());
         }

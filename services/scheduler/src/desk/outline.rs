@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cts_core::{TaskName, ViewId};
 
-use super::{Decided, Desk};
+use super::{Decided, Desk, ViewProblem};
 
 /// What the desk knows of a task. Times are those of the desk.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(crate) struct OutlinedView<'a> {
     pub(crate) seen: Option<(u64, Duration)>,
     /// Whether a change runs the task.
     pub(crate) triggers: bool,
+    /// Why changes are not seen now.
+    pub(crate) problem: Option<&'a ViewProblem>,
 }
 
 impl Desk {
@@ -42,6 +44,7 @@ impl Desk {
                     Some((snapshot.revision, view.changed_at))
                 }),
                 triggers: entry.is_active(),
+                problem: self.views.get(id).and_then(|view| view.problem.as_ref()),
             });
             Outline {
                 task,

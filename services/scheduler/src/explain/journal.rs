@@ -15,7 +15,7 @@ use cts_store::{LeaderError, Store};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::{DecisionKind, Known, KnownDecision, KnownView, Written};
+use super::{DecisionKind, Known, KnownDecision, KnownProblem, KnownView, Written};
 use crate::desk::{Decided, Decision, Outline};
 
 /// Between two writes.
@@ -127,6 +127,12 @@ impl Journal {
             revision: view.seen.map_or(0, |(revision, _)| revision),
             changed_at: view.seen.map(|(_, at)| self.moment(at)),
             triggers: view.triggers,
+            problem: view.problem.map(|problem| KnownProblem {
+                text: problem.text.clone(),
+                since: problem.since,
+                next_try: problem.next_try,
+                last_answer: problem.last_answer,
+            }),
         });
         Known {
             views: views.collect(),

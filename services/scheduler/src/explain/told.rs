@@ -2,19 +2,22 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use cts_core::runs::RunStatus;
-use cts_core::{Clock, TaskName, TaskPhase, no_taker};
+use cts_core::{Clock, TaskName, TaskPhase, excerpt, no_taker};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
 use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState};
 
-use super::{DecisionKind, Known, KnownDecision, KnownView, Written};
+use super::{DecisionKind, Known, KnownDecision, KnownProblem, KnownView, Written};
 use crate::run_service::run_to_wire;
 use crate::task_service::phase_to_wire;
 use crate::untaken::candidate;
 use crate::worker_service::LOST_AFTER;
+
+/// Characters of a run's error that are quoted.
+const ERROR_SHOWN: usize = 200;
 
 /// Newest runs among which the queued, the running and the last one are looked for.
 const RUNS: u32 = 30;
@@ -70,6 +73,22 @@ pub(crate) async fn explain(
     Ok(Some(facts.told()))
 }
 
+/// What a queued run of a task waits for, in one line; `None` if there is nothing to be said.
+pub(crate) async fn waiting_for(
+    store: &dyn Store,
+    name: &TaskName,
+    leadership: Duration,
+    clock: &dyn Clock,
+) -> Result<Option<String>, StoreError> {
+    let explanation = explain(store, name, leadership, clock).await?;
+    let obstacles = explanation.map_or_else(Vec::new, |explanation| explanation.obstacles);
+    let texts: Vec<String> = obstacles
+        .into_iter()
+        .map(|obstacle| obstacle.text)
+        .collect();
+    Ok((!texts.is_empty()).then(|| texts.join("; ")))
+}
+
 impl Facts {
     fn told(self) -> proto::Explanation {
         let obstacles = self.obstacles();
@@ -78,6 +97,7 @@ impl Facts {
             written,
             current,
             last,
+            now,
             ..
         } = self;
         let as_of = written.as_ref().map(|written| written.as_of);
@@ -100,7 +120,7 @@ impl Facts {
                 .map(|known| proto::ObservedView {
                     // What was written before it was switched off says otherwise.
                     triggers: known.triggers && task.spec.enabled,
-                    ..view(known)
+                    ..view(known, now)
                 })
                 .collect(),
             buffered_until: buffered_until.map(convert::timestamp_to_wire),
@@ -146,11 +166,19 @@ impl Facts {
         let Some(Written { known, .. }) = &self.written else {
             return;
         };
-        let incomplete = known.views.iter().filter(|view| !view.complete);
-        let incomplete: Vec<&str> = incomplete.map(|view| view.name.as_str()).collect();
+        let (complete, incomplete): (Vec<_>, Vec<_>) =
+            known.views.iter().partition(|view| view.complete);
         if !incomplete.is_empty() {
-            let text = format!("not read from Consul yet: {}", incomplete.join(", "));
+            let names: Vec<&str> = incomplete.iter().map(|view| view.name.as_str()).collect();
+            let mut text = format!("not read from Consul yet: {}", names.join(", "));
+            if let Some(problem) = told_problems(&incomplete) {
+                text = format!("{text}; {problem}");
+            }
             add(ObstacleKind::InputIncomplete, text, None);
+        }
+        if let Some(problem) = told_problems(&complete) {
+            let text = format!("changes are not seen, and the data read before is used; {problem}");
+            add(ObstacleKind::ViewUnreadable, text, None);
         }
         if let Some(until) = known.buffered_until.filter(|until| *until > self.now) {
             let text = "changes are held back until its buffer period ends".to_owned();
@@ -167,6 +195,11 @@ impl Facts {
             let text = match run.attempts {
                 0 => format!("run {} tries a failed input again", run.id),
                 attempts => format!("run {} has failed {attempts} times and tries again", run.id),
+            };
+            // Above all, whether it failed or has lost its worker.
+            let text = match run.error() {
+                Some(error) => format!("{text}: {}", excerpt(&error, ERROR_SHOWN)),
+                None => text,
             };
             add(ObstacleKind::NotDue, text, Some(run.due_at));
             return;
@@ -191,14 +224,40 @@ fn obstacle(kind: ObstacleKind, text: String, until: Option<DateTime<Utc>>) -> p
     }
 }
 
-fn view(view: KnownView) -> proto::ObservedView {
+/// What hinders the reading of these views, with the first as the example; `None` if nothing does.
+fn told_problems(views: &[&KnownView]) -> Option<String> {
+    let mut problems = views
+        .iter()
+        .filter_map(|view| Some((&view.name, view.problem.as_ref()?)));
+    let (name, problem) = problems.next()?;
+    let more = match problems.count() {
+        0 => String::new(),
+        others => format!(" (and {others} more)"),
+    };
+    let since = problem.since.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let text = &problem.text;
+    Some(format!("{name}{more} cannot be read since {since}: {text}"))
+}
+
+fn problem(problem: KnownProblem, now: DateTime<Utc>) -> proto::ViewProblem {
+    // One that has passed was the last that was written down, of many.
+    let next_try = problem.next_try.filter(|at| *at > now);
+    proto::ViewProblem {
+        text: problem.text,
+        since: Some(convert::timestamp_to_wire(problem.since)),
+        next_try: next_try.map(convert::timestamp_to_wire),
+        last_answer: problem.last_answer.map(convert::timestamp_to_wire),
+    }
+}
+
+fn view(view: KnownView, now: DateTime<Utc>) -> proto::ObservedView {
     proto::ObservedView {
         name: view.name,
         complete: view.complete,
         revision: view.revision,
         changed_at: view.changed_at.map(convert::timestamp_to_wire),
         triggers: view.triggers,
-        problem: None,
+        problem: view.problem.map(|known| problem(known, now)),
     }
 }
 

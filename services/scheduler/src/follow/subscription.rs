@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cts_core::{ServiceView, ViewDelta, ViewId};
+use cts_core::{ServiceView, ViewId, excerpt};
 use cts_proto::watch::v1 as proto;
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
@@ -12,8 +12,9 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
-use super::FollowError;
 use super::assembly::Assembly;
+use super::{ERROR_SHOWN, FollowError};
+use crate::following::{Heard, Trouble};
 
 /// A stream of complete deltas. It ends when anything is wrong with it; a view whose messages do not fit
 /// together is asked for once more before that.
@@ -79,25 +80,26 @@ impl Subscription {
         drop(self.requests.send(request));
     }
 
-    /// The next complete delta. Cancel safe: parts that have come are kept.
-    pub(super) async fn next(&mut self) -> Result<(ViewId, ViewDelta), FollowError> {
+    /// The next complete delta, or failure of a view. Cancel safe: parts that have come are kept.
+    pub(super) async fn next(&mut self) -> Result<Heard, FollowError> {
         loop {
             let message = self.responses.message().await?.ok_or(FollowError::Ended)?;
             match message.event {
                 Some(Event::Delta(part)) => {
                     if let Some(delta) = self.join(part)? {
                         let id = ViewId::new(delta.view_id.clone());
-                        return Ok((id, convert::delta_from_wire(delta)));
+                        return Ok(Heard::Delta(id, convert::delta_from_wire(delta)));
                     }
                 }
-                Some(Event::Failure(failure)) => {
-                    tracing::debug!(
-                        view.id = failure.view_id,
-                        failures = failure.failures,
-                        error = failure.message,
-                        "view cannot be read from Consul for now"
-                    );
+                Some(Event::Failure(failure))
+                    if self
+                        .assembly
+                        .is_current(&failure.view_id, failure.subscription_id) =>
+                {
+                    let id = ViewId::new(failure.view_id.as_str());
+                    return Ok(Heard::Failure(id, trouble(&failure)));
                 }
+                Some(Event::Failure(_of_an_older_subscription)) => {}
                 None => {}
             }
         }
@@ -115,5 +117,21 @@ impl Subscription {
         tracing::warn!(view.id = view, error = %error, "messages of a view do not fit together, asking for all of it again");
         self.send(request);
         Ok(None)
+    }
+}
+
+/// A watcher's word on a view that it cannot read, of bounded length whatever it says.
+fn trouble(failure: &proto::ViewFailure) -> Trouble {
+    Trouble {
+        text: excerpt(&failure.message, ERROR_SHOWN),
+        lasts: convert::duration_from_wire(failure.failing_for.as_ref()),
+        retry_after: failure
+            .retry_after
+            .as_ref()
+            .map(|wait| convert::duration_from_wire(Some(wait))),
+        since_answer: failure
+            .since_answer
+            .as_ref()
+            .map(|age| convert::duration_from_wire(Some(age))),
     }
 }

@@ -3,7 +3,7 @@
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
-use cts_store::{Completed, Completion, RunRecord};
+use cts_store::{Completed, Completion, RunRecord, RunRequest};
 
 /// A run for the wire.
 pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
@@ -19,6 +19,21 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
         started_at: record.started_at.map(convert::timestamp_to_wire),
         finished_at: record.finished_at.map(convert::timestamp_to_wire),
         task_name: record.task.into(),
+        waiting_for: String::new(),
+    }
+}
+
+/// A run that was requested and is not stored yet, because its input is not complete.
+pub(super) fn requested_to_wire(request: RunRequest) -> proto::Run {
+    proto::Run {
+        id: request.run.to_string(),
+        kind: convert::kind_to_wire(request.kind).into(),
+        single: true,
+        status: convert::status_to_wire(RunStatus::Queued).into(),
+        queued_at: Some(convert::timestamp_to_wire(request.requested_at)),
+        task_name: request.task.into(),
+        waiting_for: "the data of all views of its task".to_owned(),
+        ..proto::Run::default()
     }
 }
 

@@ -39,6 +39,79 @@ async fn an_incomplete_input_is_named() {
 }
 
 #[tokio::test]
+async fn why_a_view_cannot_be_read_is_told_until_it_can() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.fail("web", "500\n[ERROR] fake");
+    let seen = async |kinds: &[ObstacleKind]| {
+        setup
+            .until(async |setup| {
+                let explanation = explained(setup, "t").await;
+                let is_so = explanation.as_of.is_some() && obstacles(&explanation) == kinds;
+                let told = explanation.views.first()?.problem.is_some() || kinds.is_empty();
+                (is_so && told).then_some(explanation)
+            })
+            .await
+    };
+    let unread = seen(&[ObstacleKind::InputIncomplete]).await;
+    let problem = unread.views[0].problem.as_ref().unwrap();
+    assert_eq!(problem.text, "500\\n[ERROR] fake");
+    let (since, next) = (problem.since.unwrap(), problem.next_try.unwrap());
+    let span = next.seconds - since.seconds;
+    assert!(
+        (359..=361).contains(&span),
+        "a minute before and five after"
+    );
+    assert_eq!(problem.last_answer, None);
+    let text = &unread.obstacles[0].text;
+    assert!(
+        text.contains("cannot be read since") && text.contains("500\\n"),
+        "{text}"
+    );
+
+    setup.watcher.mend("web");
+    setup.watcher.show(vec![instance("w", 1)]);
+    setup.does(RunKind::Apply, applied()).await;
+    seen(&[]).await;
+    setup.watcher.fail("web", "gone");
+    let stale = seen(&[ObstacleKind::ViewUnreadable]).await;
+    assert!(stale.views[0].complete);
+    assert!(stale.obstacles[0].text.contains("gone"));
+    setup.watcher.mend("web");
+    let fresh = seen(&[]).await;
+    assert_eq!(fresh.views[0].problem, None);
+}
+
+#[tokio::test]
+async fn a_watcher_that_goes_away_is_told() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    let told = setup
+        .until(async |setup| {
+            // The stream may have been opened only now.
+            setup.watcher.restart();
+            let explanation = explained(setup, "t").await;
+            let problem = explanation.views.first()?.problem.as_ref()?;
+            Some(problem.text.clone())
+        })
+        .await;
+    assert!(told.contains("cannot be followed"), "{told}");
+}
+
+#[tokio::test]
+async fn a_run_that_waits_says_what_for() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let queued = setup
+        .until(async |setup| explained(setup, "t").await.current_run)
+        .await;
+    let run = setup.run(&queued.id).await.unwrap();
+    assert_eq!(run.waiting_for, "there is no worker");
+    let lease = setup.acquired().await;
+    let run = setup.run(&queued.id).await.unwrap();
+    assert_eq!(run.waiting_for, "", "it is running");
+    setup.applied(&lease).await;
+}
+
+#[tokio::test]
 async fn runs_decisions_and_what_is_waited_for_are_told() {
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);

@@ -144,8 +144,8 @@ async fn a_silent_worker_loses_its_run_and_a_renewed_lease_stays() {
     let again = setup.acquired().await;
     assert_eq!(
         (&again.run_id, again.attempt),
-        (&lease.run_id, 1),
-        "the lost attempt counts not"
+        (&lease.run_id, 2),
+        "the lost attempt counts"
     );
     assert!(again.epoch > lease.epoch);
 }

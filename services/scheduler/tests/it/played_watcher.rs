@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_core::{ServiceInstance, ViewId, ViewSnapshot};
 use cts_proto::watch::v1 as proto;
@@ -26,6 +27,8 @@ struct Scene {
     instances: Option<Vec<ServiceInstance>>,
     /// Views that nothing is said of.
     hidden: BTreeSet<ViewId>,
+    /// Views that cannot be read, with what is said of that.
+    failing: BTreeMap<ViewId, String>,
     /// Streams begun before this count end.
     generation: u64,
 }
@@ -57,6 +60,22 @@ impl PlayedWatcher {
         let view = ViewId::new(format!("health.service({service})"));
         self.scene.send_modify(|scene| {
             scene.hidden.remove(&view);
+        });
+    }
+
+    /// Says that a service cannot be read from Consul, for a minute already.
+    pub(crate) fn fail(&self, service: &str, message: &str) {
+        let view = ViewId::new(format!("health.service({service})"));
+        self.scene.send_modify(|scene| {
+            scene.failing.insert(view, message.to_owned());
+        });
+    }
+
+    /// Says no longer that a service cannot be read.
+    pub(crate) fn mend(&self, service: &str) {
+        let view = ViewId::new(format!("health.service({service})"));
+        self.scene.send_modify(|scene| {
+            scene.failing.remove(&view);
         });
     }
 
@@ -122,6 +141,24 @@ impl Played {
     }
 
     fn tell(&mut self, scene: &Scene, views: &[ViewId]) {
+        let (failing, views): (Vec<_>, Vec<_>) = views
+            .iter()
+            .cloned()
+            .partition(|view| scene.failing.contains_key(view));
+        for view in failing {
+            let failure = proto::ViewFailure {
+                view_id: view.as_str().to_owned(),
+                message: scene.failing[&view].clone(),
+                failures: 7,
+                subscription_id: self.views[&view],
+                retry_after: Some(convert::duration_to_wire(Duration::from_mins(5))),
+                failing_for: Some(convert::duration_to_wire(Duration::from_mins(1))),
+                since_answer: None,
+            };
+            self.ready.push_back(proto::WatchResponse {
+                event: Some(proto::watch_response::Event::Failure(failure)),
+            });
+        }
         let Some(instances) = &scene.instances else {
             return;
         };
