@@ -149,6 +149,10 @@ uuid_identity! {
     /// Identifies one event of one task (spec/api.md 7).
     EventId
 }
+uuid_identity! {
+    /// Identifies what one reset of the storage has removed.
+    ArchiveId
+}
 
 macro_rules! epoch {
     ($(#[$doc:meta])* $name:ident) => {

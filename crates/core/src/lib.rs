@@ -55,7 +55,9 @@ pub use declaration::{Declared, DeclaredBefore, read_declaration};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, TaskDraft};
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
-pub use identity::{EventId, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
+pub use identity::{
+    ArchiveId, EventId, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId,
+};
 pub use input::{Digest, FrozenInput, InvalidDigest, RunInput};
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{ProviderBlock, ProviderId};

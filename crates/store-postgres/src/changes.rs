@@ -136,7 +136,7 @@ pub(crate) async fn change(
     }
     if change.cancels_applies(&current.task.spec, &spec) {
         let (applies, reason) = (Some(RunKind::Apply), change.reason());
-        cancel_queued(&mut transaction, name, true).await?;
+        cancel_applies(&mut transaction, name).await?;
         requests::refuse_all(&mut transaction, name, applies, reason).await?;
     }
     if let Some(request) = change.request {
@@ -159,19 +159,17 @@ async fn unsettle(transaction: &mut PgTransaction<'_>, name: &TaskName) -> Resul
     Ok(())
 }
 
-/// Cancels what is queued of a task, or only what is to be applied.
-async fn cancel_queued(
+/// Cancels what is queued to be applied.
+async fn cancel_applies(
     transaction: &mut PgTransaction<'_>,
     name: &TaskName,
-    only_applies: bool,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "-- change_task, delete_task: cancel; index runs_waiting
+        "-- change_task: cancel; index runs_waiting
         UPDATE runs SET status = 'cancelled', finished_at = cts_now(), updated_at = cts_now()
-        WHERE task_name = $1 AND status = 'queued' AND (kind = 'apply' OR NOT $2)",
+        WHERE task_name = $1 AND status = 'queued' AND kind = 'apply'",
     )
     .bind(name.as_str())
-    .bind(only_applies)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("cancel queued runs"))?;
@@ -196,19 +194,40 @@ pub(crate) async fn delete(
     if gone {
         tasks::remove(&mut transaction, name.as_str()).await?;
     } else {
-        sqlx::query(
-            "-- delete_task
-            UPDATE tasks SET phase = 'deleting', updated_at = cts_now() WHERE name = $1",
-        )
-        .bind(name.as_str())
-        .execute(&mut *transaction)
-        .await
-        .map_err(&failed)?;
-        cancel_queued(&mut transaction, name, false).await?;
-        requests::refuse_all(&mut transaction, name, None, DELETED).await?;
+        begin_deletions(&mut transaction, &[name.as_str()]).await?;
     }
     transaction.commit().await.map_err(&failed)?;
     Ok(gone)
+}
+
+/// Tasks of which something runs go when that has ended. The caller has locked them.
+pub(crate) async fn begin_deletions(
+    transaction: &mut PgTransaction<'_>,
+    names: &[&str],
+) -> Result<(), StoreError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "-- tasks are being deleted; index runs_waiting
+        WITH pointless AS (
+            UPDATE runs
+            SET status = 'cancelled', finished_at = cts_now(), updated_at = cts_now()
+            WHERE task_name = ANY ($1) AND status = 'queued'
+        ), refused AS (
+            UPDATE run_requests SET refused = $2, refused_at = cts_now()
+            WHERE task_name = ANY ($1) AND refused IS NULL
+        )
+        UPDATE tasks
+        SET phase = 'deleting', creation = NULL, creation_run = NULL, updated_at = cts_now()
+        WHERE name = ANY ($1)",
+    )
+    .bind(names)
+    .bind(DELETED)
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("delete tasks"))?;
+    Ok(())
 }
 
 /// The configuration is not to bring it back.

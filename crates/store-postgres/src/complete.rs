@@ -67,11 +67,12 @@ async fn applied(
             FROM task
             WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $6 AND r.status = 'running'
               AND r.kind = 'apply' AND r.task_name = task.name
-            RETURNING r.id, r.task_name, r.input_hash, r.started_at, r.finished_at,
+            RETURNING r.id, r.task_name, r.incarnation, r.input_hash, r.started_at, r.finished_at,
                       task.event_config
         ), event AS (
-            INSERT INTO events (id, task_name, run_id, success, start_time, end_time, config)
-            SELECT $3, task_name, id, TRUE, started_at, finished_at, event_config FROM closed
+            INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
+                                config)
+            SELECT $3, task_name, incarnation, id, TRUE, started_at, finished_at, event_config FROM closed
         ), settled AS (
             UPDATE tasks t
             SET settled_input = closed.input_hash, tried_input = closed.input_hash,
@@ -278,10 +279,11 @@ async fn settle(
             SET status = 'succeeded', finished_at = $3, updated_at = $3,
                 holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status = 'running'
-            RETURNING id, task_name, input_hash, started_at
+            RETURNING id, task_name, incarnation, input_hash, started_at
         ), event AS (
-            INSERT INTO events (id, task_name, run_id, success, start_time, end_time, config)
-            SELECT $4, task_name, id, TRUE, started_at, $3, $5 FROM closed
+            INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
+                                config)
+            SELECT $4, task_name, incarnation, id, TRUE, started_at, $3, $5 FROM closed
         ), settled AS (
             UPDATE tasks t
             SET settled_input = closed.input_hash, tried_input = closed.input_hash,
@@ -343,10 +345,11 @@ async fn give_up(
             SET status = 'failed', errors = $3, finished_at = $4, updated_at = $4,
                 holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status = 'running'
-            RETURNING id, task_name, input_hash, started_at
+            RETURNING id, task_name, incarnation, input_hash, started_at
         ), event AS (
-            INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config)
-            SELECT $5, task_name, id, FALSE, started_at, $4, $6, $7 FROM closed
+            INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
+                                error, config)
+            SELECT $5, task_name, incarnation, id, FALSE, started_at, $4, $6, $7 FROM closed
         ), counted AS (
             UPDATE tasks t
             SET failures = failures + CASE WHEN $8 IS NULL THEN 0 ELSE 1 END,
@@ -354,8 +357,9 @@ async fn give_up(
                 active_run = NULL
             FROM closed WHERE t.name = closed.task_name
         ), retried AS (
-            INSERT INTO runs (id, task_name, input_hash, status, due_at, created_at, updated_at)
-            SELECT $8, task_name, input_hash, 'queued', $9, $4, $4 FROM closed
+            INSERT INTO runs (id, task_name, incarnation, input_hash, status, due_at, created_at,
+                              updated_at)
+            SELECT $8, task_name, incarnation, input_hash, 'queued', $9, $4, $4 FROM closed
             WHERE $8::UUID IS NOT NULL
         )
         SELECT count(*) FROM closed",

@@ -3,20 +3,22 @@
 use std::collections::HashMap;
 
 use cts_core::{
-    Declared, DeclaredBefore, Digest, LeaderEpoch, TaskOrigin, TaskSpec, read_declaration,
+    ArchiveId, Declared, DeclaredBefore, Digest, LeaderEpoch, TaskName, TaskOrigin, TaskPhase,
+    TaskSpec, read_declaration,
 };
-use cts_store::{LeaderError, StoreError};
+use cts_store::{LeaderError, StoreError, Unfinished};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
-use crate::leadership;
 use crate::row::{Cell, encoded, failed_to};
 use crate::tasks::{self, event_config};
+use crate::{archive, changes, leadership};
 
 const OPERATION: &str = "store the configured tasks";
 
 /// What is stored of a task.
 struct Known {
     origin: TaskOrigin,
+    phase: TaskPhase,
     configured: Option<Digest>,
     revision: u64,
     spec: String,
@@ -65,7 +67,7 @@ pub(crate) async fn replace_config_tasks(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
     tasks: &[TaskSpec],
-) -> Result<(), LeaderError> {
+) -> Result<Unfinished, LeaderError> {
     let write = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&write)?;
     let now = leadership::fence(&mut transaction, leader).await?;
@@ -73,7 +75,10 @@ pub(crate) async fn replace_config_tasks(
         .execute(&mut *transaction)
         .await
         .map_err(&write)?;
-    remove_others(&mut transaction, tasks).await?;
+    let mut unfinished = Unfinished {
+        deleting: remove_others(&mut transaction, tasks).await?,
+        postponed: Vec::new(),
+    };
     let known = known(&mut transaction).await?;
     let deleted = deleted(&mut transaction).await?;
     let mut columns = Columns::default();
@@ -89,10 +94,14 @@ pub(crate) async fn replace_config_tasks(
         // What cannot be read is of a program that knew tasks differently.
         let before_spec =
             stored.and_then(|stored| serde_json::from_str::<TaskSpec>(&stored.spec).ok());
-        match (
-            read_declaration(declaration, before),
-            before_spec.zip(stored),
-        ) {
+        let declared = read_declaration(declaration, before);
+        if declared != Declared::StaysDeleted
+            && stored.is_some_and(|stored| stored.phase == TaskPhase::Deleting)
+        {
+            unfinished.postponed.push(task.name().clone());
+            continue;
+        }
+        match (declared, before_spec.zip(stored)) {
             (Declared::StaysDeleted, _) => {}
             (Declared::Lasts, Some((spec, stored))) => {
                 let refreshed = spec.refreshed_by(task);
@@ -119,7 +128,7 @@ pub(crate) async fn replace_config_tasks(
     .await
     .map_err(&write)?;
     transaction.commit().await.map_err(&write)?;
-    Ok(())
+    Ok(unfinished)
 }
 
 /// What the configuration declares.
@@ -130,25 +139,46 @@ pub(crate) fn declaration(task: &TaskSpec) -> Result<Digest, StoreError> {
     })
 }
 
-/// Removes what is no longer configured, and makes room for what is.
+/// Removes what is no longer configured, and makes room for what is. Returns what is still being deleted.
 async fn remove_others(
     transaction: &mut PgTransaction<'_>,
     tasks: &[TaskSpec],
-) -> Result<(), StoreError> {
+) -> Result<Vec<TaskName>, StoreError> {
     let write = failed_to(OPERATION);
     let names: Vec<&str> = tasks.iter().map(|task| task.name().as_str()).collect();
-    for statement in [
+    let gone: Vec<(String, bool)> = sqlx::query_as(
         "-- replace_config_tasks: those that are gone
-        DELETE FROM tasks WHERE origin = 'config' AND name <> ALL ($1)",
+        SELECT name, active_run IS NOT NULL FROM tasks
+        WHERE origin = 'config' AND phase <> 'deleting' AND name <> ALL ($1)",
+    )
+    .bind(&names)
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(&write)?;
+    let of = |running: bool| {
+        let gone = gone.iter().filter(move |(_, runs)| *runs == running);
+        gone.map(|(name, _)| name.as_str()).collect::<Vec<_>>()
+    };
+    tasks::remove_all(transaction, &of(false)).await?;
+    changes::begin_deletions(transaction, &of(true)).await?;
+    sqlx::query(
         "-- replace_config_tasks: those that were gone already
         DELETE FROM deleted_tasks WHERE name <> ALL ($1)",
-    ] {
-        sqlx::query(statement)
-            .bind(&names)
-            .execute(&mut **transaction)
-            .await
-            .map_err(&write)?;
-    }
+    )
+    .bind(&names)
+    .execute(&mut **transaction)
+    .await
+    .map_err(&write)?;
+    let deleting: Vec<String> = sqlx::query_scalar(
+        "-- replace_config_tasks: those of which something runs
+        SELECT name FROM tasks
+        WHERE origin = 'config' AND phase = 'deleting' AND name <> ALL ($1)
+        ORDER BY name",
+    )
+    .bind(&names)
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(&write)?;
     // Tasks of the API stand behind those of the configuration, in their own order.
     sqlx::query(
         "-- replace_config_tasks: make room
@@ -158,14 +188,26 @@ async fn remove_others(
     .execute(&mut **transaction)
     .await
     .map_err(&write)?;
-    Ok(())
+    named(&deleting)
+}
+
+fn named(names: &[String]) -> Result<Vec<TaskName>, StoreError> {
+    let names = names.iter().map(|name| {
+        let cell = Cell {
+            table: "tasks",
+            column: "name",
+            row: name,
+        };
+        cell.parse(name)
+    });
+    names.collect()
 }
 
 async fn known(transaction: &mut PgTransaction<'_>) -> Result<HashMap<String, Known>, StoreError> {
     let read = failed_to(OPERATION);
     let rows = sqlx::query(
         "-- replace_config_tasks: what is there
-        SELECT name, origin, configured, revision, spec FROM tasks",
+        SELECT name, origin, phase, configured, revision, spec FROM tasks",
     )
     .fetch_all(&mut **transaction)
     .await
@@ -182,6 +224,7 @@ async fn known(transaction: &mut PgTransaction<'_>) -> Result<HashMap<String, Kn
         let configured = configured.map(|digest| cell("configured").parse(digest));
         let known = Known {
             origin: cell("origin").origin(origin)?,
+            phase: cell("phase").phase(row.try_get("phase").map_err(&read)?)?,
             configured: configured.transpose()?,
             revision: cell("revision").number(row.try_get("revision").map_err(&read)?)?,
             spec: row.try_get("spec").map_err(&read)?,
@@ -275,17 +318,32 @@ async fn take_effect(
     Ok(())
 }
 
+/// Removes everything but running runs, whose tasks are being deleted from now on; what is removed is archived.
 pub(crate) async fn reset(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
-) -> Result<(), LeaderError> {
+    archive: ArchiveId,
+) -> Result<Unfinished, LeaderError> {
     let write = failed_to("remove every task");
     let mut transaction = connection.begin().await.map_err(&write)?;
     leadership::fence(&mut transaction, leader).await?;
     for statement in [
         "-- reset_tasks: it may take long\nSET LOCAL statement_timeout = '5min'",
         "-- reset_tasks: in order\nSELECT FROM tasks ORDER BY name FOR UPDATE",
-        "-- reset_tasks: with all their runs and events\nDELETE FROM tasks",
+        "-- reset_tasks: what is queued
+        UPDATE runs SET status = 'cancelled', finished_at = cts_now(), updated_at = cts_now()
+        WHERE status = 'queued'",
+    ] {
+        sqlx::query(statement)
+            .execute(&mut *transaction)
+            .await
+            .map_err(&write)?;
+    }
+    archive::store(&mut transaction, archive).await?;
+    for statement in [
+        "-- reset_tasks: requests\nDELETE FROM run_requests",
+        "-- reset_tasks: tasks\nDELETE FROM tasks WHERE active_run IS NULL",
+        "-- reset_tasks: runs, with their events and logs\nDELETE FROM runs WHERE status <> 'running'",
         "-- reset_tasks: and what was deleted\nDELETE FROM deleted_tasks",
     ] {
         sqlx::query(statement)
@@ -293,6 +351,16 @@ pub(crate) async fn reset(
             .await
             .map_err(&write)?;
     }
+    let left: Vec<String> =
+        sqlx::query_scalar("-- reset_tasks: what runs\nSELECT name FROM tasks ORDER BY name")
+            .fetch_all(&mut *transaction)
+            .await
+            .map_err(&write)?;
+    let names: Vec<&str> = left.iter().map(String::as_str).collect();
+    changes::begin_deletions(&mut transaction, &names).await?;
     transaction.commit().await.map_err(&write)?;
-    Ok(())
+    Ok(Unfinished {
+        deleting: named(&left)?,
+        postponed: Vec::new(),
+    })
 }

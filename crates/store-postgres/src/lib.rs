@@ -14,6 +14,7 @@
 //! [`migrate`].
 #![warn(missing_docs)]
 
+mod archive;
 mod bundles;
 mod changes;
 mod complete;

@@ -21,15 +21,16 @@ pub(crate) async fn prune(connection: &mut PgConnection, keep: u32) -> Result<u6
         .await
         .map_err(&write)?;
     let runs = sqlx::query(
-        "-- prune: runs, and with them their events and log lines; index runs_ended
+        "-- prune: runs, and with them their events and log lines; earlier tasks of a name count together
         DELETE FROM runs
         WHERE id IN (
             SELECT id
-            FROM (SELECT id, kind, row_number() OVER (
-                      PARTITION BY task_name, kind, status = 'cancelled'
-                      ORDER BY created_at DESC, id DESC) AS place
-                  FROM runs
-                  WHERE status IN ('succeeded', 'failed', 'cancelled')) ended
+            FROM (SELECT r.id, r.kind, row_number() OVER (
+                      PARTITION BY r.task_name, t.name IS NULL, r.kind, r.status = 'cancelled'
+                      ORDER BY r.created_at DESC, r.id DESC) AS place
+                  FROM runs r
+                  LEFT JOIN tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation
+                  WHERE r.status IN ('succeeded', 'failed', 'cancelled')) ended
             WHERE place > CASE kind WHEN 'apply' THEN $1 ELSE $2 END)",
     )
     .bind(i64::from(keep))

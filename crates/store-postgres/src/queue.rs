@@ -109,11 +109,9 @@ pub(crate) async fn runs(
                CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
                CASE WHEN plan IS NOT NULL THEN ''::BYTEA END AS plan,
                created_at, due_at, started_at, finished_at
-        FROM runs r
+        FROM runs
         WHERE ($1 IS NULL OR task_name = $1) AND ($2 IS NULL OR status = $2)
           AND ($3 IS NULL OR id < $3)
-          AND EXISTS (SELECT FROM tasks t
-                      WHERE t.name = r.task_name AND t.phase IN ('ready', 'deleting'))
         ORDER BY id DESC LIMIT $4",
     )
     .bind(filter.task.as_ref().map(TaskName::as_str))

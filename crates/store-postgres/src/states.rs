@@ -21,7 +21,8 @@ pub(crate) async fn all(
                e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
         FROM tasks t
         LEFT JOIN LATERAL (
-            SELECT * FROM events n WHERE n.task_name = t.name
+            SELECT * FROM events n
+            WHERE n.task_name = t.name AND n.incarnation = t.incarnation
             ORDER BY n.position DESC LIMIT $1) e ON TRUE
         WHERE t.phase IN ('ready', 'deleting')
         ORDER BY t.name, e.position DESC",
@@ -54,7 +55,7 @@ pub(crate) async fn one(
         SELECT t.name, t.enabled, t.event_config,
                e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
         FROM tasks t
-        LEFT JOIN events e ON e.task_name = t.name
+        LEFT JOIN events e ON e.task_name = t.name AND e.incarnation = t.incarnation
         WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')
         ORDER BY e.position DESC
         LIMIT $2",

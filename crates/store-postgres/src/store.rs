@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::{Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId};
+use cts_core::{
+    ArchiveId, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
+};
 use cts_store::{
-    Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
-    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, QueueDepth,
-    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
-    TaskChange, TaskError, TaskState, WaitingRuns, WorkerRecord, WorkerState,
+    Archive, ArchivedRow, Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream,
+    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask,
+    QueueDepth, Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask,
+    TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
 };
 use sqlx::{PgConnection, PgPool};
 
@@ -17,8 +19,8 @@ use crate::row::failed_to;
 use crate::session::call;
 use crate::timeline::Timeline;
 use crate::{
-    bundles, changes, complete, configure, enqueue, hints, leadership, lease, logs, prune, queue,
-    requests, schema, states, take_back, tasks, waiting, workers,
+    archive, bundles, changes, complete, configure, enqueue, hints, leadership, lease, logs, prune,
+    queue, requests, schema, states, take_back, tasks, waiting, workers,
 };
 
 /// How long forgetting may take; longer than the database gives it.
@@ -110,7 +112,7 @@ impl Store for PostgresStore {
         &self,
         leader: LeaderEpoch,
         specs: &[TaskSpec],
-    ) -> Result<(), LeaderError> {
+    ) -> Result<Unfinished, LeaderError> {
         call!(&self.pool, c => configure::replace_config_tasks(c, leader, specs))
     }
 
@@ -163,8 +165,25 @@ impl Store for PostgresStore {
         call!(&self.pool, c => requests::refuse(c, leader, run, reason))
     }
 
-    async fn reset_tasks(&self, leader: LeaderEpoch) -> Result<(), LeaderError> {
-        call!(&self.pool, PRUNE_LIMIT, c => configure::reset(c, leader))
+    async fn reset_tasks(
+        &self,
+        leader: LeaderEpoch,
+        archive: ArchiveId,
+    ) -> Result<Unfinished, LeaderError> {
+        call!(&self.pool, PRUNE_LIMIT, c => configure::reset(c, leader, archive))
+    }
+
+    async fn archives(&self) -> Result<Vec<Archive>, StoreError> {
+        call!(&self.pool, c => archive::all(c))
+    }
+
+    async fn archived_rows(
+        &self,
+        archive: ArchiveId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<ArchivedRow>, StoreError> {
+        call!(&self.pool, c => archive::rows(c, archive, after, limit))
     }
 
     async fn explain(

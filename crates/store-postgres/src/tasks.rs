@@ -70,16 +70,31 @@ pub(crate) async fn write_spec(
     Ok(())
 }
 
-/// Everything that belongs to it goes along. The caller has locked it.
+/// Its runs and events stay, and what is queued is cancelled. The caller has locked it, and nothing of it runs.
 pub(crate) async fn remove(
     transaction: &mut PgTransaction<'_>,
     name: &str,
 ) -> Result<(), StoreError> {
-    sqlx::query("-- a task goes\nDELETE FROM tasks WHERE name = $1")
-        .bind(name)
-        .execute(&mut **transaction)
-        .await
-        .map_err(failed_to("remove a task"))?;
+    remove_all(transaction, &[name]).await
+}
+
+/// As [`remove`].
+pub(crate) async fn remove_all(
+    transaction: &mut PgTransaction<'_>,
+    names: &[&str],
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- tasks go; index runs_waiting
+        WITH pointless AS (
+            UPDATE runs
+            SET status = 'cancelled', finished_at = cts_now(), updated_at = cts_now()
+            WHERE task_name = ANY ($1) AND status = 'queued')
+        DELETE FROM tasks WHERE name = ANY ($1)",
+    )
+    .bind(names)
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("remove tasks"))?;
     Ok(())
 }
 

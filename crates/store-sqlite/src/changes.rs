@@ -70,7 +70,7 @@ async fn make_way(
     let updated_at: i64 = row.try_get("updated_at").map_err(&read)?;
     let is_old = updated_at <= now.saturating_sub(span_micros(DRAFTS_KEPT));
     if phase == TaskPhase::Discarded && is_old {
-        return Ok(tasks::remove(connection, name.as_str()).await?);
+        return Ok(tasks::remove(connection, name.as_str(), now).await?);
     }
     let run: Option<&str> = row.try_get("creation_run").map_err(&read)?;
     let run = cell("creation_run").parse(run.unwrap_or_default())?;
@@ -138,8 +138,9 @@ pub(crate) async fn change(
         unsettle(connection, name).await?;
     }
     if change.cancels_applies(&current.task.spec, &spec) {
-        cancel_queued(connection, name, true, now).await?;
-        requests::refuse_all(connection, name, Some(RunKind::Apply), change.reason(), now).await?;
+        cancel_queued(connection, name.as_str(), true, now).await?;
+        let applies = Some(RunKind::Apply);
+        requests::refuse_all(connection, name.as_str(), applies, change.reason(), now).await?;
     }
     if let Some(request) = change.request {
         requests::insert(connection, name, request, now).await?;
@@ -163,7 +164,7 @@ async fn unsettle(connection: &mut SqliteConnection, name: &TaskName) -> Result<
 /// Cancels what is queued of a task, or only what is to be applied.
 async fn cancel_queued(
     connection: &mut SqliteConnection,
-    name: &TaskName,
+    name: &str,
     only_applies: bool,
     now: i64,
 ) -> Result<(), StoreError> {
@@ -173,7 +174,7 @@ async fn cancel_queued(
         WHERE task_name = ?2 AND status = 'queued' AND (kind = 'apply' OR NOT ?3)",
     )
     .bind(now)
-    .bind(name.as_str())
+    .bind(name)
     .bind(only_applies)
     .execute(connection)
     .await
@@ -194,20 +195,32 @@ pub(crate) async fn delete(
         remember(connection, &current.task.spec, current.configured, now).await?;
     }
     if !current.activity.running {
-        tasks::remove(connection, name.as_str()).await?;
+        tasks::remove(connection, name.as_str(), now).await?;
         return Ok(true);
     }
+    begin_deletion(connection, name.as_str(), now).await?;
+    Ok(false)
+}
+
+/// A task of which something runs goes when that has ended.
+pub(crate) async fn begin_deletion(
+    connection: &mut SqliteConnection,
+    name: &str,
+    now: i64,
+) -> Result<(), StoreError> {
     sqlx::query(
-        "-- delete_task\nUPDATE tasks SET phase = 'deleting', updated_at = ? WHERE name = ?",
+        "-- a task is being deleted
+        UPDATE tasks
+        SET phase = 'deleting', creation = NULL, creation_run = NULL, updated_at = ?
+        WHERE name = ?",
     )
     .bind(now)
-    .bind(name.as_str())
+    .bind(name)
     .execute(&mut *connection)
     .await
     .map_err(failed_to("delete a task"))?;
     cancel_queued(connection, name, false, now).await?;
-    requests::refuse_all(connection, name, None, DELETED, now).await?;
-    Ok(false)
+    requests::refuse_all(connection, name, None, DELETED, now).await
 }
 
 /// The configuration is not to bring it back.

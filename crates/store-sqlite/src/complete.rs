@@ -153,7 +153,7 @@ async fn apply_to_task(
 ) -> Result<(), StoreError> {
     match after {
         TaskAfterRun::Stays => Ok(()),
-        TaskAfterRun::Goes => tasks::remove(connection, task.as_str()).await,
+        TaskAfterRun::Goes => tasks::remove(connection, task.as_str(), now).await,
         TaskAfterRun::Enters(phase) => {
             sqlx::query(
                 "-- complete: the end of a creation
@@ -247,8 +247,9 @@ fn lost(completion: &Completion) -> LeaseError {
 async fn store_event(connection: &mut SqliteConnection, event: &Event) -> Result<(), StoreError> {
     sqlx::query(
         "-- complete: the event
-        INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config,
+                            incarnation)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT incarnation FROM runs WHERE id = ?3))",
     )
     .bind(event.id.to_string())
     .bind(event.task_name.as_str())

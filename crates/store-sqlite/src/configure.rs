@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 
 use cts_core::{
-    Declared, DeclaredBefore, Digest, TaskName, TaskOrigin, TaskSpec, read_declaration,
+    ArchiveId, Declared, DeclaredBefore, Digest, TaskName, TaskOrigin, TaskPhase, TaskSpec,
+    read_declaration,
 };
-use cts_store::StoreError;
+use cts_store::{StoreError, Unfinished};
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::row::{Cell, encoded, failed_to};
 use crate::tasks::{self, NewRow};
+use crate::{archive, changes};
 
 const OPERATION: &str = "store the configured tasks";
 
 /// What is stored of a task.
 struct Known {
     origin: TaskOrigin,
+    phase: TaskPhase,
     configured: Option<Digest>,
     revision: u64,
     spec: String,
@@ -25,8 +28,11 @@ pub(crate) async fn replace_config_tasks(
     connection: &mut SqliteConnection,
     tasks: &[TaskSpec],
     now: i64,
-) -> Result<(), StoreError> {
-    remove_others(connection, tasks).await?;
+) -> Result<Unfinished, StoreError> {
+    let mut unfinished = Unfinished {
+        deleting: remove_others(connection, tasks, now).await?,
+        postponed: Vec::new(),
+    };
     let known = known(connection).await?;
     let deleted = deleted(connection).await?;
     for (position, task) in (0i64..).zip(tasks) {
@@ -37,7 +43,14 @@ pub(crate) async fn replace_config_tasks(
             stored: stored.map(|stored| (stored.origin, stored.configured)),
             deleted: deleted.get(name.as_str()).copied(),
         };
-        match (read_declaration(declaration, before), stored) {
+        let declared = read_declaration(declaration, before);
+        if declared != Declared::StaysDeleted
+            && stored.is_some_and(|stored| stored.phase == TaskPhase::Deleting)
+        {
+            unfinished.postponed.push(name.clone());
+            continue;
+        }
+        match (declared, stored) {
             (Declared::StaysDeleted, _) => {}
             (Declared::Lasts, Some(stored)) => {
                 // What cannot be read is of a program that knew tasks differently.
@@ -65,7 +78,7 @@ pub(crate) async fn replace_config_tasks(
             }
         }
     }
-    Ok(())
+    Ok(unfinished)
 }
 
 /// What the configuration declares.
@@ -76,27 +89,53 @@ pub(crate) fn declaration(task: &TaskSpec) -> Result<Digest, StoreError> {
     })
 }
 
-/// Removes what is no longer configured, and makes room for what is.
+/// Removes what is no longer configured, and makes room for what is. Returns what is still being deleted.
 async fn remove_others(
     connection: &mut SqliteConnection,
     tasks: &[TaskSpec],
-) -> Result<(), StoreError> {
+    now: i64,
+) -> Result<Vec<TaskName>, StoreError> {
     let write = failed_to(OPERATION);
     let names: Vec<&str> = tasks.iter().map(|task| task.name().as_str()).collect();
     let names = serde_json::Value::from(names).to_string();
-    for statement in [
-        "-- replace_config_tasks: those that are gone
-        DELETE FROM tasks
-        WHERE origin = 'config' AND name NOT IN (SELECT value FROM json_each(?))",
+    let gone: Vec<(String, bool)> = sqlx::query_as(
+        "-- replace_config_tasks: those that are gone; index runs_one_running
+        SELECT name, EXISTS (SELECT 1 FROM runs r
+                             WHERE r.task_name = t.name AND r.status = 'running')
+        FROM tasks t
+        WHERE origin = 'config' AND phase <> 'deleting'
+          AND name NOT IN (SELECT value FROM json_each(?))",
+    )
+    .bind(&names)
+    .fetch_all(&mut *connection)
+    .await
+    .map_err(&write)?;
+    for (name, runs) in &gone {
+        if *runs {
+            changes::begin_deletion(connection, name, now).await?;
+        } else {
+            tasks::remove(connection, name, now).await?;
+        }
+    }
+    sqlx::query(
         "-- replace_config_tasks: those that were gone already
         DELETE FROM deleted_tasks WHERE name NOT IN (SELECT value FROM json_each(?))",
-    ] {
-        sqlx::query(statement)
-            .bind(&names)
-            .execute(&mut *connection)
-            .await
-            .map_err(&write)?;
-    }
+    )
+    .bind(&names)
+    .execute(&mut *connection)
+    .await
+    .map_err(&write)?;
+    let deleting: Vec<String> = sqlx::query_scalar(
+        "-- replace_config_tasks: those of which something runs
+        SELECT name FROM tasks
+        WHERE origin = 'config' AND phase = 'deleting'
+          AND name NOT IN (SELECT value FROM json_each(?))
+        ORDER BY name",
+    )
+    .bind(&names)
+    .fetch_all(&mut *connection)
+    .await
+    .map_err(&write)?;
     // Tasks of the API stand behind those of the configuration, in their own order.
     sqlx::query(
         "-- replace_config_tasks: make room
@@ -106,14 +145,26 @@ async fn remove_others(
     .execute(&mut *connection)
     .await
     .map_err(&write)?;
-    Ok(())
+    named(&deleting)
+}
+
+fn named(names: &[String]) -> Result<Vec<TaskName>, StoreError> {
+    let names = names.iter().map(|name| {
+        let cell = Cell {
+            table: "tasks",
+            column: "name",
+            row: name,
+        };
+        cell.parse(name)
+    });
+    names.collect()
 }
 
 async fn known(connection: &mut SqliteConnection) -> Result<BTreeMap<String, Known>, StoreError> {
     let read = failed_to(OPERATION);
     let rows = sqlx::query(
         "-- replace_config_tasks: what is there
-        SELECT name, origin, configured, revision, spec FROM tasks",
+        SELECT name, origin, phase, configured, revision, spec FROM tasks",
     )
     .fetch_all(connection)
     .await
@@ -130,6 +181,7 @@ async fn known(connection: &mut SqliteConnection) -> Result<BTreeMap<String, Kno
         let configured = configured.map(|digest| cell("configured").parse(digest));
         let known = Known {
             origin: cell("origin").origin(origin)?,
+            phase: cell("phase").phase(row.try_get("phase").map_err(&read)?)?,
             configured: configured.transpose()?,
             revision: cell("revision").number(row.try_get("revision").map_err(&read)?)?,
             spec: row.try_get("spec").map_err(&read)?,
@@ -221,15 +273,46 @@ async fn forget_deletion(
     Ok(())
 }
 
-pub(crate) async fn reset(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+/// Removes everything but running runs, whose tasks are being deleted from now on; what is removed is archived.
+pub(crate) async fn reset(
+    connection: &mut SqliteConnection,
+    archive: ArchiveId,
+    now: i64,
+) -> Result<Unfinished, StoreError> {
+    let write = failed_to("remove every task");
+    sqlx::query(
+        "-- reset_tasks: what is queued
+        UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
+        WHERE status = 'queued'",
+    )
+    .bind(now)
+    .execute(&mut *connection)
+    .await
+    .map_err(&write)?;
+    archive::store(connection, archive, now).await?;
     for statement in [
-        "-- reset_tasks: with all their runs and events\nDELETE FROM tasks",
+        "-- reset_tasks: requests\nDELETE FROM run_requests",
+        "-- reset_tasks: tasks; index runs_one_running
+        DELETE FROM tasks WHERE NOT EXISTS (
+            SELECT 1 FROM runs r WHERE r.task_name = tasks.name AND r.status = 'running')",
+        "-- reset_tasks: runs, with their events and logs\nDELETE FROM runs WHERE status <> 'running'",
         "-- reset_tasks: and what was deleted\nDELETE FROM deleted_tasks",
     ] {
         sqlx::query(statement)
             .execute(&mut *connection)
             .await
-            .map_err(failed_to("remove every task"))?;
+            .map_err(&write)?;
     }
-    Ok(())
+    let left: Vec<String> =
+        sqlx::query_scalar("-- reset_tasks: what runs\nSELECT name FROM tasks ORDER BY name")
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(&write)?;
+    for name in &left {
+        changes::begin_deletion(connection, name, now).await?;
+    }
+    Ok(Unfinished {
+        deleting: named(&left)?,
+        postponed: Vec::new(),
+    })
 }

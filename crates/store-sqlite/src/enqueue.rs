@@ -269,9 +269,10 @@ pub(crate) async fn insert_run(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- insert_run
-        INSERT INTO runs (id, task_name, kind, single, requested, input_hash, status, due_at,
-                          created_at, updated_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'queued', ?7, ?8, ?8)",
+        INSERT INTO runs (id, task_name, incarnation, kind, single, requested, input_hash, status,
+                          due_at, created_at, updated_at)
+        SELECT ?1, name, incarnation, ?3, ?4, ?5, ?6, 'queued', ?7, ?8, ?8
+        FROM tasks WHERE name = ?2",
     )
     .bind(run.id.to_string())
     .bind(run.task)

@@ -11,6 +11,7 @@
 //!
 //! It knows SQLite and nothing else of the world. Start with [`SqliteStore::open`].
 
+mod archive;
 mod bundles;
 mod changes;
 mod complete;

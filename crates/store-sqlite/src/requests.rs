@@ -61,7 +61,7 @@ pub(crate) async fn remove(
 /// Refuses the open requests of a task, or those of one kind.
 pub(crate) async fn refuse_all(
     connection: &mut SqliteConnection,
-    task: &TaskName,
+    task: &str,
     kind: Option<RunKind>,
     reason: &str,
     now: i64,
@@ -73,7 +73,7 @@ pub(crate) async fn refuse_all(
     )
     .bind(reason)
     .bind(now)
-    .bind(task.as_str())
+    .bind(task)
     .bind(kind.map(RunKind::as_str))
     .execute(connection)
     .await

@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    Chain, Clock, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
-    WorkerRecord,
+    ArchiveId, Chain, Clock, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
-    Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
-    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, QueueDepth,
-    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
-    TaskChange, TaskError, TaskState, WaitingRuns, WorkerState,
+    Archive, ArchivedRow, Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream,
+    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask,
+    QueueDepth, Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask,
+    TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 
 use crate::connection::{self, Pools};
 use crate::row::{failed_to, micros};
 use crate::writer::{Durability, Write};
 use crate::{
-    bundles, changes, complete, configure, continuity, enqueue, leadership, lease, logs, prune,
-    queue, requests, runs, states, take_back, tasks, waiting, workers,
+    archive, bundles, changes, complete, configure, continuity, enqueue, leadership, lease, logs,
+    prune, queue, requests, runs, states, take_back, tasks, waiting, workers,
 };
 
 /// Silence after which a member or a worker is forgotten, in microseconds.
@@ -139,12 +139,14 @@ impl Store for SqliteStore {
         &self,
         leader: LeaderEpoch,
         specs: &[TaskSpec],
-    ) -> Result<(), LeaderError> {
+    ) -> Result<Unfinished, LeaderError> {
         let mut transaction = self.begin().await?;
         let now = self.now();
         leadership::check(&mut transaction, leader, now).await?;
-        configure::replace_config_tasks(&mut transaction, specs, now).await?;
-        Ok(commit(transaction).await?)
+        let replaced = configure::replace_config_tasks(&mut transaction, specs, now);
+        let unfinished = replaced.await?;
+        commit(transaction).await?;
+        Ok(unfinished)
     }
 
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
@@ -210,11 +212,30 @@ impl Store for SqliteStore {
         Ok(commit(transaction).await?)
     }
 
-    async fn reset_tasks(&self, leader: LeaderEpoch) -> Result<(), LeaderError> {
+    async fn reset_tasks(
+        &self,
+        leader: LeaderEpoch,
+        archive: ArchiveId,
+    ) -> Result<Unfinished, LeaderError> {
         let mut transaction = self.begin_durable().await?;
-        leadership::check(&mut transaction, leader, self.now()).await?;
-        configure::reset(&mut transaction).await?;
-        Ok(commit(transaction).await?)
+        let now = self.now();
+        leadership::check(&mut transaction, leader, now).await?;
+        let unfinished = configure::reset(&mut transaction, archive, now).await?;
+        commit(transaction).await?;
+        Ok(unfinished)
+    }
+
+    async fn archives(&self) -> Result<Vec<Archive>, StoreError> {
+        archive::all(&self.pools.reader).await
+    }
+
+    async fn archived_rows(
+        &self,
+        archive: ArchiveId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<ArchivedRow>, StoreError> {
+        archive::rows(&self.pools.reader, archive, after, limit).await
     }
 
     async fn explain(

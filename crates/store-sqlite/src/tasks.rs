@@ -31,8 +31,10 @@ pub(crate) async fn insert(
         "-- a new task
         INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed, spec,
                            event_config, requires_driver, requires_version, requires_bundle,
-                           configured, phase, creation, creation_run, created_at, updated_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?16)",
+                           configured, phase, creation, creation_run, created_at, updated_at,
+                           incarnation)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?16,
+                (SELECT coalesce(max(incarnation), 0) + 1 FROM runs WHERE task_name = ?1))",
     )
     .bind(task.name().as_str())
     .bind(row.position)
@@ -88,11 +90,22 @@ pub(crate) async fn write_spec(
     Ok(())
 }
 
-/// Everything that belongs to it goes along.
+/// Its runs and events stay, and what is queued is cancelled. Nothing of it may be running.
 pub(crate) async fn remove(
     connection: &mut SqliteConnection,
     name: &str,
+    now: i64,
 ) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- a task goes: what is queued; index runs_waiting
+        UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
+        WHERE task_name = ?2 AND status = 'queued'",
+    )
+    .bind(now)
+    .bind(name)
+    .execute(&mut *connection)
+    .await
+    .map_err(failed_to("cancel queued runs"))?;
     sqlx::query("-- a task goes\nDELETE FROM tasks WHERE name = ?")
         .bind(name)
         .execute(connection)

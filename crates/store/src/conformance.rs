@@ -13,6 +13,8 @@ use async_trait::async_trait;
 use crate::Store;
 
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod archives;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod bundles;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod capabilities;
@@ -101,7 +103,7 @@ macro_rules! store_suite {
             tasks {
                 configured_tasks_come_back_whole_and_in_their_order,
                 replaced_tasks_are_added_changed_moved_and_removed,
-                a_removed_task_takes_its_runs_and_events_along,
+                a_removed_task_leaves_its_history,
                 a_changed_task_keeps_its_runs_and_what_is_settled,
                 a_task_that_comes_back_has_no_past,
                 every_allowed_name_works,
@@ -226,6 +228,7 @@ macro_rules! store_suite {
                 inputs_that_no_run_needs_go,
                 pruning_an_empty_store_removes_nothing,
                 what_is_settled_outlives_its_run,
+                the_history_of_deleted_tasks_is_forgotten_by_the_same_rule,
             }
             recovery {
                 everything_is_there_after_a_restart,
@@ -359,11 +362,12 @@ macro_rules! store_suite {
                 a_deleted_task_comes_back_when_it_was_not_declared_in_between,
                 a_changed_and_deleted_task_stays_away,
                 a_deletion_that_waits_for_a_run_lasts,
-                another_declaration_saves_a_task_that_is_being_deleted,
+                another_declaration_waits_until_the_deleted_task_is_gone,
+                a_removed_task_goes_when_its_run_has_ended,
+                a_removed_task_goes_when_its_worker_is_lost,
                 a_configured_task_takes_over_one_of_the_api,
                 a_configured_task_takes_over_a_draft,
                 a_task_of_the_api_keeps_the_name_of_a_deleted_one,
-                a_reset_forgets_every_task_and_deletion,
             }
             creation {
                 a_draft_is_shown_to_nobody_until_its_run_has_succeeded,
@@ -395,7 +399,8 @@ macro_rules! store_suite {
                 runs_are_listed_newest_first,
                 pages_of_runs_go_on_where_the_last_ended,
                 lists_tell_all_of_a_run_but_the_text_of_its_plan,
-                runs_of_drafts_are_not_listed,
+                runs_of_a_creation_are_listed_while_they_go_on_and_afterwards,
+                runs_of_earlier_tasks_of_a_name_are_listed,
                 the_newest_explanation_is_told,
             }
             requests {
@@ -438,6 +443,13 @@ macro_rules! store_suite {
                 nothing_follows_a_single_run_that_was_not_requested,
                 a_replaced_run_keeps_its_place,
             }
+            archives {
+                a_reset_removes_every_task_and_deletion,
+                a_reset_leaves_what_runs_until_it_has_ended,
+                what_a_reset_leaves_goes_when_its_worker_is_lost,
+                what_a_reset_removes_is_archived,
+                the_newest_archives_are_kept,
+            }
             walk {
                 random_walks_agree_with_the_model,
             }
@@ -462,6 +474,7 @@ mod tests {
     fn every_behaviour_is_in_the_suite() {
         let suite = include_str!("conformance.rs");
         let topics = [
+            include_str!("conformance/archives.rs"),
             include_str!("conformance/bundles.rs"),
             include_str!("conformance/capabilities.rs"),
             include_str!("conformance/changes.rs"),

@@ -6,6 +6,7 @@
 //! under it unchanged.
 #![warn(missing_docs)]
 
+mod archive;
 pub mod cell;
 mod cluster;
 #[cfg(feature = "conformance")]
@@ -16,6 +17,7 @@ mod store;
 mod task;
 pub mod transfer;
 
+pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
 pub use cts_core::WorkerRecord;
 pub use error::{LeaderError, LeaseError, StoreError, TaskError};
@@ -24,4 +26,4 @@ pub use model::{
     PLANS_KEPT, Requeued, RunFilter, RunRecord, TakeBack, TaskState, Unchanged, lost_lease_error,
 };
 pub use store::{HintStream, Store};
-pub use task::{DELETED, DRAFTS_KEPT, NewTask, RunRequest, StoredTask, TaskChange};
+pub use task::{DELETED, DRAFTS_KEPT, NewTask, RunRequest, StoredTask, TaskChange, Unfinished};

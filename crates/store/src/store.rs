@@ -5,17 +5,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
+    WorkerRecord,
 };
 use futures::stream::BoxStream;
 
+use crate::archive::{Archive, ArchivedRow};
 use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
 use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
     RunFilter, RunRecord, TakeBack, TaskState,
 };
-use crate::task::{NewTask, RunRequest, StoredTask, TaskChange};
+use crate::task::{NewTask, RunRequest, StoredTask, TaskChange, Unfinished};
 
 /// Hints of other processes, for ever; a broken connection is mended inside and shows as
 /// [`Hint::Gap`].
@@ -59,13 +61,14 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// A task takes effect if the configuration declares something else than when it took effect last
     /// ([`TaskSpec::declaration`]), and so does one that is new; one of the same name from the API becomes
     /// it then, in whatever phase. Otherwise what the API has made of it lasts: whether it is enabled, another
-    /// declaration, its deletion. Tasks of origin `config` that are no longer there go with their runs and
-    /// events.
+    /// declaration, its deletion. Tasks of origin `config` that are no longer there go as with
+    /// [`Store::delete_task`]: those of which something runs are being deleted until that has ended, and so
+    /// long no other task gets their name. Says what is not finished for that reason.
     async fn replace_config_tasks(
         &self,
         leader: LeaderEpoch,
         tasks: &[TaskSpec],
-    ) -> Result<(), LeaderError>;
+    ) -> Result<Unfinished, LeaderError>;
 
     /// All tasks that are to be seen, those that are being deleted included: those of the configuration in
     /// its order, then by creation.
@@ -93,8 +96,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     ) -> Result<StoredTask, TaskError>;
 
     /// Marks a task that is to be seen as being deleted, cancels what is queued and refuses what is
-    /// requested. It goes, with its runs and events, as soon as nothing of it runs: returns whether it is gone
-    /// already. Safe to repeat until then.
+    /// requested. It goes as soon as nothing of it runs: returns whether it is gone already. Safe to repeat
+    /// until then. Its runs stay, with their events and logs, until [`Store::prune`] forgets them; a task that
+    /// is made under its name later has none of them.
     async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError>;
 
     /// Forgets the discarded task that `run` was to create. Does nothing if there is none.
@@ -104,7 +108,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;
 
     /// One request, open or refused. It goes when its run is queued: who waits asks for the request first
-    /// and then for the run, and if there is neither, its task was removed.
+    /// and then for the run, and if there is neither, its task was removed before the run was queued.
     async fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;
 
     /// Refuses an open request; a task that it was to create is discarded. Does nothing if there is none.
@@ -115,9 +119,29 @@ pub trait Store: Send + Sync + fmt::Debug {
         reason: &str,
     ) -> Result<(), LeaderError>;
 
-    /// Forgets every task with its runs and events, and what the API has deleted of the configuration
-    /// (`-reset-storage`, spec/ha.md 2.7).
-    async fn reset_tasks(&self, leader: LeaderEpoch) -> Result<(), LeaderError>;
+    /// Removes every task with its runs, events and logs, and what the API has deleted of the configuration
+    /// (`-reset-storage`). What is removed can be read in an archive of this id, if it was anything;
+    /// the newest [`ARCHIVES_KEPT`](crate::ARCHIVES_KEPT) archives are kept.
+    ///
+    /// A task of which something runs is being deleted instead, as with [`Store::delete_task`], and that run
+    /// stays. Says which tasks that are.
+    async fn reset_tasks(
+        &self,
+        leader: LeaderEpoch,
+        archive: ArchiveId,
+    ) -> Result<Unfinished, LeaderError>;
+
+    /// What resets have removed, the newest first.
+    async fn archives(&self) -> Result<Vec<Archive>, StoreError>;
+
+    /// Rows of an archive behind the `after`-th, at most `limit`, in their order; none if there is no such
+    /// archive.
+    async fn archived_rows(
+        &self,
+        archive: ArchiveId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<ArchivedRow>, StoreError>;
 
     /// Notes, for each of these tasks, why it ran or does not run. The text is the caller's own. Tasks that
     /// are not there are passed over.
@@ -242,13 +266,14 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The bytes of a frozen input.
     async fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Runs of tasks that are to be seen, the newest first, without the texts of their plans.
+    /// Runs, the newest first, without the texts of their plans; also those of tasks that are being created, or
+    /// are not there any more.
     async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
 
     /// One run.
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 
-    /// Forgets, per task, ended runs with their logs and events beyond the newest `keep`, and inputs
+    /// Forgets, per task and for all earlier tasks of a name together, ended runs with their logs and events beyond the newest `keep`, and inputs
     /// that no run refers to any more. Plans, checks and cancelled runs, which have no event, are counted
     /// apart, so that they push out no result; no more than [`PLANS_KEPT`](crate::PLANS_KEPT) plans and
     /// checks are kept. Returns how many runs went.

@@ -43,6 +43,16 @@ pub struct RunRequest {
     pub refused: Option<String>,
 }
 
+/// What a reading of the configuration, or a reset, has to wait for, because something of it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Unfinished {
+    /// Tasks that are being deleted: they go as soon as their run has ended. By name.
+    pub deleting: Vec<TaskName>,
+    /// Tasks that are declared and not stored yet, because an earlier task of the same name is still being
+    /// deleted: reading the configuration again stores them. In its order.
+    pub postponed: Vec<TaskName>,
+}
+
 /// A task to be created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewTask {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cts_core::{EventId, RunId};
+use cts_core::{ArchiveId, EventId, RunId};
 use uuid::Uuid;
 
 /// Makes ids and random shares.
@@ -11,6 +11,10 @@ pub trait Identities: Send + Sync + fmt::Debug {
     fn run_id(&self) -> RunId;
     /// An id that no event has.
     fn event_id(&self) -> EventId;
+    /// An id that no archive has.
+    fn archive_id(&self) -> ArchiveId {
+        ArchiveId::from_uuid(self.run_id().as_uuid())
+    }
     /// A random share in `[0, 1)`.
     fn jitter(&self) -> f64;
 }

@@ -23,6 +23,7 @@ mod mode;
 mod modules;
 mod queue_watch;
 mod recent_inputs;
+mod removals;
 mod run_service;
 mod scheduler;
 mod status;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::runs::RunStatus;
 use cts_core::{Chain, Clock, LeaderEpoch, TaskPhase, TaskSpec};
 use cts_rpc::Peers;
-use cts_store::{LeaderError, Requeued, Store, StoreError, TakeBack, Unchanged};
+use cts_store::{LeaderError, Requeued, Store, StoreError, TakeBack, Unchanged, Unfinished};
 use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use crate::campaign::TenureEnd;
@@ -51,11 +51,26 @@ pub(crate) struct Tenure {
     pub(crate) reset: Arc<AtomicBool>,
 }
 
+/// The tasks of a leader at the beginning.
+#[derive(Debug)]
+pub(crate) struct TakenOver {
+    /// Those that are there.
+    pub(crate) tasks: Vec<TaskSpec>,
+    /// What the configuration of this replica declares.
+    declared: Vec<TaskSpec>,
+    /// What was not stored or removed yet, because something runs.
+    unfinished: Unfinished,
+}
+
 impl Tenure {
     /// Does the duties until the store says that `epoch` is over, or a write fails.
     pub(crate) async fn serve(self, epoch: LeaderEpoch) -> TenureEnd {
-        let tasks = match self.take_over_tasks(epoch).await {
-            Ok(tasks) => tasks,
+        let TakenOver {
+            tasks,
+            declared,
+            unfinished,
+        } = match self.take_over_tasks(epoch).await {
+            Ok(taken) => taken,
             Err(LeaderError::Deposed { .. }) => return TenureEnd::Deposed,
             Err(LeaderError::Store(error)) => {
                 tracing::error!(target: "ctrl", error = %Chain(&error), "cannot store the configured tasks, trying again");
@@ -95,6 +110,7 @@ impl Tenure {
             end = duty.run() => end,
             () = self.reap(epoch) => TenureEnd::Deposed,
             () = self.keep_house() => TenureEnd::Deposed,
+            () = self.finish(epoch, &declared, unfinished) => TenureEnd::Deposed,
         }
     }
 
@@ -102,24 +118,55 @@ impl Tenure {
     pub(crate) async fn take_over_tasks(
         &self,
         epoch: LeaderEpoch,
-    ) -> Result<Vec<TaskSpec>, LeaderError> {
+    ) -> Result<TakenOver, LeaderError> {
         let stored = self.store.tasks().await?;
+        let mut unfinished = Unfinished::default();
         if self.reset.load(Ordering::Relaxed) {
-            self.store.reset_tasks(epoch).await?;
-            // Once in the life of a process, and not with every election (spec/ha.md 2.7).
+            let archive = self.identities.archive_id();
+            unfinished = self.store.reset_tasks(epoch, archive).await?;
+            // Once in the life of a process, and not with every election.
             self.reset.store(false, Ordering::Relaxed);
-            tracing::warn!(target: "ha", "all stored tasks are forgotten, as the option -reset-storage asks for");
+            tracing::warn!(target: "ha", reset_id = %archive, "all stored tasks are removed, as the option -reset-storage asks for; `cts archive show` prints what was removed");
         }
-        let tasks = self
+        let declared = self
             .modules
             .pack(&*self.store, &self.tasks, &stored)
             .await?;
-        self.store.replace_config_tasks(epoch, &tasks).await?;
+        let replaced = self.store.replace_config_tasks(epoch, &declared).await?;
+        unfinished.postponed = replaced.postponed;
+        for name in replaced.deleting {
+            if !unfinished.deleting.contains(&name) {
+                unfinished.deleting.push(name);
+            }
+        }
+        if self.mode.is_one_round() {
+            // A round is about all tasks, so it begins when all are there.
+            tokio::select! {
+                finished = self.finish_removals(epoch, &declared, unfinished) => finished?,
+                () = self.reap(epoch) => return Err(LeaderError::Deposed { epoch }),
+            }
+            unfinished = Unfinished::default();
+        }
         let stored = self.store.tasks().await?;
         let ready = stored
             .into_iter()
             .filter(|task| task.phase == TaskPhase::Ready);
-        Ok(ready.map(|task| task.spec).collect())
+        Ok(TakenOver {
+            tasks: ready.map(|task| task.spec).collect(),
+            declared,
+            unfinished,
+        })
+    }
+
+    /// Finishes removals, and goes on waiting when they are.
+    async fn finish(&self, epoch: LeaderEpoch, declared: &[TaskSpec], unfinished: Unfinished) {
+        if self
+            .finish_removals(epoch, declared, unfinished)
+            .await
+            .is_ok()
+        {
+            std::future::pending().await
+        }
     }
 
     /// Takes back leases whose holders have fallen silent.

@@ -109,13 +109,14 @@ impl<'a> Changes<'a> {
                     USING unnest($1::UUID[], $6::BOOLEAN[]) AS n (id, requested)
                     WHERE a.run_id = n.id AND n.requested
                 )
-                INSERT INTO runs (id, task_name, input_hash, kind, single, requested, status,
-                                  due_at, created_at, updated_at)
-                SELECT n.id, n.task, n.input, n.kind, n.single, n.requested, 'queued',
+                INSERT INTO runs (id, task_name, incarnation, input_hash, kind, single, requested,
+                                  status, due_at, created_at, updated_at)
+                SELECT n.id, n.task, t.incarnation, n.input, n.kind, n.single, n.requested, 'queued',
                        least(n.place, $7), $7, $7
                 FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BOOLEAN[],
                             $6::BOOLEAN[], $8::BIGINT[])
-                    AS n (id, task, input, kind, single, requested, place)",
+                    AS n (id, task, input, kind, single, requested, place)
+                JOIN tasks t ON t.name = n.task",
             )
             .bind(self.new_runs)
             .bind(self.new_tasks)

@@ -61,9 +61,10 @@ impl Import for PostgresImport {
                 INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
                                    requires_driver, requires_version, requires_bundle, spec,
                                    event_config, settled_input, failures, skipped, created_at,
-                                   updated_at, revision, configured, tried_input)
+                                   updated_at, revision, configured, tried_input,
+                                   incarnation)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                        $17, $18, $19)",
+                        $17, $18, $19, $20)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -84,6 +85,7 @@ impl Import for PostgresImport {
             .bind(i64::try_from(row.revision).unwrap_or(i64::MAX))
             .bind(row.configured.map(|digest| digest.to_string()))
             .bind(row.tried_input.map(|hash| hash.to_string()))
+            .bind(stored_incarnation(row.incarnation))
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;
@@ -154,12 +156,13 @@ impl Import for PostgresImport {
             "-- import: runs
             INSERT INTO runs (id, task_name, input_hash, status, attempts, errors, epoch, due_at,
                               started_at, finished_at, created_at, updated_at, kind, single,
-                              changes_present, plan_encoding, plan, requested)
+                              changes_present, plan_encoding, plan, requested,
+                              incarnation)
             SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
                                  $6::TEXT[], $7::BIGINT[], $8::BIGINT[], $9::BIGINT[],
                                  $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::TEXT[],
                                  $14::BOOLEAN[], $15::BOOLEAN[], $16::TEXT[], $17::BYTEA[],
-                                 $18::BOOLEAN[])",
+                                 $18::BOOLEAN[], $19::BIGINT[])",
         )
         .bind(column(&rows, |row| row.id.as_uuid()))
         .bind(column(&rows, |row| row.task.as_str()))
@@ -179,6 +182,7 @@ impl Import for PostgresImport {
         .bind(encodings)
         .bind(plans)
         .bind(column(&rows, |row| row.requested))
+        .bind(column(&rows, |row| stored_incarnation(row.incarnation)))
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;
@@ -193,9 +197,10 @@ impl Import for PostgresImport {
         sqlx::query(
             "-- import: events
             INSERT INTO events (position, id, task_name, run_id, success, start_time, end_time,
-                                error, config)
+                                error, config, incarnation)
             SELECT * FROM unnest($1::BIGINT[], $2::UUID[], $3::TEXT[], $4::UUID[], $5::BOOLEAN[],
-                                 $6::BIGINT[], $7::BIGINT[], $8::TEXT[], $9::TEXT[])",
+                                 $6::BIGINT[], $7::BIGINT[], $8::TEXT[], $9::TEXT[],
+                                 $10::BIGINT[])",
         )
         .bind(column(&rows, |row| row.position))
         .bind(column(&rows, |row| row.event.id.as_uuid()))
@@ -208,6 +213,7 @@ impl Import for PostgresImport {
             row.event.error.as_deref().map(without_null)
         }))
         .bind(configs)
+        .bind(column(&rows, |row| stored_incarnation(row.incarnation)))
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;
@@ -252,6 +258,9 @@ impl Import for PostgresImport {
             "-- import: later events come behind these
             SELECT setval(pg_get_serial_sequence('events', 'position'), max(position))
             FROM events HAVING max(position) IS NOT NULL",
+            "-- import: later tasks are others than these
+            SELECT setval('task_incarnations', greatest(
+                1, (SELECT max(incarnation) FROM tasks), (SELECT max(incarnation) FROM runs)))",
             "ANALYZE tasks, inputs, runs, events, log_lines",
             "COMMIT",
         ] {
@@ -263,6 +272,10 @@ impl Import for PostgresImport {
         let closed = sqlx::Connection::close(self.connection).await;
         closed.map_err(failed_to(OPERATION))
     }
+}
+
+fn stored_incarnation(incarnation: u64) -> i64 {
+    i64::try_from(incarnation).unwrap_or(i64::MAX)
 }
 
 fn column<'a, T, C>(rows: &'a [T], cell: impl Fn(&'a T) -> C) -> Vec<C> {

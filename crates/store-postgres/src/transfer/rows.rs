@@ -13,19 +13,16 @@ use crate::row::{self, Cell, failed_to};
 
 pub(super) const OPERATION: &str = "read the database";
 
-/// Of tasks that are being created or deleted nothing moves.
+/// Tasks that are being created or deleted do not move; all runs do.
 pub(super) const COUNTS: &str = "-- export: counts
-    WITH moving AS (SELECT name FROM tasks WHERE phase = 'ready'),
-         moving_runs AS (SELECT r.id FROM runs r JOIN moving m ON m.name = r.task_name)
-    SELECT (SELECT count(*) FROM moving), (SELECT count(*) FROM deleted_tasks),
-           (SELECT count(*) FROM inputs), (SELECT count(*) FROM moving_runs),
-           (SELECT count(*) FROM events e JOIN moving m ON m.name = e.task_name),
-           (SELECT count(*) FROM log_lines l JOIN moving_runs m ON m.id = l.run_id),
+    SELECT (SELECT count(*) FROM tasks WHERE phase = 'ready'), (SELECT count(*) FROM deleted_tasks),
+           (SELECT count(*) FROM inputs), (SELECT count(*) FROM runs),
+           (SELECT count(*) FROM events), (SELECT count(*) FROM log_lines),
            (SELECT count(*) FROM bundles)";
 
 pub(super) const TASKS: &str = "-- export: tasks
-    SELECT name, position, origin, revision, configured, spec, settled_input, tried_input, failures, skipped,
-           created_at, updated_at
+    SELECT name, position, incarnation, origin, revision, configured, spec, settled_input, tried_input,
+           failures, skipped, created_at, updated_at
     FROM tasks WHERE phase = 'ready' ORDER BY position, name";
 
 pub(super) const DELETED_TASKS: &str = "-- export: deleted tasks
@@ -35,32 +32,31 @@ pub(super) const INPUTS: &str = "-- export: inputs
     SELECT hash, encoding, content, created_at FROM inputs ORDER BY hash";
 
 /// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one
-/// waits.
+/// waits. What waits or runs of a task that does not move is cancelled.
 pub(super) const RUNS: &str = "-- export: runs; index runs_one_queued
-    SELECT id, task_name, kind, single, requested, input_hash, changes_present, plan_encoding, plan,
-           CASE WHEN lost THEN CASE WHEN newer THEN 'cancelled' ELSE 'queued' END ELSE status END
-               AS status,
+    SELECT id, task_name, incarnation, kind, single, requested, input_hash, changes_present,
+           plan_encoding, plan,
+           CASE WHEN pointless THEN 'cancelled' WHEN lost THEN 'queued' ELSE status END AS status,
            CASE WHEN lost THEN greatest(attempts - 1, 0) ELSE attempts END AS attempts,
-           CASE WHEN lost AND newer THEN updated_at ELSE finished_at END AS finished_at,
+           CASE WHEN pointless THEN updated_at ELSE finished_at END AS finished_at,
            errors, epoch, due_at, started_at, created_at, updated_at
     FROM (SELECT r.*, r.status = 'running' AS lost,
-                 r.status = 'running' AND r.kind = 'apply' AND EXISTS (
+                 r.status IN ('queued', 'running') AND t.name IS NULL
+                 OR r.status = 'running' AND r.kind = 'apply' AND EXISTS (
                      SELECT FROM runs q
                      WHERE q.task_name = r.task_name AND q.status = 'queued'
-                       AND q.kind = 'apply') AS newer
-          FROM runs r JOIN tasks t ON t.name = r.task_name AND t.phase = 'ready') r
+                       AND q.kind = 'apply') AS pointless
+          FROM runs r
+          LEFT JOIN tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation
+                           AND t.phase = 'ready') r
     ORDER BY id";
 
 pub(super) const EVENTS: &str = "-- export: events
-    SELECT position, id, task_name, run_id, success, start_time, end_time, error, config
-    FROM events WHERE task_name IN (SELECT name FROM tasks WHERE phase = 'ready')
-    ORDER BY position";
+    SELECT position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config
+    FROM events ORDER BY position";
 
 pub(super) const LOG_LINES: &str = "-- export: log lines
-    SELECT run_id, position, stream, line FROM log_lines
-    WHERE run_id IN (SELECT r.id FROM runs r JOIN tasks t ON t.name = r.task_name
-                     WHERE t.phase = 'ready')
-    ORDER BY run_id, position";
+    SELECT run_id, position, stream, line FROM log_lines ORDER BY run_id, position";
 
 pub(super) const BUNDLES: &str = "-- export: bundles
     SELECT hash, content, created_at, used_at FROM bundles ORDER BY hash";
@@ -89,6 +85,7 @@ pub(super) fn task(row: &PgRow) -> Result<TaskRow, StoreError> {
     let failures: i32 = row.try_get("failures").map_err(&read)?;
     Ok(TaskRow {
         position: number("position")?,
+        incarnation: cell("incarnation").number(number("incarnation")?)?,
         origin: cell("origin").origin(origin)?,
         revision: cell("revision").number(number("revision")?)?,
         configured: configured.transpose()?,
@@ -152,6 +149,7 @@ pub(super) fn run(row: &PgRow) -> Result<RunRow, StoreError> {
     Ok(RunRow {
         id: RunId::from_uuid(id),
         task: cell("task_name").parse(text("task_name")?)?,
+        incarnation: cell("incarnation").number(number("incarnation")?)?,
         kind: cell("kind").run_kind(text("kind")?)?,
         single: row.try_get("single").map_err(&read)?,
         requested: row.try_get("requested").map_err(&read)?,
@@ -174,9 +172,18 @@ pub(super) fn run(row: &PgRow) -> Result<RunRow, StoreError> {
 }
 
 pub(super) fn event(row: &PgRow) -> Result<EventRow, StoreError> {
+    let read = failed_to(OPERATION);
+    let position: i64 = row.try_get("position").map_err(&read)?;
+    let key = position.to_string();
+    let incarnation = Cell {
+        table: "events",
+        column: "incarnation",
+        row: &key,
+    };
     Ok(EventRow {
-        position: row.try_get("position").map_err(failed_to(OPERATION))?,
+        position,
         event: row::event(row)?,
+        incarnation: incarnation.number(row.try_get("incarnation").map_err(&read)?)?,
     })
 }
 

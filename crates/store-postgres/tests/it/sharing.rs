@@ -139,7 +139,7 @@ async fn a_deposed_leader_changes_nothing() {
     assert!(second.epoch > first.epoch);
 
     let deposed = [
-        one.replace_config_tasks(first.epoch, &[]).await,
+        one.replace_config_tasks(first.epoch, &[]).await.map(drop),
         one.enqueue(first.epoch, vec![request("a", "1")])
             .await
             .map(drop),

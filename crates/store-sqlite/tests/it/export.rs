@@ -46,11 +46,11 @@ async fn reading_everything_changes_nothing() {
 }
 
 #[tokio::test]
-async fn nothing_moves_of_tasks_that_come_or_go() {
+async fn of_tasks_that_come_or_go_only_the_history_moves() {
     let scene = Scene::<SqliteFixture>::new(&["a", "gone"]).await;
     let stays = scene.settle("a", "1").await;
-    scene.settle("gone", "1").await;
-    scene.leased("gone", "2").await;
+    let ended = scene.settle("gone", "1").await;
+    let running = scene.leased("gone", "2").await.run;
     let store = scene.store();
     assert!(!store.delete_task(&task("gone")).await.unwrap());
     let new = NewTask {
@@ -70,10 +70,14 @@ async fn nothing_moves_of_tasks_that_come_or_go() {
         .map(|row| row.name)
         .collect();
     assert_eq!(deleted, [task("gone")]);
-    let runs: Vec<_> = moving.runs.iter().map(|row| row.id).collect();
-    assert_eq!(runs, [stays]);
+    let runs: Vec<_> = moving.runs.iter().map(|row| (row.id, row.status)).collect();
+    let (succeeded, cancelled) = (RunStatus::Succeeded, RunStatus::Cancelled);
+    assert_eq!(
+        runs,
+        [(stays, succeeded), (ended, succeeded), (running, cancelled)]
+    );
     let events: Vec<_> = moving.events.iter().map(|row| row.event.run_id).collect();
-    assert_eq!(events, [stays]);
+    assert_eq!(events, [stays, ended]);
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! What lasts of the API's word when the configuration is read again.
 
-use cts_core::runs::RunKind;
+use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{BundleReference, Digest, TaskOrigin, TaskPhase, TaskSpec};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, spec, task};
-use crate::TaskChange;
+use crate::{DELETED, TaskChange, Unfinished};
 
 /// Another declaration of the same name.
 fn other(name: &str) -> TaskSpec {
@@ -137,18 +137,85 @@ pub async fn a_deletion_that_waits_for_a_run_lasts<F: Fixture>() {
     assert_eq!(scene.names().await, ["b"]);
 }
 
-pub async fn another_declaration_saves_a_task_that_is_being_deleted<F: Fixture>() {
+pub async fn another_declaration_waits_until_the_deleted_task_is_gone<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
     scene.delete("a").await;
-    scene.configure(&[other("a")]).await;
+    let postponed = Unfinished {
+        postponed: vec![task("a")],
+        ..Unfinished::default()
+    };
+    for _ in 0..2 {
+        assert_eq!(scene.configure(&[other("a")]).await, postponed);
+        let stored = scene.stored("a").await.expect("its run goes on");
+        assert_eq!(
+            (stored.phase, stored.spec),
+            (TaskPhase::Deleting, spec("a"))
+        );
+    }
+    let completed = scene.applied(&lease).await;
+    assert!(completed.tasks_changed);
+    assert_eq!(scene.names().await, Vec::<String>::new());
+    assert_eq!(scene.configure(&[other("a")]).await, Unfinished::default());
     let stored = scene.stored("a").await.expect("the task is there");
     assert_eq!((stored.phase, stored.spec), (TaskPhase::Ready, other("a")));
-    let completed = scene.applied(&lease).await;
-    assert!(!completed.tasks_changed);
-    scene.configure(&[other("a")]).await;
-    assert_eq!(scene.names().await, ["a"]);
-    assert_eq!(scene.state("a").await.events.len(), 1);
+    // It is another one: nothing is applied, and nothing has happened.
+    assert_eq!(scene.state("a").await.events, []);
+    scene.queue("a", "1").await;
+}
+
+/// No run loses its task while a worker is at it, and no other task comes under its name.
+pub async fn a_removed_task_goes_when_its_run_has_ended<F: Fixture>() {
+    for kind in RunKind::ALL {
+        let mut scene = Scene::<F>::new(&["a", "b"]).await;
+        let run = scene.ask("a", kind).await;
+        let lease = scene.carried_out(run, "1").await;
+        let queued = scene.queue("a", "2").await;
+        let asked = scene.ask("a", RunKind::Check).await;
+        let deleting = Unfinished {
+            deleting: vec![task("a")],
+            ..Unfinished::default()
+        };
+        for _ in 0..2 {
+            assert_eq!(scene.configure(&[spec("b")]).await, deleting);
+        }
+        scene.restart().await;
+        let stored = scene.stored("a").await.expect("its run goes on");
+        assert_eq!(stored.phase, TaskPhase::Deleting);
+        assert_eq!(scene.run(queued).await.status, RunStatus::Cancelled);
+        let refused = scene.find_request(asked).await.and_then(|it| it.refused);
+        assert_eq!(refused.as_deref(), Some(DELETED));
+        let renewed = scene
+            .store()
+            .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+            .await;
+        renewed.expect("the lease is live");
+        // The file names it again, with the same words, before the run has ended.
+        let postponed = Unfinished {
+            postponed: vec![task("a")],
+            ..Unfinished::default()
+        };
+        let specs = ["a", "b"].map(spec);
+        assert_eq!(scene.configure(&specs).await, postponed);
+        assert!(scene.succeeded(&lease).await.tasks_changed);
+        assert_eq!(scene.names().await, ["b"]);
+        assert_eq!(scene.configure(&specs).await, Unfinished::default());
+        assert_eq!(scene.names().await, ["a", "b"]);
+        assert_eq!(scene.state("a").await.events, []);
+        assert_eq!(scene.run(run).await.status, RunStatus::Succeeded);
+        scene.queue("a", "1").await;
+    }
+}
+
+pub async fn a_removed_task_goes_when_its_worker_is_lost<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    scene.configure(&[]).await;
+    scene.advance(LEASE);
+    let lost = scene.reap().await;
+    assert_eq!(lost[0].status, RunStatus::Cancelled);
+    assert_eq!(scene.names().await, Vec::<String>::new());
+    assert_eq!(scene.run(lease.run).await.status, RunStatus::Cancelled);
 }
 
 pub async fn a_configured_task_takes_over_one_of_the_api<F: Fixture>() {
@@ -206,30 +273,4 @@ pub async fn a_task_of_the_api_keeps_the_name_of_a_deleted_one<F: Fixture>() {
         (stored.origin, stored.spec),
         (TaskOrigin::Config, other("a"))
     );
-}
-
-pub async fn a_reset_forgets_every_task_and_deletion<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a", "b", "c"]).await;
-    scene.created("api").await;
-    let ended = scene.settle("a", "1").await;
-    let lease = scene.leased("b", "1").await;
-    scene.delete("c").await;
-    let draft = scene.draft("draft", RunKind::Check).await;
-    let reset = scene.store().reset_tasks(scene.leader()).await;
-    reset.expect("the leader can reset");
-    assert_eq!(scene.phases().await, []);
-    assert_eq!(scene.open_requests().await, []);
-    for run in [ended, lease.run, draft] {
-        assert_eq!(scene.find_run(run).await, None);
-    }
-    let late = scene
-        .store()
-        .renew(lease.run, &lease.holder, lease.epoch, LEASE)
-        .await;
-    assert!(late.is_err());
-    scene.configure(&["a", "b", "c"].map(spec)).await;
-    assert_eq!(scene.names().await, ["a", "b", "c"]);
-    let state = scene.store().task_state(&task("a")).await;
-    let state = state.expect("a state can be read").expect("it is there");
-    assert_eq!(state.events, []);
 }

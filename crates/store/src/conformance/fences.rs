@@ -49,7 +49,7 @@ async fn assert_deposed<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lead
     let mut changed = spec("a");
     changed.enabled = false;
     for specs in [vec![], vec![spec("a"), spec("b")], vec![spec("c"), changed]] {
-        deposed(store.replace_config_tasks(epoch, &specs).await);
+        deposed(store.replace_config_tasks(epoch, &specs).await.map(drop));
     }
     let requests = ["a", "b", "unknown"].map(|name| scene.request(name, "late"));
     deposed(store.enqueue(epoch, requests.into()).await.map(drop));
@@ -62,7 +62,7 @@ async fn assert_deposed<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lead
             .await,
     );
     deposed(store.explain(epoch, &[]).await);
-    deposed(store.reset_tasks(epoch).await);
+    deposed(store.reset_tasks(epoch, scene.archive_id()).await.map(drop));
     assert_eq!(seen(scene, lease).await, before);
 }
 
@@ -86,7 +86,7 @@ async fn assert_accepted<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lea
     );
     let replaced = store.replace_config_tasks(epoch, &[spec("b")]).await;
     replaced.expect("the leader can configure");
-    assert_eq!(scene.find_run(lease.run).await, None);
+    assert_eq!(scene.run(lease.run).await.status, RunStatus::Cancelled);
 }
 
 pub async fn the_leader_is_obeyed<F: Fixture>() {

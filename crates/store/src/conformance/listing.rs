@@ -89,13 +89,52 @@ pub async fn lists_tell_all_of_a_run_but_the_text_of_its_plan<F: Fixture>() {
     assert_eq!(listed, [scene.run(lease.run).await, planned]);
 }
 
-pub async fn runs_of_drafts_are_not_listed<F: Fixture>() {
+/// Also when the creation fails, and its name is used again.
+pub async fn runs_of_a_creation_are_listed_while_they_go_on_and_afterwards<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
-    let run = scene.draft("new", RunKind::Check).await;
-    let lease = scene.carried_out(run, "1").await;
-    assert_eq!(list(&scene, &every()).await, []);
-    scene.checked(&lease).await;
-    assert_eq!(list(&scene, &every()).await, [run]);
+    let failed = scene.draft("new", RunKind::Apply).await;
+    let lease = scene.carried_out(failed, "1").await;
+    assert_eq!(list(&scene, &every()).await, [failed]);
+    let lines = vec![super::scene::line("Error: no")];
+    let appended = scene
+        .store()
+        .append_log(failed, &lease.holder, lease.epoch, lines)
+        .await;
+    appended.expect("the lease is live");
+    scene.failed(&lease, "no").await;
+    scene.drop_draft("new", failed).await;
+    assert_eq!(list(&scene, &every()).await, [failed]);
+    let log = scene.store().read_log(failed, 0, 10).await;
+    let log = log.expect("logs can be read").expect("it stays");
+    assert_eq!((log.lines.len(), log.ended), (1, true));
+
+    let made = scene.draft("new", RunKind::Apply).await;
+    let lease = scene.carried_out(made, "1").await;
+    scene.applied(&lease).await;
+    let of_new = RunFilter {
+        task: Some(task("new")),
+        ..every()
+    };
+    assert_eq!(list(&scene, &of_new).await, [made, failed]);
+    let events = scene.state("new").await.events;
+    let told: Vec<_> = events.iter().map(|event| event.run_id).collect();
+    assert_eq!(told, [made], "the failure was another task's");
+}
+
+pub async fn runs_of_earlier_tasks_of_a_name_are_listed<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    let mut runs = Vec::new();
+    for round in 0..3 {
+        let created = scene.draft("a", RunKind::Apply).await;
+        let lease = scene.carried_out(created, "0").await;
+        scene.applied(&lease).await;
+        runs.extend([created, scene.settle("a", &format!("later {round}")).await]);
+        assert_eq!(scene.state("a").await.events.len(), 2, "its own");
+        assert!(scene.delete("a").await);
+        scene.advance(super::scene::seconds(1));
+    }
+    runs.reverse();
+    assert_eq!(list(&scene, &every()).await, runs);
 }
 
 pub async fn the_newest_explanation_is_told<F: Fixture>() {

@@ -34,6 +34,8 @@ pub(super) struct ModelEvent {
 #[derive(Debug, Clone)]
 pub(super) struct ModelRun {
     pub(super) task: TaskName,
+    /// Which of the tasks that have had this name.
+    incarnation: u64,
     pub(super) kind: RunKind,
     pub(super) single: bool,
     requested: bool,
@@ -58,6 +60,8 @@ pub(super) struct ModelRun {
 pub(super) struct Model {
     pub(super) now: Duration,
     pub(super) tasks: BTreeMap<TaskName, ModelTask>,
+    /// Tasks there ever were.
+    incarnations: u64,
     /// Declarations that the API has deleted.
     deleted: BTreeMap<TaskName, Digest>,
     pub(super) requests: BTreeMap<RunId, ModelRequest>,
@@ -231,6 +235,7 @@ impl Model {
 
     fn insert(&mut self, id: RunId, task: TaskName, input: Digest, wait: Duration) {
         let run = ModelRun {
+            incarnation: self.tasks[&task].incarnation,
             task,
             kind: RunKind::Apply,
             single: false,
@@ -515,28 +520,25 @@ impl Model {
 
     pub(super) fn prune(&mut self, keep: usize) -> u64 {
         self.prune_drafts();
-        let mut old = BTreeSet::new();
-        for task in self.tasks.keys() {
-            let sorts = [false, true].map(|cancelled| RunKind::ALL.map(|kind| (cancelled, kind)));
-            for (cancelled, kind) in sorts.into_iter().flatten() {
-                let keep = match kind {
-                    RunKind::Apply => keep,
-                    RunKind::Plan | RunKind::Check => keep.min(PLANS_KEPT as usize),
-                };
-                let mut ended: Vec<_> = self
-                    .runs
-                    .iter()
-                    .filter(|(_, run)| run.task == *task && run.kind == kind)
-                    .filter(|(_, run)| {
-                        !matches!(run.status, RunStatus::Queued | RunStatus::Running)
-                            && (run.status == RunStatus::Cancelled) == cancelled
-                    })
-                    .map(|(id, run)| (run.created, *id))
-                    .collect();
-                ended.sort_unstable();
-                let beyond = ended.len().saturating_sub(keep);
-                old.extend(ended[..beyond].iter().map(|(_, id)| *id));
+        let mut sorts: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (id, run) in &self.runs {
+            if run.status.is_end() {
+                let task = self.tasks.get(&run.task);
+                let there = task.is_some_and(|task| task.incarnation == run.incarnation);
+                let cancelled = run.status == RunStatus::Cancelled;
+                let sort = (run.task.clone(), there, run.kind, cancelled);
+                sorts.entry(sort).or_default().push((run.created, *id));
             }
+        }
+        let mut old = BTreeSet::new();
+        for ((_, _, kind, _), mut ended) in sorts {
+            let keep = match kind {
+                RunKind::Apply => keep,
+                RunKind::Plan | RunKind::Check => keep.min(PLANS_KEPT as usize),
+            };
+            ended.sort_unstable();
+            let beyond = ended.len().saturating_sub(keep);
+            old.extend(ended[..beyond].iter().map(|(_, id)| *id));
         }
         self.runs.retain(|id, _| !old.contains(id));
         for task in self.tasks.values_mut() {

@@ -109,7 +109,7 @@ pub async fn inputs_that_no_run_needs_go<F: Fixture>() {
     assert!(!has_input(&scene, "shared").await);
     assert!(has_input(&scene, "queued").await);
     scene.configure(&[spec("b")]).await;
-    assert_eq!(prune(&scene, 0).await, 0);
+    assert_eq!(prune(&scene, 0).await, 1, "cancelled with its task");
     assert!(!has_input(&scene, "queued").await);
 }
 
@@ -131,4 +131,33 @@ pub async fn what_is_settled_outlives_its_run<F: Fixture>() {
     let lease = scene.leased("a", "2").await;
     assert_eq!(lease.attempt, 1);
     assert!(has_input(&scene, "2").await);
+}
+
+/// However often a name is used: all earlier tasks of it count together, apart from the one that is there.
+pub async fn the_history_of_deleted_tasks_is_forgotten_by_the_same_rule<F: Fixture>() {
+    let scene = Scene::<F>::new(&["other"]).await;
+    let other = scene.settle("other", "1").await;
+    let mut runs = Vec::new();
+    for round in 0..4 {
+        scene.advance(seconds(1));
+        scene.created("a").await;
+        runs.push(scene.settle("a", &format!("{round}")).await);
+        scene.delete("a").await;
+    }
+    scene.advance(seconds(1));
+    scene.created("a").await;
+    let own = scene.settle("a", "own").await;
+    prune(&scene, 2).await;
+    for (run, stays) in runs.iter().zip([false, false, true, true]) {
+        assert_eq!(scene.find_run(*run).await.is_some(), stays);
+    }
+    for run in [own, other] {
+        assert!(scene.find_run(run).await.is_some());
+    }
+    scene.delete("a").await;
+    prune(&scene, 0).await;
+    for run in [own, other, runs[3]] {
+        assert_eq!(scene.find_run(run).await, None);
+    }
+    assert!(!has_input(&scene, "own").await);
 }

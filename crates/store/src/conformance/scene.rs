@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind};
-use cts_core::{EventId, LeaderEpoch, RunId, TaskSpec};
+use cts_core::{ArchiveId, EventId, LeaderEpoch, RunId, TaskSpec};
 use uuid::Uuid;
 
 pub(super) use self::vocabulary::{LEASE, MICROSECOND, capabilities, line, noise, plan, seconds};
@@ -16,7 +16,7 @@ pub use self::vocabulary::{claim, input, member, spec, task, worker, worker_reco
 use super::Fixture;
 use crate::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Leadership, Lease, QueueDepth,
-    Requeued, RunRecord, Store, TakeBack, TaskState, Unchanged,
+    Requeued, RunRecord, Store, TakeBack, TaskState, Unchanged, Unfinished,
 };
 
 /// Time to live of the leadership of a scene: longer than any behaviour takes.
@@ -107,17 +107,21 @@ impl<F: Fixture> Scene<F> {
         EventId::from_uuid(self.uuid())
     }
 
+    pub(super) fn archive_id(&self) -> ArchiveId {
+        ArchiveId::from_uuid(self.uuid())
+    }
+
     fn uuid(&self) -> Uuid {
         Uuid::from_u128(u128::from(self.ids.fetch_add(1, Ordering::Relaxed)) << 40)
     }
 
     /// Makes these the tasks of the configuration.
-    pub async fn configure(&self, specs: &[TaskSpec]) {
+    pub async fn configure(&self, specs: &[TaskSpec]) -> Unfinished {
         let replaced = self
             .store()
             .replace_config_tasks(self.leader(), specs)
             .await;
-        replaced.expect("tasks can be replaced");
+        replaced.expect("tasks can be replaced")
     }
 
     /// A request to apply an input, under a new id.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::EnqueueDecision;
+use cts_core::runs::{EnqueueDecision, RunStatus};
 use cts_core::{
     BufferPeriod, BufferSetting, BundleReference, Condition, Digest, Requirement,
     ServicesCondition, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
@@ -10,8 +10,8 @@ use cts_core::{
 use serde_json::json;
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, spec, task};
-use crate::{LeaseError, StoredTask};
+use super::scene::{Scene, seconds, spec, task};
+use crate::{StoredTask, Unfinished};
 
 async fn specs<F: Fixture>(scene: &Scene<F>) -> Vec<TaskSpec> {
     let tasks = scene.store().tasks().await.expect("tasks can be read");
@@ -108,20 +108,21 @@ pub async fn replaced_tasks_are_added_changed_moved_and_removed<F: Fixture>() {
     assert_eq!(specs(&scene).await, []);
 }
 
-pub async fn a_removed_task_takes_its_runs_and_events_along<F: Fixture>() {
+pub async fn a_removed_task_leaves_its_history<F: Fixture>() {
     let scene = Scene::<F>::new(&["gone", "stays"]).await;
     let ended = scene.settle("gone", "1").await;
-    let running = scene.leased("gone", "2").await;
-    let queued = scene.queue("gone", "3").await;
     let other = scene.settle("stays", "1").await;
+    let queued = scene.queue("gone", "3").await;
 
-    scene.configure(&[spec("stays")]).await;
+    assert_eq!(
+        scene.configure(&[spec("stays")]).await,
+        Unfinished::default()
+    );
 
-    for run in [ended, running.run, queued] {
-        assert_eq!(scene.find_run(run).await, None);
-        let log = scene.store().read_log(run, 0, 10).await;
-        assert_eq!(log.expect("logs can be read"), None);
-    }
+    assert_eq!(scene.run(ended).await.status, RunStatus::Succeeded);
+    let cancelled = scene.run(queued).await;
+    assert_eq!(cancelled.status, RunStatus::Cancelled);
+    assert!(cancelled.finished_at.is_some());
     let states = scene
         .store()
         .task_states(None)
@@ -131,13 +132,6 @@ pub async fn a_removed_task_takes_its_runs_and_events_along<F: Fixture>() {
     assert_eq!(states[0].events[0].run_id, other);
     assert_eq!(scene.acquire().await, None);
     assert_eq!(scene.next_due().await, None);
-    let late = scene
-        .store()
-        .renew(running.run, &running.holder, running.epoch, LEASE)
-        .await;
-    assert!(matches!(late, Err(LeaseError::Lost { .. })), "{late:?}");
-    let reaped = scene.release_all().await;
-    assert_eq!(reaped, []);
 }
 
 pub async fn a_changed_task_keeps_its_runs_and_what_is_settled<F: Fixture>() {
@@ -168,6 +162,12 @@ pub async fn a_task_that_comes_back_has_no_past<F: Fixture>() {
     let state = scene.state("a").await;
     assert_eq!((state.status, state.events), (TaskStatus::Unknown, vec![]));
     scene.queue("a", "1").await;
+    let lease = scene.lease().await;
+    scene.failed(&lease, "no").await;
+    scene.advance(seconds(1));
+    let newer = scene.lease().await.run;
+    assert_eq!(newer, lease.run);
+    assert_eq!(scene.state("a").await.events, []);
 }
 
 pub async fn every_allowed_name_works<F: Fixture>() {

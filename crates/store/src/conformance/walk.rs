@@ -339,10 +339,9 @@ impl<F: Fixture> Walk<F> {
         let epoch = self.some_epoch();
         self.trace.push(format!("configure {epoch} {specs:?}"));
         let leads = self.model.leads(epoch);
-        if leads {
-            self.model.configure(specs);
-        }
+        let expected = leads.then(|| self.model.configure(specs));
         let answer = self.scene.store().replace_config_tasks(epoch, specs).await;
-        self.accepted(answer, epoch, leads);
+        let answer = self.accepted(answer, epoch, leads);
+        assert_eq!(answer, expected, "{}", self.told());
     }
 }

@@ -14,6 +14,8 @@ const SMALL: usize = 256;
 pub struct TaskRow {
     /// Its place.
     pub position: i64,
+    /// Which of the tasks that have had this name it is.
+    pub incarnation: u64,
     /// Where it was declared.
     pub origin: TaskOrigin,
     /// Counts its versions.
@@ -63,8 +65,10 @@ pub struct InputRow {
 pub struct RunRow {
     /// Identity.
     pub id: RunId,
-    /// The task.
+    /// The task, which need not be there any more.
     pub task: TaskName,
+    /// Which of the tasks that have had this name.
+    pub incarnation: u64,
     /// What it is for.
     pub kind: RunKind,
     /// Whether it has one attempt only.
@@ -102,6 +106,8 @@ pub struct EventRow {
     pub position: i64,
     /// The event.
     pub event: Event,
+    /// Which of the tasks that have had this name.
+    pub incarnation: u64,
 }
 
 /// A line of a log.

@@ -10,10 +10,13 @@ use cts_core::{
 };
 
 use super::{Model, ModelEvent};
-use crate::{DELETED, DRAFTS_KEPT, EnqueueRequest, NewTask, StoredTask, TaskChange, TaskError};
+use crate::{
+    DELETED, DRAFTS_KEPT, EnqueueRequest, NewTask, StoredTask, TaskChange, TaskError, Unfinished,
+};
 
 #[derive(Debug, Clone)]
 pub(in super::super) struct ModelTask {
+    pub(super) incarnation: u64,
     pub(in super::super) stored: StoredTask,
     pub(super) settled: Option<Digest>,
     pub(super) tried: Option<Digest>,
@@ -39,8 +42,9 @@ fn declaration(spec: &TaskSpec) -> Digest {
 }
 
 impl ModelTask {
-    fn new(spec: TaskSpec, origin: TaskOrigin, phase: TaskPhase) -> Self {
+    fn new(incarnation: u64, spec: TaskSpec, origin: TaskOrigin, phase: TaskPhase) -> Self {
         Self {
+            incarnation,
             stored: StoredTask {
                 spec,
                 origin,
@@ -63,7 +67,7 @@ impl ModelTask {
 }
 
 impl Model {
-    pub(in super::super) fn configure(&mut self, specs: &[TaskSpec]) {
+    pub(in super::super) fn configure(&mut self, specs: &[TaskSpec]) -> Unfinished {
         let names: BTreeSet<_> = specs.iter().map(|spec| spec.name().clone()).collect();
         let gone: Vec<_> = self
             .tasks
@@ -73,8 +77,12 @@ impl Model {
             })
             .map(|(name, _)| name.clone())
             .collect();
+        let mut unfinished = Unfinished::default();
         for name in gone {
-            self.remove(&name);
+            self.begin_deletion(&name);
+            if self.tasks.contains_key(&name) {
+                unfinished.deleting.push(name);
+            }
         }
         self.deleted.retain(|name, _| names.contains(name));
         for spec in specs {
@@ -84,8 +92,10 @@ impl Model {
                 stored: stored.map(|task| (task.stored.origin, task.configured)),
                 deleted: self.deleted.get(spec.name()).copied(),
             };
+            let deleting = stored.is_some_and(|task| task.stored.phase == TaskPhase::Deleting);
             match read_declaration(declared, before) {
                 Declared::StaysDeleted => {}
+                _ if deleting => unfinished.postponed.push(spec.name().clone()),
                 Declared::Lasts => {
                     let task = self.tasks.get_mut(spec.name());
                     let stored = &mut task.expect("what lasts is there").stored;
@@ -94,11 +104,26 @@ impl Model {
                 Declared::TakesEffect => self.take_effect(spec, declared),
             }
         }
+        unfinished
+    }
+
+    /// The task goes at once if nothing of it runs.
+    fn begin_deletion(&mut self, name: &TaskName) {
+        let task = self.tasks.get_mut(name).expect("it is there");
+        task.stored.phase = TaskPhase::Deleting;
+        task.creation = None;
+        self.cancel(name, |_| true, DELETED);
+        self.remove_deleted();
     }
 
     fn take_effect(&mut self, spec: &TaskSpec, declared: Digest) {
         self.deleted.remove(spec.name());
-        let new = || ModelTask::new(spec.clone(), TaskOrigin::Config, TaskPhase::Ready);
+        self.incarnations += 1;
+        let incarnation = self.incarnations;
+        let new = || {
+            let (origin, phase) = (TaskOrigin::Config, TaskPhase::Ready);
+            ModelTask::new(incarnation, spec.clone(), origin, phase)
+        };
         let task = self.tasks.entry(spec.name().clone()).or_insert_with(new);
         task.stored.revision += u64::from(task.stored.spec != *spec);
         task.stored.spec = spec.clone();
@@ -107,9 +132,14 @@ impl Model {
         (task.configured, task.creation) = (Some(declared), None);
     }
 
+    /// Its runs stay.
     pub(super) fn remove(&mut self, name: &TaskName) {
         self.tasks.remove(name);
-        self.runs.retain(|_, run| run.task != *name);
+        for run in self.runs.values_mut() {
+            if run.task == *name && run.status == RunStatus::Queued {
+                run.status = RunStatus::Cancelled;
+            }
+        }
         self.requests.retain(|_, request| request.task != *name);
     }
 
@@ -126,7 +156,13 @@ impl Model {
             }
             self.remove(name);
         }
-        let mut task = ModelTask::new(new.spec.clone(), TaskOrigin::Api, TaskPhase::Creating);
+        self.incarnations += 1;
+        let mut task = ModelTask::new(
+            self.incarnations,
+            new.spec.clone(),
+            TaskOrigin::Api,
+            TaskPhase::Creating,
+        );
         task.creation = Some((new.creation, new.run));
         self.tasks.insert(name.clone(), task);
         self.request(name, new.run, new.kind);
@@ -212,14 +248,12 @@ impl Model {
         if stored.phase == TaskPhase::Deleting {
             return Ok(false);
         }
-        let task = self.tasks.get_mut(name).expect("it is to be seen");
-        task.stored.phase = TaskPhase::Deleting;
         if stored.origin == TaskOrigin::Config {
-            let configured = task.configured.expect("its declaration is known");
+            let configured = self.tasks[name].configured;
+            let configured = configured.expect("its declaration is known");
             self.deleted.insert(name.clone(), configured);
         }
-        self.cancel(name, |_| true, DELETED);
-        self.remove_deleted();
+        self.begin_deletion(name);
         Ok(!self.tasks.contains_key(name))
     }
 
@@ -281,12 +315,21 @@ impl Model {
         }
     }
 
-    pub(in super::super) fn reset(&mut self) {
+    pub(in super::super) fn reset(&mut self) -> Unfinished {
         let names: Vec<_> = self.tasks.keys().cloned().collect();
         for name in names {
-            self.remove(&name);
+            self.begin_deletion(&name);
         }
+        self.requests.clear();
         self.deleted.clear();
+        self.runs.retain(|_, run| run.status == RunStatus::Running);
+        for task in self.tasks.values_mut() {
+            task.events.clear();
+        }
+        Unfinished {
+            deleting: self.tasks.keys().cloned().collect(),
+            postponed: Vec::new(),
+        }
     }
 
     /// Nobody waits any more.

@@ -157,11 +157,11 @@ impl<F: Fixture> Walk<F> {
         let epoch = self.some_epoch();
         self.trace.push(format!("reset {epoch}"));
         let leads = self.model.leads(epoch);
-        if leads {
-            self.model.reset();
-        }
-        let answer = self.scene.store().reset_tasks(epoch).await;
-        self.accepted(answer, epoch, leads);
+        let expected = leads.then(|| self.model.reset());
+        let archive = self.scene.archive_id();
+        let answer = self.scene.store().reset_tasks(epoch, archive).await;
+        let answer = self.accepted(answer, epoch, leads);
+        assert_eq!(answer, expected, "{}", self.told());
     }
 
     pub(super) async fn compare_tasks(&self) {

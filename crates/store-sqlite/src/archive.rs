@@ -1,0 +1,167 @@
+//! What a reset removes, kept to be read.
+
+use cts_core::ArchiveId;
+use cts_store::{ARCHIVES_KEPT, Archive, ArchivedRow, StoreError};
+use sqlx::{AssertSqlSafe, Row as _, SqliteConnection, SqliteExecutor};
+
+use crate::row::{Cell, failed_to};
+
+const OPERATION: &str = "archive what is removed";
+
+/// Tables with their columns and the order of their rows; only runs that are not running are removed.
+const TABLES: [(&str, &str, &str); 5] = [
+    (
+        "tasks",
+        "name, incarnation, position, origin, phase, revision, configured, spec, settled_input, tried_input, \
+         failures, skipped, created_at, updated_at",
+        "position, name",
+    ),
+    ("deleted_tasks", "name, configured, deleted_at", "name"),
+    (
+        "runs",
+        "id, task_name, incarnation, kind, single, requested, status, input_hash, attempts, errors, epoch, \
+         due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan",
+        "id",
+    ),
+    (
+        "events",
+        "position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config",
+        "position",
+    ),
+    (
+        "log_lines",
+        "run_id, position, stream, line",
+        "run_id, position",
+    ),
+];
+
+/// Stores what is about to be removed: all of these tables but what belongs to running runs. Stores nothing if
+/// there is nothing.
+pub(crate) async fn store(
+    connection: &mut SqliteConnection,
+    archive: ArchiveId,
+    now: i64,
+) -> Result<(), StoreError> {
+    let failed = failed_to(OPERATION);
+    let id = archive.to_string();
+    sqlx::query(
+        "-- reset_tasks: the archive
+        INSERT INTO archives (id, created_at, tasks, runs)
+        SELECT ?1, ?2, (SELECT count(*) FROM tasks), runs
+        FROM (SELECT count(*) AS runs FROM runs WHERE status <> 'running')
+        WHERE runs > 0 OR EXISTS (SELECT 1 FROM tasks) OR EXISTS (SELECT 1 FROM deleted_tasks)",
+    )
+    .bind(&id)
+    .bind(now)
+    .execute(&mut *connection)
+    .await
+    .map_err(&failed)?;
+    for (table, columns, order) in TABLES {
+        let removed = match table {
+            "runs" => "WHERE status <> 'running'",
+            "events" | "log_lines" => {
+                "WHERE run_id IN (SELECT id FROM runs WHERE status <> 'running')"
+            }
+            _ => "",
+        };
+        let members = columns
+            .split(", ")
+            .map(|column| match column.split_once(' ') {
+                Some((value, name)) => format!("'{name}', {value}"),
+                None => format!("'{column}', {column}"),
+            });
+        let members = members.collect::<Vec<_>>().join(", ");
+        let statement = format!(
+            "-- reset_tasks: rows of the archive
+            INSERT INTO archived_rows (archive_id, position, table_name, content)
+            SELECT ?1,
+                   (SELECT coalesce(max(position), 0) FROM archived_rows WHERE archive_id = ?1)
+                       + row_number() OVER (ORDER BY {order}),
+                   ?2, json_object({members})
+            FROM {table} {removed}"
+        );
+        sqlx::query(AssertSqlSafe(statement))
+            .bind(&id)
+            .bind(table)
+            .execute(&mut *connection)
+            .await
+            .map_err(&failed)?;
+    }
+    sqlx::query(
+        "-- reset_tasks: old archives
+        DELETE FROM archives
+        WHERE id NOT IN (SELECT id FROM archives ORDER BY created_at DESC, id DESC LIMIT ?)",
+    )
+    .bind(ARCHIVES_KEPT)
+    .execute(connection)
+    .await
+    .map_err(&failed)?;
+    Ok(())
+}
+
+pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<Archive>, StoreError> {
+    let read = failed_to("list the archives");
+    let rows = sqlx::query(
+        "-- archives
+        SELECT id, created_at, tasks, runs,
+               (SELECT count(*) FROM archived_rows r WHERE r.archive_id = a.id) AS rows
+        FROM archives a ORDER BY created_at DESC, id DESC",
+    )
+    .fetch_all(executor)
+    .await
+    .map_err(&read)?;
+    let archives = rows.iter().map(|row| {
+        let id: &str = row.try_get("id").map_err(&read)?;
+        let cell = |column| Cell {
+            table: "archives",
+            column,
+            row: id,
+        };
+        let number = |column: &'static str| {
+            let number: i64 = row.try_get(column).map_err(&read)?;
+            cell(column).number(number)
+        };
+        Ok(Archive {
+            id: cell("id").parse(id)?,
+            created_at: cell("created_at").time(row.try_get("created_at").map_err(&read)?)?,
+            tasks: number("tasks")?,
+            runs: number("runs")?,
+            rows: number("rows")?,
+        })
+    });
+    archives.collect()
+}
+
+pub(crate) async fn rows(
+    executor: impl SqliteExecutor<'_>,
+    archive: ArchiveId,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<ArchivedRow>, StoreError> {
+    let read = failed_to("read an archive");
+    let key = archive.to_string();
+    let rows = sqlx::query(
+        "-- archived_rows
+        SELECT position, table_name, content FROM archived_rows
+        WHERE archive_id = ? AND position > ? ORDER BY position LIMIT ?",
+    )
+    .bind(&key)
+    .bind(i64::try_from(after).unwrap_or(i64::MAX))
+    .bind(limit)
+    .fetch_all(executor)
+    .await
+    .map_err(&read)?;
+    let rows = rows.iter().map(|row| {
+        let cell = Cell {
+            table: "archived_rows",
+            column: "position",
+            row: &key,
+        };
+        Ok(ArchivedRow {
+            position: cell.number(row.try_get("position").map_err(&read)?)?,
+            table: row.try_get("table_name").map_err(&read)?,
+            content: row.try_get("content").map_err(&read)?,
+        })
+    });
+    rows.collect()
+}

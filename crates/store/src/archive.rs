@@ -1,0 +1,33 @@
+//! What resets of the storage have removed.
+
+use chrono::{DateTime, Utc};
+use cts_core::ArchiveId;
+
+/// Archives that are kept, at most: a process that is started with a reset each time must not fill the disk.
+pub const ARCHIVES_KEPT: u32 = 10;
+
+/// What one reset has removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archive {
+    /// Identity.
+    pub id: ArchiveId,
+    /// When that was.
+    pub created_at: DateTime<Utc>,
+    /// How many tasks were removed.
+    pub tasks: u64,
+    /// How many runs.
+    pub runs: u64,
+    /// How many rows there are of all tables.
+    pub rows: u64,
+}
+
+/// One removed row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchivedRow {
+    /// Its place in the archive, from 1: by table, and in each table in the order in which its rows were made.
+    pub position: u64,
+    /// The table: `tasks`, `deleted_tasks`, `runs`, `events` or `log_lines`.
+    pub table: String,
+    /// Its columns as an object in JSON, with their names and as they were stored. Bytes are hexadecimal.
+    pub content: String,
+}
