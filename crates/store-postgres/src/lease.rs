@@ -44,6 +44,7 @@ pub(crate) async fn acquire(
             UPDATE runs r
             SET status = 'running',
                 holder = $1,
+                claim = $10,
                 expires_at = cts_now() + $2,
                 epoch = r.epoch + 1,
                 attempts = r.attempts + 1,
@@ -74,6 +75,7 @@ pub(crate) async fn acquire(
     .bind(claim.kinds.applies)
     .bind(claim.only_single)
     .bind(claim.kinds.checks)
+    .bind(&claim.request)
     .fetch_all(&mut *connection)
     .await
     .map_err(failed_to("lease a run"))?;
@@ -134,6 +136,38 @@ fn lease(row: &PgRow) -> Result<Lease, StoreError> {
         attempt: cell("attempts").number(attempts.into())?,
         timeouts: cell("spec").timeouts(timed)?,
     })
+}
+
+pub(crate) async fn grants(
+    connection: &mut PgConnection,
+    worker: &WorkerId,
+    requests: &[String],
+) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError> {
+    let read = failed_to("find leases");
+    let rows = sqlx::query(
+        "-- grants; index runs_one_running
+        SELECT id, epoch FROM runs
+        WHERE status = 'running' AND holder = $1 AND claim = ANY($2)
+        ORDER BY id",
+    )
+    .bind(worker.as_str())
+    .bind(requests)
+    .fetch_all(connection)
+    .await
+    .map_err(&read)?;
+    rows.iter()
+        .map(|row| {
+            let id: Uuid = row.try_get("id").map_err(&read)?;
+            let key = id.to_string();
+            let cell = Cell {
+                table: "runs",
+                column: "epoch",
+                row: &key,
+            };
+            let epoch = cell.number(row.try_get("epoch").map_err(&read)?)?;
+            Ok((RunId::from_uuid(id), LeaseEpoch::new(epoch)))
+        })
+        .collect()
 }
 
 pub(crate) fn stored_epoch(epoch: LeaseEpoch) -> i64 {

@@ -222,6 +222,14 @@ impl Store for PostgresStore {
         call!(&self.pool, c => self.acquire_on(c, claim))
     }
 
+    async fn grants(
+        &self,
+        worker: &WorkerId,
+        requests: &[String],
+    ) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError> {
+        call!(&self.pool, c => lease::grants(c, worker, requests))
+    }
+
     async fn renew(
         &self,
         run: RunId,

@@ -22,6 +22,7 @@ pub(crate) async fn acquire(
         UPDATE runs
         SET status = 'running',
             holder = ?1,
+            claim = ?10,
             expires_at = ?2,
             epoch = epoch + 1,
             attempts = attempts + 1,
@@ -59,6 +60,7 @@ pub(crate) async fn acquire(
     .bind(claim.kinds.applies)
     .bind(claim.only_single)
     .bind(claim.kinds.checks)
+    .bind(&claim.request)
     .fetch_all(connection)
     .await
     .map_err(failed_to("lease a run"))?;
@@ -93,6 +95,38 @@ fn lease(row: &SqliteRow) -> Result<Lease, StoreError> {
         attempt: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
         timeouts: cell("spec").timeouts(timed.as_deref())?,
     })
+}
+
+pub(crate) async fn grants(
+    executor: impl SqliteExecutor<'_>,
+    worker: &WorkerId,
+    requests: &[String],
+) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError> {
+    let read = failed_to("find leases");
+    let rows = sqlx::query(
+        "-- grants; index runs_one_running
+        SELECT id, epoch FROM runs
+        WHERE status = 'running' AND holder = ?1
+          AND claim IN (SELECT e.value FROM json_each(?2) e)
+        ORDER BY id",
+    )
+    .bind(worker.as_str())
+    .bind(Value::from(requests).to_string())
+    .fetch_all(executor)
+    .await
+    .map_err(&read)?;
+    rows.iter()
+        .map(|row| {
+            let id: String = row.try_get("id").map_err(&read)?;
+            let cell = |column| Cell {
+                table: "runs",
+                column,
+                row: &id,
+            };
+            let epoch = cell("epoch").number(row.try_get("epoch").map_err(&read)?)?;
+            Ok((cell("id").parse(&id)?, LeaseEpoch::new(epoch)))
+        })
+        .collect()
 }
 
 pub(crate) fn stored_epoch(epoch: LeaseEpoch) -> i64 {

@@ -290,6 +290,14 @@ impl Store for SqliteStore {
         Ok(lease)
     }
 
+    async fn grants(
+        &self,
+        worker: &WorkerId,
+        requests: &[String],
+    ) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError> {
+        lease::grants(&self.pools.reader, worker, requests).await
+    }
+
     async fn renew(
         &self,
         run: RunId,

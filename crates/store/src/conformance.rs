@@ -132,6 +132,7 @@ macro_rules! store_suite {
                 there_is_nothing_to_lease_in_an_empty_store,
                 a_lease_tells_what_to_do,
                 a_lease_tells_the_timeouts_of_its_task,
+                a_grant_is_found_by_the_call_that_it_was_made_to,
                 the_longest_due_run_comes_first_and_then_the_lowest_id,
                 a_run_is_not_leased_before_it_is_due,
                 a_task_has_one_running_run,

@@ -50,6 +50,8 @@ pub enum Unchanged {
 pub struct Claim {
     /// The worker.
     pub worker: WorkerId,
+    /// Names the call among those of this worker; empty for a worker that does not name them.
+    pub request: String,
     /// What it can do; only runs of tasks whose requirement this meets are leased to it.
     pub capabilities: Capabilities,
     /// Only runs of these kinds are leased to it.

@@ -186,6 +186,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// A worker that is known to drain gets none; one that is not known gets what there is.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
+    /// The leases that were granted to these [calls](Claim::request) of a worker and have not ended.
+    async fn grants(
+        &self,
+        worker: &WorkerId,
+        requests: &[String],
+    ) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError>;
+
     /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now. It never gets shorter:
     /// the answer of an earlier call may be on its way to a holder who counts on it. A lease that has expired but
     /// was not taken back is in force again: its task has nothing else running.

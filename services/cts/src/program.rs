@@ -225,7 +225,8 @@ async fn begin(
             mode,
             reset_storage: *reset_storage,
         };
-        return pass::run(beginning, inspect_task, config, surroundings, lines, end).await;
+        let pass = pass::run(beginning, inspect_task, config, surroundings, lines, end);
+        return Box::pin(pass).await;
     }
     let config = &config;
     match command {

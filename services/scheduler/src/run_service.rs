@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunStatus};
-use cts_core::{Chain, Clock, RunId, WorkerId};
+use cts_core::{Chain, Clock, LeaseEpoch, RunId, WorkerId};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_rpc::{CHUNK_BYTES, convert};
@@ -94,6 +94,7 @@ impl RunService for RunEndpoint {
             kinds: convert::kinds_from_wire(&request).and(self.mode.kinds()),
             only_single: self.mode.is_one_round(),
             worker: holder(request.worker_id)?,
+            request: request.request_id,
             capabilities: convert::capabilities_from_wire(request.capabilities),
             time_to_live: self.lease,
         };
@@ -305,15 +306,19 @@ impl RunEndpoint {
             }
         };
         if let Err(Ok(Some(unwanted))) = caller.send(result) {
-            self.give_back(&unwanted.lease).await;
+            let Lease {
+                run, holder, epoch, ..
+            } = unwanted.lease;
+            self.give_back(run, holder, epoch).await;
         }
     }
 
-    async fn give_back(&self, lease: &Lease) {
+    /// Puts a run back into the queue whose worker does not know of its lease.
+    pub(crate) async fn give_back(&self, run: RunId, holder: WorkerId, epoch: LeaseEpoch) {
         let completion = Completion {
-            run: lease.run,
-            holder: lease.holder.clone(),
-            epoch: lease.epoch,
+            run,
+            holder,
+            epoch,
             outcome: AttemptOutcome::Interrupted,
             event: self.identities.event_id(),
             retry_run: self.identities.run_id(),
@@ -322,11 +327,11 @@ impl RunEndpoint {
         };
         match self.store.complete(completion).await {
             Ok(completed) => {
-                self.tell_end(lease.run, &completed);
+                self.tell_end(run, &completed);
                 self.changes.queue_changed();
             }
             Err(error) => {
-                tracing::debug!(run.id = %lease.run, error = %Chain(&error), "an unwanted lease has to expire");
+                tracing::debug!(run.id = %run, error = %Chain(&error), "an unwanted lease has to expire");
             }
         }
     }

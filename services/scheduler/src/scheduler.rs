@@ -256,6 +256,18 @@ impl Scheduler {
     pub fn endpoints(&self, shutdown: &CancellationToken) -> Endpoints {
         let store = &self.store;
         let changes = &self.tenure.changes;
+        let runs = RunEndpoint {
+            store: Arc::clone(store),
+            identities: Arc::clone(&self.identities),
+            changes: Arc::clone(changes),
+            recent_inputs: Arc::clone(&self.tenure.recent_inputs),
+            mode: self.options.mode,
+            lease: self.options.lease,
+            leadership: self.options.leadership,
+            clock: Arc::clone(&self.tenure.clock),
+            shutdown: shutdown.clone(),
+            grants: self.grants.clone(),
+        };
         Endpoints::new()
             .with_health(self.health.clone())
             .with(BundleServiceServer::new(BundleEndpoint {
@@ -272,18 +284,7 @@ impl Scheduler {
                 store: Arc::clone(store),
                 shutdown: shutdown.clone(),
             }))
-            .with(RunServiceServer::new(RunEndpoint {
-                store: Arc::clone(store),
-                identities: Arc::clone(&self.identities),
-                changes: Arc::clone(changes),
-                recent_inputs: Arc::clone(&self.tenure.recent_inputs),
-                mode: self.options.mode,
-                lease: self.options.lease,
-                leadership: self.options.leadership,
-                clock: Arc::clone(&self.tenure.clock),
-                shutdown: shutdown.clone(),
-                grants: self.grants.clone(),
-            }))
+            .with(RunServiceServer::new(runs.clone()))
             .with(TaskServiceServer::new(TaskEndpoint {
                 store: Arc::clone(store),
                 work: self.task_work(shutdown),
@@ -295,6 +296,7 @@ impl Scheduler {
             .with(WorkerServiceServer::new(WorkerEndpoint {
                 store: Arc::clone(store),
                 changes: Arc::clone(changes),
+                runs,
             }))
     }
 

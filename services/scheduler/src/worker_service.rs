@@ -7,10 +7,11 @@ use cts_core::WorkerId;
 use cts_proto::worker::v1 as proto;
 use cts_proto::worker::v1::worker_service_server::WorkerService;
 use cts_rpc::convert;
-use cts_store::{Store, WorkerState};
+use cts_store::{Store, StoreError, WorkerState};
 use tonic::{Request, Response, Status};
 
 use crate::changes::Changes;
+use crate::run_service::RunEndpoint;
 use crate::status::store_failure;
 
 /// Between two beats of a worker.
@@ -32,6 +33,21 @@ pub(crate) fn is_lost(worker: &WorkerState) -> bool {
 pub(crate) struct WorkerEndpoint {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) changes: Arc<Changes>,
+    pub(crate) runs: RunEndpoint,
+}
+
+impl WorkerEndpoint {
+    /// Gives back what was granted to calls whose answer the worker does not take any more.
+    async fn give_back(&self, worker: &WorkerId, requests: &[String]) -> Result<(), StoreError> {
+        if requests.is_empty() {
+            return Ok(());
+        }
+        for (run, epoch) in self.store.grants(worker, requests).await? {
+            tracing::info!(run.id = %run, worker.id = %worker, "a grant did not reach its worker; the run is queued again");
+            self.runs.give_back(run, worker.clone(), epoch).await;
+        }
+        Ok(())
+    }
 }
 
 #[tonic::async_trait]
@@ -42,6 +58,8 @@ impl WorkerService for WorkerEndpoint {
     ) -> Result<Response<proto::BeatResponse>, Status> {
         let request = request.into_inner();
         let worker = convert::worker_from_wire(request.worker)?;
+        let given_back = self.give_back(&worker.id, &request.unanswered_requests);
+        given_back.await.map_err(|error| store_failure(&error))?;
         if request.leaving {
             let left = self.store.forget_worker(&worker.id).await;
             left.map_err(|error| store_failure(&error))?;

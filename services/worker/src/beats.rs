@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cts_core::Chain;
 use cts_rpc::convert;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::worker::{Orders, Shared};
@@ -20,15 +21,22 @@ pub(crate) async fn beat(shared: &Shared, orders: &Orders, ended: &CancellationT
     let mut told_draining = false;
     while !ended.is_cancelled() {
         let draining = orders.drain.is_cancelled();
-        let pause = match shared.scheduler.beat(record(shared, draining), false).await {
+        let unanswered = shared.requests.to_be_named(Instant::now());
+        let in_doubt = !unanswered.is_empty();
+        let beat = shared
+            .scheduler
+            .beat(record(shared, draining), false, unanswered);
+        let pause = match beat.await {
             Ok(answer) => {
                 told_draining = draining;
                 if answer.drain && !draining {
                     tracing::info!("the scheduler wants this worker to drain");
                     orders.drain.cancel();
                 }
-                convert::duration_from_wire(answer.next.as_ref())
-                    .clamp(*PAUSES.start(), *PAUSES.end())
+                let pause = convert::duration_from_wire(answer.next.as_ref())
+                    .clamp(*PAUSES.start(), *PAUSES.end());
+                // A run may wait for the next one.
+                if in_doubt { pause.min(PAUSE) } else { pause }
             }
             Err(error) => {
                 tracing::debug!(error = %Chain(&error), "a beat did not reach the scheduler");
@@ -42,7 +50,11 @@ pub(crate) async fn beat(shared: &Shared, orders: &Orders, ended: &CancellationT
             () = orders.drain.cancelled(), if !told_draining => {}
         }
     }
-    if let Err(error) = shared.scheduler.beat(record(shared, true), true).await {
+    let unanswered = shared.requests.to_be_named(Instant::now());
+    let last = shared
+        .scheduler
+        .beat(record(shared, true), true, unanswered);
+    if let Err(error) = last.await {
         tracing::debug!(error = %Chain(&error), "the scheduler does not know that this worker leaves");
     }
 }

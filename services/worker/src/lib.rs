@@ -9,6 +9,7 @@ mod attempt;
 mod beats;
 mod leased_run;
 mod log;
+mod requests;
 mod scheduler_calls;
 mod worker;
 

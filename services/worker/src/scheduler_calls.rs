@@ -52,13 +52,14 @@ pub(crate) enum InputError {
 }
 
 impl Scheduler {
-    /// Waits for a run.
-    pub(crate) async fn acquire(&self) -> Result<Option<proto::Lease>, Status> {
+    /// Waits for a run. `request_id` names this call among those of the worker.
+    pub(crate) async fn acquire(&self, request_id: String) -> Result<Option<proto::Lease>, Status> {
         let request = proto::AcquireRunRequest {
             worker_id: self.worker.to_string(),
             wait: Some(convert::duration_to_wire(WAIT)),
             capabilities: Some(convert::capabilities_to_wire(&self.capabilities)),
             kinds: convert::known_kinds(),
+            request_id,
         };
         let mut runs = self.runs.clone();
         let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;
@@ -70,10 +71,12 @@ impl Scheduler {
         &self,
         worker: WorkerRecord,
         leaving: bool,
+        unanswered_requests: Vec<String>,
     ) -> Result<BeatResponse, Status> {
         let request = BeatRequest {
             worker: Some(convert::worker_to_wire(worker)),
             leaving,
+            unanswered_requests,
         };
         let mut workers = self.workers.clone();
         Ok(within(BEAT, workers.beat(request)).await?.into_inner())

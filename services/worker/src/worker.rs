@@ -25,6 +25,7 @@ use tonic::transport::Channel;
 
 use crate::beats::beat;
 use crate::leased_run::LeasedRun;
+use crate::requests::Requests;
 use crate::scheduler_calls::Scheduler;
 
 /// How long a call for a run may still take after the worker has begun to drain: the scheduler ends it as
@@ -122,6 +123,7 @@ pub(crate) struct Shared {
     turns: std::sync::Mutex<HashMap<TaskDirectory, Arc<Mutex<()>>>>,
     /// What leases are counted from.
     pub(crate) started: Instant,
+    pub(crate) requests: Requests,
 }
 
 impl Shared {
@@ -184,6 +186,7 @@ impl Worker {
             adopted: Mutex::default(),
             turns: std::sync::Mutex::default(),
             started: Instant::now(),
+            requests: Requests::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -235,13 +238,15 @@ impl Worker {
 /// One slot.
 async fn slot(shared: Arc<Shared>, orders: Orders) {
     let mut waits = calm();
+    let mut failing = false;
     loop {
         tokio::select! {
             () = shared.guarded() => {}
             () = orders.drain.cancelled() => return,
         }
         let asked = Instant::now();
-        let mut call = std::pin::pin!(shared.scheduler.acquire());
+        let request = shared.requests.next();
+        let mut call = std::pin::pin!(shared.scheduler.acquire(request.clone()));
         let leased = tokio::select! {
             biased;
             leased = &mut call => leased,
@@ -249,21 +254,33 @@ async fn slot(shared: Arc<Shared>, orders: Orders) {
                 // A run that was granted a moment ago is not to be lost.
                 match tokio::time::timeout(LAST_CALL, call).await {
                     Ok(leased) => leased,
-                    Err(_elapsed) => return,
+                    Err(_elapsed) => {
+                        shared.requests.unanswered(request, Instant::now());
+                        return;
+                    }
                 }
             }
         };
         match leased {
-            Ok(None) => waits = calm(),
-            Ok(Some(lease)) => {
+            Ok(lease) => {
                 waits = calm();
-                LeasedRun::new(Arc::clone(&shared), lease, asked)
-                    .work(&orders.stop)
-                    .await;
+                failing = false;
+                if let Some(lease) = lease {
+                    LeasedRun::new(Arc::clone(&shared), lease, asked)
+                        .work(&orders.stop)
+                        .await;
+                }
             }
             Err(error) => {
+                shared.requests.unanswered(request, Instant::now());
                 let wait = waits.next().unwrap_or(LONGEST_WAIT);
-                tracing::warn!(error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
+                // Once for each outage; the rest is for who looks closer.
+                if failing {
+                    tracing::debug!(error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
+                } else {
+                    tracing::warn!(error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
+                }
+                failing = true;
                 tokio::select! {
                     () = orders.drain.cancelled() => {}
                     () = tokio::time::sleep(wait) => {}
@@ -276,7 +293,8 @@ async fn slot(shared: Arc<Shared>, orders: Orders) {
     }
 }
 
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// After an outage runs are asked for again within this time.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Waits between failing calls, from the shortest.
 fn calm() -> backon::ExponentialBackoff {

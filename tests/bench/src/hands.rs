@@ -108,6 +108,7 @@ async fn beat(channel: &Channel, worker: &Worker) -> Result<()> {
     let request = BeatRequest {
         worker: Some(worker.clone()),
         leaving: false,
+        unanswered_requests: Vec::new(),
     };
     let mut scheduler = WorkerServiceClient::new(channel.clone());
     let answer = scheduler.beat(request).await;
@@ -141,6 +142,7 @@ async fn work(channel: Channel, worker: String, tell: mpsc::UnboundedSender<Resu
 async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<Option<Handled>> {
     let request = AcquireRunRequest {
         kinds: Vec::new(),
+        request_id: String::new(),
         worker_id: worker.to_owned(),
         wait: Some(duration_to_wire(WAIT)),
         capabilities: Some(capabilities()),

@@ -81,10 +81,14 @@ struct Attempt {
     input: InputNumber,
     life: Duration,
     deadlines: Deadlines,
-    /// When an unanswered word is said again.
+    /// When an unanswered report is sent again.
     repeat_at: Duration,
+    /// When an unanswered renewal is sent again.
+    renew_again_at: Duration,
     stage: Stage,
     given_up: bool,
+    /// A scheduler has said that the lease is over.
+    refused: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -211,7 +215,7 @@ impl Simulation {
             }
             Reply::Renewed { word, life } => {
                 if let Some(attempt) = self.attempt(process, caller.slot, word)
-                    && !attempt.given_up
+                    && (!attempt.given_up || matches!(attempt.stage, Stage::Reporting(..)))
                 {
                     attempt.deadlines = attempt.deadlines.renewed(asked, life);
                     attempt.life = life;
@@ -224,6 +228,7 @@ impl Simulation {
                 if let Stage::Reporting(..) = attempt.stage {
                     self.worker(process).slots[caller.slot].work = Work::Idle;
                 } else {
+                    attempt.refused = true;
                     self.give_up(process, caller.slot);
                 }
             }
@@ -251,8 +256,10 @@ impl Simulation {
                 life,
                 deadlines,
                 repeat_at: Duration::ZERO,
+                renew_again_at: Duration::ZERO,
                 stage: Stage::Fetching(fetched),
                 given_up: false,
+                refused: false,
             });
         }
     }
@@ -284,9 +291,14 @@ impl Simulation {
             && let Stage::Running(running) = attempt.stage
             && running == terraform
         {
-            if attempt.given_up {
+            if attempt.refused {
                 slot.work = Work::Idle;
             } else {
+                // What was stopped because nobody renewed the lease is given back.
+                let outcome = match outcome {
+                    AttemptOutcome::Failed(_) if attempt.given_up => AttemptOutcome::Interrupted,
+                    outcome => outcome,
+                };
                 attempt.repeat_at = Duration::ZERO;
                 attempt.stage = Stage::Reporting(outcome, Duration::MAX);
             }

@@ -14,6 +14,10 @@ pub struct AcquireRunRequest {
     /// Kinds of runs that it knows; it gets no other. A worker that names none knows applies.
     #[prost(enumeration = "RunKind", repeated, tag = "4")]
     pub kinds: ::prost::alloc::vec::Vec<i32>,
+    /// Names this call among those of the worker, so that a grant whose answer does not arrive can be given
+    /// back with a beat.
+    #[prost(string, tag = "5")]
+    pub request_id: ::prost::alloc::string::String,
 }
 /// Grants a lease.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

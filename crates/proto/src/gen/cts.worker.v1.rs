@@ -50,6 +50,10 @@ pub struct BeatRequest {
     /// It has ended in order, and is to be forgotten.
     #[prost(bool, tag = "2")]
     pub leaving: bool,
+    /// Calls of AcquireRun that it has got no answer to, and of which it takes none any more: what was granted to
+    /// them goes back to the queue.
+    #[prost(string, repeated, tag = "3")]
+    pub unanswered_requests: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// What is wanted of the worker.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

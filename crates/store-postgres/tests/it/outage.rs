@@ -22,6 +22,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 pub(crate) fn claim(worker: &str) -> Claim {
     Claim {
         worker: WorkerId::new(worker),
+        request: String::new(),
         capabilities: Capabilities {
             engines: vec![Engine {
                 driver: "terraform".to_owned(),

@@ -101,6 +101,43 @@ pub async fn a_lease_tells_the_timeouts_of_its_task<F: Fixture>() {
     assert_eq!(scene.lease().await.timeouts, TaskTimeouts::default());
 }
 
+pub async fn a_grant_is_found_by_the_call_that_it_was_made_to<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let requested = |request: &str| Claim {
+        request: request.to_owned(),
+        ..claim()
+    };
+    let grants = async |worker: &WorkerId, requests: &[&str]| {
+        let requests: Vec<String> = requests.iter().map(|&it| it.to_owned()).collect();
+        let grants = scene.store().grants(worker, &requests).await;
+        grants.expect("leases can be found")
+    };
+    let worker = claim().worker;
+    scene.queue("a", "1").await;
+    scene.queue("b", "1").await;
+    let one = scene
+        .acquire_as(&requested("1"))
+        .await
+        .expect("a run is due");
+    let two = scene
+        .acquire_as(&requested("2"))
+        .await
+        .expect("a run is due");
+    assert_eq!(grants(&worker, &[]).await, []);
+    assert_eq!(grants(&worker, &["3", "1"]).await, [(one.run, one.epoch)]);
+    assert_eq!(grants(&WorkerId::new("another"), &["1", "2"]).await, []);
+    scene.interrupted(&one).await;
+    assert_eq!(grants(&worker, &["1", "2"]).await, [(two.run, two.epoch)]);
+    // The next grant of the run is one to another call.
+    let next = scene
+        .acquire_as(&requested("4"))
+        .await
+        .expect("a run is due");
+    assert_eq!(next.run, one.run);
+    assert_eq!(grants(&worker, &["1"]).await, []);
+    assert_eq!(grants(&worker, &["4"]).await, [(next.run, next.epoch)]);
+}
+
 pub async fn the_longest_due_run_comes_first_and_then_the_lowest_id<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b", "c", "d"]).await;
     let request = |name: &str, run: RunId| EnqueueRequest {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::complete_run_request::Outcome;
+use cts_proto::worker::v1 as worker;
 use tonic::Code;
 
 use crate::setup::{Setup, WORKER, instance, task};
@@ -159,6 +160,7 @@ async fn senseless_requests_are_refused() {
         wait: None,
         capabilities: None,
         kinds: Vec::new(),
+        request_id: String::new(),
     };
     assert_eq!(
         runs.acquire_run(nameless).await.unwrap_err().code(),
@@ -182,5 +184,35 @@ async fn senseless_requests_are_refused() {
     assert_eq!(
         runs.get_run_input(input).await.unwrap_err().code(),
         Code::NotFound
+    );
+}
+
+#[tokio::test]
+async fn what_was_granted_to_a_call_whose_answer_is_lost_is_queued_again_with_a_beat() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lost = setup.acquired().await;
+    let beat = async |unanswered: &str| {
+        let request = worker::BeatRequest {
+            worker: Some(worker::Worker {
+                id: WORKER.into(),
+                slots: 1,
+                capabilities: Some(worker::Capabilities::default()),
+                ..worker::Worker::default()
+            }),
+            leaving: false,
+            unanswered_requests: vec![unanswered.into()],
+        };
+        setup.workers.clone().beat(request).await.unwrap();
+    };
+    beat("another").await;
+    assert!(setup.acquire(SHORT).await.is_none());
+    // All calls of the setup have this name.
+    beat("1").await;
+    let lease = setup.acquire(SHORT).await.unwrap();
+    assert_eq!((lease.run_id, lease.epoch), (lost.run_id, lost.epoch + 1));
+    assert_eq!(
+        lease.attempt, 1,
+        "an attempt that never began does not count"
     );
 }

@@ -17,6 +17,7 @@ use cts_proto::run::v1 as run;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
+use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
 use cts_scheduler::{
@@ -41,6 +42,7 @@ pub(crate) struct Setup {
     pub(crate) logs: LogServiceClient<Channel>,
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) cluster: ClusterServiceClient<Channel>,
+    pub(crate) workers: WorkerServiceClient<Channel>,
     pub(crate) watcher: PlayedWatcher,
     /// Changes of runs, from before the scheduler has begun.
     changes: Mutex<Streaming<run::FollowRunsResponse>>,
@@ -104,7 +106,8 @@ impl Setup {
             tasks: TaskServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
             bundles: BundleServiceClient::new(channel.clone()),
-            cluster: ClusterServiceClient::new(channel),
+            cluster: ClusterServiceClient::new(channel.clone()),
+            workers: WorkerServiceClient::new(channel),
             watcher,
             _parts: parts,
             _stop: stop.drop_guard(),
@@ -160,6 +163,7 @@ impl Setup {
         let request = run::AcquireRunRequest {
             kinds,
             worker_id: WORKER.into(),
+            request_id: "1".into(),
             wait: Some(convert::duration_to_wire(wait)),
             capabilities: Some(convert::capabilities_to_wire(&capabilities)),
         };

@@ -6,6 +6,7 @@ use cts_proto::run::v1::RunKind;
 use cts_proto::run::v1::complete_run_request::Outcome;
 use tonic::Code;
 
+use crate::played_scheduler::Conduct;
 use crate::stage::Stage;
 
 const KEEPS: &str = r#"
@@ -150,4 +151,22 @@ async fn the_order_to_stop_ends_the_wait_for_an_input() {
         matches!(outcome, Ok(Outcome::Interrupted(_))),
         "{outcome:?}"
     );
+}
+
+#[tokio::test]
+async fn calls_for_a_run_that_got_no_answer_are_named_until_nothing_can_be_granted_to_them() {
+    let mut stage = Stage::new(KEEPS).await;
+    stage.strings.conduct(|conduct| conduct.loses_grants = true);
+    // The first call was answered before.
+    stage.strings.grant(RunKind::Check, stage.input());
+    stage.strings.outcome().await;
+    stage.strings.until(|conduct| conduct.lost.len() > 1).await;
+    stage
+        .strings
+        .conduct(|conduct| conduct.loses_grants = false);
+    let all = |named: &Conduct| named.lost.iter().all(|lost| named.named.contains(lost));
+    stage.strings.until(all).await;
+    // The work goes on.
+    stage.strings.grant(RunKind::Check, stage.input());
+    stage.strings.outcome().await;
 }

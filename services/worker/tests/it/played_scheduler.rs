@@ -1,5 +1,6 @@
 //! A scheduler of which the test is the mind: it hands out leases and keeps what it is told.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,6 +30,12 @@ pub(crate) struct Conduct {
     pub(crate) holds_transfers: bool,
     /// Leases carry no input.
     pub(crate) inputs_apart: bool,
+    /// Calls for a run get no answer.
+    pub(crate) loses_grants: bool,
+    /// Those that have got none.
+    pub(crate) lost: Vec<String>,
+    /// Those that beats have named as such.
+    pub(crate) named: BTreeSet<String>,
     /// What each renewal is answered instead of being granted.
     pub(crate) renewals: Option<Code>,
     /// What each report is answered instead of being stored.
@@ -48,6 +55,9 @@ impl Default for Conduct {
             holds_logs: false,
             holds_transfers: false,
             inputs_apart: false,
+            loses_grants: false,
+            lost: Vec::new(),
+            named: BTreeSet::new(),
             renewals: None,
             reports: None,
             renewed: 0,
@@ -171,7 +181,16 @@ impl RunService for PlayedScheduler {
         &self,
         request: Request<run::AcquireRunRequest>,
     ) -> Result<Response<run::AcquireRunResponse>, Status> {
-        assert_eq!(request.into_inner().kinds, convert::known_kinds());
+        let request = request.into_inner();
+        assert_eq!(request.kinds, convert::known_kinds());
+        let lost = self.conduct(|conduct| {
+            conduct
+                .loses_grants
+                .then(|| conduct.lost.push(request.request_id.clone()))
+        });
+        if lost.is_some() {
+            return Err(Status::unavailable("the answer is lost"));
+        }
         let lease = self.leases.lock().await.recv().await;
         Ok(Response::new(run::AcquireRunResponse { lease }))
     }
@@ -279,8 +298,10 @@ impl LogService for PlayedScheduler {
 impl WorkerService for PlayedScheduler {
     async fn beat(
         &self,
-        _request: Request<worker::BeatRequest>,
+        request: Request<worker::BeatRequest>,
     ) -> Result<Response<worker::BeatResponse>, Status> {
+        let unanswered = request.into_inner().unanswered_requests;
+        self.conduct(|conduct| conduct.named.extend(unanswered));
         Ok(Response::new(worker::BeatResponse::default()))
     }
 

@@ -34,7 +34,7 @@ impl Simulation {
                 Next::Ask => self.ask(process, slot, now),
                 Next::Renew => {
                     let attempt = self.current(process, slot);
-                    attempt.repeat_at = now + REPEAT;
+                    attempt.renew_again_at = now + REPEAT;
                     let request = Request::Renew(attempt.word);
                     self.call_scheduler(process, slot, now, request);
                 }
@@ -93,12 +93,22 @@ impl Simulation {
             return match *until {
                 until if until <= now => Next::Forget,
                 _ if attempt.repeat_at <= now => Next::Report(outcome.clone()),
-                until => Next::Sleep(until.min(attempt.repeat_at)),
+                // Terraform is gone: the lease is kept until the end is confirmed, however late it is.
+                _ if deadlines.renew_at().max(attempt.renew_again_at) <= now => Next::Renew,
+                until => {
+                    let renewal = deadlines.renew_at().max(attempt.renew_again_at);
+                    Next::Sleep(until.min(attempt.repeat_at).min(renewal))
+                }
             };
         }
         if attempt.given_up {
             return match attempt.stage {
-                Stage::Fetching(_) => Next::Forget,
+                Stage::Fetching(_) if attempt.refused => Next::Forget,
+                Stage::Fetching(_) => {
+                    attempt.repeat_at = Duration::ZERO;
+                    attempt.stage = Stage::Reporting(AttemptOutcome::Interrupted, Duration::MAX);
+                    Next::Report(AttemptOutcome::Interrupted)
+                }
                 Stage::Running(terraform) if deadlines.gone_by() <= now => Next::Kill(terraform),
                 Stage::Running(_) => Next::Sleep(deadlines.gone_by()),
                 Stage::Starting | Stage::Reporting(..) => Next::Nothing,
@@ -107,10 +117,10 @@ impl Simulation {
         if deadlines.give_up_at() <= now {
             return Next::GiveUp;
         }
-        if deadlines.renew_at() <= now && attempt.repeat_at <= now {
+        if deadlines.renew_at() <= now && attempt.renew_again_at <= now {
             return Next::Renew;
         }
-        let renewal = deadlines.renew_at().max(attempt.repeat_at);
+        let renewal = deadlines.renew_at().max(attempt.renew_again_at);
         let wake = renewal.min(deadlines.give_up_at());
         match attempt.stage {
             Stage::Fetching(_) if draining => {

@@ -87,6 +87,7 @@ pub(in crate::conformance) fn capabilities(
 pub fn claim() -> Claim {
     Claim {
         worker: worker(),
+        request: String::new(),
         capabilities: capabilities(&[("terraform", "1.9.8")], false),
         kinds: RunKinds::ALL,
         only_single: false,

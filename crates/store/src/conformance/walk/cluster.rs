@@ -66,6 +66,7 @@ impl<F: Fixture> Walk<F> {
         };
         Claim {
             worker: WorkerId::new(*worker),
+            request: String::new(),
             capabilities: capabilities(engines, !self.dice.one_in(3)),
             kinds: RunKinds {
                 applies: !self.dice.one_in(5),

@@ -1,0 +1,93 @@
+//! Calls for a run that have got no answer.
+//!
+//! A scheduler may have granted a run to such a call, or may still do it where its database was away. The worker
+//! takes no answer to it any more, so it says so with its beats, and the run goes back to the queue at once instead
+//! of waiting for the end of a lease that nobody works under.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// After so long no call is at work in a scheduler or a database any more.
+const KEPT: Duration = Duration::from_mins(2);
+
+/// No more than so many are named in one beat; of those that are left out the leases expire.
+const MOST: usize = 512;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: u64,
+    unanswered: VecDeque<(Instant, String)>,
+}
+
+impl Requests {
+    /// A name for the next call.
+    pub(crate) fn next(&self) -> String {
+        let mut state = self.lock();
+        state.last += 1;
+        state.last.to_string()
+    }
+
+    /// The call has ended by `now` without an answer, and none is taken any more.
+    pub(crate) fn unanswered(&self, request: String, now: Instant) {
+        let mut state = self.lock();
+        state.unanswered.push_back((now, request));
+        if state.unanswered.len() > MOST {
+            state.unanswered.pop_front();
+        }
+    }
+
+    /// The calls of which the scheduler has to know at `now`.
+    pub(crate) fn to_be_named(&self, now: Instant) -> Vec<String> {
+        let mut state = self.lock();
+        state
+            .unanswered
+            .retain(|(at, _)| now.saturating_duration_since(*at) < KEPT);
+        let requests = state.unanswered.iter();
+        requests.map(|(_, request)| request.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unanswered_calls_are_named_for_a_while() {
+        let requests = Requests::default();
+        let (first, second) = (requests.next(), requests.next());
+        assert_ne!(first, second);
+        let now = Instant::now();
+        assert!(requests.to_be_named(now).is_empty());
+        requests.unanswered(first.clone(), now);
+        requests.unanswered(second.clone(), now + KEPT / 2);
+        assert_eq!(
+            requests.to_be_named(now + KEPT / 2),
+            [first, second.clone()]
+        );
+        assert_eq!(requests.to_be_named(now + KEPT), [second]);
+    }
+
+    #[test]
+    fn an_outage_does_not_make_a_beat_endless() {
+        let requests = Requests::default();
+        let now = Instant::now();
+        for _ in 0..=MOST {
+            requests.unanswered(requests.next(), now);
+        }
+        let named = requests.to_be_named(now);
+        assert_eq!((named.len(), named[0].as_str()), (MOST, "2"));
+    }
+}
