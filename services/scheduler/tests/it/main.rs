@@ -10,6 +10,7 @@ mod modes;
 mod modules;
 mod partial_data;
 mod played_watcher;
+mod removals;
 mod replicas;
 mod setup;
 mod tasks;
