@@ -124,6 +124,14 @@ impl ConsulAgent {
         }
     }
 
+    /// Starts a durable agent again on the same ports with nothing of what it knew, as after the loss of its disk: its
+    /// index begins at the beginning. Kills it first if it runs.
+    pub async fn restart_empty(&mut self) {
+        self.kill().await;
+        process::forget_data(self.directory.path());
+        self.restart().await;
+    }
+
     /// Freezes the process: connections stay open, nothing is answered. Returns when it stands still.
     pub fn pause(&self) {
         self.running().freeze();

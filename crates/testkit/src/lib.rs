@@ -1,5 +1,6 @@
 //! What tests of several crates share: a real Consul, a real Postgres, a clock that stands still,
-//! polling with a deadline, free ports, an HTTP server with a script, certificates, and where the outside programs are.
+//! polling with a deadline, free ports, an HTTP server with a script, a TCP proxy that breaks connections, certificates, and
+//! where the outside programs are.
 //!
 //! A dev-dependency only. It panics where a test cannot go on, with what to do about it. Start with
 //! [`ConsulAgent`], [`Postgres`] and [`eventually`].
@@ -13,16 +14,20 @@ mod certificates;
 mod clock;
 mod consul;
 mod eventually;
+mod limited_disk;
 mod ports;
 mod postgres;
 mod programs;
+mod proxy;
 mod scripted_http;
 
 pub use certificates::{Authority, KeyPairFiles};
 pub use clock::ManualClock;
 pub use consul::ConsulAgent;
 pub use eventually::eventually;
+pub use limited_disk::LimitedDisk;
 pub use ports::free_port;
 pub use postgres::{Postgres, PostgresSettings};
 pub use programs::{consul_path, postgres_path, terraform_path};
+pub use proxy::{Link, TcpProxy};
 pub use scripted_http::{ScriptedAnswer, ScriptedHttp, ScriptedRequest};

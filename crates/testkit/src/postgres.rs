@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 use self::directory::DataDirectory;
 use self::keeper::Keeper;
 use self::server::Server;
+use crate::limited_disk::LimitedDisk;
 use crate::ports::free_port;
 
 /// A port may be taken by another process between choice and use.
@@ -69,7 +70,20 @@ impl Postgres {
 
     /// The same with other settings.
     pub async fn start_with(settings: PostgresSettings<'_>) -> Self {
-        let directory = DataDirectory::make();
+        Self::start_in(DataDirectory::make(), settings).await
+    }
+
+    /// The same with its data on a disk of so many bytes, which [`Postgres::disk`] can fill; an error where none can be
+    /// mounted. Postgres itself needs about 100 MiB.
+    pub async fn start_limited(
+        bytes: u64,
+        settings: PostgresSettings<'_>,
+    ) -> std::io::Result<Self> {
+        let directory = DataDirectory::make_limited(bytes)?;
+        Ok(Self::start_in(directory, settings).await)
+    }
+
+    async fn start_in(directory: DataDirectory, settings: PostgresSettings<'_>) -> Self {
         let keeper = Keeper::start(directory.path());
         directory.initialize(USER, &settings).await;
         let mut postgres = Self {
@@ -105,12 +119,7 @@ impl Postgres {
 
     /// Address of a database of this name, with the credentials; it need not exist.
     pub fn url(&self, database: &str) -> String {
-        let password = self.password.as_ref().map(|word| format!(":{word}"));
-        let password = password.unwrap_or_default();
-        format!(
-            "postgres://{USER}{password}@127.0.0.1:{}/{database}",
-            self.port
-        )
+        url_of(self.password.as_deref(), self.port, database)
     }
 
     /// Makes a fresh, empty database and returns its address.
@@ -152,6 +161,30 @@ impl Postgres {
     /// The TCP port, the same over the server's whole life.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The disk of its own, if it has one.
+    pub const fn disk(&self) -> Option<&LimitedDisk> {
+        self.directory.disk()
+    }
+
+    /// Waits until it answers again after a time without room on its disk, in which it may have ended: then it is started
+    /// again.
+    pub async fn recover(&mut self) {
+        let server = self.server.as_mut();
+        let answers = match server {
+            Some(server) => server
+                .ready(
+                    &url_of(self.password.as_deref(), self.port, "postgres"),
+                    &self.directory,
+                )
+                .await
+                .is_ok(),
+            None => false,
+        };
+        if !answers {
+            self.start_again().await;
+        }
     }
 
     /// Ends it in order, breaking its connections, and waits for the end.
@@ -207,6 +240,12 @@ impl Postgres {
         let server = self.server.as_ref();
         server.unwrap_or_else(|| panic!("this Postgres was stopped"))
     }
+}
+
+fn url_of(password: Option<&str>, port: u16, database: &str) -> String {
+    let password = password.map(|word| format!(":{word}"));
+    let password = password.unwrap_or_default();
+    format!("postgres://{USER}{password}@127.0.0.1:{port}/{database}")
 }
 
 impl Drop for Postgres {

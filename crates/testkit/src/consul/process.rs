@@ -93,6 +93,16 @@ pub(super) fn write_configuration(directory: &Path, configuration: &Value) {
     write_json(directory, CONFIGURATION, configuration);
 }
 
+/// Removes the data of an agent that does not run.
+pub(super) fn forget_data(directory: &Path) {
+    match std::fs::remove_dir_all(directory.join(DATA)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            panic!("cannot remove the data of Consul: {error}")
+        }
+        _removed_or_absent => {}
+    }
+}
+
 fn write_json(directory: &Path, name: &str, value: &Value) {
     if let Err(error) = std::fs::write(directory.join(name), value.to_string()) {
         panic!("cannot write {name}: {error}");

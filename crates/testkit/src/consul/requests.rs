@@ -71,6 +71,16 @@ impl ConsulAgent {
         self.send(Method::PUT, path, body).await;
     }
 
+    /// All that the cluster knows, for [`ConsulAgent::restore`].
+    pub async fn snapshot(&self) -> Vec<u8> {
+        self.send(Method::GET, "/v1/snapshot", "").await
+    }
+
+    /// Puts what the cluster knew, and its index of then, in the place of what it knows.
+    pub async fn restore(&self, snapshot: Vec<u8>) {
+        self.send(Method::PUT, "/v1/snapshot", snapshot).await;
+    }
+
     /// Reads any other endpoint.
     pub async fn get(&self, path: &str) -> Value {
         let body = self.send(Method::GET, path, "").await;

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use nix::unistd::{User, geteuid};
 
 use super::PostgresSettings;
+use crate::limited_disk::LimitedDisk;
 use crate::programs::postgres_path;
 
 const LOG: &str = "postgres.log";
@@ -25,9 +26,38 @@ pub(super) struct DataDirectory {
     path: PathBuf,
     /// Postgres refuses to run as root, so that its programs are started as this user.
     owner: Option<User>,
+    /// Of the data alone.
+    disk: Option<LimitedDisk>,
 }
 
 impl DataDirectory {
+    /// With a disk of its own of so many bytes, or an error where there can be none.
+    pub(super) fn make_limited(bytes: u64) -> std::io::Result<Self> {
+        let mut directory = Self::make();
+        let data = directory.path.join(DATA);
+        let limited = fs::create_dir(&data).and_then(|()| {
+            fs::set_permissions(&data, Permissions::from_mode(0o700))?;
+            if let Some(user) = &directory.owner {
+                chown(&data, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
+            }
+            LimitedDisk::mount(&data, bytes)
+        });
+        match limited {
+            Ok(disk) => {
+                directory.disk = Some(disk);
+                Ok(directory)
+            }
+            Err(error) => {
+                fs::remove_dir_all(&directory.path)?;
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) const fn disk(&self) -> Option<&LimitedDisk> {
+        self.disk.as_ref()
+    }
+
     pub(super) fn make() -> Self {
         let owner = geteuid().is_root().then(unprivileged);
         let mut parent = std::env::temp_dir();
@@ -43,7 +73,11 @@ impl DataDirectory {
             let given = chown(&path, Some(user.uid.as_raw()), Some(user.gid.as_raw()));
             given.unwrap_or_else(|error| panic!("cannot give {}: {error}", path.display()));
         }
-        Self { path, owner }
+        Self {
+            path,
+            owner,
+            disk: None,
+        }
     }
 
     pub(super) fn path(&self) -> &Path {

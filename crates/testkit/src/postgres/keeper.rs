@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// Reads process ids, one per line, an empty line for none; when there is nothing more to read, the
 /// owner is gone: the process of the last line is ended with all that it has started, and the directory
-/// removed; the data goes, so that there is no need to write it out (`QUIT`).
+/// removed, after a disk of its own for the data, if there is one; the data goes, so that there is no need to write it out (`QUIT`).
 /// Whatever has the same process id but not this directory is somebody else.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
@@ -24,6 +24,7 @@ if [ -n "$pid" ]; then
     sleep 0.05
   done
 fi
+umount -l "$1/data" 2>/dev/null
 rm -rf "$1"
 "#;
 

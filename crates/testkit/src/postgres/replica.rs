@@ -14,9 +14,15 @@ const DEADLINE: Duration = Duration::from_mins(1);
 
 impl Postgres {
     /// Starts an asynchronous replica of this server, on a port of its own. It follows when this returns, and
-    /// answers queries that only read.
+    /// answers queries that only read. If this server has a disk of its own, so has the replica.
     pub async fn replica(&self) -> Self {
-        let directory = DataDirectory::make();
+        let directory = match self.disk() {
+            None => DataDirectory::make(),
+            Some(disk) => match DataDirectory::make_limited(disk.bytes()) {
+                Ok(directory) => directory,
+                Err(error) => panic!("no disk for a replica, but for its primary: {error}"),
+            },
+        };
         let keeper = Keeper::start(directory.path());
         let password = self.password.clone();
         directory.copy(USER, password.as_deref(), self.port).await;

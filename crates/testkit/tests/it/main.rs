@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod postgres;
+mod proxy;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -61,4 +62,18 @@ async fn agents_do_not_disturb_each_other() {
     let (first, second) = tokio::join!(ConsulAgent::start(), ConsulAgent::start());
     first.kv_put("k", "1").await;
     assert_eq!(second.kv_get("k").await, None);
+}
+
+#[tokio::test]
+async fn a_durable_agent_can_lose_its_data_and_get_back_an_older_state() {
+    let mut consul = ConsulAgent::start_durable().await;
+    consul.kv_put("k", "old").await;
+    let snapshot = consul.snapshot().await;
+    consul.kv_put("k", "new").await;
+    consul.restart().await;
+    assert_eq!(consul.kv_get("k").await, Some(b"new".to_vec()));
+    consul.restore(snapshot).await;
+    assert_eq!(consul.kv_get("k").await, Some(b"old".to_vec()));
+    consul.restart_empty().await;
+    assert_eq!(consul.kv_get("k").await, None);
 }

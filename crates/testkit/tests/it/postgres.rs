@@ -149,6 +149,41 @@ async fn starts_a_server_and_waits() {
 }
 
 #[tokio::test]
+async fn a_full_disk_is_an_error_until_there_is_room_again() {
+    let postgres = Postgres::start_limited(300 << 20, PostgresSettings::default()).await;
+    let mut postgres = match postgres {
+        Ok(postgres) => postgres,
+        // Where mounting is forbidden, that is what it must say.
+        Err(error) => {
+            assert_eq!(
+                error.kind(),
+                std::io::ErrorKind::PermissionDenied,
+                "{error}"
+            );
+            return;
+        }
+    };
+    let url = postgres.create_database().await;
+    execute(&url, "CREATE TABLE notes (note TEXT)").await;
+    postgres.disk().unwrap().fill();
+    let mut connection = PgConnection::connect(&url).await.unwrap();
+    let much = "INSERT INTO notes SELECT repeat('x', 1000) FROM generate_series(1, 100000)";
+    assert!(
+        sqlx::raw_sql(AssertSqlSafe(much))
+            .execute(&mut connection)
+            .await
+            .is_err()
+    );
+    drop(connection);
+    postgres.disk().unwrap().free();
+    postgres.recover().await;
+    execute(&url, "INSERT INTO notes VALUES ('kept')").await;
+    let data = text(&url, "SHOW data_directory").await;
+    drop(postgres);
+    assert!(!Path::new(&data).parent().unwrap().exists());
+}
+
+#[tokio::test]
 async fn a_failover_to_a_replica_that_was_cut_off_loses_the_last_commits() {
     let mut postgres = Postgres::start().await;
     let url = postgres.create_database().await;

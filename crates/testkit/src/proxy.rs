@@ -1,0 +1,172 @@
+//! A TCP proxy that makes a connection between two processes slow, broken or silent.
+
+mod http;
+mod relay;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// What becomes of connections through a [`TcpProxy`]. A new value counts for those that are open, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// Everything passes.
+    Open,
+    /// Everything passes, each piece so much later.
+    Slow(Duration),
+    /// Open connections are reset, and so is every new one.
+    Cut,
+    /// Connections are accepted and stay open; nothing passes until the link is another one.
+    HalfOpen,
+    /// Only what the server sends passes; what the client sends waits.
+    ToClient,
+    /// Only what the client sends passes; what the server sends waits.
+    ToServer,
+    /// Open connections are reset; every HTTP request is answered with this status and text.
+    Answer(u16, &'static str),
+}
+
+/// Which way bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    ToClient,
+    ToServer,
+}
+
+impl Link {
+    /// Its name in figures.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Slow(_) => "slow",
+            Self::Cut => "cut",
+            Self::HalfOpen => "half-open",
+            Self::ToClient => "one-way to the client",
+            Self::ToServer => "one-way to the server",
+            Self::Answer(..) => "answer",
+        }
+    }
+
+    const fn passes(self, direction: Direction) -> bool {
+        match self {
+            Self::Open | Self::Slow(_) => true,
+            Self::ToClient => matches!(direction, Direction::ToClient),
+            Self::ToServer => matches!(direction, Direction::ToServer),
+            Self::Cut | Self::HalfOpen | Self::Answer(..) => false,
+        }
+    }
+
+    const fn resets(self) -> bool {
+        matches!(self, Self::Cut | Self::Answer(..))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Route {
+    server: SocketAddr,
+    link: Link,
+    /// Counts changes of the server: connections to an earlier one are reset.
+    generation: u64,
+}
+
+/// Listens on a loopback port of its own and passes connections on to a server. Ends with all its connections
+/// when dropped.
+#[derive(Debug)]
+pub struct TcpProxy {
+    address: SocketAddr,
+    route: watch::Sender<Route>,
+    _connections: JoinSet<()>,
+}
+
+impl TcpProxy {
+    /// A proxy whose link is open. Nothing need listen at `server` yet.
+    pub async fn start(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        let listener = listener.unwrap_or_else(|error| panic!("no loopback port: {error}"));
+        let address = listener.local_addr();
+        let address = address.unwrap_or_else(|error| panic!("no loopback address: {error}"));
+        let route = watch::Sender::new(Route {
+            server,
+            link: Link::Open,
+            generation: 0,
+        });
+        let mut connections = JoinSet::new();
+        connections.spawn(accept(listener, route.subscribe()));
+        Self {
+            address,
+            route,
+            _connections: connections,
+        }
+    }
+
+    /// Where clients connect.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The link that is in force.
+    pub fn link(&self) -> Link {
+        self.route.borrow().link
+    }
+
+    /// From now on the link is this one.
+    pub fn set_link(&self, link: Link) {
+        self.route.send_modify(|route| route.link = link);
+    }
+
+    /// From now on connections go to another server. Those to the one before are reset.
+    pub fn set_server(&self, server: SocketAddr) {
+        self.route.send_modify(|route| {
+            route.server = server;
+            route.generation += 1;
+        });
+    }
+}
+
+async fn accept(listener: TcpListener, route: watch::Receiver<Route>) {
+    let mut open = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((client, _)) => {
+                    open.spawn(serve(client, route.clone()));
+                }
+                // Such as too many open files: the next may be accepted again.
+                Err(_refused) => tokio::time::sleep(Duration::from_millis(50)).await,
+            },
+            Some(_ended) = open.join_next() => {}
+        }
+    }
+}
+
+async fn serve(client: TcpStream, mut route: watch::Receiver<Route>) {
+    // Waits where the link is silent, so that the server is not connected to before it is not.
+    let accepted = route.borrow_and_update().generation;
+    let settled = route.wait_for(|route| {
+        let link = route.link;
+        link.resets() || link.passes(Direction::ToServer) || route.generation != accepted
+    });
+    let Ok(now) = settled.await.map(|route| *route) else {
+        return;
+    };
+    match now.link {
+        Link::Answer(status, text) => {
+            http::answer(client, status, text, &mut route).await;
+        }
+        Link::Cut => reset(&client),
+        _ if now.generation != accepted => reset(&client),
+        _ => match TcpStream::connect(now.server).await {
+            Ok(server) => relay::run(client, server, route, now.generation).await,
+            Err(_refused) => reset(&client),
+        },
+    }
+}
+
+/// Ends the connection without an orderly goodbye, as soon as it is dropped.
+fn reset(stream: &TcpStream) {
+    let _closed: io::Result<()> = stream.set_zero_linger();
+}
