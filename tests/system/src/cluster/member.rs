@@ -39,12 +39,14 @@ impl Member {
             .files
             .iter()
             .filter(|(of, _)| of.is_none_or(|of| of == service));
-        let mut files: Vec<&str> = vec!["services.hcl"];
-        files.extend(shared.map(|(_, file)| file.as_str()));
+        let named = |file: &String| file.replace("{name}", &name);
+        let [services, database] = &plan.addresses;
+        let mut files = vec![named(services)];
+        files.extend(shared.map(|(_, file)| named(file)));
         if service == Service::Scheduler {
-            files.push("database.hcl");
+            files.push(named(database));
         }
-        files.push(&own);
+        files.push(own);
         let mut arguments = vec![format!("-grpc-address=127.0.0.1:{port}")];
         arguments.extend(files.iter().map(|file| format!("-config-file={file}")));
         match service {
@@ -137,5 +139,8 @@ fn of_scheduler(plan: &Plan, name: &str) -> String {
              instance {{ address = \"{name}.example.net:8558\" }}\n}}\n"
         )
     });
-    format!("scheduler {{ lease_ttl = \"{lease}ms\" }}\n{high_availability}")
+    let on_takeover = plan
+        .on_takeover
+        .map_or_else(String::new, |what| format!("  on_takeover = \"{what}\"\n"));
+    format!("scheduler {{\n  lease_ttl = \"{lease}ms\"\n{on_takeover}}}\n{high_availability}")
 }

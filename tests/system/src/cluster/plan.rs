@@ -62,8 +62,14 @@ pub struct Plan {
     pub storage: Option<&'static str>,
     /// Address of a migrated database; `None` for the one of the site.
     pub database: Option<String>,
-    /// Configuration files of all, or of one kind; relative to the site. By default `cts.hcl` of all.
+    /// Configuration files of all, or of one kind; relative to the site. By default `cts.hcl` of all. `{name}` in
+    /// a name stands for that of the process, as in `scheduler-1`.
     pub files: Vec<(Option<Service>, String)>,
+    /// Name of the file with the addresses of the services, and of that with the database; likewise. Files of other names
+    /// than the usual ones are written by the test before it starts processes.
+    pub addresses: [String; 2],
+    /// What a scheduler runs that becomes the leader, `None` for the default.
+    pub on_takeover: Option<&'static str>,
     /// Parent of the workers' directories; `None` for the site.
     pub workers_below: Option<PathBuf>,
     /// How tests talk to the processes; `None` for plain text.
@@ -84,6 +90,8 @@ impl Default for Plan {
             storage: Some("postgres"),
             database: None,
             files: vec![(None, "cts.hcl".to_owned())],
+            addresses: ["services.hcl".to_owned(), "database.hcl".to_owned()],
+            on_takeover: None,
             workers_below: None,
             tls: None,
         }
