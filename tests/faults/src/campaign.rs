@@ -1,112 +1,85 @@
-//! Carries out the faults of a plan, and looks after the processes meanwhile as a supervisor would: whoever
-//! cannot start because of a fault is started again. Whoever ends by itself later is a violation.
+//! Carries out the faults of a plan, and looks after the processes meanwhile as a supervisor would: one that
+//! cannot start because of a fault is started again. One that ends by itself later is a violation.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod members;
+mod outages;
+mod outside;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use cts_testkit::{ConsulAgent, Postgres};
-use cts_tests::{Cluster, Service, serving};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tokio::sync::Mutex;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::plan::{Blow, Fault, MEMBERS, Target};
+use self::members::Members;
+pub(crate) use self::outages::Outages;
+pub(crate) use self::outside::{Aftermath, Outside};
+use crate::audit::Orphans;
+use crate::plan::{Blow, Fault, Member, Target};
+use crate::processes;
 use crate::report::say;
-use crate::sightings;
-use crate::violation::{Rule, Violation};
+use crate::system::System;
+use crate::violation::Violation;
+use cts_tests::Service;
 
 const TICK: Duration = Duration::from_millis(25);
-/// Between two starts of a process that cannot start.
-const RESTART_PAUSE: Duration = Duration::from_secs(1);
-/// A worker may take its drain timeout and the time to stop Terraform.
-const LONGEST_END: Duration = Duration::from_mins(1);
-/// Exit codes of an orderly end: the second is that of a slow one.
-const ORDERLY: [i32; 2] = [0, 12];
-
-/// How a process stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Starting {
-        since: Instant,
-    },
-    /// It was paused, and goes on.
-    Recovering {
-        since: Instant,
-    },
-    Up,
-    Paused {
-        until: Instant,
-    },
-    Ending {
-        since: Instant,
-        down_for: Duration,
-    },
-    Down {
-        until: Instant,
-        since: Instant,
-    },
-}
-
-type Member = (Service, usize);
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Campaign {
-    states: BTreeMap<Member, State>,
-    looks: JoinSet<(Member, bool)>,
-    outside: JoinSet<()>,
-    consul: Arc<Mutex<ConsulAgent>>,
-    postgres: Arc<Mutex<Postgres>>,
-    pub(crate) figures: Figures,
-    pub(crate) violations: Vec<Violation>,
-}
-
-/// What was done.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Figures {
+    pub(crate) members: Members,
+    outside: Outside,
+    open: JoinSet<(Target, Option<Aftermath>)>,
+    /// What is out of order and not a process.
+    busy: BTreeSet<Target>,
+    /// Guards that stand still, until when.
+    paused_guards: Vec<(usize, i32, Instant)>,
+    pub(crate) outages: Outages,
+    pub(crate) orphans: Orphans,
+    /// Times of which the database has forgotten what it had confirmed, by two clocks: the second counts hundredths of a
+    /// second since the machine was started.
+    pub(crate) forgotten: watch::Sender<Vec<[(Instant, u64); 2]>>,
     /// Faults by what they befell and their kind.
     pub(crate) faults: BTreeMap<String, usize>,
-    /// Faults left out since their target was not up.
-    pub(crate) left_out: usize,
-    /// Starts that failed during a fault.
-    pub(crate) failed_starts: usize,
-    /// From the first start after a fault to health.
-    pub(crate) longest_start: Duration,
-    /// From SIGTERM to the end.
-    pub(crate) longest_end: Duration,
+    /// Faults left out since their target was not up, or does not exist.
+    pub(crate) left_out: BTreeMap<String, usize>,
 }
 
 impl Campaign {
     /// All processes are up.
-    pub(crate) fn new(consul: Arc<Mutex<ConsulAgent>>, postgres: Arc<Mutex<Postgres>>) -> Self {
-        let members = MEMBERS.iter().flat_map(|&(service, count)| {
-            (0..count).map(move |index| ((service, index), State::Up))
-        });
+    pub(crate) fn new(members: &[Member], outside: Outside) -> Self {
+        let alone = members == [Member::Whole];
         Self {
-            states: members.collect(),
-            looks: JoinSet::new(),
-            outside: JoinSet::new(),
-            consul,
-            postgres,
-            figures: Figures::default(),
-            violations: Vec::new(),
+            members: Members::new(members),
+            outside,
+            open: JoinSet::new(),
+            busy: BTreeSet::new(),
+            paused_guards: Vec::new(),
+            outages: Outages::default(),
+            orphans: Orphans {
+                of_all: alone,
+                ..Orphans::default()
+            },
+            forgotten: watch::Sender::default(),
+            faults: BTreeMap::new(),
+            left_out: BTreeMap::new(),
         }
     }
 
     /// Carries out `faults`, counted from now, and returns when all is up again.
-    pub(crate) async fn run(&mut self, cluster: &mut Cluster, faults: &[Fault]) {
+    pub(crate) async fn run(&mut self, system: &mut System, faults: &[Fault]) {
         let begun = Instant::now();
         let mut faults = faults.iter().peekable();
         loop {
             while let Some(fault) = faults.next_if(|fault| begun.elapsed() >= fault.at) {
-                self.strike(cluster, fault);
+                self.strike(system, fault);
             }
-            self.look_after(cluster).await;
-            let calm = self.states.values().all(|state| *state == State::Up);
-            if faults.peek().is_none() && calm && self.outside.is_empty() {
+            self.look_after(system).await;
+            let calm = self.members.are_up() && self.busy.is_empty();
+            if faults.peek().is_none() && calm && self.paused_guards.is_empty() {
                 return;
             }
             sleep(TICK).await;
@@ -114,30 +87,60 @@ impl Campaign {
     }
 
     /// Looks after the processes for a moment.
-    pub(crate) async fn look_after(&mut self, cluster: &mut Cluster) {
-        while let Some(ended) = self.outside.try_join_next() {
+    pub(crate) async fn look_after(&mut self, system: &mut System) {
+        while let Some(ended) = self.open.try_join_next() {
             // It panics where a test cannot go on.
-            ended.unwrap();
-        }
-        while let Some(look) = self.looks.try_join_next() {
-            if let Ok((member, true)) = look {
-                self.is_healthy(member);
+            let (target, aftermath) = ended.unwrap();
+            self.busy.remove(&target);
+            self.outages.end(target);
+            if let Some(since) = aftermath.and_then(|aftermath| aftermath.forgotten_since) {
+                self.forget(since);
+            } else if aftermath.is_none() {
+                say(&format!("{target}: could not be done"));
+                *self.left_out.entry(target.to_string()).or_default() += 1;
             }
         }
-        let members: Vec<Member> = self.states.keys().copied().collect();
-        for member in members {
-            self.look_after_one(cluster, member).await;
+        let now = Instant::now();
+        for (worker, pid, _) in self
+            .paused_guards
+            .extract_if(.., |(.., until)| now >= *until)
+        {
+            // It may be gone.
+            let _gone = kill(Pid::from_raw(pid), Signal::SIGCONT);
+            self.outages.end(Target::Guard(worker));
         }
+        self.members.look_after(system, &mut self.outages).await;
     }
 
-    fn strike(&mut self, cluster: &mut Cluster, fault: &Fault) {
+    /// What must not be.
+    pub(crate) fn take_violations(&mut self) -> Vec<Violation> {
+        std::mem::take(&mut self.members.violations)
+    }
+
+    fn forget(&self, since: Instant) {
+        let elapsed = u64::try_from(since.elapsed().as_millis() / 10).unwrap_or_default();
+        let now = processes::uptime();
+        let time = [(since, now.saturating_sub(elapsed)), (Instant::now(), now)];
+        self.forgotten.send_modify(|times| times.push(time));
+    }
+
+    fn strike(&mut self, system: &mut System, fault: &Fault) {
         let struck = match fault.target {
-            Target::Member(service, index) => {
-                self.strike_member(cluster, (service, index), fault.blow)
+            Target::Member(member) => {
+                self.members
+                    .strike(system, member, fault.blow, &mut self.outages)
             }
-            Target::Guard(worker) => self.strike_guard(cluster, worker),
-            Target::Postgres => self.strike_postgres(fault.blow),
-            Target::Consul => self.strike_consul(fault.blow),
+            Target::Guard(worker) => self.strike_guard(system, worker, fault.blow),
+            Target::WorkerWithGuard(worker) => self.strike_both(system, worker, fault.blow),
+            other => {
+                self.busy.insert(other) && {
+                    self.outages.begin(other);
+                    let (outside, fault) = (self.outside.clone(), *fault);
+                    self.open
+                        .spawn_local(async move { (fault.target, outside.suffer(fault).await) });
+                    true
+                }
+            }
         };
         say(&format!(
             "{:>7.2}s {} {} for {:?}{}",
@@ -147,213 +150,56 @@ impl Campaign {
             fault.blow.lasts(),
             if struck { "" } else { ": left out" }
         ));
-        if struck {
-            let kind = match fault.target {
-                Target::Member(service, _) => service.name(),
-                Target::Guard(_) => "guard",
-                Target::Postgres => "postgres",
-                Target::Consul => "consul",
-            };
-            let name = format!("{} {kind}", fault.blow.name());
-            *self.figures.faults.entry(name).or_default() += 1;
+        let figures = if struck {
+            &mut self.faults
         } else {
-            self.figures.left_out += 1;
-        }
+            &mut self.left_out
+        };
+        *figures.entry(fault.kind()).or_default() += 1;
     }
 
-    fn strike_member(&mut self, cluster: &mut Cluster, member: Member, blow: Blow) -> bool {
-        let can = match self.states.get(&member) {
-            Some(State::Up | State::Recovering { .. }) => true,
-            // It may end by itself as long as it is starting, which must not be taken for a late end.
-            Some(State::Starting { .. }) => !matches!(blow, Blow::Pause(_)),
-            _ => false,
-        };
-        let (service, index) = member;
-        if !can || !cluster.is_running(service, index) {
+    fn strike_guard(&mut self, system: &System, worker: usize, blow: Blow) -> bool {
+        let Some((pid, _)) = self.guard(system, worker) else {
             return false;
-        }
-        let now = Instant::now();
-        let state = match blow {
-            Blow::Kill(down_for) => {
-                cluster.signal(service, index, Signal::SIGKILL);
-                // It is gone before anybody can look.
-                State::Ending {
-                    since: now,
-                    down_for,
-                }
-            }
+        };
+        let signal = match blow {
             Blow::Pause(time) => {
-                cluster.pause(service, index);
-                State::Paused { until: now + time }
-            }
-            Blow::Terminate(down_for) => {
-                cluster.signal(service, index, Signal::SIGTERM);
-                State::Ending {
-                    since: now,
-                    down_for,
+                if self.paused_guards.iter().any(|(of, ..)| *of == worker) {
+                    return false;
                 }
+                self.paused_guards
+                    .push((worker, pid, Instant::now() + time));
+                self.outages.begin(Target::Guard(worker));
+                Signal::SIGSTOP
             }
+            _ => Signal::SIGKILL,
         };
-        self.states.insert(member, state);
-        true
+        kill(Pid::from_raw(pid), signal).is_ok()
     }
 
-    fn strike_guard(&self, cluster: &Cluster, worker: usize) -> bool {
-        if self.states.get(&(Service::Worker, worker)) != Some(&State::Up) {
-            return false;
-        }
-        let parent = u32::try_from(cluster.pid(Service::Worker, worker)).unwrap_or_default();
-        let guards = sightings::guards(cluster_path(cluster).as_path());
-        let guard = guards.iter().find(|(_, of)| *of == parent);
-        let pid = guard.and_then(|&(pid, _)| i32::try_from(pid).ok());
-        pid.is_some_and(|pid| kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok())
-    }
-
-    fn strike_postgres(&mut self, blow: Blow) -> bool {
-        let Ok(mut postgres) = Arc::clone(&self.postgres).try_lock_owned() else {
+    fn strike_both(&mut self, system: &mut System, worker: usize, blow: Blow) -> bool {
+        let Some((pid, id)) = self.guard(system, worker) else {
             return false;
         };
-        self.outside.spawn(async move {
-            match blow {
-                Blow::Kill(down_for) => {
-                    postgres.kill().await;
-                    sleep(down_for).await;
-                    postgres.start_again().await;
-                }
-                Blow::Pause(time) => {
-                    postgres.pause();
-                    sleep(time).await;
-                    postgres.resume();
-                }
-                Blow::Terminate(down_for) => {
-                    postgres.stop().await;
-                    sleep(down_for).await;
-                    postgres.start_again().await;
-                }
-            }
-        });
-        true
-    }
-
-    fn strike_consul(&mut self, blow: Blow) -> bool {
-        let Ok(mut consul) = Arc::clone(&self.consul).try_lock_owned() else {
-            return false;
-        };
-        self.outside.spawn(async move {
-            match blow {
-                Blow::Kill(down_for) => {
-                    consul.kill().await;
-                    sleep(down_for).await;
-                    consul.restart().await;
-                }
-                Blow::Pause(time) => {
-                    consul.pause();
-                    sleep(time).await;
-                    consul.resume();
-                }
-                Blow::Terminate(down_for) => {
-                    consul.stop().await;
-                    sleep(down_for).await;
-                    consul.restart().await;
-                }
-            }
-        });
-        true
-    }
-
-    async fn look_after_one(&mut self, cluster: &mut Cluster, member: Member) {
-        let (service, index) = member;
-        let now = Instant::now();
-        let Some(&state) = self.states.get(&member) else {
-            return;
-        };
-        let runs = cluster.is_running(service, index);
-        let next = match state {
-            State::Starting { since } if !runs => {
-                cluster.take(service, index).wait().await;
-                self.figures.failed_starts += 1;
-                State::Down {
-                    until: now + RESTART_PAUSE,
-                    since,
-                }
-            }
-            State::Starting { .. } | State::Recovering { .. } if runs => {
-                if self.looks.is_empty() {
-                    self.ask(cluster);
-                }
-                state
-            }
-            State::Up | State::Recovering { .. } if !runs => {
-                let exit = cluster.take(service, index).wait().await;
-                let evidence = format!("ended by itself with {:?}", exit.code);
-                self.broken(member, evidence);
-                State::Down {
-                    until: now,
-                    since: now,
-                }
-            }
-            State::Paused { until } if now >= until => {
-                cluster.resume(service, index);
-                State::Recovering { since: now }
-            }
-            State::Ending { since, down_for } if !runs => {
-                let exit = cluster.take(service, index).wait().await;
-                self.figures.longest_end = self.figures.longest_end.max(since.elapsed());
-                if exit.code.is_some_and(|code| !ORDERLY.contains(&code)) {
-                    self.broken(member, format!("ended with {:?}", exit.code));
-                }
-                State::Down {
-                    until: now + down_for,
-                    since: now + down_for,
-                }
-            }
-            State::Ending { since, down_for } if since.elapsed() > LONGEST_END => {
-                self.broken(member, format!("did not end within {LONGEST_END:?}"));
-                cluster.kill(service, index).await;
-                State::Down {
-                    until: now + down_for,
-                    since: now + down_for,
-                }
-            }
-            State::Down { until, since } if now >= until => {
-                cluster.launch(service, index);
-                State::Starting { since }
-            }
-            _ => state,
-        };
-        self.states.insert(member, next);
-    }
-
-    /// Asks all that are starting whether they are healthy.
-    fn ask(&mut self, cluster: &Cluster) {
-        for (&(service, index), state) in &self.states {
-            if matches!(state, State::Starting { .. } | State::Recovering { .. }) {
-                let channel = cluster.channel(service, index);
-                self.looks
-                    .spawn(async move { ((service, index), serving(&channel).await.is_ok()) });
-            }
+        let member = Member::Of(Service::Worker, worker);
+        // The worker first: it would start another guard.
+        let struck = self.members.strike(system, member, blow, &mut self.outages);
+        if struck {
+            let _gone = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            self.orphans.workers.insert(id);
         }
+        struck
     }
 
-    fn is_healthy(&mut self, member: Member) {
-        if let Some(state) = self.states.get_mut(&member)
-            && let State::Starting { since } | State::Recovering { since } = *state
-        {
-            *state = State::Up;
-            self.figures.longest_start = self.figures.longest_start.max(since.elapsed());
+    /// The guard of a worker that is up, and the worker's id.
+    fn guard(&self, system: &System, worker: usize) -> Option<(i32, String)> {
+        let member = Member::Of(Service::Worker, worker);
+        if !self.members.is_up(member) {
+            return None;
         }
+        let parent = u32::try_from(system.pid(member)).ok()?;
+        let guards = processes::guards(&system.site());
+        let guard = guards.into_iter().find(|guard| guard.parent == parent)?;
+        Some((i32::try_from(guard.pid).ok()?, guard.worker))
     }
-
-    fn broken(&mut self, (service, index): Member, evidence: String) {
-        let name = format!("{service}-{index}");
-        self.violations
-            .push(Violation::new(Rule::NobodyDies, name, evidence));
-    }
-}
-
-fn cluster_path(cluster: &Cluster) -> std::path::PathBuf {
-    let work = cluster.work(0);
-    work.parent()
-        .map(std::path::Path::to_owned)
-        .unwrap_or_default()
 }

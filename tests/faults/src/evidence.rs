@@ -1,35 +1,28 @@
 //! What is shown and kept when something must not be.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::plan::{MEMBERS, Plan};
-use crate::report::{Report, say};
-use crate::scene::Scene;
-use crate::violation::Violation;
+use crate::plan::Plan;
+use crate::report::say;
+use crate::suite::Suite;
 
 const LINES_SHOWN: usize = 15;
 
 /// Shows what belongs to the violations.
-pub(crate) fn show(scene: &Scene, plan: &Plan, report: &Report) {
-    let subjects: BTreeMap<&str, &Violation> = report
-        .violations
-        .iter()
-        .map(|violation| (&*violation.subject, violation))
-        .collect();
-    for number in 0..plan.tasks.len() {
-        if subjects.contains_key(&*Plan::task(number)) {
-            say(&last(
-                &format!("journal of {}", Plan::task(number)),
-                &scene.journal(number),
-            ));
+pub(crate) fn show(suite: &Suite<'_>) {
+    let violations = suite.report.violations.iter();
+    let subjects: BTreeSet<&str> = violations.map(|violation| &*violation.subject).collect();
+    for number in 0..suite.plan.all_tasks() {
+        let name = Plan::task(number);
+        if subjects.contains(&*name) {
+            let journal = suite.scene.journal(number);
+            say(&last(&format!("journal of {name}"), &journal));
         }
     }
-    for (service, count) in MEMBERS {
-        for index in 0..count {
-            let output = scene.cluster.output(service, index);
-            say(&last(&format!("{service}-{index}"), &output));
-        }
+    for &member in &suite.scene.members {
+        let output = suite.scene.system.output(member);
+        say(&last(&member.to_string(), &output));
     }
 }
 

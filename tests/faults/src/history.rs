@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::plan::Plan;
 use crate::violation::{Rule, Violation};
+use crate::writes::{Book, TaskState};
 
 /// Events that the API shows of a task.
 const SHOWN: usize = 5;
@@ -28,6 +29,16 @@ impl History {
             let ids = events.filter_map(|event| event["id"].as_str().map(str::to_owned));
             self.show(task, ids.collect());
         }
+    }
+
+    /// What was shown before may be forgotten: a failover has lost it.
+    pub fn begin_anew(&mut self) {
+        self.events.clear();
+    }
+
+    /// Tasks of this name have come and gone, each with events of its own.
+    pub fn leave_out(&mut self, task: &str) {
+        self.events.remove(task);
     }
 
     fn show(&mut self, task: &str, ids: Vec<String>) {
@@ -67,16 +78,20 @@ impl History {
     }
 }
 
-/// Tasks that `statuses` of the API shows enabled or disabled, other than the plan has them, or not at all.
-pub fn wrong_flags(plan: &Plan, statuses: &Value) -> Vec<Violation> {
-    let numbers = 0..plan.tasks.len();
+/// Tasks that `statuses` of the API shows enabled or disabled, other than they are, or not at all, or although there is
+/// none.
+pub fn wrong_flags(book: &Book, statuses: &Value) -> Vec<Violation> {
+    let numbers = book.numbers();
     numbers
         .filter_map(|number| {
+            let wanted = match book.certain(number)? {
+                TaskState::Absent => None,
+                TaskState::Present(declared) => Some(declared.enabled),
+            };
             let name = Plan::task(number);
-            let wanted = !plan.disabled.contains(&number);
             let shown = statuses[&name]["enabled"].as_bool();
-            let evidence = format!("enabled is {wanted}, but {shown:?} is shown");
-            (shown != Some(wanted)).then(|| Violation::new(Rule::NothingLost, name, evidence))
+            let evidence = format!("enabled is {wanted:?}, but {shown:?} is shown");
+            (shown != wanted).then(|| Violation::new(Rule::NothingLost, name, evidence))
         })
         .collect()
 }
@@ -91,7 +106,7 @@ fn follows(earlier: &[String], later: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Size;
+    use crate::plan::{Engine, Extent, Setup, Shape, Size};
     use serde_json::json;
 
     fn shown(lists: &[&[&str]]) -> History {
@@ -144,20 +159,34 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_differ_from_the_plan_are_found() {
+    fn what_was_lost_by_a_failover_or_with_its_task_is_no_violation() {
+        let mut history = shown(&[&["2", "1"]]);
+        history.begin_anew();
+        history.add(&json!({"t": {"events": [{"id": "1"}]}}));
+        assert_eq!(history.check(&stored(&["1"])), []);
+        let mut history = shown(&[&["2", "1"], &["3"]]);
+        history.leave_out("t");
+        assert_eq!(history.check(&stored(&["3"])), []);
+    }
+
+    #[test]
+    fn flags_that_differ_from_what_is_known_are_found() {
         let size = Size {
             tasks: 6,
+            spare: 1,
             services: 1,
-            length: std::time::Duration::ZERO,
         };
-        let plan = Plan::new(1, size);
+        let setup = Setup::new(1, Shape::Cluster, Engine::Real);
+        let plan = Plan::new(1, size, setup, Extent::Changes(1));
+        let book = Book::new(&plan);
         let mut statuses = Value::Null;
         for number in 0..6 {
             statuses[Plan::task(number)] = json!({"enabled": number != 5});
         }
-        assert_eq!(wrong_flags(&plan, &statuses), []);
+        assert_eq!(wrong_flags(&book, &statuses), []);
         statuses["task-5"]["enabled"] = json!(true);
         statuses["task-0"] = Value::Null;
-        assert_eq!(wrong_flags(&plan, &statuses).len(), 2);
+        statuses["task-6"] = json!({"enabled": true});
+        assert_eq!(wrong_flags(&book, &statuses).len(), 3);
     }
 }

@@ -1,5 +1,7 @@
 //! What the modules wrote down while they were at work, and what it proves.
 
+use std::path::{Path, PathBuf};
+
 use crate::sightings::Sighting;
 use crate::violation::{Rule, Violation};
 
@@ -38,6 +40,11 @@ pub enum Word {
     End,
     /// Another Terraform that has worked on this task is alive.
     Overlap,
+}
+
+/// The journal of a task.
+pub(crate) fn path(site: &Path, task: &str) -> PathBuf {
+    site.join(format!("{task}.journal"))
 }
 
 /// Reads a journal. A line that cannot be read was cut off; nothing that kills a process can do so, hence it

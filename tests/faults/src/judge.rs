@@ -1,45 +1,73 @@
 //! The verdict: what everything that was written down proves.
 
-use crate::audit::{self, Audit};
-use crate::history::History;
+use std::time::Duration;
+
+use crate::audit::{self, Audit, Outage};
 use crate::journal;
 use crate::plan::Plan;
-use crate::report::Report;
-use crate::scene::Scene;
-use crate::sightings::{self, Lookout};
+use crate::scene::{LEASE_TTL, SESSION_TTL, SLOTS};
+use crate::sightings::{self, Lookout, Sighting};
+use crate::suite::Suite;
+use crate::terraform;
 use crate::violation::{Rule, Violation};
 
-/// Adds violations and figures to the report. Everything has ended but Consul and Postgres.
-pub(crate) async fn judge(
-    scene: &Scene,
-    plan: &Plan,
-    history: &History,
-    lookout: Lookout,
-    report: &mut Report,
-) {
+/// A loaded machine, and times between looks.
+const ROOM: Duration = Duration::from_secs(10);
+
+/// Adds violations and figures to the report. Everything has ended but Consul and the database; `over` is when it
+/// became quiet, in hundredths of a second since the machine was started.
+pub(crate) async fn judge(suite: &mut Suite<'_>, lookout: Lookout, over: u64) {
     let mut seen = lookout.end();
-    let audit = Audit::read(&scene.database).await.unwrap();
-    let (mut begun, mut ended, mut superseded) = (0, 0, 0);
-    let violations = &mut report.violations;
-    violations.extend(sightings::overlaps(&seen));
+    let audit = Audit::read(&suite.scene.outside.database).await.unwrap();
+    judge_terraform(suite, &audit, &mut seen);
+    for &task in &suite.writes.reborn {
+        suite.history.leave_out(&Plan::task(task));
+    }
+    let violations = &mut suite.report.violations;
+    violations.extend(audit::runs(&audit, &seen));
+    violations.extend(audit::leaders(&audit.leaders));
+    violations.extend(audit::lone_events(&audit.events));
+    violations.extend(suite.history.check(&audit.events));
+    judge_waits(suite, &audit, over);
+    figures_of_runs(suite, &audit);
+    figures_of_faults(suite).await;
+}
+
+/// Everything that Terraform did, by the journals, by the starts that were noted, and as seen from outside.
+fn judge_terraform(suite: &mut Suite<'_>, audit: &Audit, seen: &mut Vec<Sighting>) {
+    let mut orphans = suite.campaign.orphans.clone();
+    for [(_, from), (_, until)] in suite.campaign.forgotten.borrow().iter() {
+        let lease = u64::try_from(LEASE_TTL.as_millis() / 10).unwrap_or_default();
+        orphans.forgotten.push(Outage {
+            from: audit.by_database(*from),
+            until: audit.by_database(*until + lease),
+        });
+    }
+    let violations = &mut suite.report.violations;
+    let excused = |sighting: &Sighting| orphans.workers.contains(&sighting.worker);
+    violations.extend(sightings::overlaps(seen, excused));
     let commands = seen.len();
-    for (number, watched) in plan.tasks.iter().enumerate() {
+    match terraform::starts(suite.scene.site.path()) {
+        Ok(starts) => seen.extend(starts.iter().map(terraform::Start::sighting)),
+        Err(complaint) => {
+            violations.push(Violation::new(Rule::NothingLost, "starts", complaint));
+        }
+    }
+    let (mut begun, mut ended) = (0, 0);
+    for number in 0..suite.plan.all_tasks() {
         let name = Plan::task(number);
-        match journal::parse(&scene.journal(number)) {
+        match journal::parse(&suite.scene.journal(number)) {
             Ok(lines) => {
                 violations.extend(journal::overlaps(&name, &lines));
                 seen.extend(journal::sightings(&name, &lines));
                 let counts = journal::counts(&lines);
                 begun += counts.0;
                 ended += counts.1;
-                let other = journal::last_applied(&lines) != Some(&*scene.wanted.text(watched));
-                superseded += usize::from(other && !plan.disabled.contains(&number));
-                if plan.disabled.contains(&number) && counts.0 > 0 {
-                    violations.push(Violation::new(
-                        Rule::NothingLost,
-                        name,
-                        "disabled, but at work",
-                    ));
+                let switches = audit.switches.iter();
+                let mut of_task = switches.filter(|switched| switched.task == name);
+                if counts.0 > 0 && !of_task.any(|switched| switched.enabled == Some(true)) {
+                    let evidence = "at work, but it was never enabled";
+                    violations.push(Violation::new(Rule::NothingLost, name, evidence));
                 }
             }
             Err(complaint) => {
@@ -47,41 +75,86 @@ pub(crate) async fn judge(
             }
         }
     }
-    violations.extend(audit::runs(&audit, &seen));
-    violations.extend(audit::leaders(&audit.leaders));
-    violations.extend(audit::lone_events(&audit.events));
-    violations.extend(history.check(&audit.events));
+    violations.extend(audit::after_deletion(audit, seen, &orphans));
+    suite.figure("steps begun and ended", format!("{begun} and {ended}"));
+    suite.figure("commands of Terraform seen", commands.to_string());
+}
+
+fn judge_waits(suite: &mut Suite<'_>, audit: &Audit, over: u64) {
+    // After an outage a new leader may be needed, and leases of before may have to run out.
+    let recovery = LEASE_TTL + SESSION_TTL + ROOM;
+    let wait = LEASE_TTL + SESSION_TTL + ROOM;
+    let members = &suite.scene.members;
+    let outages = &suite.campaign.outages;
+    let bounds = outages.bounds(audit, members, SLOTS, recovery, wait);
+    let judged = audit::starvation(audit, &bounds, audit.by_database(over));
+    suite.report.violations.extend(judged.violations);
+    let millis = |micros: i64| format!("{} ms", micros / 1000);
+    let longest = judged.longest.until - judged.longest.since;
+    suite.figure("longest wait of a due run", millis(longest));
+    suite.figure(
+        "longest wait with a free slot and no outage",
+        format!(
+            "{}, the bound is {wait:?}: life of a lease {LEASE_TTL:?}, of the leadership {SESSION_TTL:?}, {ROOM:?} for the machine",
+            millis(judged.longest_idle.idle)
+        ),
+    );
+}
+
+fn figures_of_runs(suite: &mut Suite<'_>, audit: &Audit) {
     let of = |old: &str, new: &str| {
         let writes = audit.runs.iter().filter(|write| {
-            write.new.status == new
-                && write
-                    .old
-                    .as_ref()
-                    .is_some_and(|before| before.status == old)
+            let before = write.old.as_ref();
+            write.new.status == new && before.is_some_and(|before| before.status == old)
         });
         writes.count().to_string()
     };
-    let grants = audit.runs.iter().filter(|write| {
-        write.new.status == "running"
-            && write.old.as_ref().is_some_and(|old| old.status == "queued")
-    });
-    let waited = grants
-        .map(|grant| grant.at - grant.due)
-        .max()
-        .unwrap_or_default();
-    let numbers = &mut report.figures;
-    numbers.insert("steps begun and ended", format!("{begun} and {ended}"));
-    numbers.insert(
-        "last step of another content than the state",
-        superseded.to_string(),
-    );
-    numbers.insert("commands of Terraform seen", commands.to_string());
+    let epochs = audit.leaders.last().map_or(0, |write| write.epochs[1]);
+    let numbers = &mut suite.report.figures;
     numbers.insert("leases granted", of("queued", "running"));
     numbers.insert("leases taken back or returned", of("running", "queued"));
     numbers.insert("runs succeeded", of("running", "succeeded"));
     numbers.insert("runs failed", of("running", "failed"));
     numbers.insert("runs cancelled at work", of("running", "cancelled"));
-    let epochs = audit.leaders.last().map_or(0, |write| write.epochs[1]);
+    numbers.insert("inputs that needed no run", audit.skipped.to_string());
+    numbers.insert(
+        "applies of equal input",
+        audit::equal_inputs(audit).to_string(),
+    );
     numbers.insert("leader epochs", epochs.to_string());
-    numbers.insert("longest wait of a due run", format!("{} ms", waited / 1000));
+}
+
+async fn figures_of_faults(suite: &mut Suite<'_>) {
+    let figures = suite.campaign.members.figures.clone();
+    suite.report.faults.clone_from(&suite.campaign.faults);
+    let left_out = format!("{:?}", suite.campaign.left_out);
+    let writes = format!("{:?}", suite.writes.figures);
+    let wanted = suite.scene.outside.wanted.lock().await;
+    let catalog = [wanted.confirmed, wanted.unanswered, wanted.left_out];
+    drop(wanted);
+    let memory = figures.memory.iter();
+    let memory: Vec<String> = memory
+        .map(|(name, most)| format!("{name} {} MiB", most / 1024))
+        .collect();
+    let numbers = &mut suite.report.figures;
+    numbers.insert("faults left out", left_out);
+    numbers.insert(
+        "starts that failed during a fault",
+        figures.failed_starts.to_string(),
+    );
+    numbers.insert(
+        "longest time from a start to health",
+        format!("{:?}", figures.longest_start),
+    );
+    numbers.insert(
+        "longest time from SIGTERM to the end",
+        format!("{:?}", figures.longest_end),
+    );
+    numbers.insert("most memory of a process", memory.join(", "));
+    numbers.insert(
+        "changes of the catalog confirmed, without an answer, left out",
+        format!("{catalog:?}"),
+    );
+    numbers.insert("writes to the API", writes);
+    numbers.insert("answers of the API", suite.history.answers.to_string());
 }

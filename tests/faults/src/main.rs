@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use cts_faults::{Course, Plan, Size, carry_out, say};
+use cts_faults::{Course, Engine, Extent, Plan, Setup, Shape, Size, carry_out, say};
 use cts_tests::Backend;
 
-/// Changes a catalog while it kills, stops and restarts every process of a cluster, and checks what came of it.
+/// Changes a catalog and tasks while everything fails, and checks what came of it.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The same seed makes the same plan. Default: another one each time.
@@ -17,21 +17,58 @@ struct Arguments {
     /// Length of the trouble.
     #[arg(long, default_value_t = 5.0)]
     minutes: f64,
-    /// Number of tasks.
+    /// Instead: so many changes of the catalog and the API, in rounds that end in quiet.
+    #[arg(long, conflicts_with = "minutes")]
+    changes: Option<usize>,
+    /// How cts is put together.
+    #[arg(long, value_enum, default_value_t = ShapeArgument::Cluster)]
+    shape: ShapeArgument,
+    /// Which Terraform works. Default: the real one, with `--changes` the stand-in.
+    #[arg(long, value_enum)]
+    terraform: Option<EngineArgument>,
+    /// Where Terraform keeps its state. Default: by the seed.
+    #[arg(long, value_enum)]
+    backend: Option<State>,
+    /// Whether takeovers run all tasks (`on_takeover = "all"`). Default: by the seed.
+    #[arg(long)]
+    takeover_runs_all: Option<bool>,
+    /// Whether the file of one scheduler is an old one. Default: by the seed.
+    #[arg(long)]
+    stale_file: Option<bool>,
+    /// Number of tasks in the configuration.
     #[arg(long, default_value_t = 50)]
     tasks: usize,
+    /// Number of further tasks that the API may create.
+    #[arg(long, default_value_t = 10)]
+    spare: usize,
     /// Number of services that they watch.
     #[arg(long, default_value_t = 15)]
     services: usize,
-    /// Where Terraform keeps its state.
-    #[arg(long, value_enum, default_value_t = State::Consul)]
-    backend: State,
     /// How many minutes it may take after the last fault until everything is applied.
     #[arg(long, default_value_t = 30)]
     patience: u64,
     /// Directory in which files are kept when something must not be.
     #[arg(long, default_value = "target/faults")]
     keep: PathBuf,
+    /// Keep them in any case.
+    #[arg(long)]
+    always_keep: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ShapeArgument {
+    /// Several of each service, over Postgres.
+    Cluster,
+    /// One `cts start`, over SQLite.
+    Embedded,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum EngineArgument {
+    /// The real one.
+    Real,
+    /// An executable that does the same as the real one with the module of the suite, in milliseconds.
+    StandIn,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -42,25 +79,48 @@ enum State {
     Directory,
 }
 
+impl Arguments {
+    fn plan(&self, seed: u64) -> Plan {
+        let size = Size {
+            tasks: self.tasks.max(1),
+            spare: self.spare.max(1),
+            services: self.services.max(1),
+        };
+        let shape = match self.shape {
+            ShapeArgument::Cluster => Shape::Cluster,
+            ShapeArgument::Embedded => Shape::Embedded,
+        };
+        let engine = match (self.terraform, self.changes) {
+            (Some(EngineArgument::Real), _) | (None, None) => Engine::Real,
+            (Some(EngineArgument::StandIn), _) | (None, Some(_)) => Engine::StandIn,
+        };
+        let mut setup = Setup::new(seed, shape, engine);
+        match self.backend {
+            Some(State::Consul) if engine == Engine::Real => setup.backend = Backend::Consul,
+            Some(State::Directory) => setup.backend = Backend::Shared,
+            _ => {}
+        }
+        if shape == Shape::Cluster {
+            setup.takeover_runs_all = self.takeover_runs_all.unwrap_or(setup.takeover_runs_all);
+            setup.stale_file = self.stale_file.unwrap_or(setup.stale_file);
+        }
+        let minutes = self.minutes.clamp(0.1, 24.0 * 60.0);
+        let time = Duration::from_secs_f64(minutes * 60.0);
+        let extent = self.changes.map_or(Extent::Time(time), Extent::Changes);
+        Plan::new(seed, size, setup, extent)
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let seed = arguments.seed.unwrap_or_else(|| {
-        let now = cts_faults::sightings::uptime();
+        let now = cts_faults::processes::uptime();
         cts_faults::Random::new(now ^ u64::from(std::process::id())).between(1, 999_999)
     });
-    let size = Size {
-        tasks: arguments.tasks.max(1),
-        services: arguments.services.max(1),
-        length: Duration::from_secs_f64(arguments.minutes.clamp(0.1, 24.0 * 60.0) * 60.0),
-    };
-    let keep = arguments.keep.join(format!("seed-{seed}"));
     drop(std::fs::create_dir_all(&arguments.keep));
     let course = Course {
-        backend: match arguments.backend {
-            State::Consul => Backend::Consul,
-            State::Directory => Backend::Shared,
-        },
-        keep,
+        keep: arguments.keep.join(format!("seed-{seed}")),
+        always_keep: arguments.always_keep,
         patience: Duration::from_mins(arguments.patience),
     };
     let runtime = match tokio::runtime::Runtime::new() {
@@ -70,7 +130,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let report = runtime.block_on(carry_out(&Plan::new(seed, size), &course));
+    let report = runtime.block_on(carry_out(&arguments.plan(seed), &course));
     say(&report.to_string());
     if report.violations.is_empty() {
         ExitCode::SUCCESS

@@ -2,7 +2,8 @@
 
 use crate::plan::{Instance, Plan};
 
-/// Records what it gets in the state, and runs [`SCRIPT`] whenever that changes. `@JOURNAL@` is to be replaced.
+/// Records what it gets in the state, and runs [`SCRIPT`] whenever that changes. `@JOURNAL@` and
+/// `@TROUBLE@` are to be replaced.
 ///
 /// How long the script works depends on the content: half of them do not wait at all, others up to 2.5 s.
 const MODULE: &str = r#"
@@ -32,6 +33,7 @@ resource "terraform_data" "recorded" {
       BEATS   = floor(local.beats)
       JOURNAL = "@JOURNAL@"
       TEXT    = local.text
+      TROUBLE = "@TROUBLE@"
     }
   }
 }
@@ -59,6 +61,18 @@ tail -n 300 "$JOURNAL" 2>/dev/null | sed -n 's/^begin \([0-9]*\) \([0-9]*\) .*/\
     fi
   done
 note begin "$TEXT"
+trouble=
+read -r trouble 2>/dev/null <"$TROUBLE"
+case "$trouble" in
+fail-midway)
+  echo "the fault suite lets this apply fail" >&2
+  exit 1
+  ;;
+die-midway)
+  kill -KILL "$PPID"
+  exit 1
+  ;;
+esac
 while [ "$BEATS" -gt 0 ]; do
   sleep 0.1
   note beat
@@ -67,10 +81,16 @@ done
 note end "$TEXT"
 "#;
 
-/// Names and texts of the module's files for the journal at `journal`.
-pub(crate) fn files(journal: &str) -> [(&'static str, String); 2] {
+/// Names and texts of the module's files for the journal at `journal` and the misbehaviour that the file at
+/// `trouble` names.
+pub(crate) fn files(journal: &str, trouble: &str) -> [(&'static str, String); 2] {
     [
-        ("main.tf", MODULE.replace("@JOURNAL@", journal)),
+        (
+            "main.tf",
+            MODULE
+                .replace("@JOURNAL@", journal)
+                .replace("@TROUBLE@", trouble),
+        ),
         ("step.sh", SCRIPT.to_owned()),
     ]
 }

@@ -24,6 +24,12 @@ impl Random {
         low + self.next() % (high - low + 1)
     }
 
+    /// A number below `count`, which must not be 0.
+    pub fn index(&mut self, count: usize) -> usize {
+        let last = count.saturating_sub(1) as u64;
+        usize::try_from(self.between(0, last)).unwrap_or_default()
+    }
+
     /// One of `choices`, which must not be empty.
     pub fn choose<T: Copy>(&mut self, choices: &[T]) -> T {
         let last = choices.len() as u64 - 1;

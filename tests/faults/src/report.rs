@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write as _;
-use std::time::Duration;
 
+use crate::plan::Plan;
 use crate::violation::Violation;
 
 /// Says a line, without buffering: whoever looks on wants to see where it stands.
@@ -18,8 +18,8 @@ pub fn say(text: &str) {
 pub struct Report {
     /// What the plan was made of.
     pub seed: u64,
-    /// Time of trouble.
-    pub length: Duration,
+    /// On what and how much.
+    pub about: String,
     /// Faults by kind.
     pub faults: BTreeMap<String, usize>,
     /// Further numbers, by name.
@@ -28,9 +28,20 @@ pub struct Report {
     pub violations: Vec<Violation>,
 }
 
+impl Report {
+    /// Nothing has happened yet.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Self {
+            seed: plan.seed,
+            about: format!("{:?} on {:?}", plan.extent, plan.setup),
+            ..Self::default()
+        }
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {}, {:?} of trouble", self.seed, self.length)?;
+        writeln!(f, "seed {}, {}", self.seed, self.about)?;
         let all: usize = self.faults.values().sum();
         writeln!(f, "{all} faults: {:?}", self.faults)?;
         for (name, value) in &self.figures {

@@ -1,84 +1,102 @@
-//! Everything that runs: Consul, Postgres, and all processes of cts.
+//! Everything that runs: Consul, the database, and all processes of cts.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
+mod configuration;
+mod wires;
+
+use std::net::SocketAddr;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_testkit::{ConsulAgent, Postgres};
-use cts_tests::{Backend, Cluster, Plan as ClusterPlan, Site, task};
+use cts_testkit::{ConsulAgent, LimitedDisk, Postgres, PostgresSettings};
+use cts_tests::{Backend, Cluster, Plan as ClusterPlan, Site};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
+use self::configuration::Configuration;
+pub(crate) use self::wires::Wires;
+use self::wires::{DATABASE_FILE, SERVICES_FILE};
 use crate::audit::Audit;
-use crate::module;
-use crate::plan::Plan;
+use crate::campaign::Outside;
+use crate::database::Database;
+use crate::journal;
+use crate::plan::{Change, Member, Plan, Shape};
+use crate::report::say;
+use crate::system::{System, Whole};
+use crate::terraform;
 use crate::wanted::Wanted;
 
 /// Name of the database.
 const DATABASE: &str = "cts_faults";
+/// Room for it, where a disk of its own can be had.
+const DISK: u64 = 512 << 20;
+/// So that the log of a long run fits, too.
+const LITTLE_LOG: [(&str, &str); 2] = [("max_wal_size", "96MB"), ("min_wal_size", "32MB")];
+
+/// Life of the leadership.
+pub(crate) const SESSION_TTL: Duration = Duration::from_secs(3);
+/// Life of a run's lease.
+pub(crate) const LEASE_TTL: Duration = Duration::from_secs(6);
+/// Runs that one worker works on at a time.
+pub(crate) const SLOTS: usize = 3;
 
 /// See the module. What is declared first is dropped first.
 #[derive(Debug)]
 pub(crate) struct Scene {
-    pub(crate) cluster: Cluster,
-    pub(crate) wanted: Wanted,
-    pub(crate) consul: Arc<Mutex<ConsulAgent>>,
-    pub(crate) postgres: Arc<Mutex<Postgres>>,
-    pub(crate) database: String,
+    pub(crate) system: System,
+    pub(crate) outside: Outside,
+    pub(crate) members: Vec<Member>,
     pub(crate) backend: Backend,
     pub(crate) site: Site,
 }
 
 impl Scene {
     /// Starts everything; all processes are healthy when this returns.
-    pub(crate) async fn start(plan: &Plan, backend: Backend) -> Self {
+    pub(crate) async fn start(plan: &Plan) -> Self {
         let consul = ConsulAgent::start_durable().await;
-        let postgres = Postgres::start().await;
-        postgres
-            .execute(&format!("CREATE DATABASE {DATABASE}"))
-            .await;
-        let database = postgres.url(DATABASE);
         let site = Site::new();
-        site.write_database(&database);
-        site.migrate().await;
-        Audit::install(&database).await.unwrap();
-        configure(&site, plan, &consul.address(), backend);
-        let services = ClusterPlan {
-            session_ttl: Duration::from_secs(3),
-            lease_ttl: Duration::from_secs(6),
-            slots: 3,
-            database: Some(database.clone()),
-            ..ClusterPlan::of(2, 2, 3, 2)
-        };
-        let mut cluster = Cluster::lay_out(&site, services).await;
+        let terraform = terraform::install(site.path(), plan.setup.engine).unwrap();
         let mut wanted = Wanted::new(&consul.address());
         for (service, place, instance) in &plan.initial {
-            let change = crate::plan::Change::Register {
+            let change = Change::Register {
                 service: *service,
                 place: *place,
                 instance: instance.clone(),
             };
             wanted.order(&change).await;
         }
-        cluster.launch_all();
-        cluster.wait_until_all_healthy().await;
+        let configuration = Configuration {
+            plan,
+            terraform: &terraform,
+        };
+        configuration.write_modules(&site);
+        let address: SocketAddr = consul.address().parse().unwrap();
+        let members = plan.setup.members();
+        let (system, database, wires) = match plan.setup.shape {
+            Shape::Cluster => cluster(plan, &site, &configuration, &members, address).await,
+            Shape::Embedded => whole(&site, &configuration, address).await,
+        };
         Self {
-            cluster,
-            wanted,
-            consul: Arc::new(Mutex::new(consul)),
-            postgres: Arc::new(Mutex::new(postgres)),
-            database,
-            backend,
+            system,
+            outside: Outside {
+                consul: Arc::new(Mutex::new(consul)),
+                database,
+                wanted: Arc::new(Mutex::new(wanted)),
+                wires: Arc::new(wires),
+                site: site.path().to_owned(),
+                all_tasks: plan.all_tasks(),
+            },
+            members,
+            backend: plan.setup.backend,
             site,
         }
     }
 
     /// What the modules of a task wrote down.
     pub(crate) fn journal(&self, task: usize) -> String {
-        std::fs::read_to_string(journal(&self.site, task)).unwrap_or_default()
+        let path = journal::path(self.site.path(), &Plan::task(task));
+        std::fs::read_to_string(path).unwrap_or_default()
     }
 
     /// What Terraform's state says that a task has applied.
@@ -86,7 +104,8 @@ impl Scene {
         let name = Plan::task(task);
         let state = if self.backend == Backend::Consul {
             let key = format!("consul-terraform-sync/terraform-env:{name}");
-            unpacked(self.wanted.key(&key).await?).await?
+            let wanted = self.outside.wanted.lock().await;
+            unpacked(wanted.key(&key).await?).await?
         } else {
             std::fs::read(self.site.state_path(&name)).map_err(|error| error.to_string())?
         };
@@ -97,7 +116,109 @@ impl Scene {
     }
 }
 
-/// What cts tells Terraform to compress.
+async fn cluster(
+    plan: &Plan,
+    site: &Site,
+    configuration: &Configuration<'_>,
+    members: &[Member],
+    consul: SocketAddr,
+) -> (System, Database, Wires) {
+    let limited = PostgresSettings {
+        parameters: &LITTLE_LOG,
+        ..PostgresSettings::default()
+    };
+    let postgres = match Postgres::start_limited(DISK, limited).await {
+        Ok(postgres) => postgres,
+        Err(error) => {
+            say(&format!(
+                "no disk for the database that could be full: {error}"
+            ));
+            Postgres::start().await
+        }
+    };
+    postgres
+        .execute(&format!("CREATE DATABASE {DATABASE}"))
+        .await;
+    let url = postgres.url(DATABASE);
+    let port = postgres.port();
+    let database = Database::Postgres {
+        url: url.clone(),
+        server: Arc::new(Mutex::new(postgres)),
+    };
+    site.write_database(&url);
+    site.migrate().await;
+    Audit::install(&database).await.unwrap();
+    let services = ClusterPlan {
+        session_ttl: SESSION_TTL,
+        lease_ttl: LEASE_TTL,
+        slots: SLOTS,
+        database: Some(url.clone()),
+        files: vec![(None, configuration::FILE.to_owned())],
+        addresses: [SERVICES_FILE.to_owned(), DATABASE_FILE.to_owned()],
+        on_takeover: plan.setup.takeover_runs_all.then_some("all"),
+        ..ClusterPlan::of(2, 2, 3, 2)
+    };
+    let cluster = Cluster::lay_out(site, services).await;
+    let server = SocketAddr::from(([127, 0, 0, 1], port));
+    let proxied =
+        |proxy: SocketAddr| url.replace(&format!(":{port}/"), &format!(":{}/", proxy.port()));
+    let wires = Wires::of_cluster(site, &cluster, members, server, consul, proxied).await;
+    for &member in members {
+        let consul = wires.consul(member).unwrap_or(consul);
+        configuration.write(site, member, consul);
+    }
+    let mut system = System::Cluster(Box::new(cluster));
+    // The file of the first leader is the one in force.
+    let (later, first): (Vec<Member>, Vec<Member>) = members
+        .iter()
+        .partition(|member| plan.setup.is_stale(**member));
+    for group in [first, later] {
+        for member in group {
+            system.launch(member);
+        }
+        system.wait_until_healthy().await;
+        if let System::Cluster(cluster) = &system {
+            cluster.wait_for_leader().await;
+        }
+    }
+    (system, database, wires)
+}
+
+async fn whole(
+    site: &Site,
+    configuration: &Configuration<'_>,
+    consul: SocketAddr,
+) -> (System, Database, Wires) {
+    let work = site.work();
+    std::fs::create_dir(&work).unwrap();
+    let disk = LimitedDisk::mount(&work, DISK);
+    if let Err(error) = &disk {
+        say(&format!(
+            "no disk for the database that could be full: {error}"
+        ));
+    }
+    let database = Database::Sqlite {
+        path: work.join("cts.db"),
+        disk: disk.ok().map(Arc::new),
+    };
+    let wires = Wires::of_whole(consul).await;
+    let consul = wires.consul(Member::Whole).unwrap_or(consul);
+    let mut system = System::Whole(Box::new(Whole::lay_out(site)));
+    // A first start makes the database.
+    configuration.write_without_tasks(site, consul);
+    system.launch(Member::Whole);
+    system.wait_until_healthy().await;
+    if let Some(process) = system.take(Member::Whole) {
+        process.terminate().await;
+    }
+    Audit::install(&database).await.unwrap();
+    configuration.write(site, Member::Whole, consul);
+    system.launch(Member::Whole);
+    system.wait_until_healthy().await;
+    (system, database, wires)
+}
+
+/// What cts makes Terraform compress.
 async fn unpacked(packed: Vec<u8>) -> Result<Vec<u8>, String> {
     let mut gzip = Command::new("gzip");
     gzip.arg("-dc").stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -112,33 +233,4 @@ async fn unpacked(packed: Vec<u8>) -> Result<Vec<u8>, String> {
     output
         .map(|output| output.stdout)
         .map_err(|error| error.to_string())
-}
-
-fn journal(site: &Site, task: usize) -> PathBuf {
-    site.path().join(format!("{}.journal", Plan::task(task)))
-}
-
-fn configure(site: &Site, plan: &Plan, consul: &str, backend: Backend) {
-    let mut tasks = String::from("worker { drain_timeout = \"15s\" }\n");
-    for (number, watched) in plan.tasks.iter().enumerate() {
-        let name = Plan::task(number);
-        let path = journal(site, number);
-        for (file, text) in module::files(&path.to_string_lossy()) {
-            site.write(&format!("modules/{name}/{file}"), &text);
-        }
-        let services: Vec<String> = watched.iter().copied().map(Plan::service).collect();
-        let services: Vec<&str> = services.iter().map(String::as_str).collect();
-        let more = if plan.disabled.contains(&number) {
-            "enabled = false"
-        } else {
-            ""
-        };
-        // Writing to a string cannot fail.
-        _ = write!(
-            tasks,
-            "{}",
-            task(&name, &format!("./modules/{name}"), &services, more)
-        );
-    }
-    site.configure(consul, backend, &tasks);
 }

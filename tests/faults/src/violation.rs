@@ -28,6 +28,10 @@ pub enum Rule {
     NothingLost,
     /// In the end everything is as the catalog says.
     EndsLikeTheCatalog,
+    /// A task that is gone is worked for no more.
+    DeletedIsGone,
+    /// A due run is leased in time.
+    NothingStarves,
     /// Processes end only when they are told to, and leave nothing behind.
     NobodyDies,
 }

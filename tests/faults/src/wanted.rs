@@ -34,6 +34,7 @@ pub struct Wanted {
     pub unanswered: usize,
     /// Orders about what was in doubt, which were left out.
     pub left_out: usize,
+    changes_of_all: usize,
 }
 
 impl Wanted {
@@ -47,6 +48,7 @@ impl Wanted {
             confirmed: 0,
             unanswered: 0,
             left_out: 0,
+            changes_of_all: 0,
         }
     }
 
@@ -85,6 +87,41 @@ impl Wanted {
                 return Err("consul does not answer".to_owned());
             }
             self.instances.insert((service, place), Known::Sure(None));
+        }
+        Ok(())
+    }
+
+    /// Brings a catalog that has forgotten something to what was confirmed, until it is.
+    pub async fn restore(&mut self) -> Result<(), String> {
+        let instances: Vec<_> = self.instances.clone().into_iter().collect();
+        for ((service, place), known) in instances {
+            let done = match known {
+                Known::Sure(Some(instance)) => self.register(service, place, &instance).await,
+                Known::Sure(None) => self.deregister(service, place).await,
+                Known::InDoubt => true,
+            };
+            if !done {
+                self.instances.insert((service, place), Known::InDoubt);
+                return Err(format!("svc-{service}-{place} was not registered again"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes every service once more, so that every task has something to do.
+    pub async fn change_everything(&mut self, services: usize) -> Result<(), String> {
+        self.changes_of_all += 1;
+        for service in 0..services {
+            let instance = Instance {
+                port: 1,
+                tags: Vec::new(),
+                version: format!("all-{}", self.changes_of_all),
+            };
+            if !self.register(service, 0, &instance).await {
+                return Err("consul does not answer".to_owned());
+            }
+            let known = Known::Sure(Some(instance));
+            self.instances.insert((service, 0), known);
         }
         Ok(())
     }

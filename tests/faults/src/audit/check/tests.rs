@@ -23,6 +23,8 @@ fn write(at: i64, run: &str, old: Option<RunState>, new: RunState) -> RunWrite {
         at,
         run: run.to_owned(),
         task: "t".to_owned(),
+        kind: "apply".to_owned(),
+        input: "i".to_owned(),
         old,
         new,
         due: 0,
@@ -138,6 +140,26 @@ fn leases_that_move_by_themselves_are_found() {
 }
 
 #[test]
+fn a_lease_may_be_renewed_late_and_epochs_jump_after_a_failover() {
+    let seen = [work("a", 2, 5), work("b", 12, 14)];
+    let mut audit = orderly();
+    audit.runs[2].at = 9 * SECOND;
+    assert_eq!(runs(&audit, &seen), []);
+    let step = 1_000_000;
+    audit.runs.insert(
+        4,
+        write(10 * SECOND, "r", Some(queued(1)), queued(1 + step)),
+    );
+    for write in &mut audit.runs[5..] {
+        write.new.epoch += step;
+        write.old.as_mut().unwrap().epoch += step;
+    }
+    assert_eq!(runs(&audit, &seen), []);
+    audit.runs[4].new.epoch += 1;
+    assert_eq!(rules(&runs(&audit, &seen)), [Rule::NoStaleWrite]);
+}
+
+#[test]
 fn a_finished_run_that_changes_is_found() {
     let mut audit = orderly();
     let done = state("succeeded", 2, None, None);
@@ -176,6 +198,29 @@ fn a_grant_of_a_disabled_task_is_found() {
     assert_eq!(switch(0, true), []);
     assert_eq!(rules(&switch(2 * SECOND, false)), [Rule::NothingLost]);
     assert_eq!(switch(10 * SECOND, true), []);
+    let mut check = audit.clone();
+    check.switches.truncate(2);
+    for write in &mut check.runs {
+        write.kind = "check".to_owned();
+    }
+    assert_eq!(runs(&check, &seen), [], "what is disabled may be checked");
+}
+
+#[test]
+fn applies_of_equal_input_are_counted() {
+    let mut audit = orderly();
+    let mut again = orderly().runs;
+    for write in &mut again {
+        write.run = "s".to_owned();
+    }
+    audit.runs.extend(again);
+    assert_eq!(super::super::equal_inputs(&audit), 1);
+    for write in &mut audit.runs {
+        if write.run == "s" {
+            write.input = "j".to_owned();
+        }
+    }
+    assert_eq!(super::super::equal_inputs(&audit), 0);
 }
 
 fn leading(

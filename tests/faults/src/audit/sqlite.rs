@@ -1,0 +1,113 @@
+//! Triggers in a SQLite file that keep every write.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection as _, SqliteConnection};
+
+use super::record::Audit;
+use super::rows::{run_write, switched};
+
+const NOW: &str = "CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)";
+
+/// Names of their own, so that nothing of cts is touched. `@NOW@` is to be replaced.
+const TRIGGERS: &str = "
+CREATE TABLE audit_runs (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, run TEXT NOT NULL, task TEXT NOT NULL,
+    kind TEXT NOT NULL, input TEXT NOT NULL, old_status TEXT, new_status TEXT, old_epoch INTEGER,
+    new_epoch INTEGER, old_holder TEXT, new_holder TEXT, old_expires INTEGER, new_expires INTEGER, due INTEGER);
+CREATE TRIGGER audit_runs_insert AFTER INSERT ON runs
+BEGIN
+    INSERT INTO audit_runs (at, run, task, kind, input, new_status, new_epoch, new_holder, new_expires, due)
+    VALUES (@NOW@, NEW.id, NEW.task_name, NEW.kind, NEW.input_hash, NEW.status, NEW.epoch, NEW.holder,
+            NEW.expires_at, NEW.due_at);
+END;
+CREATE TRIGGER audit_runs_update AFTER UPDATE ON runs
+BEGIN
+    INSERT INTO audit_runs (at, run, task, kind, input, old_status, new_status, old_epoch, new_epoch, old_holder,
+                            new_holder, old_expires, new_expires, due)
+    VALUES (@NOW@, NEW.id, NEW.task_name, NEW.kind, NEW.input_hash, OLD.status, NEW.status, OLD.epoch, NEW.epoch,
+            OLD.holder, NEW.holder, OLD.expires_at, NEW.expires_at, NEW.due_at);
+END;
+
+CREATE TABLE audit_switches (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, task TEXT NOT NULL, enabled BOOLEAN);
+CREATE TRIGGER audit_tasks_insert AFTER INSERT ON tasks
+BEGIN
+    INSERT INTO audit_switches (at, task, enabled) VALUES (@NOW@, NEW.name, NEW.enabled);
+END;
+CREATE TRIGGER audit_tasks_update AFTER UPDATE ON tasks WHEN NEW.enabled <> OLD.enabled
+BEGIN
+    INSERT INTO audit_switches (at, task, enabled) VALUES (@NOW@, NEW.name, NEW.enabled);
+END;
+CREATE TRIGGER audit_tasks_delete AFTER DELETE ON tasks
+BEGIN
+    INSERT INTO audit_switches (at, task) VALUES (@NOW@, OLD.name);
+END;
+INSERT INTO audit_switches (at, task, enabled) SELECT 0, name, enabled FROM tasks;
+";
+
+const UNFINISHED: &str = "
+SELECT t.name || ' ' || r.status FROM runs r JOIN tasks t ON t.name = r.task_name
+WHERE r.status = 'running' OR r.status = 'queued' AND t.enabled
+UNION ALL SELECT name || ' is ' || phase FROM tasks WHERE phase IN ('creating', 'deleting')
+UNION ALL SELECT task_name || ' has a request' FROM run_requests WHERE refused IS NULL
+";
+
+/// `path` must not be in use.
+pub(super) async fn install(path: &Path) -> Result<(), sqlx::Error> {
+    let mut connection = connect(path).await?;
+    let triggers = TRIGGERS.replace("@NOW@", NOW);
+    sqlx::raw_sql(sqlx::AssertSqlSafe(triggers))
+        .execute(&mut connection)
+        .await?;
+    connection.close().await
+}
+
+pub(super) async fn read(path: &Path) -> Result<Audit, sqlx::Error> {
+    let mut connection = connect(path).await?;
+    let read_at =
+        sqlx::query_scalar("SELECT CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)")
+            .fetch_one(&mut connection)
+            .await?;
+    let runs = sqlx::query("SELECT * FROM audit_runs ORDER BY seq")
+        .fetch_all(&mut connection)
+        .await?;
+    let switches = sqlx::query("SELECT * FROM audit_switches ORDER BY seq")
+        .fetch_all(&mut connection)
+        .await?;
+    let events = sqlx::query_as("SELECT task_name, run_id, id FROM events ORDER BY rowid")
+        .fetch_all(&mut connection)
+        .await?;
+    let skipped = sqlx::query_scalar("SELECT coalesce(sum(skipped), 0) FROM tasks")
+        .fetch_one(&mut connection)
+        .await?;
+    connection.close().await?;
+    Ok(Audit {
+        runs: runs.iter().map(run_write).collect::<Result<_, _>>()?,
+        // In one process there is no election to judge.
+        leaders: Vec::new(),
+        switches: switches.iter().map(switched).collect::<Result<_, _>>()?,
+        events,
+        skipped,
+        boot: 0,
+        read_at,
+    })
+}
+
+pub(super) async fn unfinished(path: &Path) -> Result<Vec<String>, sqlx::Error> {
+    let mut connection = connect(path).await?;
+    let rows = sqlx::query_scalar(UNFINISHED)
+        .fetch_all(&mut connection)
+        .await?;
+    connection.close().await?;
+    Ok(rows)
+}
+
+async fn connect(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(Duration::from_secs(10));
+    SqliteConnection::connect_with(&options).await
+}

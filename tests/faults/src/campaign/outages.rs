@@ -1,0 +1,150 @@
+//! When what was out of order, for the judgement of waits.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cts_tests::Service;
+
+use crate::audit::{Audit, Bounds, Outage};
+use crate::plan::{End, Member, Target};
+use crate::processes;
+
+/// Begin and end of something, in hundredths of a second since the machine was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Time {
+    from: u64,
+    until: Option<u64>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Outages {
+    times: BTreeMap<Target, Vec<Time>>,
+}
+
+impl Outages {
+    /// From now on.
+    pub(crate) fn begin(&mut self, target: Target) {
+        self.times.entry(target).or_default().push(Time {
+            from: processes::uptime(),
+            until: None,
+        });
+    }
+
+    /// Until now.
+    pub(crate) fn end(&mut self, target: Target) {
+        let now = processes::uptime();
+        for time in self.times.entry(target).or_default() {
+            time.until.get_or_insert(now);
+        }
+    }
+
+    /// What waits are compared with. `recovery` is how long it takes until runs are leased again after an outage; `slots`
+    /// are those of one worker.
+    pub(crate) fn bounds(
+        &self,
+        audit: &Audit,
+        members: &[Member],
+        slots: usize,
+        recovery: Duration,
+        wait: Duration,
+    ) -> Bounds {
+        let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        let by_database = |time: &Time| Outage {
+            from: audit.by_database(time.from),
+            until: time
+                .until
+                .map_or(audit.read_at, |until| audit.by_database(until))
+                .saturating_add(micros(recovery)),
+        };
+        let mut outages = Vec::new();
+        let mut changes: Vec<(i64, i64)> = Vec::new();
+        for (target, times) in &self.times {
+            for outage in times.iter().map(by_database) {
+                if stops_everything(target) {
+                    outages.push(outage);
+                } else if stops_a_worker(target) {
+                    changes.extend([(outage.from, -1), (outage.until, 1)]);
+                }
+            }
+        }
+        changes.sort_unstable();
+        let is_worker =
+            |member: &&Member| matches!(member, Member::Of(Service::Worker, _) | Member::Whole);
+        let mut workers = i64::try_from(members.iter().filter(is_worker).count()).unwrap_or(0);
+        let per_worker = |workers: i64| usize::try_from(workers).unwrap_or(0) * slots;
+        let mut capacity = vec![(0, per_worker(workers))];
+        for (at, by) in changes {
+            workers += by;
+            capacity.push((at, per_worker(workers)));
+        }
+        Bounds {
+            wait: micros(wait),
+            outages,
+            slots: capacity,
+        }
+    }
+}
+
+/// While it lasts no run may be leased, whatever else is in order.
+const fn stops_everything(target: &Target) -> bool {
+    match target {
+        Target::Postgres
+        | Target::Disk
+        | Target::Member(Member::Whole | Member::Of(Service::Scheduler, _)) => true,
+        Target::Wire(wire) => matches!(wire.to, End::Postgres),
+        _ => false,
+    }
+}
+
+/// While it lasts a worker takes no runs. Connections of a gateway to schedulers stop none, but are counted for
+/// simplicity's sake only where they are a worker's.
+const fn stops_a_worker(target: &Target) -> bool {
+    match target {
+        Target::Member(Member::Of(Service::Worker, _))
+        | Target::Guard(_)
+        | Target::WorkerWithGuard(_) => true,
+        Target::Wire(wire) => matches!(wire.from, Member::Of(Service::Worker, _)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outages_stop_everything_or_take_a_workers_slots() {
+        let mut outages = Outages::default();
+        let time = |from, until| Time { from, until };
+        outages.times = BTreeMap::from([
+            (Target::Postgres, vec![time(100, Some(200))]),
+            (Target::Consul, vec![time(100, Some(900))]),
+            (Target::Guard(1), vec![time(300, Some(400))]),
+            (
+                Target::Member(Member::Of(Service::Worker, 0)),
+                vec![time(350, None)],
+            ),
+        ]);
+        let audit = Audit {
+            read_at: 10_000_000,
+            ..Audit::default()
+        };
+        let members = [0, 1, 2].map(|index| Member::Of(Service::Worker, index));
+        let second = Duration::from_secs(1);
+        let bounds = outages.bounds(&audit, &members, 3, second, second);
+        let outage = Outage {
+            from: 1_000_000,
+            until: 3_000_000,
+        };
+        assert_eq!(bounds.outages, [outage]);
+        let slots = [
+            (0, 9),
+            (3_000_000, 6),
+            (3_500_000, 3),
+            (5_000_000, 6),
+            (11_000_000, 9),
+        ];
+        assert_eq!(bounds.slots, slots);
+    }
+}

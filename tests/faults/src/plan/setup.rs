@@ -1,0 +1,90 @@
+//! What a plan is carried out on.
+
+use cts_tests::{Backend, Service};
+
+use super::target::Member;
+use crate::random::Random;
+
+/// How cts is put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Several of each service, over Postgres.
+    Cluster,
+    /// One `cts start`, over SQLite.
+    Embedded,
+}
+
+/// Which Terraform works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// The real one.
+    Real,
+    /// An executable of the suite that does what the module of the suite does, in a few milliseconds.
+    StandIn,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup {
+    /// How cts is put together.
+    pub shape: Shape,
+    /// Which Terraform works.
+    pub engine: Engine,
+    /// Where it keeps its state: [`Backend::Consul`] or [`Backend::Shared`].
+    pub backend: Backend,
+    /// `on_takeover = "all"`.
+    pub takeover_runs_all: bool,
+    /// The file of the last scheduler is an old one, which must not take effect.
+    pub stale_file: bool,
+}
+
+/// Processes of each kind in a cluster.
+pub const MEMBERS: [(Service, usize); 4] = [
+    (Service::Watcher, 2),
+    (Service::Scheduler, 2),
+    (Service::Worker, 3),
+    (Service::Gateway, 2),
+];
+
+impl Setup {
+    /// The setup of a seed.
+    pub fn new(seed: u64, shape: Shape, engine: Engine) -> Self {
+        let mut random = Random::new(seed ^ 0x7365_7475);
+        let in_consul = random.percent(50);
+        let takeover_runs_all = random.percent(30);
+        let stale_file = random.percent(30);
+        let cluster = shape == Shape::Cluster;
+        Self {
+            shape,
+            engine,
+            backend: if in_consul && engine == Engine::Real {
+                Backend::Consul
+            } else {
+                Backend::Shared
+            },
+            takeover_runs_all: takeover_runs_all && cluster,
+            stale_file: stale_file && cluster,
+        }
+    }
+
+    /// All processes.
+    pub fn members(self) -> Vec<Member> {
+        match self.shape {
+            Shape::Embedded => vec![Member::Whole],
+            Shape::Cluster => {
+                let kinds = MEMBERS.iter();
+                kinds
+                    .flat_map(|&(service, count)| {
+                        (0..count).map(move |index| Member::Of(service, index))
+                    })
+                    .collect()
+            }
+        }
+    }
+
+    /// Whether this process has an old file. It is never restarted: a restart would put the file into force if
+    /// every other scheduler were away at that moment, as it should.
+    pub fn is_stale(self, member: Member) -> bool {
+        self.stale_file && member == Member::Of(Service::Scheduler, 1)
+    }
+}

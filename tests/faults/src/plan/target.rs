@@ -1,0 +1,249 @@
+//! Faults: what they befall and what is done.
+
+use std::fmt;
+use std::time::Duration;
+
+use cts_testkit::Link;
+use cts_tests::Service;
+
+/// A process of cts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Member {
+    /// One of a cluster, by its index.
+    Of(Service, usize),
+    /// `cts start`, with all services in it.
+    Whole,
+}
+
+/// What a fault befalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// A process of cts.
+    Member(Member),
+    /// The guard process of a worker.
+    Guard(usize),
+    /// A worker, and its guard at the same moment.
+    WorkerWithGuard(usize),
+    /// Connections.
+    Wire(Wire),
+    /// The database server.
+    Postgres,
+    /// The catalog.
+    Consul,
+    /// The file system of the database.
+    Disk,
+    /// Terraform, while it is at work for some tasks.
+    Terraform(Tasks),
+}
+
+/// So many tasks, by number, from the first one on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tasks {
+    /// Number of the first.
+    pub first: usize,
+    /// How many.
+    pub count: usize,
+}
+
+/// Connections from one process to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wire {
+    /// The client.
+    pub from: Member,
+    /// The servers.
+    pub to: End,
+}
+
+/// Where connections go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// One process.
+    One(Service, usize),
+    /// All processes of a kind.
+    All(Service),
+    /// The database.
+    Postgres,
+    /// The catalog.
+    Consul,
+}
+
+/// What is done. The last duration is that until it is over: the process is started again, the connections are
+/// open again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blow {
+    /// SIGKILL.
+    Kill(Duration),
+    /// SIGSTOP, then SIGCONT.
+    Pause(Duration),
+    /// SIGTERM.
+    Terminate(Duration),
+    /// Connections behave like this.
+    Link(Link, Duration),
+    /// Every write to the database takes so much longer.
+    SlowWrites(Duration, Duration),
+    /// A session holds locks.
+    Lock(Lock, Duration),
+    /// The primary goes and a replica that misses the last commits takes its place. The duration is that of
+    /// which it misses the commits.
+    Failover(Duration),
+    /// The disk is full.
+    Fill(Duration),
+    /// The catalog restarts empty, counts its index from the beginning, and gets its instances again.
+    LoseData(Duration),
+    /// The catalog gets its state of so long ago, with the index of then, and then what has changed since.
+    TurnBack(Duration),
+    /// Terraform misbehaves.
+    Misbehave(Misbehaviour, Duration),
+}
+
+/// What a session locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lock {
+    /// The table of runs, against reading, too.
+    Runs,
+    /// The rows of all tasks.
+    Tasks,
+    /// The row of the leadership.
+    Leadership,
+    /// The advisory lock that every write of the leader takes.
+    Election,
+}
+
+/// How Terraform misbehaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Misbehaviour {
+    /// Every command fails at once.
+    Fail,
+    /// Every command stands still until it is over or interrupted.
+    Hang,
+    /// The same, but interrupts and terminations do not count: only a kill ends it early.
+    Stubborn,
+    /// Every command takes 192 MiB and is killed, as by the kernel when memory runs out.
+    Memory,
+    /// An apply fails in the middle of its work.
+    FailMidway,
+    /// An apply is killed in the middle of its work.
+    DieMidway,
+}
+
+/// One fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// Counted from the begin of the round.
+    pub at: Duration,
+    /// What it befalls.
+    pub target: Target,
+    /// What is done.
+    pub blow: Blow,
+}
+
+impl Fault {
+    /// Its kind, for figures.
+    pub fn kind(&self) -> String {
+        let target = match self.target {
+            Target::Member(Member::Of(service, _)) => service.name(),
+            Target::Member(Member::Whole) => "cts",
+            Target::Guard(_) => "guard",
+            Target::WorkerWithGuard(_) => "worker with guard",
+            Target::Wire(Wire { from, to }) => {
+                let from = match from {
+                    Member::Of(service, _) => service.name(),
+                    Member::Whole => "cts",
+                };
+                let to = match to {
+                    End::One(service, _) | End::All(service) => service.name(),
+                    End::Postgres => "postgres",
+                    End::Consul => "consul",
+                };
+                return format!("{} {from} to {to}", self.blow.name());
+            }
+            Target::Postgres => "postgres",
+            Target::Consul => "consul",
+            Target::Disk => "disk",
+            Target::Terraform(_) => "terraform",
+        };
+        format!("{} {target}", self.blow.name())
+    }
+}
+
+impl Misbehaviour {
+    /// Its name, also in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Hang => "hang",
+            Self::Stubborn => "stubborn",
+            Self::Memory => "memory",
+            Self::FailMidway => "fail-midway",
+            Self::DieMidway => "die-midway",
+        }
+    }
+}
+
+impl Blow {
+    /// Its name in figures.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Kill(_) => "kill".to_owned(),
+            Self::Pause(_) => "pause".to_owned(),
+            Self::Terminate(_) => "terminate".to_owned(),
+            Self::Link(Link::Answer(status, _), _) => format!("answer {status}"),
+            Self::Link(link, _) => link.name().to_owned(),
+            Self::SlowWrites(..) => "slow writes".to_owned(),
+            Self::Lock(lock, _) => format!("lock {lock:?}").to_lowercase(),
+            Self::Failover(_) => "failover".to_owned(),
+            Self::Fill(_) => "fill".to_owned(),
+            Self::LoseData(_) => "lose data".to_owned(),
+            Self::TurnBack(_) => "turn back".to_owned(),
+            Self::Misbehave(how, _) => how.name().to_owned(),
+        }
+    }
+
+    /// How long it lasts.
+    pub const fn lasts(&self) -> Duration {
+        match *self {
+            Self::Kill(time)
+            | Self::Pause(time)
+            | Self::Terminate(time)
+            | Self::Link(_, time)
+            | Self::SlowWrites(_, time)
+            | Self::Lock(_, time)
+            | Self::Failover(time)
+            | Self::Fill(time)
+            | Self::LoseData(time)
+            | Self::TurnBack(time)
+            | Self::Misbehave(_, time) => time,
+        }
+    }
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Of(service, index) => write!(f, "{service}-{index}"),
+            Self::Whole => f.write_str("cts"),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Member(member) => write!(f, "{member}"),
+            Self::Guard(index) => write!(f, "guard-{index}"),
+            Self::WorkerWithGuard(index) => write!(f, "worker-{index} with its guard"),
+            Self::Wire(Wire { from, to }) => match to {
+                End::One(service, index) => write!(f, "{from} to {service}-{index}"),
+                End::All(service) => write!(f, "{from} to every {service}"),
+                End::Postgres => write!(f, "{from} to postgres"),
+                End::Consul => write!(f, "{from} to consul"),
+            },
+            Self::Postgres => f.write_str("postgres"),
+            Self::Consul => f.write_str("consul"),
+            Self::Disk => f.write_str("disk"),
+            Self::Terraform(Tasks { first, count }) => {
+                write!(f, "terraform of {count} tasks from {first}")
+            }
+        }
+    }
+}

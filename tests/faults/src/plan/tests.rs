@@ -1,0 +1,196 @@
+use std::collections::BTreeSet;
+
+use cts_tests::{Backend, Service};
+
+use super::*;
+
+const SIZE: Size = Size {
+    tasks: 50,
+    spare: 10,
+    services: 15,
+};
+
+fn setup(shape: Shape) -> Setup {
+    Setup {
+        shape,
+        engine: Engine::Real,
+        backend: Backend::Shared,
+        takeover_runs_all: false,
+        stale_file: false,
+    }
+}
+
+fn plan(seed: u64, seconds: u64) -> Plan {
+    let extent = Extent::Time(Duration::from_secs(seconds));
+    Plan::new(seed, SIZE, setup(Shape::Cluster), extent)
+}
+
+fn round(seed: u64, seconds: u64) -> Round {
+    plan(seed, seconds).round(0, 0).unwrap()
+}
+
+#[test]
+fn the_same_seed_makes_the_same_plan_and_another_seed_another() {
+    assert_eq!(plan(7, 300), plan(7, 300));
+    assert_eq!(round(7, 300), round(7, 300));
+    let (one, other) = (round(7, 300), round(8, 300));
+    assert_ne!(one.faults, other.faults);
+    assert_ne!(one.changes, other.changes);
+    assert_ne!(one.writes, other.writes);
+    assert_eq!(plan(7, 300).round(1, 0), None);
+    for engine in [Engine::Real, Engine::StandIn] {
+        for shape in [Shape::Cluster, Shape::Embedded] {
+            assert_eq!(Setup::new(7, shape, engine), Setup::new(7, shape, engine));
+        }
+    }
+}
+
+#[test]
+fn seeds_choose_every_variant() {
+    let setups: Vec<Setup> = (0..200)
+        .map(|seed| Setup::new(seed, Shape::Cluster, Engine::Real))
+        .collect();
+    for has in [
+        |setup: &Setup| setup.takeover_runs_all,
+        |setup: &Setup| setup.stale_file,
+        |setup: &Setup| setup.backend == Backend::Consul,
+    ] {
+        assert!(setups.iter().any(has) && !setups.iter().all(has));
+    }
+    let alone = Setup::new(3, Shape::Embedded, Engine::StandIn);
+    assert_eq!(alone.members(), [Member::Whole]);
+    assert_eq!(
+        alone.backend,
+        Backend::Shared,
+        "the stand-in knows no other"
+    );
+}
+
+#[test]
+fn a_long_round_has_every_kind_of_fault() {
+    let faults = round(1, 3 * 3600).faults;
+    for member in setup(Shape::Cluster).members() {
+        for name in ["kill", "pause", "terminate"] {
+            let befalls =
+                |fault: &Fault| fault.target == Target::Member(member) && fault.blow.name() == name;
+            assert!(faults.iter().any(befalls), "{member} {name}");
+        }
+    }
+    let kinds: BTreeSet<String> = faults.iter().map(Fault::kind).collect();
+    let postgres = "kill,pause,terminate,slow writes,lock runs,lock tasks,lock leadership,lock election,failover";
+    let consul = "kill,pause,terminate,lose data,turn back";
+    let terraform = "fail,hang,stubborn,memory,fail-midway,die-midway";
+    let links = "slow,cut,half-open,one-way to the client,one-way to the server";
+    let wires = [
+        "scheduler to postgres",
+        "worker to scheduler",
+        "scheduler to watcher",
+        "gateway to scheduler",
+        "watcher to consul",
+    ];
+    let mut all = vec![
+        ("postgres", postgres),
+        ("consul", consul),
+        ("terraform", terraform),
+        ("guard", "kill,pause"),
+        ("worker with guard", "kill"),
+        ("disk", "fill"),
+        ("watcher to consul", "answer 429,answer 500"),
+    ];
+    all.extend(wires.map(|wire| (wire, links)));
+    for (target, names) in all {
+        for name in names.split(',') {
+            let kind = format!("{name} {target}");
+            assert!(kinds.contains(&kind), "{kind} is missing: {kinds:?}");
+        }
+    }
+    assert!(
+        faults
+            .iter()
+            .any(|fault| fault.blow.lasts() > Duration::from_secs(8))
+    );
+}
+
+#[test]
+fn there_are_calms_in_which_nothing_fails() {
+    let faults = round(1, 600).faults;
+    let mut over = Duration::ZERO;
+    let mut calms = 0;
+    for fault in &faults {
+        calms += usize::from(fault.at.saturating_sub(over) >= Duration::from_secs(20));
+        over = over.max(fault.at + fault.blow.lasts());
+    }
+    assert!((2..=5).contains(&calms), "{calms}");
+}
+
+#[test]
+fn one_process_alone_has_faults_of_its_own() {
+    let plan = Plan {
+        setup: setup(Shape::Embedded),
+        ..plan(1, 3600)
+    };
+    let faults = plan.round(0, 0).unwrap().faults;
+    let kinds: BTreeSet<String> = faults.iter().map(Fault::kind).collect();
+    for kind in [
+        "kill cts",
+        "pause cts",
+        "terminate cts",
+        "fill disk",
+        "lose data consul",
+        "answer 500 cts to consul",
+    ] {
+        assert!(kinds.contains(kind), "{kind} is missing: {kinds:?}");
+    }
+    assert!(
+        !kinds
+            .iter()
+            .any(|kind| kind.contains("postgres") || kind.contains("guard"))
+    );
+}
+
+#[test]
+fn a_state_in_consul_outlives_the_plan_and_a_stale_file_is_never_read_again() {
+    let mut plan = plan(1, 3 * 3600);
+    plan.setup.backend = Backend::Consul;
+    plan.setup.stale_file = true;
+    let stale = Target::Member(Member::Of(Service::Scheduler, 1));
+    for fault in plan.round(0, 0).unwrap().faults {
+        assert!(!matches!(fault.blow, Blow::LoseData(_) | Blow::TurnBack(_)));
+        assert!(fault.target != stale || matches!(fault.blow, Blow::Pause(_)));
+    }
+}
+
+#[test]
+fn counted_changes_come_in_rounds_until_there_are_enough() {
+    let mut plan = plan(5, 1);
+    plan.setup.engine = Engine::StandIn;
+    plan.extent = Extent::Changes(1200);
+    let counts = |confirmed| {
+        let round = plan.round(0, confirmed);
+        round.map(|round| round.changes.len())
+    };
+    assert_eq!(counts(0), Some(500));
+    assert_eq!(counts(1100), Some(100));
+    assert_eq!(counts(1200), None);
+    assert_ne!(
+        plan.round(0, 0).unwrap().changes,
+        plan.round(1, 500).unwrap().changes
+    );
+    assert_eq!(
+        plan.round(99, 0),
+        None,
+        "it ends also if nothing is ever confirmed"
+    );
+}
+
+#[test]
+fn every_task_watches_one_to_three_services_and_writes_are_about_all_tasks() {
+    let watched = |services: &Vec<usize>| {
+        (1..=3).contains(&services.len()) && services.iter().all(|&service| service < 15)
+    };
+    assert!(plan(3, 10).tasks.iter().all(watched));
+    let writes = round(3, 3600).writes;
+    assert!(writes.iter().all(|(_, write)| watched(&write.services)));
+    let tasks: BTreeSet<usize> = writes.iter().map(|(_, write)| write.task).collect();
+    assert_eq!(tasks.len(), 60);
+}

@@ -1,0 +1,123 @@
+//! After the trouble: everything comes to rest, and is as the catalog and the answers of the API say.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{BETWEEN_LOOKS, Suite};
+use crate::audit;
+use crate::history;
+use crate::plan::Plan;
+use crate::report::say;
+use crate::writes::Follows;
+
+const BETWEEN_WORDS: Duration = Duration::from_secs(20);
+const READ_PATIENCE: Duration = Duration::from_secs(10);
+
+impl Suite<'_> {
+    /// Waits until everything is applied and nothing waits or is at work.
+    pub(super) async fn settle(&mut self, patience: Duration) -> Result<(), String> {
+        let end = Instant::now() + patience;
+        let wanted = std::sync::Arc::clone(&self.scene.outside.wanted);
+        retry(end, async || wanted.lock().await.settle().await).await?;
+        self.until_quiet(end).await?;
+        // What was in doubt is certain from here on.
+        loop {
+            match self.writes.settle().await {
+                Ok(violations) => {
+                    self.report.violations.extend(violations);
+                    break;
+                }
+                Err(complaint) if Instant::now() > end => return Err(complaint),
+                Err(_) => sleep(BETWEEN_LOOKS).await,
+            }
+        }
+        self.until_quiet(end).await?;
+        self.check_catalog(end).await?;
+        self.check_flags(end).await
+    }
+
+    async fn until_quiet(&mut self, end: Instant) -> Result<(), String> {
+        let mut said = Instant::now();
+        loop {
+            self.campaign.look_after(&mut self.scene.system).await;
+            let complaint = match self.quiet().await {
+                Ok(()) => return Ok(()),
+                Err(complaint) => complaint,
+            };
+            if Instant::now() > end {
+                return Err(format!("not quiet in time: {complaint}"));
+            }
+            if said.elapsed() > BETWEEN_WORDS {
+                said = Instant::now();
+                say(&format!("not quiet yet: {complaint}"));
+            }
+            sleep(BETWEEN_LOOKS).await;
+        }
+    }
+
+    async fn quiet(&self) -> Result<(), String> {
+        let unfinished = audit::unfinished(&self.scene.outside.database).await;
+        let unfinished = unfinished.map_err(|error| error.to_string())?;
+        if !unfinished.is_empty() {
+            return Err(format!("unfinished: {unfinished:?}"));
+        }
+        for (number, task) in self.writes.book.present() {
+            if !task.enabled || task.follows != Follows::Surely {
+                continue;
+            }
+            let applied = self.scene.applied(number).await;
+            let wanted = self.scene.outside.wanted.lock().await.text(&task.services);
+            let name = Plan::task(number);
+            let applied = applied.map_err(|error| format!("{name}: {error}"))?;
+            if applied != wanted {
+                return Err(format!("{name} has applied {applied} and not {wanted}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is compared with is what Consul itself shows.
+    async fn check_catalog(&self, end: Instant) -> Result<(), String> {
+        let wanted = self.scene.outside.wanted.lock().await;
+        for service in 0..self.plan.size.services {
+            let of_service = [service];
+            let probe = async || wanted.text_in_catalog(&of_service).await;
+            let in_catalog = retry(end, probe).await?;
+            let ordered = wanted.text(&of_service);
+            if in_catalog != ordered {
+                return Err(format!("the catalog has {in_catalog} and not {ordered}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The enabled flags as every gateway shows them.
+    async fn check_flags(&mut self, end: Instant) -> Result<(), String> {
+        for api in self.apis() {
+            let statuses = retry(end, async || {
+                let ask = api.ask("/v1/status/tasks");
+                match timeout(READ_PATIENCE, ask).await {
+                    Ok(Ok((200, statuses))) => Ok(statuses),
+                    other => Err(format!("status of tasks: {other:?}")),
+                }
+            })
+            .await?;
+            let wrong = history::wrong_flags(&self.writes.book, &statuses);
+            self.report.violations.extend(wrong);
+        }
+        Ok(())
+    }
+}
+
+pub(super) async fn retry<T>(
+    end: Instant,
+    mut probe: impl AsyncFnMut() -> Result<T, String>,
+) -> Result<T, String> {
+    loop {
+        match probe().await {
+            Err(_) if Instant::now() < end => sleep(BETWEEN_LOOKS).await,
+            result => return result,
+        }
+    }
+}

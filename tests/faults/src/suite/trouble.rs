@@ -1,0 +1,83 @@
+//! A round: faults, changes of the catalog, writes to the API, and a reader of the API.
+
+use std::time::Duration;
+
+use cts_tests::Api;
+use tokio::sync::{Mutex, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{BETWEEN_LOOKS, Suite};
+use crate::history::History;
+use crate::plan::{Change, Round, Write};
+use crate::report::say;
+use crate::wanted::Wanted;
+use crate::writes::Writes;
+
+const READ_PATIENCE: Duration = Duration::from_secs(5);
+
+impl Suite<'_> {
+    /// Returns when all processes are up again and every write has its answer.
+    pub(super) async fn trouble(&mut self, round: &Round) {
+        let apis = self.apis();
+        let over = CancellationToken::new();
+        let forgotten = self.campaign.forgotten.subscribe();
+        let before = forgotten.borrow().len();
+        let both = async {
+            tokio::join!(
+                self.campaign.run(&mut self.scene.system, &round.faults),
+                order(&self.scene.outside.wanted, &round.changes),
+                write(&mut self.writes, &round.writes),
+            );
+            over.cancel();
+        };
+        tokio::join!(
+            both,
+            read(&apis, &mut self.history, &over, forgotten.clone())
+        );
+        say("the trouble is over; waiting for quiet");
+        self.writes.finish().await;
+        for [(from, _), (until, _)] in forgotten.borrow().iter().skip(before) {
+            self.writes.forget(*from, *until);
+        }
+    }
+}
+
+async fn order(wanted: &Mutex<Wanted>, changes: &[(Duration, Change)]) {
+    let begun = Instant::now();
+    for (at, change) in changes {
+        sleep_until(begun + *at).await;
+        wanted.lock().await.order(change).await;
+    }
+}
+
+async fn write(writes: &mut Writes, orders: &[(Duration, Write)]) {
+    let begun = Instant::now();
+    for (at, order) in orders {
+        sleep_until(begun + *at).await;
+        writes.send(order);
+    }
+}
+
+async fn read<T>(
+    apis: &[Api],
+    history: &mut History,
+    over: &CancellationToken,
+    mut forgotten: watch::Receiver<T>,
+) {
+    for api in apis.iter().cycle() {
+        let ask = api.ask("/v1/status/tasks?include=events");
+        let answer = timeout(READ_PATIENCE, ask).await;
+        // What was shown before a failover may be lost by it.
+        if forgotten.has_changed().unwrap_or_default() {
+            forgotten.mark_unchanged();
+            history.begin_anew();
+        } else if let Ok(Ok((200, answer))) = answer {
+            history.add(&answer);
+        }
+        tokio::select! {
+            () = over.cancelled() => return,
+            () = sleep(BETWEEN_LOOKS) => {}
+        }
+    }
+}

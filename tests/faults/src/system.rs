@@ -1,0 +1,179 @@
+//! The processes of cts, in either shape, as those look at them who kill and restart them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use cts_testkit::free_port;
+use cts_tests::{Api, Cluster, Launcher, Process, Service, Site, serving};
+use nix::sys::signal::Signal;
+
+use crate::plan::Member;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) enum System {
+    Cluster(Box<Cluster>),
+    Whole(Box<Whole>),
+}
+
+/// `cts start`, which keeps its place over restarts.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    launcher: Launcher,
+    arguments: Vec<String>,
+    process: Option<Process>,
+    api: Api,
+    grpc: u16,
+}
+
+/// Where a process says by gRPC whether it serves.
+pub(crate) type Health = tonic::transport::Channel;
+
+impl Whole {
+    /// Chooses ports; nothing runs yet. Its configuration is `cts.hcl`.
+    pub(crate) fn lay_out(site: &Site) -> Self {
+        let (port, grpc) = (free_port(), free_port());
+        site.write("port.hcl", &format!("port = {port}\n"));
+        let arguments = [
+            "start",
+            "-config-file=cts.hcl",
+            "-config-file=port.hcl",
+            "-bind-address=127.0.0.1",
+        ];
+        let mut arguments: Vec<String> = arguments.map(str::to_owned).into();
+        arguments.push(format!("-grpc-address=127.0.0.1:{grpc}"));
+        Self {
+            launcher: site.launcher(),
+            arguments,
+            process: None,
+            api: Api::new(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+            grpc,
+        }
+    }
+
+    fn running(&self) -> &Process {
+        self.process.as_ref().unwrap()
+    }
+}
+
+const LOG: &str = "cts.log";
+
+impl System {
+    /// Starts a process that does not run, without waiting.
+    pub(crate) fn launch(&mut self, member: Member) {
+        match (self, member) {
+            (Self::Cluster(cluster), Member::Of(service, index)) => cluster.launch(service, index),
+            (Self::Whole(whole), _) => {
+                whole.process = Some(whole.launcher.run("cts", &whole.arguments, LOG));
+            }
+            (Self::Cluster(_), Member::Whole) => {}
+        }
+    }
+
+    /// Whether it runs, paused or not. One that ended by itself does not.
+    pub(crate) fn is_running(&mut self, member: Member) -> bool {
+        match (self, member) {
+            (Self::Cluster(cluster), Member::Of(service, index)) => {
+                cluster.is_running(service, index)
+            }
+            (Self::Whole(whole), _) => whole.process.as_mut().is_some_and(Process::is_running),
+            (Self::Cluster(_), Member::Whole) => false,
+        }
+    }
+
+    /// Takes it out of the system; it can be launched again afterwards.
+    pub(crate) fn take(&mut self, member: Member) -> Option<Process> {
+        match (self, member) {
+            (Self::Cluster(cluster), Member::Of(service, index)) => {
+                Some(cluster.take(service, index))
+            }
+            (Self::Whole(whole), _) => whole.process.take(),
+            (Self::Cluster(_), Member::Whole) => None,
+        }
+    }
+
+    /// Sends a signal to a running process.
+    pub(crate) fn signal(&mut self, member: Member, signal: Signal) {
+        match (self, member) {
+            (Self::Cluster(cluster), Member::Of(service, index)) => match signal {
+                Signal::SIGSTOP => cluster.pause(service, index),
+                Signal::SIGCONT => cluster.resume(service, index),
+                other => cluster.signal(service, index, other),
+            },
+            (Self::Whole(whole), _) => whole.running().signal(signal),
+            (Self::Cluster(_), Member::Whole) => {}
+        }
+    }
+
+    /// Process id of a running process.
+    pub(crate) fn pid(&self, member: Member) -> i32 {
+        match (self, member) {
+            (Self::Cluster(cluster), Member::Of(service, index)) => cluster.pid(service, index),
+            (Self::Whole(whole), _) => whole.running().pid(),
+            (Self::Cluster(_), Member::Whole) => 0,
+        }
+    }
+
+    /// Where it says whether it serves.
+    pub(crate) fn health(&self, member: Member) -> Health {
+        match (self, member) {
+            (Self::Cluster(cluster), Member::Of(service, index)) => cluster.channel(service, index),
+            (Self::Whole(whole), _) => {
+                cts_rpc::connect(&format!("http://127.0.0.1:{}", whole.grpc)).unwrap()
+            }
+            (Self::Cluster(_), Member::Whole) => unreachable!("a cluster has several processes"),
+        }
+    }
+
+    /// Waits until all processes are healthy.
+    pub(crate) async fn wait_until_healthy(&mut self) {
+        match self {
+            Self::Cluster(cluster) => cluster.wait_until_all_healthy().await,
+            Self::Whole(_) => {
+                let channel = self.health(Member::Whole);
+                cts_testkit::eventually(cts_tests::DEADLINE, async || {
+                    assert!(
+                        self.is_running(Member::Whole),
+                        "cts ended:\n{}",
+                        self.output(Member::Whole)
+                    );
+                    serving(&channel).await
+                })
+                .await;
+            }
+        }
+    }
+
+    /// The REST API, once for each process that serves it.
+    pub(crate) fn apis(&self) -> Vec<Api> {
+        match self {
+            Self::Cluster(cluster) => (0..cluster.count(Service::Gateway))
+                .map(|index| cluster.api(index))
+                .collect(),
+            Self::Whole(whole) => vec![whole.api.clone()],
+        }
+    }
+
+    /// What a process has printed, those before it in its place included.
+    pub(crate) fn output(&self, member: Member) -> String {
+        match (self, member) {
+            (Self::Cluster(cluster), Member::Of(service, index)) => cluster.output(service, index),
+            (Self::Whole(whole), _) => {
+                let bytes = std::fs::read(whole.launcher.path().join(LOG)).unwrap_or_default();
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+            (Self::Cluster(_), Member::Whole) => String::new(),
+        }
+    }
+
+    /// The directory of the site.
+    pub(crate) fn site(&self) -> PathBuf {
+        match self {
+            Self::Cluster(cluster) => {
+                let work = cluster.work(0);
+                work.parent().map(Path::to_owned).unwrap_or_default()
+            }
+            Self::Whole(whole) => whole.launcher.path().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Writes to the API while everything fails, and what their answers promise.
+
+mod book;
+mod call;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use cts_tests::Api;
+use reqwest::Client;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+pub use self::book::{Book, Declared, Follows, Order, Outcome, Shown, TaskState};
+use self::call::{send, show};
+use crate::plan::{Plan, Write};
+use crate::violation::{Rule, Violation};
+
+/// How long an answer is waited for: runs are part of some.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Writes {
+    client: Client,
+    apis: Vec<Api>,
+    pub(crate) book: Book,
+    open: JoinSet<Answered>,
+    at_work: BTreeSet<usize>,
+    /// Tasks that were created or deleted, or may have been: their history begins anew.
+    pub(crate) reborn: BTreeSet<usize>,
+    /// What was confirmed lately: the task, when, and what it was before.
+    recent: Vec<(usize, Instant, TaskState)>,
+    /// Answers by what was asked for and what they promise.
+    pub(crate) figures: BTreeMap<String, usize>,
+    /// Writes that were confirmed.
+    pub(crate) confirmed: usize,
+    /// What was not shown although it was confirmed, and when.
+    violations: Vec<(Instant, Violation)>,
+}
+
+#[derive(Debug)]
+struct Answered {
+    task: usize,
+    order: Order,
+    outcome: Outcome,
+    /// What another gateway shows right after a confirmed write.
+    shown: Result<Option<Shown>, String>,
+}
+
+impl Writes {
+    pub(crate) fn new(plan: &Plan, apis: Vec<Api>) -> Self {
+        let client = Client::builder().no_proxy().timeout(PATIENCE).build();
+        Self {
+            client: client.unwrap(),
+            apis,
+            book: Book::new(plan),
+            open: JoinSet::new(),
+            at_work: BTreeSet::new(),
+            reborn: BTreeSet::new(),
+            recent: Vec::new(),
+            figures: BTreeMap::new(),
+            confirmed: 0,
+            violations: Vec::new(),
+        }
+    }
+
+    /// Sends a write, unless its task is in doubt or has a write without an answer yet. Does not wait.
+    pub(crate) fn send(&mut self, write: &Write) {
+        self.collect();
+        let certain = self.book.certain(write.task);
+        let order = certain
+            .filter(|_| !self.at_work.contains(&write.task))
+            .map(|state| order(state, write));
+        let Some(order) = order else {
+            self.count("left out");
+            return;
+        };
+        if matches!(order, Order::Create { .. } | Order::Delete) {
+            self.reborn.insert(write.task);
+        }
+        self.at_work.insert(write.task);
+        let place = write.gateway % self.apis.len();
+        let api = self.apis[place].clone();
+        let other = self.apis[(place + 1) % self.apis.len()].clone();
+        let (client, task) = (self.client.clone(), write.task);
+        self.open.spawn(async move {
+            let outcome = send(&client, &api, task, &order).await;
+            let readable = outcome == Outcome::Confirmed && order != Order::Delete;
+            let shown = if readable {
+                show(&other, task).await
+            } else {
+                Err("nothing to look at".to_owned())
+            };
+            Answered {
+                task,
+                order,
+                outcome,
+                shown,
+            }
+        });
+    }
+
+    /// Takes down the answers that have come.
+    pub(crate) fn collect(&mut self) {
+        while let Some(answered) = self.open.try_join_next() {
+            self.take_down(answered.unwrap());
+        }
+    }
+
+    /// Waits for all answers.
+    pub(crate) async fn finish(&mut self) {
+        while let Some(answered) = self.open.join_next().await {
+            self.take_down(answered.unwrap());
+        }
+    }
+
+    fn take_down(&mut self, answered: Answered) {
+        let Answered {
+            task,
+            order,
+            outcome,
+            shown,
+        } = answered;
+        self.at_work.remove(&task);
+        let before = self.book.certain(task).cloned();
+        self.book.note(task, &order, outcome);
+        let name = match &order {
+            Order::Create { .. } => "POST",
+            Order::Replace { .. } => "PUT",
+            Order::Switch { .. } => "PATCH",
+            Order::Delete => "DELETE",
+        };
+        self.count(&format!("{name} {outcome:?}").to_lowercase());
+        if outcome != Outcome::Confirmed {
+            return;
+        }
+        self.confirmed += 1;
+        self.recent
+            .extend(before.map(|before| (task, Instant::now(), before)));
+        // A failover in between would take it back.
+        if let Ok(shown) = shown
+            && let Err(evidence) = self.book.clone().settle(task, shown.as_ref())
+        {
+            let violation = Violation::new(
+                Rule::NothingLost,
+                Plan::task(task),
+                format!("right after {order:?} was confirmed: {evidence}"),
+            );
+            self.violations.push((Instant::now(), violation));
+        }
+    }
+
+    /// The database has forgotten what was confirmed between these moments: that is in doubt.
+    pub(crate) fn forget(&mut self, from: Instant, until: Instant) {
+        let is_lost = |at: Instant| (from..=until).contains(&at);
+        for (task, at, before) in &self.recent {
+            if is_lost(*at) {
+                self.book.doubt(*task, before.clone());
+                self.reborn.insert(*task);
+            }
+        }
+        self.violations.retain(|(at, _)| !is_lost(*at));
+    }
+
+    /// Compares every task with what the API shows. To be called when nothing is at work any more.
+    pub(crate) async fn settle(&mut self) -> Result<Vec<Violation>, String> {
+        let api = self.apis[0].clone();
+        self.recent.clear();
+        let early = std::mem::take(&mut self.violations);
+        let mut violations: Vec<Violation> = early.into_iter().map(|(_, one)| one).collect();
+        let numbers: Vec<usize> = self.book.numbers().collect();
+        for task in numbers {
+            let shown = show(&api, task).await?;
+            if let Err(evidence) = self.book.settle(task, shown.as_ref()) {
+                let name = Plan::task(task);
+                violations.push(Violation::new(Rule::NothingLost, name, evidence));
+            }
+        }
+        Ok(violations)
+    }
+
+    fn count(&mut self, what: &str) {
+        *self.figures.entry(what.to_owned()).or_default() += 1;
+    }
+}
+
+/// What a write does to a task that stands so.
+fn order(state: &TaskState, write: &Write) -> Order {
+    let services = write.services.clone();
+    let now = !write.choice.is_multiple_of(4);
+    match state {
+        TaskState::Absent => Order::Create {
+            services,
+            enabled: !write.choice.is_multiple_of(9),
+            now,
+        },
+        TaskState::Present(task) => match write.choice {
+            0..=24 => Order::Replace {
+                services,
+                enabled: task.enabled,
+                now,
+            },
+            25..=44 => Order::Switch {
+                on: !task.enabled,
+                now,
+            },
+            45..=84 => Order::Switch {
+                on: true,
+                now: true,
+            },
+            _ => Order::Delete,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_does_what_can_be_done() {
+        let write = |choice| Write {
+            task: 0,
+            choice,
+            services: vec![1],
+            gateway: 0,
+        };
+        let absent = TaskState::Absent;
+        let present = TaskState::Present(Declared {
+            services: vec![0],
+            enabled: true,
+            follows: Follows::Surely,
+        });
+        for choice in 0..100 {
+            assert!(matches!(
+                order(&absent, &write(choice)),
+                Order::Create { .. }
+            ));
+            assert!(!matches!(
+                order(&present, &write(choice)),
+                Order::Create { .. }
+            ));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What is known of every task after the answers of the API.
+//!
+//! A confirmed write makes one state certain. One without an answer, or with an answer that promises nothing, leaves two
+//! states possible: the one before and the one after. Such a task is left alone until it is quiet; then it must be in one
+//! of the possible states, and is certain again.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::plan::Plan;
+
+/// How a task may stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskState {
+    /// There is none.
+    Absent,
+    /// There is one.
+    Present(Declared),
+}
+
+/// What a task is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declared {
+    /// Services that it watches, by number, sorted.
+    pub services: Vec<usize>,
+    /// Whether it runs.
+    pub enabled: bool,
+    /// From when on it must follow the catalog.
+    pub follows: Follows,
+}
+
+/// From when on an enabled task must have applied what the catalog has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follows {
+    /// Now.
+    Surely,
+    /// From the next change of what it watches on; it may have applied something before.
+    FromNextChange,
+}
+
+/// A write to a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// `POST`.
+    Create {
+        /// Services that it will watch.
+        services: Vec<usize>,
+        /// Whether it will run.
+        enabled: bool,
+        /// `run=now`.
+        now: bool,
+    },
+    /// `PUT` with any revision.
+    Replace {
+        /// Services that it will watch.
+        services: Vec<usize>,
+        /// Whether it runs, as before.
+        enabled: bool,
+        /// `run=now`.
+        now: bool,
+    },
+    /// `PATCH`.
+    Switch {
+        /// On or off.
+        on: bool,
+        /// `run=now`.
+        now: bool,
+    },
+    /// `DELETE`.
+    Delete,
+}
+
+/// What came of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done.
+    Confirmed,
+    /// Nothing was changed.
+    Refused,
+    /// It may be done, or be done later.
+    Unknown,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Book {
+    tasks: BTreeMap<usize, Vec<TaskState>>,
+}
+
+impl Book {
+    /// The tasks of the plan's configuration.
+    pub fn new(plan: &Plan) -> Self {
+        let state = |number: usize| match plan.tasks.get(number) {
+            None => TaskState::Absent,
+            Some(services) => TaskState::Present(Declared {
+                services: services.clone(),
+                enabled: !plan.disabled.contains(&number),
+                follows: Follows::Surely,
+            }),
+        };
+        let numbers = 0..plan.all_tasks();
+        Self {
+            tasks: numbers
+                .map(|number| (number, vec![state(number)]))
+                .collect(),
+        }
+    }
+
+    /// How a task stands; `None` while that is in doubt.
+    pub fn certain(&self, task: usize) -> Option<&TaskState> {
+        match self.tasks.get(&task).map(Vec::as_slice) {
+            Some([state]) => Some(state),
+            _ => None,
+        }
+    }
+
+    /// Takes down what came of a write to a task that is not in doubt.
+    pub fn note(&mut self, task: usize, order: &Order, outcome: Outcome) {
+        let Some(states) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        let Some(before) = states.first().cloned() else {
+            return;
+        };
+        let after = after(&before, order);
+        match outcome {
+            Outcome::Confirmed => *states = vec![after],
+            Outcome::Refused => {}
+            // A creation that is withdrawn takes what there was in between with it.
+            Outcome::Unknown if after == before => {}
+            Outcome::Unknown => states.push(after),
+        }
+    }
+
+    /// Compares a task with what the API shows of it (`None`: there is none), which it is from now on if that is possible.
+    pub fn settle(&mut self, task: usize, shown: Option<&Shown>) -> Result<(), String> {
+        let Some(states) = self.tasks.get_mut(&task) else {
+            return Ok(());
+        };
+        let fits = |state: &&TaskState| match (state, shown) {
+            (TaskState::Absent, None) => true,
+            (TaskState::Present(declared), Some(shown)) => {
+                declared.services == shown.services && declared.enabled == shown.enabled
+            }
+            _ => false,
+        };
+        let mut possible = states.iter().filter(fits).cloned();
+        let Some(mut state) = possible.next() else {
+            return Err(format!("{shown:?} is shown, possible is {states:?}"));
+        };
+        // What only one of several promises is no promise.
+        if let TaskState::Present(declared) = &mut state
+            && (states.len() > 1 || possible.next().is_some())
+        {
+            declared.follows = Follows::FromNextChange;
+        }
+        *states = vec![state];
+        Ok(())
+    }
+
+    /// A later change of every service makes all tasks follow the catalog.
+    pub fn everything_changed(&mut self) {
+        for state in self.tasks.values_mut().flatten() {
+            if let TaskState::Present(declared) = state {
+                declared.follows = Follows::Surely;
+            }
+        }
+    }
+
+    /// All tasks that are certain to be there, by number.
+    pub fn present(&self) -> impl Iterator<Item = (usize, &Declared)> {
+        self.tasks
+            .iter()
+            .filter_map(|(&number, states)| match states.as_slice() {
+                [TaskState::Present(declared)] => Some((number, declared)),
+                _ => None,
+            })
+    }
+
+    /// Numbers of all tasks that there may be.
+    pub fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.tasks.keys().copied()
+    }
+
+    /// Makes what was confirmed since a moment uncertain: a failover may have lost it.
+    pub fn doubt(&mut self, task: usize, before: TaskState) {
+        if let Some(states) = self.tasks.get_mut(&task)
+            && !states.contains(&before)
+        {
+            states.push(before);
+        }
+    }
+}
+
+/// A task as the API shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    services: Vec<usize>,
+    enabled: bool,
+}
+
+impl Shown {
+    /// Reads the answer of `GET /v1/tasks/{name}`.
+    pub fn read(answer: &Value) -> Option<Self> {
+        let task = &answer["task"];
+        let names = task["condition"]["services"]["names"].as_array()?;
+        let number = |name: &Value| name.as_str()?.strip_prefix("svc-")?.parse().ok();
+        let mut services: Vec<usize> = names.iter().map(number).collect::<Option<_>>()?;
+        services.sort_unstable();
+        Some(Self {
+            services,
+            enabled: task["enabled"].as_bool()?,
+        })
+    }
+}
+
+fn after(before: &TaskState, order: &Order) -> TaskState {
+    let follows = |now: bool| {
+        if now {
+            Follows::Surely
+        } else {
+            Follows::FromNextChange
+        }
+    };
+    match (order, before) {
+        (
+            Order::Create {
+                services,
+                enabled,
+                now,
+            },
+            _,
+        )
+        | (
+            Order::Replace {
+                services,
+                enabled,
+                now,
+            },
+            TaskState::Present(_),
+        ) => TaskState::Present(Declared {
+            services: services.clone(),
+            enabled: *enabled,
+            follows: follows(*now && *enabled),
+        }),
+        (Order::Delete, _) | (_, TaskState::Absent) => TaskState::Absent,
+        (Order::Switch { on, now }, TaskState::Present(task)) => {
+            let follows = match (task.enabled, on) {
+                // Nothing happens to it but perhaps a run.
+                (true, true) => match (task.follows, now) {
+                    (_, true) => Follows::Surely,
+                    (before, false) => before,
+                },
+                (false, true) => follows(*now),
+                // What changes while it is off is not caught up with by itself.
+                (_, false) => Follows::FromNextChange,
+            };
+            TaskState::Present(Declared {
+                enabled: *on,
+                follows,
+                ..task.clone()
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
