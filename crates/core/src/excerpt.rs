@@ -1,7 +1,9 @@
 //! Text of others, for a log line or a person.
 
-/// The beginning of `text` as one line of at most about `longest` characters: what is no visible character,
-/// turns the direction of the text or would begin a line is escaped, and a text that is cut ends with `…`.
+/// The beginning of `text` as one line of at most about `longest` characters.
+///
+/// What is no visible character, turns the direction of the text or would begin a line is escaped, and a text
+/// that is cut ends with `…`.
 pub fn excerpt(text: &str, longest: usize) -> String {
     let mut shown = String::new();
     let mut length = 0;

@@ -102,7 +102,12 @@ impl Publisher {
         let kept = kept(snapshot.as_deref(), unreadable, &mut instances);
         let unchanged = snapshot.is_some_and(|known| known.instances == instances);
         let count = instances.len();
-        if !unchanged {
+        if unchanged {
+            self.state.send_if_modified(|state| {
+                state.answered = Some(now);
+                state.failure.take().is_some()
+            });
+        } else {
             let snapshot = Arc::new(ViewSnapshot {
                 revision: self.revisions.next(),
                 instances,
@@ -111,11 +116,6 @@ impl Publisher {
                 snapshot: Some(snapshot),
                 failure: None,
                 answered: Some(now),
-            });
-        } else {
-            self.state.send_if_modified(|state| {
-                state.answered = Some(now);
-                state.failure.take().is_some()
             });
         }
         // After the sending: a log line must not delay a change.
