@@ -165,7 +165,7 @@ impl Tenure {
             .await
             .is_ok()
         {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::fixture::{number, settings};
 use crate::outage::{applied, claim, lead, member, request};
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Life of the leases here.
 const LIFE: Duration = Duration::from_secs(5);

@@ -153,7 +153,7 @@ async fn runs_that_were_running_are_leased_again_with_a_later_epoch() {
 
     // What happens now comes behind what has happened before.
     for lease in &leased {
-        let completed = store.complete(applied(&lease)).await;
+        let completed = store.complete(applied(lease)).await;
         let event = completed.unwrap().event.unwrap();
         let state = store.task_state(&lease.task).await.unwrap().unwrap();
         assert_eq!(state.events[0], event);

@@ -17,7 +17,7 @@ use tokio_stream::StreamExt as _;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 /// Longest wait for anything.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// How the scheduler behaves, and what it has seen.
 #[derive(Debug)]
@@ -210,12 +210,12 @@ impl RunService for PlayedScheduler {
         &self,
         _request: Request<run::RenewRunRequest>,
     ) -> Result<Response<run::RenewRunResponse>, Status> {
-        let life = self.conduct(|conduct| match conduct.renewals {
-            Some(code) => Err(Status::new(code, "not renewed")),
-            None => {
-                conduct.renewed += 1;
-                Ok(conduct.life)
+        let life = self.conduct(|conduct| {
+            if let Some(code) = conduct.renewals {
+                return Err(Status::new(code, "not renewed"));
             }
+            conduct.renewed += 1;
+            Ok(conduct.life)
         })?;
         let time_to_live = Some(convert::duration_to_wire(life));
         Ok(Response::new(run::RenewRunResponse { time_to_live }))
