@@ -154,6 +154,12 @@ uuid_identity! {
     ArchiveId
 }
 
+uuid_identity! {
+    /// Identifies one life of a scheduler process. A restarted process has another one under the same
+    /// member id.
+    Incarnation
+}
+
 macro_rules! epoch {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

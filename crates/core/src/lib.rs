@@ -56,7 +56,8 @@ pub use draft::{DraftBufferPeriod, DraftWorkspace, TaskDraft};
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
 pub use identity::{
-    ArchiveId, EventId, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId,
+    ArchiveId, EventId, Incarnation, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName,
+    WorkerId,
 };
 pub use input::{Digest, FrozenInput, InvalidDigest, RunInput};
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};

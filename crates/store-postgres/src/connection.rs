@@ -9,6 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgPool};
 use tokio::time::timeout;
 
+use crate::row::failed_to;
 use crate::timeline::Timeline;
 
 /// How long a caller waits for a connection before it is told that there is none.
@@ -33,7 +34,8 @@ pub struct Settings {
     /// `postgres://user:password@host:port/database?sslmode=…`; what is missing comes from the usual
     /// `PG…` variables and the password file.
     pub url: SecretString,
-    /// Connections that do the work, at least 1. Up to two more tell and hear hints.
+    /// Connections that do the work, at least 1. Up to two more tell and hear hints, and one more is for the
+    /// leadership.
     pub max_connections: u32,
     /// PEM file with the certificates to trust with `sslmode=verify-ca` and `verify-full`; without it
     /// those of the system.
@@ -110,6 +112,32 @@ impl Target {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(self.open_error(error)),
             Err(_elapsed) => Err(self.open_error(NoConnection(CONNECT_LIMIT))),
+        }
+    }
+
+    /// A connection for the leadership. Its statements are short, and what waits longer than its caller does
+    /// must not do its work later.
+    pub(crate) async fn for_election(
+        &self,
+        timeline: &Timeline,
+    ) -> Result<PgConnection, StoreError> {
+        let limited = self.options.clone().options([
+            ("statement_timeout", "5s"),
+            ("lock_timeout", "5s"),
+            ("idle_in_transaction_session_timeout", "5s"),
+        ]);
+        let connecting = async {
+            let mut connection = PgConnection::connect_with(&limited).await?;
+            prepare(&mut connection, timeline).await?;
+            Ok(connection)
+        };
+        match timeout(CONNECT_LIMIT, connecting).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) => Err(failed_to("give a connection")(error)),
+            Err(_elapsed) => Err(StoreError::Database {
+                operation: "give a connection",
+                source: Box::new(NoConnection(CONNECT_LIMIT)),
+            }),
         }
     }
 

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use cts_core::LeaderEpoch;
 use cts_core::lease::longest_pause;
+use cts_core::{Incarnation, LeaderEpoch};
 use cts_store::{LeaderError, Leadership, Member, MemberState, StoreError};
+use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
+use uuid::Uuid;
 
 use crate::row::{Cell, failed_to, span, span_micros};
 
@@ -55,29 +57,152 @@ pub(crate) async fn alone(transaction: &mut PgTransaction<'_>) -> Result<(), Sto
     Ok(())
 }
 
+/// How the leadership stands.
+struct Standing {
+    epoch: u64,
+    holder: Option<String>,
+    /// The last leader, whether its lease has expired or not.
+    incarnation: Option<Incarnation>,
+    /// Negative or zero if the lease has expired.
+    expires_in: i64,
+}
+
+impl Standing {
+    fn is_led(&self) -> bool {
+        self.holder.is_some() && self.expires_in > 0
+    }
+
+    fn is_of_another(&self, member: &Member) -> bool {
+        self.is_led() && self.incarnation != Some(member.incarnation)
+    }
+}
+
 pub(crate) async fn lead(
     connection: &mut PgConnection,
     member: &Member,
     epoch: Option<LeaderEpoch>,
     time_to_live: Duration,
 ) -> Result<Leadership, StoreError> {
+    if let Some(epoch) = epoch
+        && let Some(leadership) = extend(connection, member, epoch, time_to_live).await?
+    {
+        return Ok(leadership);
+    }
     let failed = failed_to("ask for the leadership");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    alone(&mut transaction).await?;
-    sqlx::query(
-        "-- lead: it lives
-        INSERT INTO members (id, service_name, address, seen_at) VALUES ($1, $2, $3, cts_now())
+    // While another leads nothing changes who does, and duties in progress are not waited for.
+    let standing = match standing(&mut transaction).await? {
+        standing if standing.is_of_another(member) => standing,
+        _ => {
+            alone(&mut transaction).await?;
+            standing_for_update(&mut transaction).await?
+        }
+    };
+    serve(&mut transaction, time_to_live).await?;
+    let id_in_use = note(&mut transaction, member, time_to_live).await?;
+    let leads = standing.is_led();
+    let own = standing.incarnation == Some(member.incarnation);
+    let granted = if leads && own {
+        let known = epoch.map(LeaderEpoch::get);
+        Some(standing.epoch + u64::from(known != Some(standing.epoch)))
+    } else if !leads && id_in_use.is_none() {
+        Some(standing.epoch + 1)
+    } else {
+        None
+    };
+    let leadership = if let Some(granted) = granted {
+        let granted = LeaderEpoch::new(granted);
+        sqlx::query(
+            "-- lead: grant
+            UPDATE leadership
+            SET epoch = $1, holder = $2, incarnation = $3, expires_at = cts_now() + $4",
+        )
+        .bind(stored_epoch(granted))
+        .bind(&member.id)
+        .bind(member.incarnation.as_uuid())
+        .bind(span_micros(time_to_live))
+        .execute(&mut *transaction)
+        .await
+        .map_err(&failed)?;
+        Leadership {
+            epoch: granted,
+            mine: true,
+            leader: member.id.clone(),
+            expires_in: time_to_live,
+            resumed: own,
+            id_in_use,
+        }
+    } else {
+        Leadership {
+            epoch: LeaderEpoch::new(standing.epoch),
+            mine: false,
+            leader: standing.holder.filter(|_| leads).unwrap_or_default(),
+            expires_in: if leads {
+                span(standing.expires_in)
+            } else {
+                Duration::ZERO
+            },
+            resumed: false,
+            id_in_use,
+        }
+    };
+    transaction.commit().await.map_err(&failed)?;
+    Ok(leadership)
+}
+
+/// Extends the lease of a leader, if it is in force. Who leads stays the same, so this waits for no duty in
+/// progress: a long one must not cost its leader the lease.
+async fn extend(
+    connection: &mut PgConnection,
+    member: &Member,
+    epoch: LeaderEpoch,
+    time_to_live: Duration,
+) -> Result<Option<Leadership>, StoreError> {
+    let extended = sqlx::query(
+        "-- lead: extend
+        WITH extended AS (
+            UPDATE leadership
+            SET expires_at = cts_now() + $4,
+                served_since = CASE WHEN served_at >= cts_now() - $7 THEN served_since
+                               ELSE cts_now() END,
+                served_at = cts_now()
+            WHERE incarnation = $2 AND epoch = $3 AND expires_at > cts_now()
+            RETURNING epoch
+        )
+        INSERT INTO members (id, incarnation, service_name, address, seen_at)
+        SELECT $1, $2, $5, $6, cts_now() FROM extended
         ON CONFLICT (id) DO UPDATE
         SET service_name = excluded.service_name,
             address = excluded.address,
-            seen_at = excluded.seen_at",
+            seen_at = excluded.seen_at
+        WHERE members.incarnation = excluded.incarnation",
     )
     .bind(&member.id)
+    .bind(member.incarnation.as_uuid())
+    .bind(stored_epoch(epoch))
+    .bind(span_micros(time_to_live))
     .bind(&member.service_name)
     .bind(&member.address)
-    .execute(&mut *transaction)
+    .bind(span_micros(longest_pause(time_to_live)))
+    .execute(connection)
     .await
-    .map_err(&failed)?;
+    .map_err(failed_to("extend the leadership"))?;
+    // Zero also if the id was taken over: how that stands is found out with the lock.
+    Ok((extended.rows_affected() == 1).then(|| Leadership {
+        epoch,
+        mine: true,
+        leader: member.id.clone(),
+        expires_in: time_to_live,
+        resumed: true,
+        id_in_use: None,
+    }))
+}
+
+/// A scheduler is there and can renew leases.
+async fn serve(
+    transaction: &mut PgTransaction<'_>,
+    time_to_live: Duration,
+) -> Result<(), StoreError> {
     sqlx::query(
         "-- lead: schedulers serve
         UPDATE leadership
@@ -86,53 +211,91 @@ pub(crate) async fn lead(
             served_at = cts_now()",
     )
     .bind(span_micros(longest_pause(time_to_live)))
-    .execute(&mut *transaction)
+    .execute(&mut **transaction)
     .await
-    .map_err(&failed)?;
-    // Nobody leads; or it does already, which an earlier life of it does not.
-    let changed = sqlx::query(
-        "-- lead
-        UPDATE leadership
-        SET epoch = CASE WHEN holder = $1 AND expires_at > cts_now() AND epoch = $2
-                    THEN epoch ELSE epoch + 1 END,
-            holder = $1,
-            expires_at = cts_now() + $3
-        WHERE holder IS NULL OR expires_at <= cts_now()
-           OR (holder = $1 AND ($2 IS NULL OR epoch = $2))",
+    .map_err(failed_to("note that a scheduler serves"))?;
+    Ok(())
+}
+
+/// Notes that the member lives, unless another incarnation with its id was seen within `time_to_live`: gives
+/// how long ago that was.
+async fn note(
+    transaction: &mut PgTransaction<'_>,
+    member: &Member,
+    time_to_live: Duration,
+) -> Result<Option<Duration>, StoreError> {
+    let failed = failed_to("note a replica");
+    let noted = sqlx::query(
+        "-- lead: it lives
+        INSERT INTO members (id, incarnation, service_name, address, seen_at)
+        VALUES ($1, $2, $3, $4, cts_now())
+        ON CONFLICT (id) DO UPDATE
+        SET incarnation = excluded.incarnation,
+            service_name = excluded.service_name,
+            address = excluded.address,
+            seen_at = excluded.seen_at
+        WHERE members.incarnation = excluded.incarnation OR members.seen_at <= cts_now() - $5",
     )
     .bind(&member.id)
-    .bind(epoch.map(stored_epoch))
+    .bind(member.incarnation.as_uuid())
+    .bind(&member.service_name)
+    .bind(&member.address)
     .bind(span_micros(time_to_live))
-    .execute(&mut *transaction)
+    .execute(&mut **transaction)
     .await
     .map_err(&failed)?;
-    let row = sqlx::query(
-        "-- lead: how it stands
-        SELECT epoch, coalesce(holder, '') AS holder, expires_at - cts_now() AS expires_in
-        FROM leadership",
+    if noted.rows_affected() > 0 {
+        return Ok(None);
+    }
+    let silent_for: i64 = sqlx::query_scalar(
+        "-- lead: the id is in use\nSELECT cts_now() - seen_at FROM members WHERE id = $1",
     )
-    .fetch_one(&mut *transaction)
+    .bind(&member.id)
+    .fetch_one(&mut **transaction)
     .await
     .map_err(&failed)?;
+    Ok(Some(span(silent_for)))
+}
+
+const STANDING: &str = "-- lead: how it stands
+    SELECT epoch, holder, incarnation, expires_at - cts_now() AS expires_in FROM leadership";
+
+/// An extension does not wait for the lock of leadership, so the row has one of its own.
+const STANDING_FOR_UPDATE: &str = "-- lead: how it stands for good
+    SELECT epoch, holder, incarnation, expires_at - cts_now() AS expires_in
+    FROM leadership FOR UPDATE";
+
+async fn standing(transaction: &mut PgTransaction<'_>) -> Result<Standing, StoreError> {
+    let row = sqlx::query(STANDING).fetch_one(&mut **transaction).await;
+    standing_of(&row.map_err(failed_to("read who leads"))?)
+}
+
+async fn standing_for_update(transaction: &mut PgTransaction<'_>) -> Result<Standing, StoreError> {
+    let row = sqlx::query(STANDING_FOR_UPDATE)
+        .fetch_one(&mut **transaction)
+        .await;
+    standing_of(&row.map_err(failed_to("read who leads"))?)
+}
+
+fn standing_of(row: &PgRow) -> Result<Standing, StoreError> {
+    let failed = failed_to("read who leads");
     let cell = Cell {
         table: "leadership",
         column: "epoch",
         row: "",
     };
-    let leadership = Leadership {
-        epoch: LeaderEpoch::new(cell.number(row.try_get("epoch").map_err(&failed)?)?),
-        mine: changed.rows_affected() == 1,
-        leader: row.try_get("holder").map_err(&failed)?,
-        expires_in: span(row.try_get("expires_in").map_err(&failed)?),
-    };
-    transaction.commit().await.map_err(&failed)?;
-    Ok(leadership)
+    let incarnation: Option<Uuid> = row.try_get("incarnation").map_err(&failed)?;
+    Ok(Standing {
+        epoch: cell.number(row.try_get("epoch").map_err(&failed)?)?,
+        holder: row.try_get("holder").map_err(&failed)?,
+        incarnation: incarnation.map(Incarnation::from_uuid),
+        expires_in: row.try_get("expires_in").map_err(&failed)?,
+    })
 }
 
 pub(crate) async fn resign(
     connection: &mut PgConnection,
-    member: &str,
-    epoch: Option<LeaderEpoch>,
+    member: &Member,
 ) -> Result<(), StoreError> {
     let failed = failed_to("free the leadership");
     let mut transaction = connection.begin().await.map_err(&failed)?;
@@ -140,11 +303,11 @@ pub(crate) async fn resign(
     sqlx::query(
         "-- resign
         WITH freed AS (
-            UPDATE leadership SET holder = NULL WHERE holder = $1 AND epoch = $2)
-        DELETE FROM members WHERE id = $1",
+            UPDATE leadership SET holder = NULL, incarnation = NULL WHERE incarnation = $2)
+        DELETE FROM members WHERE id = $1 AND incarnation = $2",
     )
-    .bind(member)
-    .bind(epoch.map(stored_epoch))
+    .bind(&member.id)
+    .bind(member.incarnation.as_uuid())
     .execute(&mut *transaction)
     .await
     .map_err(&failed)?;
@@ -159,10 +322,10 @@ pub(crate) async fn members(
     let failed = failed_to("list the replicas");
     let rows = sqlx::query(
         "-- members
-        SELECT m.id, m.service_name, m.address, cts_now() - m.seen_at AS silent_for,
-               l.holder IS NOT NULL AS leader
+        SELECT m.id, m.incarnation, m.service_name, m.address,
+               cts_now() - m.seen_at AS silent_for, l.holder IS NOT NULL AS leader
         FROM members m
-        LEFT JOIN leadership l ON l.holder = m.id AND l.expires_at > cts_now()
+        LEFT JOIN leadership l ON l.incarnation = m.incarnation AND l.expires_at > cts_now()
         WHERE m.seen_at >= cts_now() - $1
         ORDER BY m.id",
     )
@@ -175,6 +338,9 @@ pub(crate) async fn members(
             Ok(MemberState {
                 member: Member {
                     id: row.try_get("id").map_err(&failed)?,
+                    incarnation: Incarnation::from_uuid(
+                        row.try_get("incarnation").map_err(&failed)?,
+                    ),
                     service_name: row.try_get("service_name").map_err(&failed)?,
                     address: row.try_get("address").map_err(&failed)?,
                 },
@@ -190,7 +356,7 @@ pub(crate) async fn clear(transaction: &mut PgTransaction<'_>) -> Result<(), Sto
     sqlx::query(
         "-- release_all: replicas and workers
         WITH members AS (DELETE FROM members), workers AS (DELETE FROM workers)
-        UPDATE leadership SET holder = NULL",
+        UPDATE leadership SET holder = NULL, incarnation = NULL",
     )
     .execute(&mut **transaction)
     .await

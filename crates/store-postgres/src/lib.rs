@@ -20,6 +20,7 @@ mod changes;
 mod complete;
 mod configure;
 mod connection;
+mod election_connection;
 mod enqueue;
 mod hints;
 mod leadership;

@@ -15,6 +15,7 @@ use cts_store::{
 use sqlx::{PgConnection, PgPool};
 
 use crate::connection::{Settings, Target};
+use crate::election_connection::{ElectionConnection, election_call};
 use crate::row::failed_to;
 use crate::session::call;
 use crate::timeline::Timeline;
@@ -35,6 +36,7 @@ const PRUNE_LIMIT: Duration = Duration::from_mins(6);
 pub struct PostgresStore {
     pool: PgPool,
     teller: PgPool,
+    election: ElectionConnection,
     target: Target,
     timeline: Timeline,
 }
@@ -50,6 +52,7 @@ impl PostgresStore {
         Ok(Self {
             pool: target.pool(&timeline),
             teller: target.teller(),
+            election: ElectionConnection::new(target.clone(), timeline.clone()),
             target,
             timeline,
         })
@@ -57,6 +60,7 @@ impl PostgresStore {
 
     /// Closes the connections, after the calls in progress. Streams of hints go on.
     pub async fn close(&self) {
+        self.election.close().await;
         self.teller.close().await;
         self.pool.close().await;
     }
@@ -97,11 +101,11 @@ impl Store for PostgresStore {
         epoch: Option<LeaderEpoch>,
         time_to_live: Duration,
     ) -> Result<Leadership, StoreError> {
-        call!(&self.pool, c => self.lead_on(c, member, epoch, time_to_live))
+        election_call!(self.election, c => self.lead_on(c, member, epoch, time_to_live))
     }
 
-    async fn resign(&self, member: &str, epoch: Option<LeaderEpoch>) -> Result<(), StoreError> {
-        call!(&self.pool, c => leadership::resign(c, member, epoch))
+    async fn resign(&self, member: &Member) -> Result<(), StoreError> {
+        election_call!(self.election, c => leadership::resign(c, member))
     }
 
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {

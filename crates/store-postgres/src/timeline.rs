@@ -189,7 +189,7 @@ async fn void(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     for statement in [
         "-- timeline: nobody leads
         UPDATE leadership
-        SET epoch = epoch + $1, holder = NULL, served_since = NULL, served_at = NULL",
+        SET epoch = epoch + $1, holder = NULL, incarnation = NULL, served_since = NULL, served_at = NULL",
         "-- timeline: the tasks, in order
         SELECT FROM tasks WHERE $1 > 0 ORDER BY name FOR NO KEY UPDATE",
         "-- timeline: no input counts as applied

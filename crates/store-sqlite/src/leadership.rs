@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use cts_core::LeaderEpoch;
 use cts_core::lease::longest_pause;
+use cts_core::{Incarnation, LeaderEpoch};
 use cts_store::{LeaderError, Leadership, Member, MemberState, StoreError};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
@@ -15,6 +15,8 @@ struct Standing {
     epoch: u64,
     /// The leader whose lease has not expired, and when it will.
     leader: Option<(String, i64)>,
+    /// The last leader, whether its lease has expired or not.
+    incarnation: Option<Incarnation>,
 }
 
 fn stored_epoch(epoch: LeaderEpoch) -> i64 {
@@ -52,28 +54,38 @@ pub(crate) async fn lead(
     time_to_live: Duration,
     now: i64,
 ) -> Result<Leadership, StoreError> {
-    note(connection, member, now).await?;
+    let id_in_use = note(connection, member, time_to_live, now).await?;
     serve(connection, time_to_live, now).await?;
     let standing = standing(connection, now).await?;
-    let granted = match standing.leader {
-        Some((leader, expires_at)) if leader != member.id => {
-            return Ok(of_another(standing.epoch, leader, expires_at, now));
+    let own = standing.incarnation == Some(member.incarnation);
+    let granted = match &standing.leader {
+        Some(_) if own => {
+            let known = epoch.map(LeaderEpoch::get);
+            standing.epoch + u64::from(known != Some(standing.epoch))
         }
-        Some((leader, expires_at)) => match epoch.map(LeaderEpoch::get) {
-            Some(known) if known == standing.epoch => known,
-            Some(_) => return Ok(of_another(standing.epoch, leader, expires_at, now)),
-            None => standing.epoch + 1,
-        },
-        None => standing.epoch + 1,
+        None if id_in_use.is_none() => standing.epoch + 1,
+        leader => {
+            let (leader, expires_at) = leader.clone().unwrap_or_default();
+            return Ok(Leadership {
+                epoch: LeaderEpoch::new(standing.epoch),
+                mine: false,
+                leader,
+                expires_in: between(now, expires_at),
+                resumed: false,
+                id_in_use,
+            });
+        }
     };
     let granted = LeaderEpoch::new(granted);
     let expires_at = now.saturating_add(span_micros(time_to_live));
     sqlx::query(
         "-- lead: grant or extend
-        UPDATE leadership SET epoch = ?, holder = ?, expires_at = ? WHERE singleton = 1",
+        UPDATE leadership SET epoch = ?, holder = ?, incarnation = ?, expires_at = ?
+        WHERE singleton = 1",
     )
     .bind(stored_epoch(granted))
     .bind(&member.id)
+    .bind(member.incarnation.to_string())
     .bind(expires_at)
     .execute(connection)
     .await
@@ -83,40 +95,49 @@ pub(crate) async fn lead(
         mine: true,
         leader: member.id.clone(),
         expires_in: between(now, expires_at),
+        resumed: own,
+        id_in_use,
     })
 }
 
-/// Of another replica, or of another life of the one that asks.
-fn of_another(epoch: u64, leader: String, expires_at: i64, now: i64) -> Leadership {
-    Leadership {
-        epoch: LeaderEpoch::new(epoch),
-        mine: false,
-        leader,
-        expires_in: between(now, expires_at),
-    }
-}
-
+/// Notes that the member lives, unless another incarnation with its id was seen within `time_to_live`: gives
+/// how long ago that was.
 async fn note(
     connection: &mut SqliteConnection,
     member: &Member,
+    time_to_live: Duration,
     now: i64,
-) -> Result<(), StoreError> {
-    sqlx::query(
+) -> Result<Option<Duration>, StoreError> {
+    let noted = sqlx::query(
         "-- lead: the member lives
-        INSERT INTO members (id, service_name, address, seen_at) VALUES (?, ?, ?, ?)
+        INSERT INTO members (id, incarnation, service_name, address, seen_at)
+        VALUES (?1, ?2, ?3, ?4, ?5)
         ON CONFLICT (id) DO UPDATE
-        SET service_name = excluded.service_name,
+        SET incarnation = excluded.incarnation,
+            service_name = excluded.service_name,
             address = excluded.address,
-            seen_at = excluded.seen_at",
+            seen_at = excluded.seen_at
+        WHERE incarnation = excluded.incarnation OR seen_at <= ?6",
     )
     .bind(&member.id)
+    .bind(member.incarnation.to_string())
     .bind(&member.service_name)
     .bind(&member.address)
     .bind(now)
-    .execute(connection)
+    .bind(now.saturating_sub(span_micros(time_to_live)))
+    .execute(&mut *connection)
     .await
     .map_err(failed_to("note a replica"))?;
-    Ok(())
+    if noted.rows_affected() > 0 {
+        return Ok(None);
+    }
+    let seen_at: i64 =
+        sqlx::query_scalar("-- lead: the id is in use\nSELECT seen_at FROM members WHERE id = ?")
+            .bind(&member.id)
+            .fetch_one(connection)
+            .await
+            .map_err(failed_to("note a replica"))?;
+    Ok(Some(between(seen_at, now)))
 }
 
 /// A scheduler is there and can renew leases.
@@ -143,42 +164,45 @@ async fn standing(connection: &mut SqliteConnection, now: i64) -> Result<Standin
     let read = failed_to("read who leads");
     let row = sqlx::query(
         "-- lead: how it stands
-        SELECT epoch, holder, expires_at FROM leadership WHERE singleton = 1",
+        SELECT epoch, holder, incarnation, expires_at FROM leadership WHERE singleton = 1",
     )
     .fetch_one(connection)
     .await
     .map_err(&read)?;
-    let cell = Cell {
+    let cell = |column| Cell {
         table: "leadership",
-        column: "epoch",
+        column,
         row: "1",
     };
     let holder: Option<String> = row.try_get("holder").map_err(&read)?;
     let expires_at: Option<i64> = row.try_get("expires_at").map_err(&read)?;
+    let incarnation: Option<&str> = row.try_get("incarnation").map_err(&read)?;
+    let incarnation = incarnation.map(|text| cell("incarnation").parse(text));
     Ok(Standing {
-        epoch: cell.number(row.try_get("epoch").map_err(&read)?)?,
+        epoch: cell("epoch").number(row.try_get("epoch").map_err(&read)?)?,
         leader: holder
             .zip(expires_at)
             .filter(|(_, expires_at)| *expires_at > now),
+        incarnation: incarnation.transpose()?,
     })
 }
 
 pub(crate) async fn resign(
     connection: &mut SqliteConnection,
-    member: &str,
-    epoch: Option<LeaderEpoch>,
+    member: &Member,
 ) -> Result<(), StoreError> {
-    sqlx::query("-- resign: the member\nDELETE FROM members WHERE id = ?")
-        .bind(member)
+    sqlx::query("-- resign: the member\nDELETE FROM members WHERE id = ? AND incarnation = ?")
+        .bind(&member.id)
+        .bind(member.incarnation.to_string())
         .execute(&mut *connection)
         .await
         .map_err(failed_to("forget a replica"))?;
     sqlx::query(
         "-- resign: the leadership
-        UPDATE leadership SET holder = NULL, expires_at = NULL WHERE holder = ? AND epoch = ?",
+        UPDATE leadership SET holder = NULL, incarnation = NULL, expires_at = NULL
+        WHERE incarnation = ?",
     )
-    .bind(member)
-    .bind(epoch.map(stored_epoch))
+    .bind(member.incarnation.to_string())
     .execute(connection)
     .await
     .map_err(failed_to("free the leadership"))?;
@@ -189,7 +213,8 @@ pub(crate) async fn resign(
 pub(crate) async fn release(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let write = failed_to("free the leadership");
     sqlx::query(
-        "-- release_all: the leadership\nUPDATE leadership SET holder = NULL, expires_at = NULL",
+        "-- release_all: the leadership
+        UPDATE leadership SET holder = NULL, incarnation = NULL, expires_at = NULL",
     )
     .execute(&mut *connection)
     .await
@@ -217,9 +242,9 @@ pub(crate) async fn members(
 ) -> Result<Vec<MemberState>, StoreError> {
     let rows = sqlx::query(
         "-- members
-        SELECT m.id, m.service_name, m.address, m.seen_at,
+        SELECT m.id, m.incarnation, m.service_name, m.address, m.seen_at,
                EXISTS (SELECT 1 FROM leadership l
-                       WHERE l.holder = m.id AND l.expires_at > ?1) AS leads
+                       WHERE l.incarnation = m.incarnation AND l.expires_at > ?1) AS leads
         FROM members m
         WHERE m.seen_at >= ?2
         ORDER BY m.id",
@@ -234,9 +259,17 @@ pub(crate) async fn members(
 
 fn member(row: &SqliteRow, now: i64) -> Result<MemberState, StoreError> {
     let read = failed_to("list the replicas");
+    let id: String = row.try_get("id").map_err(&read)?;
+    let cell = Cell {
+        table: "members",
+        column: "incarnation",
+        row: &id,
+    };
+    let incarnation = cell.parse(row.try_get("incarnation").map_err(&read)?)?;
     Ok(MemberState {
         member: Member {
-            id: row.try_get("id").map_err(&read)?,
+            incarnation,
+            id: id.clone(),
             service_name: row.try_get("service_name").map_err(&read)?,
             address: row.try_get("address").map_err(&read)?,
         },

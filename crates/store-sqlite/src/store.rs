@@ -125,9 +125,9 @@ impl Store for SqliteStore {
         Ok(leadership)
     }
 
-    async fn resign(&self, member: &str, epoch: Option<LeaderEpoch>) -> Result<(), StoreError> {
+    async fn resign(&self, member: &Member) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
-        leadership::resign(&mut transaction, member, epoch).await?;
+        leadership::resign(&mut transaction, member).await?;
         commit(transaction).await
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{RunKind, RunStatus};
-use cts_core::{LeaderEpoch, Requirement, RunId, TaskName, WorkerRecord};
+use cts_core::{Incarnation, LeaderEpoch, Requirement, RunId, TaskName, WorkerRecord};
 use serde::{Deserialize, Serialize};
 
 /// A scheduler replica as it tells of itself (spec/ha.md 1.8).
@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct Member {
     /// Instance id, unique among the replicas that live.
     pub id: String,
+    /// The life of the process that has the id.
+    pub incarnation: Incarnation,
     /// Name of its registration with Consul.
     pub service_name: String,
     /// What it advertises to the others, if anything.
@@ -21,7 +23,7 @@ pub struct Member {
 /// How leadership stands after [`Store::lead`](crate::Store::lead).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leadership {
-    /// Increases by one whenever another replica, or another life of the same one, takes over.
+    /// Increases by one with every grant that is no extension.
     pub epoch: LeaderEpoch,
     /// Whether the caller leads.
     pub mine: bool,
@@ -29,6 +31,12 @@ pub struct Leadership {
     pub leader: String,
     /// Time until the leader's lease is over unless it is renewed; zero at least.
     pub expires_in: Duration,
+    /// Whether the caller leads and no other process has led since this incarnation was last granted the
+    /// leadership. False with its first grant.
+    pub resumed: bool,
+    /// Set if another incarnation has the id of the caller and was seen within the time to live: how long
+    /// ago. The caller is not noted as a member then, and leads only if it did already.
+    pub id_in_use: Option<Duration>,
 }
 
 /// A replica as the others see it.

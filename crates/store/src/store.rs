@@ -33,15 +33,18 @@ pub type HintStream = BoxStream<'static, Hint>;
 /// that the word of a replica that does not know yet that it was deposed changes nothing (P4).
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Makes `member` the leader if nobody leads, if the leader's lease has expired, or if it leads
-    /// already, which then extends its lease to `time_to_live` from now; and notes that it lives, and so that
-    /// schedulers serve.
+    /// Makes this incarnation of `member` the leader if there is none, if the leader's lease has expired, or
+    /// if it leads already, which then extends its lease to `time_to_live` from now; and notes that it lives, and so
+    /// that schedulers serve.
     ///
-    /// `epoch` is the one that this life of the member led with last, `None` if it has not led yet. With
-    /// `None` it takes over from an earlier life under the same id at once, which must be dead. With
-    /// another epoch than the one in force it does not: then a later life leads, or this one whose
-    /// answer was lost, and it waits for the expiry like any other. Every grant but an extension has a
-    /// new epoch, also one to the replica that led before.
+    /// A member id belongs to one incarnation at a time. Another one takes it over when the first was not
+    /// seen for `time_to_live`; until then [`Leadership::id_in_use`] is set and nothing is changed. A lease
+    /// is never taken from another incarnation before it expires, whatever its id.
+    ///
+    /// `epoch` is the one that the caller leads with. If it is in force, the lease is extended in it. Every
+    /// other grant has a new epoch, also one to the incarnation that leads: with `None` the caller asks for
+    /// that, because a write that named its epoch may still happen, and with another epoch than the one in
+    /// force the answer to an earlier call was lost.
     async fn lead(
         &self,
         member: &Member,
@@ -49,9 +52,9 @@ pub trait Store: Send + Sync + fmt::Debug {
         time_to_live: Duration,
     ) -> Result<Leadership, StoreError>;
 
-    /// Forgets the member, and frees the leadership if it has it with `epoch`; for a clean end. Safe to
-    /// repeat.
-    async fn resign(&self, member: &str, epoch: Option<LeaderEpoch>) -> Result<(), StoreError>;
+    /// Forgets the member, and frees the leadership if this incarnation of it leads; for a clean end. Safe
+    /// to repeat. Another incarnation with the same id keeps both.
+    async fn resign(&self, member: &Member) -> Result<(), StoreError>;
 
     /// Every replica heard of within the last `within`, just so long ago included, by id.
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;

@@ -95,6 +95,11 @@ impl Embedded {
         if shape == Shape::Cluster || config.high_availability.is_some() {
             config.driver.require_shared_backend()?;
         }
+        if mode == Mode::Daemon && config.high_availability.is_some() && config.database.is_none() {
+            return Err(Failure::NoDatabase {
+                what: "`cts start` with a `high_availability` block",
+            });
+        }
         let tls = match &sockets.api {
             Some(_) => parts::api_tls(config).await?,
             None => None,

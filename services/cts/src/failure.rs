@@ -55,6 +55,14 @@ pub enum Failure {
     /// This backend keeps its state on one machine.
     #[error(transparent)]
     LocalBackend(#[from] BackendRefusal),
+    /// Members of a cluster without a database would each have tasks of their own, and each lead.
+    #[error(
+        "{what} needs the Postgres database that the members of its cluster share: set CTS_DATABASE_URL, or write a `database` block with its `url`. SQLite is for a single `cts start` without `high_availability`"
+    )]
+    NoDatabase {
+        /// What was started.
+        what: &'static str,
+    },
     /// The files of `services.tls` cannot be used.
     #[error("services.tls cannot be used")]
     Tls(#[from] TlsError),
@@ -156,6 +164,7 @@ impl Failure {
             | Self::ConsulSettings(_)
             | Self::Consul { .. }
             | Self::LocalBackend(_)
+            | Self::NoDatabase { .. }
             | Self::Tls(_)
             | Self::ApiTls(_)
             | Self::Log(_)

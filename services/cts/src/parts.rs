@@ -13,7 +13,9 @@ use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peers;
-use cts_scheduler::{Dependencies as SchedulerDependencies, RandomIdentities, Scheduler};
+use cts_scheduler::{
+    Dependencies as SchedulerDependencies, Identities as _, RandomIdentities, Scheduler,
+};
 use cts_terraform::guard::{Guard, GuardCommand, GuardKeeper};
 use cts_terraform::{Executable, OutputSink, Terraform};
 use cts_tls::ServerTls;
@@ -101,12 +103,20 @@ pub(crate) async fn scheduler(
     mode: cts_scheduler::Mode,
     reset_storage: bool,
 ) -> Result<Scheduler, Failure> {
-    let options = settings::scheduler(config, database.sharing(), shape, mode, reset_storage);
+    let identities = RandomIdentities;
+    let options = settings::scheduler(
+        config,
+        identities.incarnation(),
+        database.sharing(),
+        shape,
+        mode,
+        reset_storage,
+    );
     let dependencies = SchedulerDependencies {
         store: database.store(),
         watchers,
         clock: Arc::clone(&surroundings.clock),
-        identities: Arc::new(RandomIdentities),
+        identities: Arc::new(identities),
         settings_digest: settings::settings_digest(config),
         task_reader: settings::task_reader(config, surroundings, shape),
     };

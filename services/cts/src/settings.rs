@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cts_config::{Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover};
 use cts_consul::{ConsulSettings, TlsSettings};
 use cts_core::{
-    Capabilities, DEFAULT_DRIVER, Digest, Engine, ProviderBlock, TaskDefinition, TaskSpec,
-    WorkerId, WorkerRecord,
+    Capabilities, DEFAULT_DRIVER, Digest, Engine, Incarnation, ProviderBlock, TaskDefinition,
+    TaskSpec, WorkerId, WorkerRecord,
 };
 use cts_gateway::{Gateway, Mode};
 use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
@@ -89,6 +89,7 @@ pub(crate) fn consul(config: &ConsulConfig) -> ConsulSettings {
 
 pub(crate) fn scheduler(
     config: &Config,
+    incarnation: Incarnation,
     sharing: Sharing,
     shape: Shape,
     mode: cts_scheduler::Mode,
@@ -96,6 +97,7 @@ pub(crate) fn scheduler(
 ) -> SchedulerOptions {
     let member = Member {
         id: config.id.clone(),
+        incarnation,
         service_name: config.consul.service_registration.service_name.clone(),
         address: config
             .high_availability

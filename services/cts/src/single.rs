@@ -53,6 +53,11 @@ pub(crate) async fn run_scheduler(
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     config.driver.require_shared_backend()?;
+    if config.database.is_none() {
+        return Err(Failure::NoDatabase {
+            what: "`cts scheduler`",
+        });
+    }
     let links = Links::new(&config.services).await?;
     let grpc = links.listen(grpc).await?;
     let opening = Database::open(config, surroundings);
@@ -65,7 +70,7 @@ pub(crate) async fn run_scheduler(
     let outside = Tasks::new(shutdown.clone());
     links.follow_files(&inside, &inner);
     let watchers = links.watchers(watchers, &inside, &inner)?;
-    let scheduler = parts::scheduler(
+    let preparing = parts::scheduler(
         config,
         surroundings,
         &database,
@@ -73,8 +78,13 @@ pub(crate) async fn run_scheduler(
         Shape::Cluster,
         cts_scheduler::Mode::Daemon,
         false,
-    )
-    .await?;
+    );
+    let Some(scheduler) = unless_ended(&shutdown, preparing).await? else {
+        inner.cancel();
+        inside.wait().await?;
+        database.close().await;
+        return Ok(());
+    };
     links.serve(scheduler.endpoints(&shutdown), grpc, &outside, &shutdown);
     outside.spawn("scheduler", scheduler.run(shutdown.clone()));
     tokio::select! {

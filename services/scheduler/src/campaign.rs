@@ -1,10 +1,18 @@
-//! The leadership: one replica of many has the duties that need a single owner (architecture.md 5).
+//! The leadership: one replica of many has the duties that need a single owner.
 //!
 //! Every replica asks for the leadership a third of its life after the last time, and the moment it may be
-//! free. Who has it does its duties until it is told that it was deposed, or until it could not
-//! renew for two thirds of the life by its own monotonic clock. The duties' writes name the epoch besides, so
-//! that one who was asleep meanwhile changes nothing.
+//! free. The leader does its duties until another leads. While it could not renew for two thirds of the life by
+//! its own monotonic clock, or after a write whose outcome is not known, they write nothing, and go on with the
+//! next epoch: a database that was away for a moment is no takeover. The duties' writes name the epoch
+//! besides, so that a leader that was asleep meanwhile changes nothing.
+//!
+//! Two requests may fail, or get no answer, and a third still renews in time. Only when that has failed too does
+//! the replica say that it does not serve.
 
+mod joining;
+mod patience;
+
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +21,17 @@ use cts_core::lease::Hold;
 use cts_core::{Chain, LeaderEpoch};
 use cts_rpc::HealthSwitch;
 use cts_store::{Leadership, Member, Store};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::patience::Patience;
 use crate::changes::Changes;
+use crate::term::Term;
 
-/// Longest time for one request to the store.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) use self::joining::{Joined, join};
 
-/// Pause after a failed request.
-const RETRY: Duration = Duration::from_millis(500);
+/// Longest time for the request that ends the membership.
+const GOODBYE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Added to the expiry that the leader's rival waits for, so that it does not come a moment too early.
 const AFTER_EXPIRY: Duration = Duration::from_millis(20);
@@ -39,66 +48,73 @@ pub(crate) struct Campaign {
     pub(crate) health: HealthSwitch,
 }
 
-/// Why the duties of a tenure have ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TenureEnd {
-    /// The store says that the epoch is over.
-    Deposed,
-    /// A write has failed, and may still happen. Only a new epoch keeps it from undoing a newer one.
-    Doubtful,
-}
-
-/// The duties of one tenure.
-pub(crate) type Duties = Pin<Box<dyn Future<Output = TenureEnd> + Send>>;
+/// The duties of one term. They end when they are dropped.
+pub(crate) type Duties = Pin<Box<dyn Future<Output = Infallible> + Send>>;
 
 /// How things stand.
 struct Standing {
+    /// The epoch that may be extended.
     epoch: Option<LeaderEpoch>,
+    /// While the lease can be relied on.
     hold: Option<Hold>,
-    duties: Option<Duties>,
+    leading: Option<Leading>,
     next: Instant,
+    patience: Patience,
+    /// Another process has the id of this one.
+    id_in_use: bool,
+}
+
+/// A term, also while it waits for its next epoch.
+struct Leading {
+    term: Term,
+    duties: Duties,
+    /// The last epoch that the duties have ended: it is not used again.
+    over: Option<LeaderEpoch>,
 }
 
 impl Campaign {
-    /// Campaigns until `shutdown`, then frees the leadership. `begin` makes the duties of a tenure;
+    /// Campaigns until `shutdown`, then frees the leadership. `begin` makes the duties of a term;
     /// `first` is what a first request has brought already.
     pub(crate) async fn run(
         self,
-        first: Option<(Instant, Leadership)>,
-        begin: impl Fn(LeaderEpoch) -> Duties + Send,
+        first: Joined,
+        begin: impl Fn(Term) -> Duties + Send,
         shutdown: CancellationToken,
     ) {
         let mut standing = Standing {
             epoch: None,
             hold: None,
-            duties: None,
+            leading: None,
             next: Instant::now(),
+            patience: Patience::new(self.time_to_live, first.asked),
+            id_in_use: false,
         };
-        if let Some((asked, leadership)) = first {
-            self.answered(&mut standing, asked, &leadership, &begin);
-        }
+        self.answered(&mut standing, first.asked, &first.leadership, &begin);
         loop {
             let give_up = standing.hold.map(|hold| self.started + hold.give_up_at());
             tokio::select! {
                 () = shutdown.cancelled() => break,
-                () = sleep_until(standing.next) => {
-                    self.ask(&mut standing, &begin).await;
-                }
+                () = sleep_until(standing.next) => self.ask(&mut standing, &begin).await,
                 () = self.changes.leadership.notified() => standing.next = Instant::now(),
                 () = at(give_up) => {
                     tracing::warn!(target: "ha", id = self.member.id, "leadership could not be renewed in time");
-                    standing.stop(TenureEnd::Doubtful);
+                    standing.suspend();
                 }
-                end = duties(&mut standing.duties) => {
-                    tracing::debug!(target: "ha", id = self.member.id, ?end, "tenure is over");
-                    standing.stop(end);
-                    standing.next = Instant::now();
+                () = at(standing.patience.over_at()) => {
+                    standing.patience.end();
+                    self.health.set_serving(false);
+                    tracing::warn!(target: "ha", id = self.member.id, "the database has not answered for long, this replica does not serve");
                 }
+                () = duties(&mut standing.leading) => standing.doubt(),
             }
         }
-        let epoch = standing.epoch;
-        standing.stop(TenureEnd::Doubtful);
-        match tokio::time::timeout(PATIENCE, self.store.resign(&self.member.id, epoch)).await {
+        standing.leading = None;
+        self.leave().await;
+    }
+
+    /// Frees the leadership and the id.
+    async fn leave(&self) {
+        match timeout(GOODBYE_LIMIT, self.store.resign(&self.member)).await {
             Ok(Ok(())) => {
                 // Others need not wait for a poll.
                 let told = self.store.publish(&[cts_store::Hint::Leadership]).await;
@@ -115,38 +131,32 @@ impl Campaign {
         }
     }
 
-    async fn ask(&self, standing: &mut Standing, begin: &(impl Fn(LeaderEpoch) -> Duties + Send)) {
+    async fn ask(&self, standing: &mut Standing, begin: &(impl Fn(Term) -> Duties + Send)) {
         let asked = Instant::now();
         let give_up = standing.hold.map(|hold| self.started + hold.give_up_at());
-        let until = give_up.map_or(asked + PATIENCE, |give_up| give_up.min(asked + PATIENCE));
-        let mut request = std::pin::pin!(timeout_at(
-            until,
-            self.store
-                .lead(&self.member, standing.epoch, self.time_to_live)
-        ));
+        let limit = standing.patience.limit(asked, give_up);
+        let lead = self
+            .store
+            .lead(&self.member, standing.epoch, self.time_to_live);
+        let mut request = std::pin::pin!(timeout(limit, lead));
         // The duties go on while the store is asked.
         let answer = loop {
             tokio::select! {
                 answer = &mut request => break answer,
-                end = duties(&mut standing.duties) => standing.stop(end),
+                () = duties(&mut standing.leading) => standing.doubt(),
             }
         };
-        match answer {
+        let error = match answer {
             Ok(Ok(leadership)) => {
+                standing.patience.answered(asked);
                 self.health.set_serving(true);
-                self.answered(standing, asked, &leadership, begin);
+                return self.answered(standing, asked, &leadership, begin);
             }
-            Ok(Err(error)) => {
-                tracing::warn!(target: "ha", error = %Chain(&error), "the database cannot be asked for the leadership");
-                self.health.set_serving(false);
-                standing.next = Instant::now() + RETRY;
-            }
-            Err(elapsed) => {
-                tracing::warn!(target: "ha", error = %elapsed, "the database cannot be asked for the leadership");
-                self.health.set_serving(false);
-                standing.next = Instant::now() + RETRY;
-            }
-        }
+            Ok(Err(error)) => Chain(&error).to_string(),
+            Err(elapsed) => format!("no answer within {limit:?}: {elapsed}"),
+        };
+        tracing::warn!(target: "ha", error, "the database cannot be asked for the leadership");
+        standing.next = Instant::now() + standing.patience.failed();
     }
 
     fn answered(
@@ -154,48 +164,83 @@ impl Campaign {
         standing: &mut Standing,
         asked: Instant,
         leadership: &Leadership,
-        begin: &(impl Fn(LeaderEpoch) -> Duties + Send),
+        begin: &(impl Fn(Term) -> Duties + Send),
     ) {
         let life = self.time_to_live;
+        let id_in_use = leadership.id_in_use.is_some();
+        if id_in_use && !standing.id_in_use {
+            tracing::error!(target: "ha", id = self.member.id, "another process has the same id; give each its own");
+        }
+        standing.id_in_use = id_in_use;
         if !leadership.mine {
-            if standing.duties.is_some() {
+            if standing.leading.is_some() {
                 tracing::warn!(target: "ha", id = self.member.id, leader = leadership.leader, "leadership was lost");
             }
-            if leadership.leader == self.member.id && standing.epoch.is_some() {
-                tracing::error!(target: "ha", id = self.member.id, "another process has the same id; give each its own");
-            }
-            standing.stop(TenureEnd::Deposed);
+            standing.leave();
             standing.next = asked + (leadership.expires_in + AFTER_EXPIRY).min(life / 3);
             return;
         }
+        let epoch = leadership.epoch;
         let since = asked.saturating_duration_since(self.started);
-        let renewed = standing
-            .hold
-            .filter(|_| standing.epoch == Some(leadership.epoch) && standing.duties.is_some());
-        standing.hold = Some(if let Some(hold) = renewed {
-            hold.renewed(since, life)
-        } else {
-            standing.stop(TenureEnd::Deposed);
-            standing.duties = Some(begin(leadership.epoch));
-            // Operators look for this line (spec/ha.md 1.13).
-            tracing::info!(target: "ha", "acquired leadership lock: id={}", self.member.id);
-            Hold::leadership(since, life)
-        });
-        standing.epoch = Some(leadership.epoch);
         standing.next = asked + life / 3;
+        match &standing.leading {
+            Some(leading) if leadership.resumed && leading.over >= Some(epoch) => {
+                // It was ended while this was asked.
+                standing.next = Instant::now();
+            }
+            Some(_) if leadership.resumed && standing.epoch == Some(epoch) => {
+                standing.hold = standing.hold.map(|hold| hold.renewed(since, life));
+            }
+            Some(leading) if leadership.resumed => {
+                leading.term.resume(epoch);
+                tracing::info!(target: "ha", id = self.member.id, %epoch, "the leader goes on in its next epoch, nobody else has led");
+                standing.hold_in(epoch, Hold::leadership(since, life));
+            }
+            _ => {
+                let term = Term::new(epoch);
+                standing.leading = Some(Leading {
+                    duties: begin(term.clone()),
+                    term,
+                    over: None,
+                });
+                // Operators look for this line.
+                tracing::info!(target: "ha", "acquired leadership lock: id={}", self.member.id);
+                standing.hold_in(epoch, Hold::leadership(since, life));
+            }
+        }
     }
 }
 
 impl Standing {
-    /// Ends the duties at once. After a doubtful end the epoch is forgotten, so that the store gives a new
-    /// one; after a deposition it is named until the leadership is free, so that two processes of one id do
-    /// not depose each other for ever.
-    fn stop(&mut self, end: TenureEnd) {
-        self.duties = None;
+    fn hold_in(&mut self, epoch: LeaderEpoch, hold: Hold) {
+        self.epoch = Some(epoch);
+        self.hold = Some(hold);
+    }
+
+    /// The lease cannot be relied on any more: the duties write nothing until there is another.
+    fn suspend(&mut self) {
+        self.epoch = None;
         self.hold = None;
-        if end == TenureEnd::Doubtful {
-            self.epoch = None;
+        if let Some(leading) = &mut self.leading {
+            leading.term.suspend();
         }
+    }
+
+    /// The duties have ended the epoch: the next one is asked for at once.
+    fn doubt(&mut self) {
+        if let Some(leading) = &mut self.leading {
+            leading.over = leading.over.max(self.epoch);
+        }
+        self.epoch = None;
+        self.hold = None;
+        self.next = Instant::now();
+    }
+
+    /// Another leads.
+    fn leave(&mut self) {
+        self.epoch = None;
+        self.hold = None;
+        self.leading = None;
     }
 }
 
@@ -206,9 +251,13 @@ async fn at(moment: Option<Instant>) {
     }
 }
 
-async fn duties(duties: &mut Option<Duties>) -> TenureEnd {
-    match duties {
-        Some(duties) => duties.await,
+/// Does the duties, until they have ended their epoch.
+async fn duties(leading: &mut Option<Leading>) {
+    match leading {
+        Some(Leading { term, duties, .. }) => tokio::select! {
+            never = duties => match never {},
+            () = term.ended() => {}
+        },
         None => std::future::pending().await,
     }
 }

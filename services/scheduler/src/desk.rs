@@ -15,7 +15,7 @@
 //!   by an earlier leader, nobody knows what has changed since, so its first complete input is kept as a
 //!   change as well;
 //! * a trigger counts until the input has been frozen: who takes a due task and fails to freeze its
-//!   input gives it back with [`Desk::postpone`]. Who fails to store it begins with a new desk;
+//!   input gives it back with [`Desk::postpone`]. Who fails to store it keeps the frozen input;
 //! * a request is carried out once, as soon as the input is complete, or it is overdue once. A request to
 //!   apply that is overdue leaves a trigger, so that the task is applied when its input is complete.
 

@@ -3,18 +3,18 @@
 mod freeze;
 mod look;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use cts_core::{Clock, LeaderEpoch, ViewId};
+use cts_core::{Clock, ViewId};
 use cts_rpc::Peers;
-use cts_store::{Store, Unchanged};
+use cts_store::{EnqueueRequest, Store, Unchanged};
 use futures::FutureExt as _;
 use tokio::time::Instant;
 
 use self::look::Looks;
-use crate::campaign::TenureEnd;
 use crate::changes::Changes;
 use crate::desk::{Desk, ViewProblem};
 use crate::explain::Journal;
@@ -23,6 +23,7 @@ use crate::identities::Identities;
 use crate::mode::{Mode, Round};
 use crate::recent_inputs::RecentInputs;
 use crate::scheduler::SettingsDigest;
+use crate::term::Term;
 
 /// Wait before what could not be stored is tried again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
@@ -33,7 +34,7 @@ const AT_ONCE: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Duty {
     pub(crate) desk: Desk,
-    pub(crate) epoch: LeaderEpoch,
+    pub(crate) term: Term,
     pub(crate) mode: Mode,
     pub(crate) round: Arc<Round>,
     /// What the first input of each task means that is applied already.
@@ -48,11 +49,16 @@ pub(crate) struct Duty {
     /// How long requests wait for a complete input.
     pub(crate) input_patience: Duration,
     pub(crate) started: Instant,
+    /// What is to be queued, and may be already: the outcome of a write is not known. Repeating it
+    /// with the same run ids changes nothing then.
+    pub(crate) unsaved: Vec<EnqueueRequest>,
+    /// After a failed write.
+    pub(crate) not_before: Option<Instant>,
 }
 
 impl Duty {
-    /// Works until the epoch is over, or until a write to the store has failed.
-    pub(crate) async fn run(mut self) -> TenureEnd {
+    /// Works until it is dropped, when the term is over.
+    pub(crate) async fn run(mut self) -> Infallible {
         // In a mode with one round the tasks are those of the beginning.
         let dynamic = !self.mode.is_one_round();
         if self.desk.is_empty() {
@@ -65,10 +71,12 @@ impl Duty {
         let mut looks = Looks::begin(Instant::now());
         let base = self.clock.now() - self.started.elapsed();
         let store = Arc::clone(&self.store);
-        let mut journal = Journal::new(self.epoch, store, base, Instant::now());
+        let mut journal = Journal::new(self.term.clone(), store, base, Instant::now());
         let changes = Arc::clone(&self.changes);
+        let mut epochs = self.term.follow();
         loop {
-            let due = self.desk.next_due();
+            let next = self.next_writing();
+            let may_write = self.term.epoch().is_some();
             tokio::select! {
                 news = following.next() => {
                     self.take_up(news, &mut following);
@@ -79,12 +87,13 @@ impl Duty {
                         self.take_up(news, &mut following);
                     }
                 }
-                () = sleep_until(self.started, due) => {}
+                () = at(next), if may_write => {}
+                Ok(()) = epochs.changed() => {}
                 () = changes.tasks.notified(), if dynamic => {
                     looks.hint(Instant::now());
                     continue;
                 }
-                () = tokio::time::sleep_until(looks.next()), if dynamic => {
+                () = tokio::time::sleep_until(looks.next()), if dynamic && may_write => {
                     self.look(&mut following, &mut looks).await;
                 }
                 () = journal.write(), if dynamic => {
@@ -93,10 +102,18 @@ impl Duty {
                     continue;
                 }
             }
-            if let Err(end) = self.carry_out().await {
-                return end;
-            }
+            self.carry_out().await;
         }
+    }
+
+    /// When there is something to write.
+    fn next_writing(&self) -> Option<Instant> {
+        let due = if self.unsaved.is_empty() {
+            self.started.checked_add(self.desk.next_due()?)
+        } else {
+            Some(self.started)
+        };
+        due.max(self.not_before)
     }
 }
 
@@ -139,9 +156,9 @@ impl Duty {
     }
 }
 
-async fn sleep_until(started: Instant, due: Option<Duration>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(started + due).await,
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
 }

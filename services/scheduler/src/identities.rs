@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use cts_core::{ArchiveId, EventId, RunId};
+use cts_core::{ArchiveId, EventId, Incarnation, RunId};
 use uuid::Uuid;
 
 /// Makes ids and random shares.
 pub trait Identities: Send + Sync + fmt::Debug {
     /// An id that no run has.
     fn run_id(&self) -> RunId;
+    /// What no other life of a process has.
+    fn incarnation(&self) -> Incarnation;
     /// An id that no event has.
     fn event_id(&self) -> EventId;
     /// An id that no archive has.
@@ -26,6 +28,10 @@ pub struct RandomIdentities;
 impl Identities for RandomIdentities {
     fn run_id(&self) -> RunId {
         RunId::from_uuid(Uuid::now_v7())
+    }
+
+    fn incarnation(&self) -> Incarnation {
+        Incarnation::from_uuid(Uuid::new_v4())
     }
 
     fn event_id(&self) -> EventId {

@@ -31,6 +31,7 @@ mod task_reader;
 mod task_service;
 mod task_work;
 mod tenure;
+mod term;
 mod untaken;
 mod worker_service;
 

@@ -14,14 +14,14 @@ use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
 use cts_rpc::{Endpoints, HealthSwitch, Peers};
-use cts_store::{Hint, LeaderError, Leadership, Member, Store, StoreError, Unchanged};
+use cts_store::{Hint, LeaderError, Member, Store, StoreError, Unchanged};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bundle_service::BundleEndpoint;
-use crate::campaign::Campaign;
+use crate::campaign::{Campaign, Joined, join};
 use crate::changes::Changes;
 use crate::cluster_service::ClusterEndpoint;
 use crate::identities::Identities;
@@ -144,6 +144,14 @@ pub enum RunError {
     /// The state at the start could not be read or written.
     #[error("cannot prepare the scheduler's state")]
     Prepare(#[source] StoreError),
+    /// Another process has the member id, and lives.
+    #[error(
+        "another process has the id {id:?} and is alive; give each member an `id` of its own, or stop the other one"
+    )]
+    IdInUse {
+        /// The id.
+        id: String,
+    },
 }
 
 /// See the crate.
@@ -159,13 +167,13 @@ pub struct Scheduler {
     grants: TaskTracker,
     health: HealthSwitch,
     started: Instant,
-    first: Option<(Instant, Leadership)>,
+    first: Joined,
 }
 
 impl Scheduler {
-    /// Takes back leases of the dead, if this process has the store for itself, campaigns for the leadership
-    /// once, and, if it has it, brings the stored tasks in line with the configuration. After this
-    /// the endpoints may be served.
+    /// Takes back leases of the dead, if this process has the store for itself, becomes a member, which takes
+    /// up to [`Options::leadership`] if its id was in use a moment ago, and, if it leads, brings the stored tasks
+    /// in line with the configuration. After this the endpoints may be served. Safe to cancel.
     pub async fn prepare(options: Options, dependencies: Dependencies) -> Result<Self, RunError> {
         let Dependencies {
             store,
@@ -224,12 +232,9 @@ impl Scheduler {
             reset: Arc::new(AtomicBool::new(options.reset_storage)),
         };
         let started = Instant::now();
-        let leadership = store
-            .lead(&options.member, None, options.leadership)
-            .await
-            .map_err(RunError::Prepare)?;
-        if leadership.mine {
-            match tenure.take_over_tasks(leadership.epoch).await {
+        let first = join(&*store, &options.member, options.leadership).await?;
+        if first.leadership.mine {
+            match tenure.take_over_tasks(first.leadership.epoch).await {
                 // Whoever has taken over meanwhile does it.
                 Ok(_) | Err(LeaderError::Deposed { .. }) => {}
                 Err(LeaderError::Store(error)) => return Err(RunError::Prepare(error)),
@@ -245,7 +250,7 @@ impl Scheduler {
             grants: TaskTracker::new(),
             health: HealthSwitch::new(),
             started,
-            first: Some((started, leadership)),
+            first,
         })
     }
 
@@ -338,8 +343,7 @@ impl Scheduler {
             started,
             health,
         };
-        let begin =
-            move |epoch| -> crate::campaign::Duties { Box::pin(tenure.clone().serve(epoch)) };
+        let begin = move |term| -> crate::campaign::Duties { Box::pin(tenure.clone().serve(term)) };
         let beside = async {
             tokio::join!(
                 queue_watch::watch(Arc::clone(&store), Arc::clone(&changes), untaken),

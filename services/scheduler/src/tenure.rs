@@ -1,5 +1,6 @@
 //! The duties of the leader, from its acquisition of the leadership to the end of it.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,7 +11,6 @@ use cts_rpc::Peers;
 use cts_store::{LeaderError, Requeued, Store, StoreError, TakeBack, Unchanged, Unfinished};
 use tokio::time::{Instant, MissedTickBehavior, sleep};
 
-use crate::campaign::TenureEnd;
 use crate::changes::Changes;
 use crate::desk::Desk;
 use crate::duty::Duty;
@@ -19,6 +19,7 @@ use crate::mode::{Mode, Round};
 use crate::modules::Modules;
 use crate::recent_inputs::RecentInputs;
 use crate::scheduler::SettingsDigest;
+use crate::term::Term;
 
 /// Wait before what the store refused is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -63,19 +64,22 @@ pub(crate) struct TakenOver {
 }
 
 impl Tenure {
-    /// Does the duties until the store says that `epoch` is over, or a write fails.
-    pub(crate) async fn serve(self, epoch: LeaderEpoch) -> TenureEnd {
+    /// Does the duties of a term until it is dropped.
+    pub(crate) async fn serve(self, term: Term) -> Infallible {
         let TakenOver {
             tasks,
             declared,
             unfinished,
-        } = match self.take_over_tasks(epoch).await {
-            Ok(taken) => taken,
-            Err(LeaderError::Deposed { .. }) => return TenureEnd::Deposed,
-            Err(LeaderError::Store(error)) => {
-                tracing::error!(target: "ctrl", error = %Chain(&error), "cannot store the configured tasks, trying again");
-                sleep(RETRY).await;
-                return TenureEnd::Doubtful;
+        } = loop {
+            let epoch = term.in_force().await;
+            match self.take_over_tasks(epoch).await {
+                Ok(taken) => break taken,
+                Err(LeaderError::Deposed { .. }) => term.end(epoch),
+                Err(LeaderError::Store(error)) => {
+                    tracing::error!(target: "ctrl", error = %Chain(&error), "cannot store the configured tasks, trying again");
+                    term.end(epoch);
+                    sleep(RETRY).await;
+                }
             }
         };
         let doing = match self.mode {
@@ -91,7 +95,7 @@ impl Tenure {
             } else {
                 desk
             },
-            epoch,
+            term: term.clone(),
             mode: self.mode,
             round: Arc::clone(&self.round),
             first_pass: self.first_pass,
@@ -104,13 +108,14 @@ impl Tenure {
             clock: Arc::clone(&self.clock),
             input_patience: self.input_patience,
             started: Instant::now(),
+            unsaved: Vec::new(),
+            not_before: None,
         };
-        // The first to learn that the epoch is over ends all.
         tokio::select! {
-            end = duty.run() => end,
-            () = self.reap(epoch) => TenureEnd::Deposed,
-            () = self.keep_house() => TenureEnd::Deposed,
-            () = self.finish(epoch, &declared, unfinished) => TenureEnd::Deposed,
+            never = duty.run() => never,
+            never = self.reap(&term) => never,
+            never = self.keep_house() => never,
+            never = self.finish(&term, &declared, &unfinished) => never,
         }
     }
 
@@ -141,9 +146,11 @@ impl Tenure {
         }
         if self.mode.is_one_round() {
             // A round is about all tasks, so it begins when all are there.
+            let term = Term::new(epoch);
             tokio::select! {
                 finished = self.finish_removals(epoch, &declared, unfinished) => finished?,
-                () = self.reap(epoch) => return Err(LeaderError::Deposed { epoch }),
+                never = self.reap(&term) => match never {},
+                () = term.ended() => return Err(LeaderError::Deposed { epoch }),
             }
             unfinished = Unfinished::default();
         }
@@ -159,23 +166,36 @@ impl Tenure {
     }
 
     /// Finishes removals, and goes on waiting when they are.
-    async fn finish(&self, epoch: LeaderEpoch, declared: &[TaskSpec], unfinished: Unfinished) {
-        if self
-            .finish_removals(epoch, declared, unfinished)
-            .await
-            .is_ok()
-        {
-            std::future::pending::<()>().await;
+    async fn finish(
+        &self,
+        term: &Term,
+        declared: &[TaskSpec],
+        unfinished: &Unfinished,
+    ) -> Infallible {
+        loop {
+            let epoch = term.in_force().await;
+            match self
+                .finish_removals(epoch, declared, unfinished.clone())
+                .await
+            {
+                Ok(()) => return std::future::pending().await,
+                Err(LeaderError::Deposed { .. }) => term.end(epoch),
+                Err(LeaderError::Store(error)) => {
+                    tracing::error!(target: "ctrl", error = %Chain(&error), "cannot remove tasks, trying again");
+                    sleep(RETRY).await;
+                }
+            }
         }
     }
 
     /// Takes back leases whose holders have fallen silent.
-    async fn reap(&self, epoch: LeaderEpoch) {
+    async fn reap(&self, term: &Term) -> Infallible {
         let every = (self.lease / 30).clamp(Duration::from_millis(10), Duration::from_secs(1));
         let mut ticks = tokio::time::interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
+            let epoch = term.in_force().await;
             let each: [TakeBack; REAPED_AT_ONCE] = std::array::from_fn(|_| TakeBack {
                 event: self.identities.event_id(),
                 retry_run: self.identities.run_id(),
@@ -190,7 +210,7 @@ impl Tenure {
                         self.lost(&run);
                     }
                 }
-                Err(LeaderError::Deposed { .. }) => return,
+                Err(LeaderError::Deposed { .. }) => term.end(epoch),
                 Err(LeaderError::Store(error)) => {
                     tracing::error!(error = %Chain(&error), "cannot take back expired leases");
                     sleep(RETRY).await;
@@ -219,7 +239,7 @@ impl Tenure {
     }
 
     /// Forgets what is old, so that the database does not grow for ever.
-    async fn keep_house(&self) {
+    async fn keep_house(&self) -> Infallible {
         let mut ticks = tokio::time::interval(HOUSEKEEPING);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // The first tick is immediate; the start has better things to do.

@@ -99,7 +99,7 @@ async fn what_the_new_primary_has_forgotten_is_not_given_to_two() {
         .await
         .unwrap();
     let lost_too = work("applied", "2", first_leader).await;
-    store.resign("one", Some(first_leader)).await.unwrap();
+    store.resign(&member("one")).await.unwrap();
     let second_leader = lead(&store, "other").await;
     postgres.fail_over(replica).await;
     let promoted = Instant::now();

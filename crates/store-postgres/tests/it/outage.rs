@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunKinds, RunStatus};
 use cts_core::{Capabilities, Engine, EventId, LeaderEpoch, RunId, WorkerId};
+pub(crate) use cts_store::conformance::member;
 use cts_store::conformance::{input, spec, task};
 use cts_store::{
-    Claim, Completion, EnqueueRequest, Hint, Lease, LeaseError, Member, Store as _, StoreError,
-    TakeBack, Unchanged,
+    Claim, Completion, EnqueueRequest, Hint, Lease, LeaseError, Store as _, StoreError, TakeBack,
+    Unchanged,
 };
 use cts_store_postgres::{PostgresStore, migrate};
 use cts_testkit::{Postgres, eventually};
@@ -33,14 +34,6 @@ pub(crate) fn claim(worker: &str) -> Claim {
         kinds: RunKinds::ALL,
         only_single: false,
         time_to_live: Duration::from_mins(2),
-    }
-}
-
-pub(crate) fn member(id: &str) -> Member {
-    Member {
-        id: id.to_owned(),
-        service_name: "cts".to_owned(),
-        address: None,
     }
 }
 

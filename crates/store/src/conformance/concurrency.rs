@@ -12,7 +12,7 @@ use cts_core::{Digest, LeaderEpoch, RunId, TaskName, WorkerId};
 use futures::future::{join, join_all};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, claim, input, line, worker_record};
+use super::scene::{LEASE, Scene, claim, input, line, member, worker_record};
 use crate::{Claim, LeaderError, LeaseError};
 
 const WORKERS: usize = 8;
@@ -165,7 +165,7 @@ pub async fn no_epoch_is_granted_twice<F: Fixture>() {
             let leadership = scene.lead_as("a", None, LEASE).await;
             assert!(leadership.mine, "{leadership:?}");
             granted.push(leadership.epoch);
-            let resigned = store.resign("a", Some(leadership.epoch)).await;
+            let resigned = store.resign(&member("a")).await;
             resigned.expect("a replica can resign");
         }
         granted

@@ -4,7 +4,7 @@ use cts_core::LeaderEpoch;
 use cts_core::runs::RunStatus;
 
 use super::Fixture;
-use super::scene::{LEASE, MICROSECOND, Scene, input, seconds, spec, task, worker_record};
+use super::scene::{LEASE, MICROSECOND, Scene, input, member, seconds, spec, task, worker_record};
 use crate::{LeaderError, Lease};
 
 /// A leader with something to do for each of its duties: a lease of task `a` that has expired, and a
@@ -116,7 +116,7 @@ pub async fn nobody_is_obeyed_before_there_is_a_leader<F: Fixture>() {
 pub async fn an_earlier_leader_is_not_obeyed<F: Fixture>() {
     let (scene, lease) = with_duties::<F>().await;
     let old = scene.leader();
-    let resigned = scene.store().resign("leader", Some(old)).await;
+    let resigned = scene.store().resign(&member("leader")).await;
     resigned.expect("a replica can resign");
     let new = scene.lead_as("other", None, seconds(15)).await;
     assert_deposed(&scene, &lease, old).await;
@@ -157,7 +157,7 @@ pub async fn an_expired_leader_is_not_obeyed_though_nobody_took_over<F: Fixture>
 pub async fn a_leader_that_has_resigned_is_not_obeyed<F: Fixture>() {
     let (scene, lease) = with_duties::<F>().await;
     let epoch = scene.leader();
-    let resigned = scene.store().resign("leader", Some(epoch)).await;
+    let resigned = scene.store().resign(&member("leader")).await;
     resigned.expect("a replica can resign");
     assert_deposed(&scene, &lease, epoch).await;
     scene.lead().await;

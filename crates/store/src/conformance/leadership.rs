@@ -5,8 +5,8 @@ use std::time::Duration;
 use cts_core::LeaderEpoch;
 
 use super::Fixture;
-use super::scene::{MICROSECOND, Scene, member, seconds};
-use crate::{Leadership, MemberState};
+use super::scene::{MICROSECOND, Scene, life, member, seconds};
+use crate::{Leadership, Member, MemberState};
 
 /// Life of a leadership.
 const TTL: Duration = Duration::from_secs(15);
@@ -18,12 +18,23 @@ fn epoch(number: u64) -> LeaderEpoch {
     LeaderEpoch::new(number)
 }
 
+/// As the first that the caller is granted, or as that of another.
 fn leadership(number: u64, mine: bool, leader: &str, expires_in: Duration) -> Leadership {
     Leadership {
         epoch: epoch(number),
         mine,
         leader: leader.to_owned(),
         expires_in,
+        resumed: false,
+        id_in_use: None,
+    }
+}
+
+/// The caller led last, and leads.
+fn resumed(number: u64, leader: &str, expires_in: Duration) -> Leadership {
+    Leadership {
+        resumed: true,
+        ..leadership(number, true, leader, expires_in)
     }
 }
 
@@ -32,8 +43,8 @@ async fn members<F: Fixture>(scene: &Scene<F>, within: Duration) -> Vec<MemberSt
     members.expect("replicas can be listed")
 }
 
-async fn resign<F: Fixture>(scene: &Scene<F>, id: &str, epoch: Option<LeaderEpoch>) {
-    let resigned = scene.store().resign(id, epoch).await;
+async fn resign<F: Fixture>(scene: &Scene<F>, member: &Member) {
+    let resigned = scene.store().resign(member).await;
     resigned.expect("a replica can resign");
 }
 
@@ -57,11 +68,11 @@ pub async fn the_leader_keeps_its_epoch_while_it_renews<F: Fixture>() {
     for _ in 0..5 {
         scene.advance(TTL.checked_sub(MICROSECOND).expect("it is longer"));
         let renewed = scene.lead_as("a", Some(epoch(1)), TTL).await;
-        assert_eq!(renewed, leadership(1, true, "a", TTL));
+        assert_eq!(renewed, resumed(1, "a", TTL));
     }
     // From now, not from the expiry before.
     let shorter = scene.lead_as("a", Some(epoch(1)), seconds(2)).await;
-    assert_eq!(shorter, leadership(1, true, "a", seconds(2)));
+    assert_eq!(shorter, resumed(1, "a", seconds(2)));
 }
 
 pub async fn another_is_told_who_leads_and_for_how_long<F: Fixture>() {
@@ -73,7 +84,7 @@ pub async fn another_is_told_who_leads_and_for_how_long<F: Fixture>() {
         assert_eq!(told, leadership(1, false, "a", seconds(11)));
     }
     let renewed = scene.lead_as("a", Some(epoch(1)), TTL).await;
-    assert_eq!(renewed, leadership(1, true, "a", TTL));
+    assert_eq!(renewed, resumed(1, "a", TTL));
 }
 
 pub async fn an_expired_leadership_goes_to_the_next_who_asks<F: Fixture>() {
@@ -96,38 +107,116 @@ pub async fn a_leader_that_comes_back_after_its_expiry_gets_a_new_epoch<F: Fixtu
     scene.lead_as("a", None, TTL).await;
     scene.advance(TTL);
     let back = scene.lead_as("a", Some(epoch(1)), TTL).await;
-    assert_eq!(back, leadership(2, true, "a", TTL));
+    assert_eq!(back, resumed(2, "a", TTL));
 }
 
-pub async fn a_new_life_takes_over_from_the_earlier_at_once<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    scene.lead_as("a", None, EVER).await;
-    scene.advance(seconds(1));
-    let taken = scene.lead_as("a", None, TTL).await;
-    assert_eq!(taken, leadership(2, true, "a", TTL));
-    // The earlier life was not dead but asleep: it does not take the leadership back.
-    let awake = scene.lead_as("a", Some(epoch(1)), EVER).await;
-    assert_eq!(awake, leadership(2, false, "a", TTL));
-    let renewed = scene.lead_as("a", Some(epoch(2)), TTL).await;
-    assert_eq!(renewed, leadership(2, true, "a", TTL));
-    scene.advance(TTL);
-    let free = scene.lead_as("a", Some(epoch(1)), TTL).await;
-    assert_eq!(free, leadership(3, true, "a", TTL));
-}
-
-pub async fn an_epoch_that_does_not_exist_yet_renews_nothing<F: Fixture>() {
+pub async fn a_leader_may_ask_for_a_new_epoch<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     scene.lead_as("a", None, TTL).await;
-    for future in [2, u64::MAX] {
-        let told = scene.lead_as("a", Some(epoch(future)), EVER).await;
-        assert_eq!(told, leadership(1, false, "a", TTL));
+    let next = scene.lead_as("a", None, TTL).await;
+    assert_eq!(next, resumed(2, "a", TTL));
+    // An answer was lost: whatever it was, a new epoch is safe.
+    for (number, known) in [(3, 1), (4, 7), (5, u64::MAX)] {
+        let next = scene.lead_as("a", Some(epoch(known)), TTL).await;
+        assert_eq!(next, resumed(number, "a", TTL), "{known}");
     }
+    let renewed = scene.lead_as("a", Some(epoch(5)), TTL).await;
+    assert_eq!(renewed, resumed(5, "a", TTL));
+}
+
+pub async fn it_is_told_whether_another_has_led_in_between<F: Fixture>() {
+    let scene = Scene::<F>::unled().await;
+    scene.lead_as("a", None, TTL).await;
+    // However long it was, and though another asked.
+    scene.advance(seconds(3600));
+    assert_eq!(scene.lead_as("a", None, TTL).await, resumed(2, "a", TTL));
+    assert!(!scene.lead_as("b", None, TTL).await.mine);
+    scene.advance(TTL);
+    assert_eq!(scene.lead_as("a", None, TTL).await, resumed(3, "a", TTL));
+    scene.advance(TTL);
+    let other = scene.lead_as("b", None, TTL).await;
+    assert_eq!(other, leadership(4, true, "b", TTL));
+    scene.advance(TTL);
+    let back = scene.lead_as("a", Some(epoch(3)), TTL).await;
+    assert_eq!(back, leadership(5, true, "a", TTL));
+    // Neither has one that is gone in order, nor an earlier life of its own.
+    scene.advance(TTL);
+    scene.lead_as("b", None, TTL).await;
+    resign(&scene, &member("b")).await;
+    let back = scene.lead_as("a", Some(epoch(5)), TTL).await;
+    assert_eq!(back, leadership(7, true, "a", TTL));
+    scene.advance(TTL);
+    let next_life = scene.lead_in_life(&life("a", 2), None, TTL).await;
+    assert_eq!(next_life, leadership(8, true, "a", TTL));
+}
+
+pub async fn an_id_belongs_to_the_life_that_was_seen<F: Fixture>() {
+    let scene = Scene::<F>::unled().await;
+    scene.lead_as("a", None, TTL).await;
+    let second = life("a", 2);
+    let refused = |silence| Leadership {
+        id_in_use: Some(silence),
+        ..leadership(1, false, "a", TTL.saturating_sub(silence))
+    };
+    for silence in [Duration::ZERO, seconds(5)] {
+        scene.advance(silence);
+        for known in [None, Some(epoch(1))] {
+            let asked = scene.lead_in_life(&second, known, TTL).await;
+            assert_eq!(asked, refused(silence));
+        }
+    }
+    let seen = members(&scene, EVER).await;
+    assert_eq!(seen[0].member, member("a"));
+    assert_eq!(seen[0].silent_for, seconds(5));
+    // It was alive.
+    let renewed = scene.lead_as("a", Some(epoch(1)), TTL).await;
+    assert_eq!(renewed, resumed(1, "a", TTL));
+    let just_less = TTL.checked_sub(MICROSECOND).expect("it is longer");
+    scene.advance(just_less);
+    let asked = scene.lead_in_life(&second, None, TTL).await;
+    assert_eq!(asked, refused(just_less));
+    // It is dead, or sleeps.
+    scene.advance(MICROSECOND);
+    let taken = scene.lead_in_life(&second, None, TTL).await;
+    assert_eq!(taken, leadership(2, true, "a", TTL));
+    assert_eq!(members(&scene, EVER).await[0].member, second);
+    // It has slept, and takes nothing back.
+    let awake = scene.lead_as("a", Some(epoch(1)), TTL).await;
+    let in_use = Leadership {
+        id_in_use: Some(Duration::ZERO),
+        ..leadership(2, false, "a", TTL)
+    };
+    assert_eq!(awake, in_use);
+    resign(&scene, &member("a")).await;
+    let renewed = scene.lead_in_life(&second, Some(epoch(2)), TTL).await;
+    assert_eq!(renewed, resumed(2, "a", TTL));
+}
+
+/// The lives may have been told different times.
+pub async fn a_lease_outlives_the_use_of_its_id<F: Fixture>() {
+    let scene = Scene::<F>::unled().await;
+    let long = seconds(60);
+    scene.lead_as("a", None, long).await;
+    scene.advance(TTL);
+    let second = life("a", 2);
+    let asked = scene.lead_in_life(&second, None, TTL).await;
+    assert_eq!(asked, leadership(1, false, "a", seconds(45)));
+    assert_eq!(members(&scene, EVER).await[0].member, second);
+    let renewed = scene.lead_as("a", Some(epoch(1)), long).await;
+    let renewed_without_an_id = Leadership {
+        id_in_use: Some(Duration::ZERO),
+        ..resumed(1, "a", long)
+    };
+    assert_eq!(renewed, renewed_without_an_id);
+    scene.advance(long);
+    let asked = scene.lead_in_life(&second, None, TTL).await;
+    assert_eq!(asked, leadership(2, true, "a", TTL));
 }
 
 pub async fn resigning_frees_the_leadership_at_once<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     scene.lead_as("a", None, EVER).await;
-    resign(&scene, "a", Some(epoch(1))).await;
+    resign(&scene, &member("a")).await;
     let taken = scene.lead_as("b", None, TTL).await;
     assert_eq!(taken, leadership(2, true, "b", TTL));
 }
@@ -138,19 +227,19 @@ pub async fn a_leader_that_has_resigned_gets_a_new_epoch<F: Fixture>() {
         let known = (round > 1).then(|| epoch(round - 1));
         let taken = scene.lead_as("a", known, TTL).await;
         assert_eq!(taken, leadership(round, true, "a", TTL));
-        resign(&scene, "a", Some(epoch(round))).await;
+        resign(&scene, &member("a")).await;
     }
 }
 
 pub async fn resigning_again_changes_nothing<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
-    resign(&scene, "a", None).await;
+    resign(&scene, &member("a")).await;
     scene.lead_as("a", None, EVER).await;
     for _ in 0..2 {
-        resign(&scene, "a", Some(epoch(1))).await;
+        resign(&scene, &member("a")).await;
     }
     scene.lead_as("b", None, EVER).await;
-    resign(&scene, "a", Some(epoch(1))).await;
+    resign(&scene, &member("a")).await;
     assert_eq!(leader(&scene).await, ("b".to_owned(), 2));
 }
 
@@ -159,18 +248,9 @@ pub async fn resigning_frees_only_what_the_replica_has<F: Fixture>() {
     scene.lead_as("a", None, TTL).await;
     scene.advance(TTL);
     scene.lead_as("b", None, EVER).await;
-    // An old epoch, none, the one of another, one that does not exist yet.
-    for (id, known) in [
-        ("a", Some(1)),
-        ("a", None),
-        ("b", Some(1)),
-        ("b", None),
-        ("a", Some(2)),
-        ("b", Some(3)),
-        ("unknown", Some(2)),
-    ] {
-        resign(&scene, id, known.map(epoch)).await;
-        assert_eq!(leader(&scene).await, ("b".to_owned(), 2), "{id} {known:?}");
+    for other in [member("a"), life("b", 2), member("unknown")] {
+        resign(&scene, &other).await;
+        assert_eq!(leader(&scene).await, ("b".to_owned(), 2), "{other:?}");
     }
 }
 
@@ -250,8 +330,8 @@ pub async fn a_member_that_resigns_is_forgotten<F: Fixture>() {
     scene.lead_as("a", None, TTL).await;
     scene.lead_as("b", None, TTL).await;
     scene.lead_as("c", None, TTL).await;
-    resign(&scene, "b", None).await;
-    resign(&scene, "a", Some(epoch(1))).await;
+    resign(&scene, &member("b")).await;
+    resign(&scene, &member("a")).await;
     let left = members(&scene, EVER).await;
     let left: Vec<_> = left
         .into_iter()
@@ -297,16 +377,16 @@ pub async fn a_leadership_outlives_a_restart_of_the_store<F: Fixture>() {
     let told = scene.lead_as("b", None, TTL).await;
     assert_eq!(told, leadership(1, false, "a", seconds(10)));
     let renewed = scene.lead_as("a", Some(epoch(1)), TTL).await;
-    assert_eq!(renewed, leadership(1, true, "a", TTL));
+    assert_eq!(renewed, resumed(1, "a", TTL));
 }
 
 pub async fn epochs_increase_over_restarts_of_the_store<F: Fixture>() {
     let mut scene = Scene::<F>::unled().await;
     for round in 1..6 {
         let taken = scene.lead_as("a", None, TTL).await;
-        assert_eq!(taken, leadership(round, true, "a", TTL));
+        assert_eq!((taken.epoch, taken.mine), (epoch(round), true));
         match round {
-            1 => resign(&scene, "a", Some(taken.epoch)).await,
+            1 => resign(&scene, &member("a")).await,
             2 => scene.advance(TTL),
             3 => drop(scene.store().release_all().await),
             _ => {}

@@ -12,7 +12,8 @@ use cts_core::runs::{
     is_change, may_enqueue,
 };
 use cts_core::{
-    Digest, EventId, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
+    Digest, EventId, Incarnation, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId,
+    task_after_run,
 };
 
 use self::cluster::{ModelLeader, ModelWorker};
@@ -69,7 +70,7 @@ pub(super) struct Model {
     pub(super) inputs: BTreeSet<Digest>,
     leader: ModelLeader,
     /// When each replica was heard of last.
-    members: BTreeMap<String, Duration>,
+    members: BTreeMap<String, (Incarnation, Duration)>,
     workers: BTreeMap<String, ModelWorker>,
 }
 

@@ -11,11 +11,13 @@ use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind};
 use cts_core::{ArchiveId, EventId, LeaderEpoch, RunId, TaskSpec};
 use uuid::Uuid;
 
-pub(super) use self::vocabulary::{LEASE, MICROSECOND, capabilities, line, noise, plan, seconds};
+pub(super) use self::vocabulary::{
+    LEASE, MICROSECOND, capabilities, life, line, noise, plan, seconds,
+};
 pub use self::vocabulary::{claim, input, member, spec, task, worker, worker_record};
 use super::Fixture;
 use crate::{
-    Claim, Completed, Completion, EnqueueRequest, Enqueued, Leadership, Lease, QueueDepth,
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, Leadership, Lease, Member, QueueDepth,
     Requeued, RunRecord, Store, TakeBack, TaskState, Unchanged, Unfinished,
 };
 
@@ -68,7 +70,17 @@ impl<F: Fixture> Scene<F> {
         epoch: Option<LeaderEpoch>,
         time_to_live: Duration,
     ) -> Leadership {
-        let leadership = self.store().lead(&member(id), epoch, time_to_live).await;
+        self.lead_in_life(&member(id), epoch, time_to_live).await
+    }
+
+    /// The same of one of several lives.
+    pub(super) async fn lead_in_life(
+        &self,
+        member: &Member,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Leadership {
+        let leadership = self.store().lead(member, epoch, time_to_live).await;
         leadership.expect("leadership can be asked for")
     }
 

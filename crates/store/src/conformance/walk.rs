@@ -32,6 +32,8 @@ struct Walk<F> {
     leases: Vec<Lease>,
     /// What each replica got from its last word about leadership.
     known: [Option<LeaderEpoch>; 2],
+    /// Number of the life that each replica is in.
+    lives: [u8; 2],
     /// The epoch of the last grant of leadership, and the one before.
     epochs: [LeaderEpoch; 2],
     requests: Vec<EnqueueRequest>,
@@ -49,6 +51,7 @@ pub async fn random_walks_agree_with_the_model<F: Fixture>() {
             dice: Dice::new(seed),
             leases: Vec::new(),
             known: [None; 2],
+            lives: [1; 2],
             epochs: [LeaderEpoch::new(0); 2],
             requests: Vec::new(),
             start: None,

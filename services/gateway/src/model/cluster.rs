@@ -44,7 +44,7 @@ impl<'a> From<&'a proto::Member> for MemberObject<'a> {
             address: member
                 .address
                 .as_deref()
-                .filter(|address| member.leader && !address.is_empty()),
+                .filter(|address| member.healthy && !address.is_empty()),
             healthy: member.healthy,
             id: &member.id,
             leader: member.leader,

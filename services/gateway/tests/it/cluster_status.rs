@@ -29,30 +29,30 @@ fn error(message: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_leader_comes_first_and_shows_its_address() {
+async fn the_leader_comes_first_and_every_live_member_shows_its_address() {
     let silent = Member {
         healthy: false,
-        ..member("cts-a", false, None)
+        ..member("cts-a", false, Some("cts-a.example.net:8558"))
     };
     let leader = member("cts-b", true, Some("cts-b.example.net:8558"));
-    let with_unused_address = member("cts-c", false, Some("cts-c.example.net:8558"));
+    let follower = member("cts-c", false, Some("cts-c.example.net:8558"));
     assert_eq!(
-        body_of(edge(vec![with_unused_address, silent, leader])).await,
+        body_of(edge(vec![follower, silent, leader])).await,
         format!(
             "{{\"cluster_name\":\"edge\",\"members\":[\
              {{\"address\":\"cts-b.example.net:8558\",\"healthy\":true,\"id\":\"cts-b\",\
              \"leader\":true,\"service_name\":\"consul-terraform-sync\"}},\
              {{\"healthy\":false,\"id\":\"cts-a\",\"leader\":false,\
              \"service_name\":\"consul-terraform-sync\"}},\
-             {{\"healthy\":true,\"id\":\"cts-c\",\"leader\":false,\
-             \"service_name\":\"consul-terraform-sync\"}}],\
+             {{\"address\":\"cts-c.example.net:8558\",\"healthy\":true,\"id\":\"cts-c\",\
+             \"leader\":false,\"service_name\":\"consul-terraform-sync\"}}],\
              \"request_id\":\"{REQUEST_ID}\"}}\n"
         )
     );
 }
 
 #[tokio::test]
-async fn an_address_that_the_leader_does_not_have_is_left_out() {
+async fn an_address_that_a_member_does_not_have_is_left_out() {
     for address in [None, Some("")] {
         assert_eq!(
             body_of(edge(vec![member("cts-a", true, address)])).await,

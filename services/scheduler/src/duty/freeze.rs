@@ -5,43 +5,67 @@ use std::time::Duration;
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 use cts_core::{Chain, FrozenInput, RunId, TaskName, ViewId};
 use cts_store::{EnqueueRequest, Enqueued, LeaderError, Unchanged};
+use tokio::time::Instant;
 
 use super::{Duty, STORE_RETRY};
-use crate::campaign::TenureEnd;
 use crate::desk::{Decision, Due, DueData, DueTask, Overdue, Why};
 use crate::task_work::NOT_INITIALIZED;
 
 impl Duty {
-    /// Freezes and queues what is due, and refuses what is overdue.
-    pub(super) async fn carry_out(&mut self) -> Result<(), TenureEnd> {
+    /// Freezes and queues what is due, and refuses what is overdue. What could not be stored comes first.
+    pub(super) async fn carry_out(&mut self) {
+        if self
+            .not_before
+            .is_some_and(|moment| moment > Instant::now())
+            || !self.save().await
+        {
+            return;
+        }
         let Due { tasks, overdue } = self.desk.take_due(self.started.elapsed());
-        for overdue in overdue {
-            let reason = not_complete(&overdue, self.input_patience);
-            self.refuse(overdue.run, &reason).await?;
-        }
-        if tasks.is_empty() {
-            return Ok(());
-        }
-        let mut requests = Vec::with_capacity(tasks.len());
         for task in tasks {
             match self.frozen(&task) {
-                Ok(frozen) => requests.push(self.enqueue_request(&task, frozen)),
-                Err(error) => self.not_frozen(&task, &error).await?,
+                Ok(frozen) => {
+                    let request = self.enqueue_request(&task, frozen);
+                    self.unsaved.push(request);
+                }
+                Err(error) => self.not_frozen(&task, &error).await,
             }
         }
-        let kinds: Vec<RunKind> = requests.iter().map(|request| request.kind).collect();
-        match self.store.enqueue(self.epoch, requests).await {
+        self.save().await;
+        for overdue in overdue {
+            let reason = not_complete(&overdue, self.input_patience);
+            self.refuse(overdue.run, &reason).await;
+        }
+    }
+
+    /// Queues what is frozen. Says whether the next may be frozen: not while there is no epoch, and not
+    /// before all of it is stored.
+    async fn save(&mut self) -> bool {
+        let Some(epoch) = self.term.epoch() else {
+            return false;
+        };
+        self.not_before = None;
+        if self.unsaved.is_empty() {
+            return true;
+        }
+        match self.store.enqueue(epoch, self.unsaved.clone()).await {
             Ok(enqueued) => {
-                for (enqueued, kind) in enqueued.iter().zip(kinds) {
-                    self.report(enqueued, kind);
+                let requests = std::mem::take(&mut self.unsaved);
+                for (enqueued, request) in enqueued.iter().zip(requests) {
+                    self.report(enqueued, request.kind);
                 }
-                Ok(())
+                true
             }
-            Err(LeaderError::Deposed { .. }) => Err(TenureEnd::Deposed),
+            Err(LeaderError::Deposed { .. }) => {
+                self.term.end(epoch);
+                false
+            }
             Err(LeaderError::Store(error)) => {
                 tracing::error!(error = %Chain(&error), "cannot queue runs, trying again");
-                tokio::time::sleep(STORE_RETRY).await;
-                Err(TenureEnd::Doubtful)
+                // It may still be written. With the next epoch it cannot undo what is newer.
+                self.term.end(epoch);
+                self.not_before = Some(Instant::now() + STORE_RETRY);
+                false
             }
         }
     }
@@ -91,38 +115,33 @@ impl Duty {
         }
     }
 
-    async fn not_frozen(
-        &mut self,
-        task: &DueTask,
-        error: &serde_json::Error,
-    ) -> Result<(), TenureEnd> {
+    async fn not_frozen(&mut self, task: &DueTask, error: &serde_json::Error) {
         let name = &task.definition.name;
         tracing::error!(task_name = %name, error = %error, "cannot freeze the input of a task");
         let now = self.started.elapsed();
         let decision = Decision::Failed(error.to_string());
         self.desk.decided(name, now, decision);
         match task.why {
-            Why::Change { .. } => {
-                self.desk.postpone(name, now, now + STORE_RETRY);
-                Ok(())
-            }
+            Why::Change { .. } => self.desk.postpone(name, now, now + STORE_RETRY),
             Why::Request(wanted) => {
                 let reason = format!("the input of task {name} cannot be used: {error}");
-                self.refuse(wanted.run, &reason).await
+                self.refuse(wanted.run, &reason).await;
             }
         }
     }
 
     /// Says that a request cannot be carried out. If that cannot be stored, the next look finds the request
     /// again, and it gets more time.
-    async fn refuse(&self, run: RunId, reason: &str) -> Result<(), TenureEnd> {
+    async fn refuse(&self, run: RunId, reason: &str) {
+        let Some(epoch) = self.term.epoch() else {
+            return;
+        };
         tracing::warn!(target: "ctrl", reason, run.id = %run, "a run that was asked for is refused");
-        match self.store.refuse(self.epoch, run, reason).await {
-            Ok(()) => Ok(()),
-            Err(LeaderError::Deposed { .. }) => Err(TenureEnd::Deposed),
+        match self.store.refuse(epoch, run, reason).await {
+            Ok(()) => {}
+            Err(LeaderError::Deposed { .. }) => self.term.end(epoch),
             Err(LeaderError::Store(error)) => {
                 tracing::error!(error = %Chain(&error), "cannot refuse a run, trying again");
-                Ok(())
             }
         }
     }

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use cts_core::{Chain, LeaderEpoch, TaskName};
+use cts_core::{Chain, TaskName};
 use cts_store::{LeaderError, Store};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::{DecisionKind, Known, KnownDecision, KnownProblem, KnownView, Written};
 use crate::desk::{Decided, Decision, Outline};
+use crate::term::Term;
 
 /// Between two writes.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -26,7 +27,7 @@ const PART: usize = 256;
 
 /// See the module.
 pub(crate) struct Journal {
-    epoch: LeaderEpoch,
+    term: Term,
     store: Arc<dyn Store>,
     /// The moment that the desk counts from.
     base: DateTime<Utc>,
@@ -42,7 +43,7 @@ pub(crate) struct Journal {
 impl fmt::Debug for Journal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Journal")
-            .field("epoch", &self.epoch)
+            .field("term", &self.term)
             .finish_non_exhaustive()
     }
 }
@@ -50,13 +51,13 @@ impl fmt::Debug for Journal {
 impl Journal {
     /// An empty one; `base` is the moment that the desk counts from.
     pub(crate) fn new(
-        epoch: LeaderEpoch,
+        term: Term,
         store: Arc<dyn Store>,
         base: DateTime<Utc>,
         now: Instant,
     ) -> Self {
         Self {
-            epoch,
+            term,
             store,
             base,
             written: HashMap::new(),
@@ -70,8 +71,10 @@ impl Journal {
     pub(crate) async fn write(&mut self) {
         while let Some(written) = self.writing.join_next().await {
             if let Ok(Err(error)) = written {
-                // What was meant to be written counts as written: it is out of date before long.
                 tracing::debug!(error = %Chain(&error), "explanations of tasks are not stored");
+                // Which of them are stored is not known. All are written again.
+                self.written.clear();
+                self.complete = None;
             }
         }
         sleep_until(self.next).await;
@@ -85,6 +88,9 @@ impl Journal {
         now: DateTime<Utc>,
     ) {
         self.next = Instant::now() + PAUSE;
+        let Some(epoch) = self.term.epoch() else {
+            return;
+        };
         if self.complete == Some(changes) {
             return;
         }
@@ -115,7 +121,7 @@ impl Journal {
         if part.is_empty() {
             return;
         }
-        let (store, epoch) = (Arc::clone(&self.store), self.epoch);
+        let store = Arc::clone(&self.store);
         self.writing
             .spawn(async move { store.explain(epoch, &part).await });
     }

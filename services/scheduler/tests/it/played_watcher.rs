@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cts_core::{ServiceInstance, ViewId, ViewSnapshot};
@@ -18,6 +19,7 @@ use tonic::{Request, Response, Status, Streaming};
 #[derive(Debug, Clone)]
 pub(crate) struct PlayedWatcher {
     scene: Arc<watch::Sender<Scene>>,
+    streams: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -37,6 +39,7 @@ impl PlayedWatcher {
     pub(crate) fn silent() -> Self {
         Self {
             scene: Arc::new(watch::Sender::new(Scene::default())),
+            streams: Arc::default(),
         }
     }
 
@@ -77,6 +80,11 @@ impl PlayedWatcher {
         self.scene.send_modify(|scene| {
             scene.failing.remove(&view);
         });
+    }
+
+    /// How many streams were begun.
+    pub(crate) fn streams(&self) -> usize {
+        self.streams.load(Ordering::SeqCst)
     }
 
     /// Ends all streams, as a restart does; the count of revisions begins anew.
@@ -182,6 +190,7 @@ impl WatchService for PlayedWatcher {
         &self,
         request: Request<Streaming<proto::WatchRequest>>,
     ) -> Result<Response<Self::WatchStream>, Status> {
+        self.streams.fetch_add(1, Ordering::SeqCst);
         let scenes = self.scene.subscribe();
         let generation = scenes.borrow().generation;
         let played = Played {

@@ -12,7 +12,7 @@ use cts_store_sqlite::SqliteStore;
 use crate::calls::{applied, checked, declared, disabled, planned};
 use crate::setup::{Setup, instance, member, store_in, task};
 
-/// A replica that shares the store. One with the id of another that is dead leads at once.
+/// A replica that shares the store. One with the id of another that is dead waits for the life of the leadership.
 async fn replica(store: &Arc<SqliteStore>, id: &str) -> Setup {
     let member = Member {
         id: id.into(),
@@ -25,6 +25,7 @@ fn options(member: Member) -> Options {
     Options {
         sharing: Sharing::Shared,
         lease: Duration::from_mins(1),
+        leadership: Duration::from_secs(2),
         ..Options::alone(Vec::new(), member)
     }
 }

@@ -21,9 +21,10 @@ use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
 use cts_scheduler::{
-    Dependencies, Options, RandomIdentities, Scheduler, SettingsDigest, TaskReader,
+    Dependencies, Identities as _, Options, RandomIdentities, RunError, Scheduler, SettingsDigest,
+    TaskReader,
 };
-use cts_store::Member;
+use cts_store::{Member, Store};
 use cts_store_sqlite::SqliteStore;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -66,7 +67,15 @@ impl Setup {
     }
 
     /// A scheduler over a store that outlives it.
-    pub(crate) async fn over(store: Arc<SqliteStore>, options: Options) -> Self {
+    pub(crate) async fn over(store: Arc<impl Store + 'static>, options: Options) -> Self {
+        Self::prepared(store, options).await.unwrap()
+    }
+
+    /// The same, or why it cannot begin.
+    pub(crate) async fn prepared(
+        store: Arc<impl Store + 'static>,
+        options: Options,
+    ) -> Result<Self, RunError> {
         let watcher = PlayedWatcher::silent();
         let (watch_listener, watch_channel) = memory_transport();
         let (listener, channel) = memory_transport();
@@ -82,8 +91,7 @@ impl Setup {
                 task_reader: TaskReader::new(read),
             },
         )
-        .await
-        .unwrap();
+        .await?;
         let mut parts = JoinSet::new();
         let served = Endpoints::new()
             .with(WatchServiceServer::new(watcher.clone()))
@@ -100,7 +108,7 @@ impl Setup {
         let changes = runs.clone().follow_runs(all).await.unwrap().into_inner();
         let work = scheduler.run(stop.clone());
         parts.spawn(async { work.await.unwrap() });
-        Self {
+        Ok(Self {
             changes: Mutex::new(changes),
             runs,
             tasks: TaskServiceClient::new(channel.clone()),
@@ -112,7 +120,7 @@ impl Setup {
             _parts: parts,
             _stop: stop.drop_guard(),
             _directory: None,
-        }
+        })
     }
 
     /// Waits until so many runs have ended, and returns them by task.
@@ -257,6 +265,7 @@ pub(crate) async fn store_in(directory: &Path) -> Arc<SqliteStore> {
 pub(crate) fn member() -> Member {
     Member {
         id: "cts-test".into(),
+        incarnation: RandomIdentities.incarnation(),
         service_name: "consul-terraform-sync".into(),
         address: None,
     }

@@ -30,10 +30,10 @@ fn assert_documented(answer: &Value, leader: usize) {
         let mut of_member = BTreeSet::from(["healthy", "id", "leader", "service_name"]);
         let leads = member["id"] == format!("scheduler-{leader}");
         assert_eq!(member["leader"], leads, "{answer}");
-        if leads {
+        if member["healthy"] == true {
             of_member.insert("address");
-            let address = format!("scheduler-{leader}.example.net:8558");
-            assert_eq!(member["address"], address);
+            let id = member["id"].as_str().unwrap();
+            assert_eq!(member["address"], format!("{id}.example.net:8558"));
         }
         assert_eq!(keys(member), of_member);
         assert_eq!(member["service_name"], "consul-terraform-sync");

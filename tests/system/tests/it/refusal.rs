@@ -134,6 +134,43 @@ const START_ON_LOOPBACK: [&str; 7] = [
     "127.0.0.1",
 ];
 
+/// Each would have tasks of its own, and lead.
+#[tokio::test]
+async fn members_of_a_cluster_without_a_database_are_refused() {
+    let cluster = |storage: &str| {
+        format!("high_availability {{\n  cluster {{\n    name = \"edge\"\n{storage}  }}\n}}\n")
+    };
+    let scheduler = [
+        "scheduler",
+        "-config-file",
+        "cts.hcl",
+        "-grpc-address",
+        "127.0.0.1:0",
+    ];
+    for (block, commands) in [
+        (
+            cluster("    storage \"postgres\" {}\n"),
+            &[&START[..], &scheduler][..],
+        ),
+        (
+            cluster("    storage \"consul\" {}\n"),
+            &[&START, &scheduler],
+        ),
+        (cluster(""), &[&START, &scheduler]),
+        (String::new(), &[&scheduler]),
+    ] {
+        let site = Site::new();
+        site.write("modules/pool/main.tf", RECORDER);
+        let pool = task("pool", "./modules/pool", &["web"], "");
+        let nowhere = format!("127.0.0.1:{}", free_port());
+        site.configure(&nowhere, Backend::Shared, &(pool + &block));
+        for command in commands {
+            let words = ["CTS_DATABASE_URL", "SQLite is for a single `cts start`"];
+            refused(&site, command, 15, &words).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_unreachable_consul_is_named() {
     let nobody = format!("127.0.0.1:{}", free_port());

@@ -1,4 +1,4 @@
-//! The four services as processes of their own, over TCP, with the scheduler over SQLite: no cluster, but
+//! The four services as processes of their own, over TCP, with one of each: no `high_availability`, but
 //! addresses on the command line, and none that depends on the order.
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,6 +12,7 @@ use crate::grpc::{OF_SCHEDULER, OF_WATCHER, assert_lists, channel, wait_until_se
 async fn four_processes_serve_their_own_and_apply_a_change_together() {
     let consul = ConsulAgent::start().await;
     let site = Site::new();
+    site.database().await;
     site.write("modules/pool/main.tf", RECORDER);
     let pool = task("pool", "./modules/pool", &["web"], "");
     site.configure(&consul.address(), Backend::Shared, &pool);
@@ -31,10 +32,11 @@ async fn four_processes_serve_their_own_and_apply_a_change_together() {
     let at_scheduler = ["-scheduler", scheduler_url.as_str()];
     let as_gateway = [&at_scheduler[..], &["-bind-address", "127.0.0.1"]].concat();
     // Those that call the others first: nobody may depend on the order.
+    let as_scheduler = ["-watcher", &watcher_url, "-config-file", "database.hcl"];
     let processes = [
         run("cts-gateway", gateway, &as_gateway),
         run("cts-worker", worker, &at_scheduler),
-        run("cts-scheduler", scheduler, &["-watcher", &watcher_url]),
+        run("cts-scheduler", scheduler, &as_scheduler),
         run("cts-watcher", watcher, &[]),
     ];
     let offers = [

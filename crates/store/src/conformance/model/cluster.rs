@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use cts_core::lease::Service;
 use cts_core::runs::{RunStatus, goes_on_alone};
-use cts_core::{LeaderEpoch, TaskPhase, WorkerId};
+use cts_core::{Incarnation, LeaderEpoch, TaskPhase, WorkerId};
 
 use super::Model;
-use crate::{Leadership, Requeued, TakeBack};
+use crate::{Leadership, Member, Requeued, TakeBack};
 
 #[derive(Debug, Default)]
 pub(super) struct ModelLeader {
     epoch: u64,
-    holder: Option<String>,
+    holder: Option<Member>,
+    /// Of the last holder.
+    incarnation: Option<Incarnation>,
     expires: Duration,
     service: Service,
 }
@@ -27,9 +29,9 @@ pub(super) struct ModelWorker {
 const DAY: Duration = Duration::from_hours(24);
 
 impl Model {
-    fn leader(&self) -> Option<&str> {
+    fn leader(&self) -> Option<&Member> {
         let leader = &self.leader;
-        let live = leader.holder.as_deref();
+        let live = leader.holder.as_ref();
         live.filter(|_| leader.expires > self.now)
     }
 
@@ -39,37 +41,58 @@ impl Model {
 
     pub(in super::super) fn lead(
         &mut self,
-        id: &str,
+        member: &Member,
         epoch: Option<LeaderEpoch>,
         time_to_live: Duration,
     ) -> Leadership {
-        self.members.insert(id.to_owned(), self.now);
         self.leader.service.speak(self.now, time_to_live);
-        let mine = match (self.leader(), epoch) {
-            (Some(leader), Some(epoch)) if leader == id => epoch.get() == self.leader.epoch,
-            (Some(leader), _) if leader != id => false,
-            _ => {
-                self.leader.epoch += 1;
-                self.leader.holder = Some(id.to_owned());
-                true
-            }
+        let known = self.members.get(&member.id);
+        let id_in_use = known.and_then(|(incarnation, seen)| {
+            let silence = self.now.saturating_sub(*seen);
+            let is_free = *incarnation == member.incarnation || silence >= time_to_live;
+            (!is_free).then_some(silence)
+        });
+        if id_in_use.is_none() {
+            let seen = (member.incarnation, self.now);
+            self.members.insert(member.id.clone(), seen);
+        }
+        let own = self.leader.incarnation == Some(member.incarnation);
+        let mine = match self.leader() {
+            Some(_) => own,
+            None => id_in_use.is_none(),
         };
         if mine {
+            let extends = self.leader().is_some() && epoch == Some(self.epoch());
+            self.leader.epoch += u64::from(!extends);
+            self.leader.holder = Some(member.clone());
+            self.leader.incarnation = Some(member.incarnation);
             self.leader.expires = self.now + time_to_live;
         }
+        let leader = self.leader();
         Leadership {
-            epoch: LeaderEpoch::new(self.leader.epoch),
+            epoch: self.epoch(),
             mine,
-            leader: self.leader.holder.clone().unwrap_or_default(),
-            expires_in: self.leader.expires.saturating_sub(self.now),
+            leader: leader.map_or_else(String::new, |leader| leader.id.clone()),
+            expires_in: leader.map_or(Duration::ZERO, |_| {
+                self.leader.expires.saturating_sub(self.now)
+            }),
+            resumed: mine && own,
+            id_in_use,
         }
     }
 
-    pub(in super::super) fn resign(&mut self, id: &str, epoch: Option<LeaderEpoch>) {
-        self.members.remove(id);
-        let its_own = self.leader.holder.as_deref() == Some(id);
-        if its_own && epoch == Some(LeaderEpoch::new(self.leader.epoch)) {
+    fn epoch(&self) -> LeaderEpoch {
+        LeaderEpoch::new(self.leader.epoch)
+    }
+
+    pub(in super::super) fn resign(&mut self, member: &Member) {
+        let known = self.members.get(&member.id);
+        if known.is_some_and(|(incarnation, _)| *incarnation == member.incarnation) {
+            self.members.remove(&member.id);
+        }
+        if self.leader.incarnation == Some(member.incarnation) {
             self.leader.holder = None;
+            self.leader.incarnation = None;
         }
     }
 
@@ -78,10 +101,11 @@ impl Model {
         let silences = self
             .members
             .iter()
-            .map(|(id, seen)| (id, self.now.saturating_sub(*seen)));
-        let heard = silences.filter(|(_, silence)| *silence <= within);
+            .map(|(id, known)| (id, known.0, self.now.saturating_sub(known.1)));
+        let heard = silences.filter(|(_, _, silence)| *silence <= within);
+        let leader = self.leader().map(|leader| leader.incarnation);
         heard
-            .map(|(id, silence)| (id.clone(), silence, self.leader() == Some(id)))
+            .map(|(id, incarnation, silence)| (id.clone(), silence, leader == Some(incarnation)))
             .collect()
     }
 
@@ -135,7 +159,7 @@ impl Model {
     pub(in super::super) fn reap(&mut self, each: &[TakeBack]) -> Vec<Requeued> {
         let now = self.now;
         self.members
-            .retain(|_, seen| now.saturating_sub(*seen) < DAY);
+            .retain(|_, (_, seen)| now.saturating_sub(*seen) < DAY);
         self.workers
             .retain(|_, worker| now.saturating_sub(worker.seen) < DAY);
         self.lose_expired(each)
@@ -145,6 +169,7 @@ impl Model {
         self.members.clear();
         self.workers.clear();
         self.leader.holder = None;
+        self.leader.incarnation = None;
         let mut requeued = self.take_back_all();
         for run in self.runs.values_mut() {
             if run.status != RunStatus::Queued {

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use cts_core::runs::{Plan, RunKinds};
 use cts_core::{
-    BufferPeriod, Capabilities, Condition, Engine, FrozenInput, ProviderId, Requirement,
-    ServicesCondition, TaskDefinition, TaskName, TaskSpec, TaskTimeouts, WorkerId,
+    BufferPeriod, Capabilities, Condition, Engine, FrozenInput, Incarnation, ProviderId,
+    Requirement, ServicesCondition, TaskDefinition, TaskName, TaskSpec, TaskTimeouts, WorkerId,
 };
+
+use uuid::Uuid;
 
 use crate::{Claim, LogLine, LogStream, Member, WorkerRecord};
 
@@ -95,10 +97,18 @@ pub fn claim() -> Claim {
     }
 }
 
-/// A replica.
+/// A replica in its first life.
 pub fn member(id: &str) -> Member {
+    life(id, 1)
+}
+
+/// A replica in the life of this number. Lives of different replicas differ as well.
+pub(in crate::conformance) fn life(id: &str, number: u8) -> Member {
+    let add = |hash: u128, byte| hash.wrapping_mul(257).wrapping_add(u128::from(byte));
+    let hash = id.bytes().fold(7, add);
     Member {
         id: id.to_owned(),
+        incarnation: Incarnation::from_uuid(Uuid::from_u128(hash << 8 | u128::from(number))),
         service_name: "Consul-Terraform-Sync".to_owned(),
         address: Some(format!("{id}.example.net:8558")),
     }

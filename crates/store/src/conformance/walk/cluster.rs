@@ -6,7 +6,7 @@ use cts_core::{LeaderEpoch, WorkerId};
 use super::Walk;
 use crate::Claim;
 use crate::conformance::Fixture;
-use crate::conformance::scene::{LEASE, capabilities, seconds, worker_record};
+use crate::conformance::scene::{LEASE, capabilities, life as life_of, seconds, worker_record};
 
 const REPLICAS: [&str; 2] = ["one", "two"];
 const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
@@ -31,14 +31,22 @@ impl<F: Fixture> Walk<F> {
         if self.dice.one_in(6) {
             self.known[replica] = None;
         }
+        // Seldom a process dies and another one has its id.
+        if self.dice.one_in(8) {
+            self.lives[replica] += 1;
+            self.known[replica] = None;
+        }
+        // Seldom the earlier life was not dead.
+        let earlier = self.dice.one_in(8);
+        let life = self.lives[replica] - u8::from(earlier && self.lives[replica] > 1);
         let known = self.known[replica];
         let time_to_live = [seconds(15), seconds(100), seconds(200_000)];
         let time_to_live = *self.dice.one_of(&time_to_live).unwrap_or(&LEASE);
-        let id = REPLICAS[replica];
+        let member = life_of(REPLICAS[replica], life);
         self.trace
-            .push(format!("lead {id} {known:?} {time_to_live:?}"));
-        let expected = self.model.lead(id, known, time_to_live);
-        let answer = self.scene.lead_as(id, known, time_to_live).await;
+            .push(format!("lead {member:?} {known:?} {time_to_live:?}"));
+        let expected = self.model.lead(&member, known, time_to_live);
+        let answer = self.scene.lead_in_life(&member, known, time_to_live).await;
         assert_eq!(answer, expected, "{}", self.told());
         self.known[replica] = Some(answer.epoch);
         if answer.epoch != self.epochs[0] {
@@ -48,10 +56,10 @@ impl<F: Fixture> Walk<F> {
 
     pub(super) async fn resign(&mut self) {
         let replica = self.some_replica();
-        let (id, known) = (REPLICAS[replica], self.known[replica]);
-        self.trace.push(format!("resign {id} {known:?}"));
-        self.model.resign(id, known);
-        let resigned = self.scene.store().resign(id, known).await;
+        let member = life_of(REPLICAS[replica], self.lives[replica]);
+        self.trace.push(format!("resign {member:?}"));
+        self.model.resign(&member);
+        let resigned = self.scene.store().resign(&member).await;
         resigned.expect("a replica can resign");
     }
 

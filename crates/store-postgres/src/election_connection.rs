@@ -1,0 +1,139 @@
+//! The connection of the leadership: outside of the pool, so that a lease is renewed however busy the pool is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_store::StoreError;
+use sqlx::{Connection as _, PgConnection};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::error::Elapsed;
+
+use crate::connection::Target;
+use crate::timeline::Timeline;
+
+/// How long a call may take once it has the connection. Callers usually give up earlier.
+pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(10);
+
+/// Opened with its first use, and anew after a call that failed or was given up: what its connection was in
+/// the middle of is not known then. Clones share the connection; one call uses it at a time.
+#[derive(Debug, Clone)]
+pub(crate) struct ElectionConnection {
+    target: Target,
+    timeline: Timeline,
+    connection: Arc<Mutex<Option<PgConnection>>>,
+}
+
+/// The right to use the connection.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    election: &'a ElectionConnection,
+    place: MutexGuard<'a, Option<PgConnection>>,
+}
+
+/// The connection in use. It is closed unless it is [kept](Turn::keep).
+#[derive(Debug)]
+pub(crate) struct InUse {
+    pub(crate) connection: PgConnection,
+    was_open: bool,
+}
+
+impl ElectionConnection {
+    pub(crate) fn new(target: Target, timeline: Timeline) -> Self {
+        Self {
+            target,
+            timeline,
+            connection: Arc::default(),
+        }
+    }
+
+    pub(crate) async fn turn(&self) -> Turn<'_> {
+        Turn {
+            election: self,
+            place: self.connection.lock().await,
+        }
+    }
+
+    /// Closes the connection, after the call in progress.
+    pub(crate) async fn close(&self) {
+        if let Some(connection) = self.connection.lock().await.take() {
+            // The server notices by itself what cannot be said any more.
+            drop(connection.close().await);
+        }
+    }
+}
+
+impl Turn<'_> {
+    pub(crate) async fn take(&mut self) -> Result<InUse, StoreError> {
+        Ok(match self.place.take() {
+            Some(connection) => InUse {
+                connection,
+                was_open: true,
+            },
+            None => InUse {
+                connection: {
+                    let ElectionConnection {
+                        target, timeline, ..
+                    } = self.election;
+                    target.for_election(timeline).await?
+                },
+                was_open: false,
+            },
+        })
+    }
+
+    pub(crate) fn keep(&mut self, in_use: InUse) {
+        *self.place = Some(in_use.connection);
+    }
+}
+
+impl InUse {
+    /// Whether a call failed because the connection was closed while it was idle.
+    pub(crate) fn was_closed<T>(&self, answer: &Result<Result<T, StoreError>, Elapsed>) -> bool {
+        self.was_open && matches!(answer, Ok(Err(error)) if is_closed(error))
+    }
+}
+
+/// Whether the connection had ended before the call could reach the server, or while it did.
+fn is_closed(error: &StoreError) -> bool {
+    let StoreError::Database { source, .. } = error else {
+        return false;
+    };
+    match source.downcast_ref::<sqlx::Error>() {
+        Some(sqlx::Error::Io(_)) => true,
+        // Ended by an administrator, by a crash, by a shutdown, or for its idleness.
+        Some(sqlx::Error::Database(error)) => matches!(
+            error.code().as_deref(),
+            Some("57P01" | "57P02" | "57P03" | "57P05" | "25P03")
+        ),
+        _ => false,
+    }
+}
+
+/// Does a call on the connection of the leadership. One that was left idle may have been closed meanwhile, by the
+/// server or by something in between: the call is repeated on a new one then, and must be safe to repeat.
+macro_rules! election_call {
+    ($election:expr, $connection:ident => $work:expr) => {{
+        let mut turn = $election.turn().await;
+        loop {
+            let mut in_use = turn.take().await?;
+            let $connection = &mut in_use.connection;
+            let answer =
+                $crate::session::bounded($crate::election_connection::CALL_LIMIT, $work).await;
+            if in_use.was_closed(&answer) {
+                continue;
+            }
+            break match answer {
+                Ok(Ok(answer)) => {
+                    turn.keep(in_use);
+                    Ok(answer)
+                }
+                Ok(Err(error)) => Err(error),
+                Err(elapsed) => Err(StoreError::Database {
+                    operation: "answer in time",
+                    source: Box::new(elapsed),
+                }),
+            };
+        }
+    }};
+}
+pub(crate) use election_call;

@@ -1,0 +1,147 @@
+//! A store whose calls fail when the test wants it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cts_core::{
+    ArchiveId, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
+    WorkerRecord,
+};
+use cts_store::{
+    Archive, ArchivedRow, Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream,
+    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask,
+    QueueDepth, Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask,
+    TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
+};
+use cts_store_sqlite::SqliteStore;
+
+/// What goes wrong with one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It is not done.
+    Refused,
+    /// It is done, and its answer is lost.
+    AnswerLost,
+    /// It is not done, and there is no answer.
+    Silence,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct FaultyStore {
+    inner: Arc<SqliteStore>,
+    faults: Mutex<HashMap<&'static str, VecDeque<Fault>>>,
+}
+
+impl FaultyStore {
+    pub(crate) fn over(inner: Arc<SqliteStore>) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            faults: Mutex::default(),
+        })
+    }
+
+    /// The next calls of `method` go wrong like this, one after the other.
+    pub(crate) fn fail(&self, method: &'static str, faults: &[Fault]) {
+        let mut all = self.faults.lock().unwrap();
+        all.entry(method).or_default().extend(faults);
+    }
+
+    /// Whether all faults of `method` have happened.
+    pub(crate) fn has_failed(&self, method: &'static str) -> bool {
+        let all = self.faults.lock().unwrap();
+        all.get(method).is_none_or(VecDeque::is_empty)
+    }
+
+    /// What follows goes well.
+    pub(crate) fn heal(&self) {
+        self.faults.lock().unwrap().clear();
+    }
+
+    async fn begin(&self, method: &'static str) -> Result<Option<Fault>, StoreError> {
+        let fault = {
+            let mut all = self.faults.lock().unwrap();
+            all.get_mut(method).and_then(VecDeque::pop_front)
+        };
+        match fault {
+            Some(Fault::Refused) => Err(failure()),
+            Some(Fault::Silence) => std::future::pending().await,
+            fault => Ok(fault),
+        }
+    }
+}
+
+fn failure() -> StoreError {
+    StoreError::Database {
+        operation: "do what the test does not want",
+        source: "the test wants it".into(),
+    }
+}
+
+macro_rules! faulty {
+    ($(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> Result<$answer:ty, $error:ty>;)*) => {
+        #[tonic::async_trait]
+        impl Store for FaultyStore {
+            $(async fn $name(&self $(, $argument: $type)*) -> Result<$answer, $error> {
+                let fault = self.begin(stringify!($name)).await?;
+                let answer = self.inner.$name($($argument),*).await;
+                match fault {
+                    Some(_lost) => Err(failure().into()),
+                    None => answer,
+                }
+            })*
+        }
+    };
+}
+
+faulty! {
+    fn lead(&self, member: &Member, epoch: Option<LeaderEpoch>, time_to_live: Duration) -> Result<Leadership, StoreError>;
+    fn resign(&self, member: &Member) -> Result<(), StoreError>;
+    fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
+    fn replace_config_tasks(&self, leader: LeaderEpoch, tasks: &[TaskSpec]) -> Result<Unfinished, LeaderError>;
+    fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
+    fn all_tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
+    fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError>;
+    fn create_task(&self, task: &NewTask) -> Result<(), TaskError>;
+    fn change_task(&self, name: &TaskName, change: &TaskChange) -> Result<StoredTask, TaskError>;
+    fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError>;
+    fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;
+    fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;
+    fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;
+    fn refuse(&self, leader: LeaderEpoch, run: RunId, reason: &str) -> Result<(), LeaderError>;
+    fn reset_tasks(&self, leader: LeaderEpoch, archive: ArchiveId) -> Result<Unfinished, LeaderError>;
+    fn archives(&self) -> Result<Vec<Archive>, StoreError>;
+    fn archived_rows(&self, archive: ArchiveId, after: u64, limit: u32) -> Result<Vec<ArchivedRow>, StoreError>;
+    fn explain(&self, leader: LeaderEpoch, explanations: &[(TaskName, String)]) -> Result<(), LeaderError>;
+    fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
+    fn version(&self) -> Result<String, StoreError>;
+    fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError>;
+    fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;
+    fn enqueue(&self, leader: LeaderEpoch, requests: Vec<EnqueueRequest>) -> Result<Vec<Enqueued>, LeaderError>;
+    fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
+    fn grants(&self, worker: &WorkerId, requests: &[String]) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError>;
+    fn renew(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, time_to_live: Duration) -> Result<(), LeaseError>;
+    fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
+    fn reap(&self, leader: LeaderEpoch, each: &[TakeBack]) -> Result<Vec<Requeued>, LeaderError>;
+    fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
+    fn next_due(&self) -> Result<Option<Duration>, StoreError>;
+    fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
+    fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
+    fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
+    fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
+    fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
+    fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;
+    fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;
+    fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError>;
+    fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError>;
+    fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
+    fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
+    fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
+    fn prune(&self, keep: u32) -> Result<u64, StoreError>;
+    fn append_log(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, lines: Vec<LogLine>) -> Result<(), LeaseError>;
+    fn read_log(&self, run: RunId, after: u64, limit: u32) -> Result<Option<LogPage>, StoreError>;
+    fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
+    fn listen(&self) -> Result<Option<HintStream>, StoreError>;
+}
