@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use async_trait::async_trait;
-use cts_store::StoreError;
+use cts_core::ArchiveId;
 use cts_store::transfer::{
     BundleRow, Counts, DeletedTaskRow, EventRow, Export, InputRow, LogLineRow, Rows, RunRow, Table,
     TaskRow,
 };
+use cts_store::{Archive, ArchivedRow, StoreError};
 use futures::{StreamExt as _, TryStreamExt as _};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
+use crate::archive;
 use crate::connection::MIGRATIONS;
 use crate::row::failed_to;
 
@@ -90,6 +92,21 @@ impl SqliteExport {
             connection,
             incomplete: !complete,
         })
+    }
+
+    /// As [`Store::archives`](cts_store::Store::archives); also while somebody writes.
+    pub async fn archives(&mut self) -> Result<Vec<Archive>, StoreError> {
+        archive::all(&mut self.connection).await
+    }
+
+    /// As [`Store::archived_rows`](cts_store::Store::archived_rows); also while somebody writes.
+    pub async fn archived_rows(
+        &mut self,
+        archive: ArchiveId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<ArchivedRow>, StoreError> {
+        archive::rows(&mut self.connection, archive, after, limit).await
     }
 
     /// Closes the file.

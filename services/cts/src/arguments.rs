@@ -128,6 +128,9 @@ pub(crate) enum Command {
     Workers(Workers),
     /// Bring the schema of the Postgres database up to date, or move everything from one store to another.
     Migrate(Migrate),
+    /// Read what `-reset-storage` has removed.
+    #[command(subcommand)]
+    Archive(Archives),
     /// Print a script that makes a shell complete commands, options and names of tasks.
     Completion {
         /// The shell.
@@ -171,6 +174,41 @@ pub(crate) enum Workers {
         #[arg(long)]
         wait: bool,
     },
+}
+
+/// `cts archive`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Archives {
+    /// List the archives, the newest first.
+    List {
+        #[command(flatten)]
+        place: StorePlace,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+    },
+    /// Print the rows of an archive, one a line, as they were stored.
+    Show {
+        #[command(flatten)]
+        place: StorePlace,
+        /// Id of the archive; the beginning is enough if only one archive has it.
+        #[arg(value_name = "ID")]
+        id: String,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+    },
+}
+
+/// Which store is read.
+#[derive(Debug, Args)]
+pub(crate) struct StorePlace {
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
+    /// Store to read: sqlite:PATH of a cts.db, or postgres://… Default: that of the configuration, or
+    /// `CTS_DATABASE_URL`.
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
 }
 
 /// `cts migrate`.
@@ -234,6 +272,7 @@ impl Command {
             | Self::Config(_)
             | Self::Workers(_)
             | Self::Migrate(_)
+            | Self::Archive(_)
             | Self::Completion { .. }
             | Self::Man { .. } => None,
         }

@@ -5,6 +5,7 @@
 //! arguments, environment, directory and signals. Nothing in it is global, so several [`Embedded`]
 //! instances can live in one process.
 
+mod archive;
 mod arguments;
 mod config_command;
 mod database;

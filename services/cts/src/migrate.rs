@@ -4,7 +4,7 @@ mod moving;
 mod place;
 mod schema;
 
-pub(crate) use self::place::PlaceError;
+pub(crate) use self::place::{PlaceError, Source, source};
 
 use self::place::Target;
 use crate::arguments::Migrate;

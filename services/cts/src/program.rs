@@ -294,6 +294,7 @@ async fn begin(
         | Command::Config(_)
         | Command::Workers(_)
         | Command::Migrate(_)
+        | Command::Archive(_)
         | Command::Completion { .. }
         | Command::Man { .. } => Ok(()),
     }

@@ -27,6 +27,11 @@ pub enum PlaceError {
         "no database is named: give --to postgres://…, set {VARIABLE}, or name a configuration with a `database` block by -config-file"
     )]
     NoDatabase,
+    /// Nothing says where the store is that is to be read.
+    #[error(
+        "no store is named: give --store sqlite:PATH or --store postgres://…, set {VARIABLE}, or name a configuration by -config-file"
+    )]
+    NoStore,
     /// Something else than Postgres was named.
     #[error("{place} must begin with postgres:// or postgresql:// and name a server")]
     NotPostgres {
@@ -45,6 +50,41 @@ pub(super) enum Target {
     Server(Settings),
     /// There is a configuration, and it uses a file.
     File,
+}
+
+/// A store that is read.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// A file of the embedded mode.
+    File(PathBuf),
+    /// Postgres.
+    Server(Settings),
+}
+
+/// What is named (`--store`), else what the configuration says, else the environment.
+pub(crate) fn source(
+    named: Option<&str>,
+    configured: Option<Source>,
+    surroundings: &Surroundings,
+) -> Result<Source, PlaceError> {
+    let server = |url| {
+        Source::Server(Settings {
+            url,
+            max_connections: CONNECTIONS,
+            ca_cert: None,
+        })
+    };
+    match (named, configured) {
+        (Some(store), _) if store.starts_with("sqlite:") => {
+            file(store, surroundings).map(Source::File)
+        }
+        (Some(store), _) => postgres(store, "--store").map(server),
+        (None, Some(configured)) => Ok(configured),
+        (None, None) => match of_environment(surroundings)? {
+            Some(url) => Ok(server(url)),
+            None => Err(PlaceError::NoStore),
+        },
+    }
 }
 
 /// `--to`, else what the configuration says, else the environment alone.

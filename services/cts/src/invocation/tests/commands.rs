@@ -156,6 +156,7 @@ fn an_unknown_word_is_told_whatever_follows() {
         "watcher",
         "workers",
         "migrate",
+        "archive",
         "config",
         "man",
         "completion",
