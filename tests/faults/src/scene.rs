@@ -173,10 +173,7 @@ async fn cluster(
         .iter()
         .partition(|member| plan.setup.is_stale(**member));
     for group in [first, later] {
-        for member in group {
-            system.launch(member);
-        }
-        system.wait_until_healthy().await;
+        system.start(&group).await;
         if let System::Cluster(cluster) = &system {
             cluster.wait_for_leader().await;
         }
@@ -206,15 +203,13 @@ async fn whole(
     let mut system = System::Whole(Box::new(Whole::lay_out(site)));
     // A first start makes the database.
     configuration.write_without_tasks(site, consul);
-    system.launch(Member::Whole);
-    system.wait_until_healthy().await;
+    system.start(&[Member::Whole]).await;
     if let Some(process) = system.take(Member::Whole) {
         process.terminate().await;
     }
     Audit::install(&database).await.unwrap();
     configuration.write(site, Member::Whole, consul);
-    system.launch(Member::Whole);
-    system.wait_until_healthy().await;
+    system.start(&[Member::Whole]).await;
     (system, database, wires)
 }
 

@@ -2,10 +2,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cts_testkit::free_port;
 use cts_tests::{Api, Cluster, Launcher, Process, Service, Site, serving};
 use nix::sys::signal::Signal;
+use tokio::time::{Instant, sleep};
 
 use crate::plan::Member;
 
@@ -57,6 +59,9 @@ impl Whole {
 }
 
 const LOG: &str = "cts.log";
+/// How long all processes together may take to start.
+const STARTING: Duration = Duration::from_mins(3);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 impl System {
     /// Starts a process that does not run, without waiting.
@@ -125,21 +130,28 @@ impl System {
         }
     }
 
-    /// Waits until all processes are healthy.
-    pub(crate) async fn wait_until_healthy(&mut self) {
-        match self {
-            Self::Cluster(cluster) => cluster.wait_until_all_healthy().await,
-            Self::Whole(_) => {
-                let channel = self.health(Member::Whole);
-                cts_testkit::eventually(cts_tests::DEADLINE, async || {
-                    assert!(
-                        self.is_running(Member::Whole),
-                        "cts ended:\n{}",
-                        self.output(Member::Whole)
-                    );
-                    serving(&channel).await
-                })
-                .await;
+    /// Starts these processes and waits until they are healthy. One that ends instead, on a machine that is busy, is
+    /// started again.
+    pub(crate) async fn start(&mut self, members: &[Member]) {
+        for &member in members {
+            self.launch(member);
+        }
+        let end = Instant::now() + STARTING;
+        for &member in members {
+            let health = self.health(member);
+            while let Err(complaint) = serving(&health).await {
+                assert!(
+                    Instant::now() < end,
+                    "{member} does not start: {complaint}\n{}",
+                    self.output(member)
+                );
+                if !self.is_running(member) {
+                    if let Some(process) = self.take(member) {
+                        process.wait().await;
+                    }
+                    self.launch(member);
+                }
+                sleep(BETWEEN_LOOKS).await;
             }
         }
     }

@@ -97,8 +97,7 @@ const fn stops_everything(target: &Target) -> bool {
     }
 }
 
-/// While it lasts a worker takes no runs. Connections of a gateway to schedulers stop none, but are counted for
-/// simplicity's sake only where they are a worker's.
+/// While it lasts one worker takes no runs.
 const fn stops_a_worker(target: &Target) -> bool {
     match target {
         Target::Member(Member::Of(Service::Worker, _))

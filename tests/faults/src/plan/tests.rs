@@ -52,7 +52,6 @@ fn seeds_choose_every_variant() {
         .collect();
     for has in [
         |setup: &Setup| setup.takeover_runs_all,
-        |setup: &Setup| setup.stale_file,
         |setup: &Setup| setup.backend == Backend::Consul,
     ] {
         assert!(setups.iter().any(has) && !setups.iter().all(has));
