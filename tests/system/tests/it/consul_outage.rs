@@ -1,5 +1,7 @@
 //! Consul goes away and comes back with other contents.
 
+use std::collections::BTreeSet;
+
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site, task};
 
@@ -21,16 +23,30 @@ async fn what_a_restarted_consul_says_is_applied_without_help() {
     site.wait_for_ids("pool", &["api-1", "web-1"]).await;
 
     consul.kill().await;
+    let mut tries = BTreeSet::new();
     eventually(DEADLINE, async || {
         cts.api.get("/v1/health").await;
         cts.api.get("/v1/status").await;
-        if cts.output().matches("consul cannot be asked").count() > 5 {
+        let answer = cts.api.get("/v1/tasks/pool/explain").await;
+        let views = answer["explanation"]["views"].as_array().cloned();
+        let views = views.ok_or_else(|| format!("no views in {answer}"))?;
+        for view in &views {
+            let next = &view["problem"]["next_try"];
+            tries.insert(next.as_str().ok_or("cts has not missed consul")?.to_owned());
+        }
+        // Of two views, so each was tried more than once.
+        if tries.len() > 3 {
             Ok(())
         } else {
-            Err("cts has not missed consul for long")
+            Err(format!("cts has not missed consul for long: {views:?}"))
         }
     })
     .await;
+    let missed = cts.output().matches("consul cannot be asked").count();
+    assert!(
+        (1..=4).contains(&missed),
+        "once for each view and kind of failure, not for each try: {missed}"
+    );
     consul.restart().await;
     consul.register_service("web", "web-7", 7, &[], &[]).await;
     consul.register_service("web", "web-8", 8, &[], &[]).await;
