@@ -131,25 +131,13 @@ impl Database {
                 task,
                 input,
                 run,
+                requested,
             } => {
                 if !self.admits(epoch, now) {
                     return Answer::Refused;
                 }
                 checker.duty(epoch, by);
-                self.enqueue(task, (input, run), false, now);
-                Answer::Done
-            }
-            Ask::Apply {
-                epoch,
-                task,
-                input,
-                run,
-            } => {
-                if !self.admits(epoch, now) {
-                    return Answer::Refused;
-                }
-                checker.duty(epoch, by);
-                self.enqueue(task, (input, run), true, now);
+                self.enqueue(task, (input, run), requested, now);
                 Answer::Done
             }
             Ask::Plan {

@@ -18,13 +18,8 @@ pub(crate) enum Ask {
         task: usize,
         input: InputNumber,
         run: RunNumber,
-    },
-    /// Somebody wants the newest input to be applied, whatever is.
-    Apply {
-        epoch: LeaderEpoch,
-        task: usize,
-        input: InputNumber,
-        run: RunNumber,
+        /// A run that was asked for is made whatever is applied.
+        requested: bool,
     },
     /// Somebody wants to know what an apply would do.
     Plan {

@@ -104,29 +104,29 @@ impl Simulation {
         }
         let run = self.number();
         let task = self.random.below(self.plan.tasks);
-        let scheduler = self.scheduler(process);
-        // One write at a time: this one must not happen behind a newer one.
-        if scheduler.writes.is_none()
-            && let (Some(input), _) = scheduler.desk[task]
-        {
-            scheduler.writes = Some((run, task, input, now));
-            let ask = Ask::Apply {
-                epoch,
-                task,
-                input,
-                run,
-            };
-            self.state(process, ask, Purpose::Duty(run, epoch));
-        }
+        self.enqueue((process, epoch), (task, run), true, now);
     }
 
     /// Stores one changed input; one write at a time.
     fn store_due(&mut self, process: usize, epoch: LeaderEpoch, now: Duration) {
         let run = self.number();
         let scheduler = self.scheduler(process);
-        let due = scheduler.desk.iter().position(|(_, dirty)| *dirty);
+        if let Some(task) = scheduler.desk.iter().position(|(_, dirty)| *dirty) {
+            self.enqueue((process, epoch), (task, run), false, now);
+        }
+    }
+
+    /// Enqueues the newest input that this leader knows. One write at a time: it must not happen behind a newer
+    /// one.
+    fn enqueue(
+        &mut self,
+        (process, epoch): (usize, LeaderEpoch),
+        (task, run): (usize, u64),
+        requested: bool,
+        now: Duration,
+    ) {
+        let scheduler = self.scheduler(process);
         if scheduler.writes.is_none()
-            && let Some(task) = due
             && let (Some(input), _) = scheduler.desk[task]
         {
             scheduler.writes = Some((run, task, input, now));
@@ -135,6 +135,7 @@ impl Simulation {
                 task,
                 input,
                 run,
+                requested,
             };
             self.state(process, ask, Purpose::Duty(run, epoch));
         }
