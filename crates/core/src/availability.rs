@@ -7,7 +7,7 @@ use crate::capability::{Capabilities, Lacks, Requirement};
 pub struct Candidate<'a> {
     /// What it can do.
     pub capabilities: &'a Capabilities,
-    /// It has not been heard from for so long that it counts as lost.
+    /// It has been silent for so long that it counts as lost.
     pub lost: bool,
     /// It takes no new runs.
     pub draining: bool,

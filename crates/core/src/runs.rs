@@ -21,7 +21,7 @@
 //! retries, unless the input has been *tried*: it was applied, or has failed in an ordinary run for good, and no
 //! change came since. Then the failure is one more of a tried input, with a slow retry if the task wants those.
 //!
-//! A run is *single* if whoever asked for it wants the result of one attempt: it is not tried again itself.
+//! A run is *single* if its caller wants the result of one attempt: it is not tried again itself.
 //! If it was not requested, nothing follows its failure at all.
 //!
 //! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].

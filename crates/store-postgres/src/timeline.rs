@@ -3,7 +3,7 @@
 //! A failover to a replica, and a restore of a backup, begin a new timeline. Commits may be missing on it that were
 //! answered on the one before: grants of leases and of the leadership, and what makes an input count as applied. So
 //! the first process that connects to another timeline than the one stored voids, in one transaction, whatever may
-//! have been forgotten: nobody leads, epochs jump beyond every one that may have been granted, and no input counts
+//! have been forgotten: there is no leader, epochs jump beyond every one that may have been granted, and no input counts
 //! as applied. No run is leased until the leases that may have been forgotten are over.
 //!
 //! A failover breaks every connection, so each new one is checked before its first use. The election of the leader

@@ -7,8 +7,8 @@ use crate::identity::LeaseEpoch;
 /// The lease columns of a run's row, and what may be done to them. Times are database time, as durations
 /// since any fixed moment.
 ///
-/// A stored row adds that at most one run of a task is leased (spec/ha.md 2.3), and the holder: whoever names the
-/// lease names its holder as well as its epoch.
+/// A stored row adds that at most one run of a task is leased, and the holder: a statement
+/// about the lease names both its holder and its epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunLease {
     /// Number of the newest grant; zero before the first.
@@ -47,7 +47,7 @@ impl RunLease {
     }
 
     /// Extends the lease to `life` from `now`, but never shortens it. One that has expired and was not taken back is
-    /// in force again: nobody else was granted the run.
+    /// in force again: no other worker was granted the run.
     pub fn renew(
         &mut self,
         epoch: LeaseEpoch,

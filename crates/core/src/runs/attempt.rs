@@ -131,7 +131,7 @@ pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> After
     }
 }
 
-/// Decides what follows an attempt whose lease has expired, so that nobody knows how it ended.
+/// Decides what follows an attempt whose lease has expired, so that its outcome is not known.
 ///
 /// It counts like a failed attempt of any run, a single one included, because the input may be what kills its
 /// workers: such an input must not go through all of them. The first lost lease of a run costs it no time,

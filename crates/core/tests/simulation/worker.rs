@@ -294,7 +294,7 @@ impl Simulation {
             if attempt.refused {
                 slot.work = Work::Idle;
             } else {
-                // What was stopped because nobody renewed the lease is given back.
+                // What was stopped because no scheduler renewed the lease is given back.
                 let outcome = match outcome {
                     AttemptOutcome::Failed(_) if attempt.given_up => AttemptOutcome::Interrupted,
                     outcome => outcome,

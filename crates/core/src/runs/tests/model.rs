@@ -36,7 +36,7 @@ struct Model {
     settled: Option<Digest>,
     tried: Option<Digest>,
     ended_plans: u32,
-    /// A single run that was not requested has ended, and nothing follows it: whoever began it knows.
+    /// A single run that was not requested has ended, and nothing follows it: its caller knows the outcome.
     single_ended: bool,
     /// What Terraform has really done.
     really_applied: Option<Digest>,
