@@ -20,6 +20,7 @@ mod chain;
 mod clock;
 mod complete_input;
 mod condition;
+mod configuration;
 mod cron;
 mod declaration;
 mod draft;
@@ -49,6 +50,10 @@ pub use complete_input::{CompleteInput, IncompleteInput};
 pub use condition::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DeclaredService, KvQuery, ModuleInput,
     ScheduleCondition, ServicesCondition, ServicesInput,
+};
+pub use configuration::{
+    ConfigurationFingerprint, OtherMember, TaskDifference, TaskFingerprint, Verdict,
+    complete_modules, judge,
 };
 pub use cron::{CronExpression, InvalidCron};
 pub use declaration::{Declared, DeclaredBefore, read_declaration};

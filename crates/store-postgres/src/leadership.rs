@@ -302,7 +302,8 @@ pub(crate) async fn resign(
     alone(&mut transaction).await?;
     sqlx::query(
         "-- resign
-        WITH freed AS (
+        WITH configuration AS (DELETE FROM member_configurations WHERE incarnation = $2),
+        freed AS (
             UPDATE leadership SET holder = NULL, incarnation = NULL WHERE incarnation = $2)
         DELETE FROM members WHERE id = $1 AND incarnation = $2",
     )
@@ -355,7 +356,8 @@ pub(crate) async fn members(
 pub(crate) async fn clear(transaction: &mut PgTransaction<'_>) -> Result<(), StoreError> {
     sqlx::query(
         "-- release_all: replicas and workers
-        WITH members AS (DELETE FROM members), workers AS (DELETE FROM workers)
+        WITH configurations AS (DELETE FROM member_configurations),
+        members AS (DELETE FROM members), workers AS (DELETE FROM workers)
         UPDATE leadership SET holder = NULL, incarnation = NULL",
     )
     .execute(&mut **transaction)
@@ -371,7 +373,9 @@ pub(crate) async fn forget_silent(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- reap: replicas and workers
-        WITH members AS (DELETE FROM members WHERE seen_at <= $1)
+        WITH silent AS (DELETE FROM members WHERE seen_at <= $1 RETURNING incarnation),
+        configurations AS (
+            DELETE FROM member_configurations WHERE incarnation IN (SELECT incarnation FROM silent))
         DELETE FROM workers WHERE seen_at <= $1",
     )
     .bind(now.saturating_sub(FORGOTTEN_AFTER))

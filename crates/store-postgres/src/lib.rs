@@ -18,6 +18,7 @@ mod archive;
 mod bundles;
 mod changes;
 mod complete;
+mod configurations;
 mod configure;
 mod connection;
 mod election_connection;

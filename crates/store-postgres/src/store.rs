@@ -7,10 +7,11 @@ use cts_core::{
     ArchiveId, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
 };
 use cts_store::{
-    Archive, ArchivedRow, Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream,
-    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask,
-    QueueDepth, Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask,
-    TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
+    Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
+    EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
+    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
+    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
+    TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
 };
 use sqlx::{PgConnection, PgPool};
 
@@ -20,8 +21,8 @@ use crate::row::failed_to;
 use crate::session::call;
 use crate::timeline::Timeline;
 use crate::{
-    archive, bundles, changes, complete, configure, enqueue, hints, leadership, lease, logs, prune,
-    queue, requests, schema, states, take_back, tasks, waiting, workers,
+    archive, bundles, changes, complete, configurations, configure, enqueue, hints, leadership,
+    lease, logs, prune, queue, requests, schema, states, take_back, tasks, waiting, workers,
 };
 
 /// How long forgetting may take; longer than the database gives it.
@@ -110,6 +111,40 @@ impl Store for PostgresStore {
 
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
         call!(&self.pool, c => leadership::members(c, within))
+    }
+
+    async fn register_configuration(
+        &self,
+        member: &Member,
+        configuration: &Configuration,
+        time_to_live: Duration,
+    ) -> Result<Registered, StoreError> {
+        call!(&self.pool, c => configurations::register(c, member, configuration, time_to_live))
+    }
+
+    async fn adopt_configuration(
+        &self,
+        leader: LeaderEpoch,
+        member: &Member,
+        configuration: &Configuration,
+        replace: bool,
+    ) -> Result<ConfigurationInForce, LeaderError> {
+        call!(&self.pool, c => configurations::adopt(c, leader, member, configuration, replace))
+    }
+
+    async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError> {
+        call!(&self.pool, c => configurations::in_force(c))
+    }
+
+    async fn configurations(
+        &self,
+        within: Duration,
+    ) -> Result<Vec<MemberConfiguration>, StoreError> {
+        call!(&self.pool, c => configurations::all(c, within))
+    }
+
+    async fn configuration_version(&self) -> Result<String, StoreError> {
+        call!(&self.pool, c => configurations::version(c))
     }
 
     async fn replace_config_tasks(

@@ -198,6 +198,13 @@ pub(crate) async fn resign(
         .await
         .map_err(failed_to("forget a replica"))?;
     sqlx::query(
+        "-- resign: its configuration\nDELETE FROM member_configurations WHERE incarnation = ?",
+    )
+    .bind(member.incarnation.to_string())
+    .execute(&mut *connection)
+    .await
+    .map_err(failed_to("forget a replica"))?;
+    sqlx::query(
         "-- resign: the leadership
         UPDATE leadership SET holder = NULL, incarnation = NULL, expires_at = NULL
         WHERE incarnation = ?",
@@ -229,9 +236,16 @@ pub(crate) async fn forget_silent(
 ) -> Result<(), StoreError> {
     sqlx::query("-- silent members\nDELETE FROM members WHERE seen_at <= ?")
         .bind(since)
-        .execute(connection)
+        .execute(&mut *connection)
         .await
         .map_err(failed_to("forget replicas"))?;
+    sqlx::query(
+        "-- silent members: their configurations
+        DELETE FROM member_configurations WHERE member_id NOT IN (SELECT id FROM members)",
+    )
+    .execute(connection)
+    .await
+    .map_err(failed_to("forget replicas"))?;
     Ok(())
 }
 

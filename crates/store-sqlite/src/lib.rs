@@ -15,6 +15,7 @@ mod archive;
 mod bundles;
 mod changes;
 mod complete;
+mod configurations;
 mod configure;
 mod connection;
 mod continuity;

@@ -10,18 +10,20 @@ use cts_core::{
     TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
-    Archive, ArchivedRow, Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream,
-    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask,
-    QueueDepth, Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask,
-    TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
+    Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
+    EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
+    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
+    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
+    TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 
 use crate::connection::{self, Pools};
-use crate::row::{failed_to, micros};
+use crate::row::{failed_to, micros, span_micros};
 use crate::writer::{Durability, Write};
 use crate::{
-    archive, bundles, changes, complete, configure, continuity, enqueue, leadership, lease, logs,
-    prune, queue, requests, runs, states, take_back, tasks, waiting, workers,
+    archive, bundles, changes, complete, configurations, configure, continuity, enqueue,
+    leadership, lease, logs, prune, queue, requests, runs, states, take_back, tasks, waiting,
+    workers,
 };
 
 /// Silence after which a member or a worker is forgotten, in microseconds.
@@ -133,6 +135,53 @@ impl Store for SqliteStore {
 
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
         leadership::members(&self.pools.reader, within, self.now()).await
+    }
+
+    async fn register_configuration(
+        &self,
+        member: &Member,
+        configuration: &Configuration,
+        time_to_live: Duration,
+    ) -> Result<Registered, StoreError> {
+        let mut transaction = self.begin().await?;
+        let now = self.now();
+        let registered =
+            configurations::register(&mut transaction, member, configuration, time_to_live, now);
+        let registered = registered.await?;
+        commit(transaction).await?;
+        Ok(registered)
+    }
+
+    async fn adopt_configuration(
+        &self,
+        leader: LeaderEpoch,
+        member: &Member,
+        configuration: &Configuration,
+        replace: bool,
+    ) -> Result<ConfigurationInForce, LeaderError> {
+        let mut transaction = self.begin().await?;
+        let now = self.now();
+        leadership::check(&mut transaction, leader, now).await?;
+        let adopted = configurations::adopt(&mut transaction, member, configuration, replace, now);
+        let adopted = adopted.await?;
+        commit(transaction).await?;
+        Ok(adopted)
+    }
+
+    async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError> {
+        configurations::in_force(&self.pools.reader).await
+    }
+
+    async fn configurations(
+        &self,
+        within: Duration,
+    ) -> Result<Vec<MemberConfiguration>, StoreError> {
+        let since = self.now().saturating_sub(span_micros(within));
+        configurations::all(&self.pools.reader, since).await
+    }
+
+    async fn configuration_version(&self) -> Result<String, StoreError> {
+        configurations::version(&self.pools.reader).await
     }
 
     async fn replace_config_tasks(

@@ -27,6 +27,8 @@ pub mod complete;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod concurrency;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod configurations;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod configured;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod creation;
@@ -357,6 +359,15 @@ macro_rules! store_suite {
                 checks_go_to_workers_that_know_them,
                 checks_push_out_no_result,
             }
+            configurations {
+                the_configuration_of_one_member_takes_effect_when_it_starts,
+                a_rolling_restart_takes_effect_with_its_last_member,
+                members_that_are_dead_are_waited_for_and_do_not_count,
+                a_member_that_says_nothing_of_its_configuration_decides_nothing,
+                what_is_in_force_stays_as_it_is_stored,
+                a_leader_adopts_its_own_only_if_there_is_none,
+                configurations_are_those_of_living_members,
+            }
             configured {
                 what_the_api_has_changed_lasts,
                 another_declaration_takes_effect,
@@ -484,6 +495,7 @@ mod tests {
             include_str!("conformance/checks.rs"),
             include_str!("conformance/complete.rs"),
             include_str!("conformance/concurrency.rs"),
+            include_str!("conformance/configurations.rs"),
             include_str!("conformance/configured.rs"),
             include_str!("conformance/creation.rs"),
             include_str!("conformance/deletion.rs"),

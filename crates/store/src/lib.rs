@@ -9,6 +9,7 @@
 mod archive;
 pub mod cell;
 mod cluster;
+mod configuration;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
@@ -19,6 +20,10 @@ pub mod transfer;
 
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
+pub use configuration::{
+    Configuration, ConfigurationInForce, MemberConfiguration, OtherConfiguration, Registered,
+    decide,
+};
 pub use cts_core::WorkerRecord;
 pub use error::{LeaderError, LeaseError, StoreError, TaskError};
 pub use model::{

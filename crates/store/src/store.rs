@@ -12,6 +12,7 @@ use futures::stream::BoxStream;
 
 use crate::archive::{Archive, ArchivedRow};
 use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
+use crate::configuration::{Configuration, ConfigurationInForce, MemberConfiguration, Registered};
 use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
@@ -58,6 +59,43 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Every replica heard of within the last `within`, just so long ago included, by id.
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
+
+    /// Registers the configuration of a member that has started, and decides by [`cts_core::judge`] whether
+    /// it takes effect: if every other member that was seen within `time_to_live` has registered one that
+    /// agrees with it. Of one that is in force already, other members keep what is stored; a member that is alone
+    /// refreshes what it has found out about modules and paths.
+    ///
+    /// While the verdict is [open](cts_core::Verdict::Open) it is asked again, until `time_to_live` has
+    /// passed since the first time; repeating it after that changes nothing.
+    async fn register_configuration(
+        &self,
+        member: &Member,
+        configuration: &Configuration,
+        time_to_live: Duration,
+    ) -> Result<Registered, StoreError>;
+
+    /// Puts a configuration in force without asking other members: if there is none, or, with `replace`, in
+    /// any case. Returns the one in force then.
+    async fn adopt_configuration(
+        &self,
+        leader: LeaderEpoch,
+        member: &Member,
+        configuration: &Configuration,
+        replace: bool,
+    ) -> Result<ConfigurationInForce, LeaderError>;
+
+    /// The configuration in force; `None` if there was none yet, or if it is none that this program
+    /// understands.
+    async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError>;
+
+    /// The configurations of the members that were seen within the last `within`, by id.
+    async fn configurations(
+        &self,
+        within: Duration,
+    ) -> Result<Vec<MemberConfiguration>, StoreError>;
+
+    /// Opaque; another one whenever a configuration was registered or put in force.
+    async fn configuration_version(&self) -> Result<String, StoreError>;
 
     /// Reads the tasks of the configuration into the store, in this order.
     ///

@@ -1,5 +1,6 @@
 //! From the configuration to the settings of each part.
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -113,6 +114,7 @@ pub(crate) fn scheduler(
         options.leadership = cluster.session_ttl;
         options.cluster_name = Some(cluster.cluster_name.clone());
     }
+    options.settings = common_settings(config, &options);
     if shape == Shape::Cluster {
         let working_dirs = [
             Some(&config.working_dir),
@@ -130,6 +132,38 @@ pub(crate) fn scheduler(
         }
     }
     options
+}
+
+/// What members of a cluster should have in common beside their tasks. Of the settings of driver, backend and
+/// providers only a digest.
+fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<String, String> {
+    let driver = &config.driver;
+    let mut parts = vec![
+        driver.backend.kind.clone(),
+        serde_json::Value::from(driver.backend.arguments.clone()).to_string(),
+        format!("{:?}", driver.required_providers),
+    ];
+    for block in &config.providers {
+        parts.push(serde_json::Value::from(block.arguments.clone()).to_string());
+        parts.push(format!("{:?}", block.task_env));
+    }
+    let engine = driver.version.as_deref().unwrap_or("any version");
+    let of = |text: &str| text.to_owned();
+    BTreeMap::from([
+        (
+            of("cluster.name"),
+            options.cluster_name.clone().unwrap_or_default(),
+        ),
+        (of("session_ttl"), format!("{:?}", options.leadership)),
+        (of("lease_ttl"), format!("{:?}", options.lease)),
+        (of("on_takeover"), format!("{:?}", config.on_takeover())),
+        (of("engine"), format!("{DEFAULT_DRIVER} {engine}")),
+        (of("version"), of(env!("CARGO_PKG_VERSION"))),
+        (
+            of("driver and providers"),
+            Digest::of_parts(parts.iter().map(String::as_bytes)).to_string(),
+        ),
+    ])
 }
 
 /// A configured version of Terraform is asked of the worker; in one process there is only one Terraform.

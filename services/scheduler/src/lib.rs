@@ -11,6 +11,7 @@ mod campaign;
 mod changes;
 mod cluster_service;
 mod compatibility;
+mod configuration;
 mod desk;
 mod duty;
 mod explain;

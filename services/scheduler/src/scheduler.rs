@@ -1,12 +1,13 @@
 //! The scheduler as a whole.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use cts_core::{Clock, Digest, TaskDefinition, TaskSpec};
+use cts_core::{Clock, Digest, TaskDefinition, TaskSpec, Verdict};
 use cts_proto::bundle::v1::bundle_service_server::BundleServiceServer;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
@@ -24,6 +25,7 @@ use crate::bundle_service::BundleEndpoint;
 use crate::campaign::{Campaign, Joined, join};
 use crate::changes::Changes;
 use crate::cluster_service::ClusterEndpoint;
+use crate::configuration::OwnConfiguration;
 use crate::identities::Identities;
 use crate::log_service::LogEndpoint;
 use crate::mode::Mode;
@@ -35,7 +37,7 @@ use crate::task_work::TaskWork;
 use crate::tenure::Tenure;
 use crate::untaken::Untaken;
 use crate::worker_service::WorkerEndpoint;
-use crate::{compatibility, hints, queue_watch};
+use crate::{compatibility, configuration, hints, queue_watch};
 
 /// Starts of a program that is started over and over do not try a failed task again more often than this.
 const HASTENED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
@@ -61,6 +63,8 @@ pub struct Options {
     pub first_pass: Unchanged,
     /// How local modules reach workers.
     pub modules: Modules,
+    /// What else the members of a cluster should have in common, by name, for people; without secrets.
+    pub settings: BTreeMap<String, String>,
     /// Ended runs kept of each task.
     pub runs_kept: u32,
     /// How long a run that somebody has asked for waits for the data that it needs.
@@ -92,6 +96,7 @@ impl Options {
             cluster_name: None,
             first_pass: Unchanged::AsTaskSays,
             modules: Modules::InPlace,
+            settings: BTreeMap::new(),
             runs_kept: 500,
             input_patience: Duration::from_mins(1),
             reset_storage: false,
@@ -168,6 +173,8 @@ pub struct Scheduler {
     health: HealthSwitch,
     started: Instant,
     first: Joined,
+    /// It is not certain yet whether the configuration of this member takes effect.
+    is_open: bool,
 }
 
 impl Scheduler {
@@ -213,6 +220,26 @@ impl Scheduler {
                 tracing::info!(target: "ctrl", task_name = %task, "a failed task is tried again because the program was started");
             }
         }
+        let started = Instant::now();
+        let mut first = join(&*store, &options.member, options.leadership).await?;
+        let own = OwnConfiguration::read(
+            Arc::clone(&store),
+            options.member.clone(),
+            options.leadership,
+            &options.modules,
+            &options.tasks,
+            options.settings.clone(),
+        );
+        let own = own.await.map_err(RunError::Prepare)?;
+        let registered = if options.mode.is_one_round() {
+            let registered = own.register_for_good().await;
+            // That may have taken longer than a lease.
+            first = join(&*store, &options.member, options.leadership).await?;
+            registered
+        } else {
+            own.register().await
+        };
+        let registered = registered.map_err(RunError::Prepare)?;
         let tenure = Tenure {
             store: Arc::clone(&store),
             watchers,
@@ -220,10 +247,9 @@ impl Scheduler {
             settings_digest,
             changes: Arc::new(changes),
             recent_inputs: Arc::default(),
-            modules: options.modules.clone(),
+            own,
             mode: options.mode,
             round: Arc::default(),
-            tasks: options.tasks.clone().into(),
             first_pass: options.first_pass,
             lease: options.lease,
             runs_kept: options.runs_kept,
@@ -231,8 +257,6 @@ impl Scheduler {
             clock,
             reset: Arc::new(AtomicBool::new(options.reset_storage)),
         };
-        let started = Instant::now();
-        let first = join(&*store, &options.member, options.leadership).await?;
         if first.leadership.mine {
             match tenure.take_over_tasks(first.leadership.epoch).await {
                 // Whoever has taken over meanwhile does it.
@@ -251,6 +275,7 @@ impl Scheduler {
             health: HealthSwitch::new(),
             started,
             first,
+            is_open: registered.verdict == Verdict::Open,
         })
     }
 
@@ -327,6 +352,7 @@ impl Scheduler {
             health,
             started,
             first,
+            is_open,
             ..
         } = self;
         let changes = Arc::clone(&tenure.changes);
@@ -343,6 +369,7 @@ impl Scheduler {
             started,
             health,
         };
+        let own = tenure.own.clone();
         let begin = move |term| -> crate::campaign::Duties { Box::pin(tenure.clone().serve(term)) };
         let beside = async {
             tokio::join!(
@@ -351,6 +378,11 @@ impl Scheduler {
                 async {
                     if let Some(outgoing) = outgoing {
                         hints::publish(Arc::clone(&store), outgoing).await;
+                    }
+                },
+                async {
+                    if !options.mode.is_one_round() {
+                        configuration::watch(own, is_open).await;
                     }
                 },
                 async {

@@ -12,11 +12,11 @@ use cts_store::{LeaderError, Requeued, Store, StoreError, TakeBack, Unchanged, U
 use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use crate::changes::Changes;
+use crate::configuration::OwnConfiguration;
 use crate::desk::Desk;
 use crate::duty::Duty;
 use crate::identities::Identities;
 use crate::mode::{Mode, Round};
-use crate::modules::Modules;
 use crate::recent_inputs::RecentInputs;
 use crate::scheduler::SettingsDigest;
 use crate::term::Term;
@@ -39,10 +39,9 @@ pub(crate) struct Tenure {
     pub(crate) settings_digest: SettingsDigest,
     pub(crate) changes: Arc<Changes>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
-    pub(crate) modules: Modules,
+    pub(crate) own: OwnConfiguration,
     pub(crate) mode: Mode,
     pub(crate) round: Arc<Round>,
-    pub(crate) tasks: Arc<[TaskSpec]>,
     pub(crate) first_pass: Unchanged,
     pub(crate) lease: Duration,
     pub(crate) runs_kept: u32,
@@ -57,7 +56,9 @@ pub(crate) struct Tenure {
 pub(crate) struct TakenOver {
     /// Those that are there.
     pub(crate) tasks: Vec<TaskSpec>,
-    /// What the configuration of this replica declares.
+    /// Number of the configuration in force.
+    number: u64,
+    /// What it declares.
     declared: Vec<TaskSpec>,
     /// What was not stored or removed yet, because something runs.
     unfinished: Unfinished,
@@ -65,15 +66,42 @@ pub(crate) struct TakenOver {
 
 impl Tenure {
     /// Does the duties of a term until it is dropped.
-    pub(crate) async fn serve(self, term: Term) -> Infallible {
-        let TakenOver {
-            tasks,
-            declared,
-            unfinished,
-        } = loop {
+    pub(crate) async fn serve(mut self, term: Term) -> Infallible {
+        loop {
+            let TakenOver {
+                number,
+                tasks,
+                declared,
+                unfinished,
+            } = self.take_over(&term).await;
+            let doing = match self.mode {
+                Mode::Daemon => "executing all tasks, then watching for changes",
+                Mode::Once => "executing all tasks once",
+                Mode::Inspect => "inspecting all tasks",
+            };
+            tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
+            tokio::select! {
+                never = self.duty(&term, &tasks).run() => match never {},
+                never = self.reap(&term) => match never {},
+                never = self.keep_house() => match never {},
+                never = self.finish(&term, &declared, &unfinished) => match never {},
+                () = self.own.changed(number), if !self.mode.is_one_round() => {}
+            }
+            // A planner for the other tasks. What this one has begun to write may still be written.
+            if let Some(epoch) = term.epoch() {
+                term.end(epoch);
+            }
+            self.first_pass = Unchanged::Skip;
+            tracing::info!(target: "ctrl", "another configuration is in force, its tasks are taken over");
+        }
+    }
+
+    /// Takes the tasks over, as soon as the store can.
+    async fn take_over(&self, term: &Term) -> TakenOver {
+        loop {
             let epoch = term.in_force().await;
             match self.take_over_tasks(epoch).await {
-                Ok(taken) => break taken,
+                Ok(taken) => return taken,
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
                 Err(LeaderError::Store(error)) => {
                     tracing::error!(target: "ctrl", error = %Chain(&error), "cannot store the configured tasks, trying again");
@@ -81,15 +109,12 @@ impl Tenure {
                     sleep(RETRY).await;
                 }
             }
-        };
-        let doing = match self.mode {
-            Mode::Daemon => "executing all tasks, then watching for changes",
-            Mode::Once => "executing all tasks once",
-            Mode::Inspect => "inspecting all tasks",
-        };
-        tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
+        }
+    }
+
+    fn duty(&self, term: &Term, tasks: &[TaskSpec]) -> Duty {
         let desk = Desk::new(tasks.iter()).with_patience(self.input_patience);
-        let duty = Duty {
+        Duty {
             desk: if self.mode.is_one_round() {
                 desk.for_one_round()
             } else {
@@ -110,40 +135,34 @@ impl Tenure {
             started: Instant::now(),
             unsaved: Vec::new(),
             not_before: None,
-        };
-        tokio::select! {
-            never = duty.run() => never,
-            never = self.reap(&term) => never,
-            never = self.keep_house() => never,
-            never = self.finish(&term, &declared, &unfinished) => never,
         }
     }
 
-    /// Makes the configured tasks of this replica those of the store, and gives all that are there then.
+    /// Brings the configuration in force into the tasks, and gives all that are there then.
     pub(crate) async fn take_over_tasks(
         &self,
         epoch: LeaderEpoch,
     ) -> Result<TakenOver, LeaderError> {
-        let stored = self.store.tasks().await?;
         let mut unfinished = Unfinished::default();
-        if self.reset.load(Ordering::Relaxed) {
+        let in_force = if self.reset.load(Ordering::Relaxed) {
             let archive = self.identities.archive_id();
             unfinished = self.store.reset_tasks(epoch, archive).await?;
+            let in_force = self.own.adopt(epoch, true).await?;
             // Once in the life of a process, and not with every election.
             self.reset.store(false, Ordering::Relaxed);
             tracing::warn!(target: "ha", reset_id = %archive, "all stored tasks are removed, as the option -reset-storage asks for; `cts archive show` prints what was removed");
-        }
-        let declared = self
-            .modules
-            .pack(&*self.store, &self.tasks, &stored)
-            .await?;
-        let replaced = self.store.replace_config_tasks(epoch, &declared).await?;
+            in_force
+        } else {
+            self.own.in_force(epoch).await?
+        };
+        let replaced = self.own.bring_in(epoch, &in_force).await?;
         unfinished.postponed = replaced.postponed;
         for name in replaced.deleting {
             if !unfinished.deleting.contains(&name) {
                 unfinished.deleting.push(name);
             }
         }
+        let declared = in_force.tasks;
         if self.mode.is_one_round() {
             // A round is about all tasks, so it begins when all are there.
             let term = Term::new(epoch);
@@ -159,6 +178,7 @@ impl Tenure {
             .into_iter()
             .filter(|task| task.phase == TaskPhase::Ready);
         Ok(TakenOver {
+            number: in_force.number,
             tasks: ready.map(|task| task.spec).collect(),
             declared,
             unfinished,

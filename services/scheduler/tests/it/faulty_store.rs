@@ -9,10 +9,11 @@ use cts_core::{
     WorkerRecord,
 };
 use cts_store::{
-    Archive, ArchivedRow, Claim, Completed, Completion, EnqueueRequest, Enqueued, Hint, HintStream,
-    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask,
-    QueueDepth, Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask,
-    TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
+    Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
+    EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
+    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
+    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
+    TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -99,6 +100,11 @@ faulty! {
     fn lead(&self, member: &Member, epoch: Option<LeaderEpoch>, time_to_live: Duration) -> Result<Leadership, StoreError>;
     fn resign(&self, member: &Member) -> Result<(), StoreError>;
     fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
+    fn register_configuration(&self, member: &Member, configuration: &Configuration, time_to_live: Duration) -> Result<Registered, StoreError>;
+    fn adopt_configuration(&self, leader: LeaderEpoch, member: &Member, configuration: &Configuration, replace: bool) -> Result<ConfigurationInForce, LeaderError>;
+    fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError>;
+    fn configurations(&self, within: Duration) -> Result<Vec<MemberConfiguration>, StoreError>;
+    fn configuration_version(&self) -> Result<String, StoreError>;
     fn replace_config_tasks(&self, leader: LeaderEpoch, tasks: &[TaskSpec]) -> Result<Unfinished, LeaderError>;
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
     fn all_tasks(&self) -> Result<Vec<StoredTask>, StoreError>;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod calls;
+mod configurations;
 mod creations;
 mod database_health;
 mod explanations;

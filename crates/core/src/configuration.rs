@@ -1,0 +1,185 @@
+//! The task blocks of the members' files: how they are compared, and when they take effect.
+//!
+//! Members are compared by what their files say: names, values and paths as written, and the content of local
+//! modules. Where a member has no such directory its content is not known, and differs from none. What is found out
+//! on each machine, such as where a relative path leads, is not compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capability::Requirement;
+use crate::identity::TaskName;
+use crate::input::Digest;
+use crate::task::TaskSpec;
+
+/// What one task block is compared by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskFingerprint {
+    /// Of the block as it is written.
+    pub declaration: Digest,
+    /// Of the files of a local module; `None` if there is none, or if it is not on this machine.
+    pub content: Option<Digest>,
+}
+
+/// What the task blocks of one member are compared by.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConfigurationFingerprint(BTreeMap<TaskName, TaskFingerprint>);
+
+/// How a task block of one configuration differs from another configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TaskDifference {
+    /// Only this one has it.
+    Added,
+    /// The block differs, or the content of its module.
+    Changed,
+    /// Only the other one has it.
+    Removed,
+}
+
+impl TaskDifference {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+impl ConfigurationFingerprint {
+    /// Of these tasks, with their modules found out.
+    pub fn of<'a>(
+        tasks: impl IntoIterator<Item = &'a TaskSpec>,
+    ) -> Result<Self, serde_json::Error> {
+        let tasks = tasks.into_iter().map(|task| {
+            let fingerprint = TaskFingerprint {
+                declaration: as_written(task)?,
+                content: task.definition.module_digest,
+            };
+            Ok((task.name().clone(), fingerprint))
+        });
+        Ok(Self(tasks.collect::<Result<_, _>>()?))
+    }
+
+    /// A digest of all of it, to be shown. Configurations with different digests may still
+    /// [agree](Self::agrees_with).
+    pub fn digest(&self) -> Digest {
+        let parts = self.0.iter().flat_map(|(name, task)| {
+            let content = task
+                .content
+                .map_or_else(String::new, |digest| digest.to_string());
+            [
+                name.as_str().to_owned(),
+                task.declaration.to_string(),
+                content,
+            ]
+        });
+        let parts: Vec<String> = parts.collect();
+        Digest::of_parts(parts.iter().map(String::as_bytes))
+    }
+
+    /// The tasks in which this differs from `other`, by name.
+    pub fn differences(&self, other: &Self) -> Vec<(TaskName, TaskDifference)> {
+        let names: BTreeSet<&TaskName> = self.0.keys().chain(other.0.keys()).collect();
+        let differences = names.into_iter().filter_map(|name| {
+            let difference = match (self.0.get(name), other.0.get(name)) {
+                (Some(_), None) => TaskDifference::Added,
+                (None, Some(_)) => TaskDifference::Removed,
+                (Some(own), Some(other)) if !own.agrees_with(other) => TaskDifference::Changed,
+                _ => return None,
+            };
+            Some((name.clone(), difference))
+        });
+        differences.collect()
+    }
+
+    /// Whether there is no difference.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        self.differences(other).is_empty()
+    }
+}
+
+impl TaskFingerprint {
+    fn agrees_with(&self, other: &Self) -> bool {
+        let contents = self.content.zip(other.content);
+        self.declaration == other.declaration && contents.is_none_or(|(own, other)| own == other)
+    }
+}
+
+fn as_written(task: &TaskSpec) -> Result<Digest, serde_json::Error> {
+    let mut written = task.clone();
+    let definition = &mut written.definition;
+    definition.module_digest = None;
+    definition.bundle = None;
+    if Path::new(&definition.module_source).is_absolute() {
+        definition.module_source.clear();
+    }
+    written.requirement = Requirement::default();
+    Ok(Digest::of(&serde_json::to_vec(&written)?))
+}
+
+/// Gives the tasks whose local module is not on this machine the content that another member has of the same
+/// block.
+pub fn complete_modules(
+    tasks: &mut [TaskSpec],
+    others: &[TaskSpec],
+) -> Result<(), serde_json::Error> {
+    let lacking = tasks.iter_mut().filter(|task| {
+        let is_local = Path::new(&task.definition.module_source).is_absolute();
+        is_local && task.definition.module_digest.is_none()
+    });
+    for task in lacking {
+        let written = as_written(task)?;
+        for other in others {
+            if other.name() != task.name()
+                || other.definition.module_digest.is_none()
+                || as_written(other)? != written
+            {
+                continue;
+            }
+            task.definition.module_digest = other.definition.module_digest;
+            task.definition.bundle.clone_from(&other.definition.bundle);
+            task.requirement.bundle = other.requirement.bundle;
+        }
+    }
+    Ok(())
+}
+
+/// Another member, as it is seen when one registers its configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OtherMember {
+    /// Whether its configuration agrees; `None` if it has not registered one.
+    pub agrees: Option<bool>,
+    /// It was seen since the one that asks has registered.
+    pub seen_since: bool,
+}
+
+/// What becomes of the configuration of a member that has started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// All members that live agree with it: it takes effect.
+    TakesEffect,
+    /// Some that differ, or have not registered, may be dead: it is asked again.
+    Open,
+    /// A member that lives differs.
+    StaysOut,
+}
+
+/// Decides what becomes of a configuration, by the members that were seen within the life of the leadership.
+/// `waited` is set when that time has passed since the member has registered.
+pub fn judge(others: &[OtherMember], waited: bool) -> Verdict {
+    if others.iter().all(|other| other.agrees == Some(true)) {
+        return Verdict::TakesEffect;
+    }
+    let differs = |other: &OtherMember| other.agrees == Some(false) && other.seen_since;
+    if waited || others.iter().any(differs) {
+        return Verdict::StaysOut;
+    }
+    Verdict::Open
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! The configuration of this member, and the one in force.
+//!
+//! Task blocks take effect when a member starts and all members that live then have the same; a takeover changes
+//! nothing. The leader brings what is in force into the tasks, whoever has decided it.
+
+mod report;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::{ConfigurationFingerprint, LeaderEpoch, TaskSpec, Verdict};
+use cts_store::{
+    Configuration, ConfigurationInForce, LeaderError, Member, Registered, Store, StoreError,
+    Unfinished,
+};
+use tokio::time::sleep;
+
+use crate::modules::Modules;
+
+pub(crate) use self::report::list_differences;
+pub(crate) use self::watch::watch;
+
+/// Between two looks at whether another configuration is in force.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Attempts to register within the life of the leadership.
+const LOOKS_AT_OTHERS: u32 = 10;
+
+/// What this member has registered.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnConfiguration {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) member: Member,
+    pub(crate) time_to_live: Duration,
+    pub(crate) configuration: Arc<Configuration>,
+}
+
+impl OwnConfiguration {
+    /// Packs the modules of `tasks` for the workers, so that any leader can hand them out.
+    pub(crate) async fn read(
+        store: Arc<dyn Store>,
+        member: Member,
+        time_to_live: Duration,
+        modules: &Modules,
+        tasks: &[TaskSpec],
+        settings: BTreeMap<String, String>,
+    ) -> Result<Self, StoreError> {
+        let stored = store.tasks().await?;
+        let tasks = modules.pack(&*store, tasks, &stored).await?;
+        let fingerprint = ConfigurationFingerprint::of(&tasks).map_err(not_encoded)?;
+        Ok(Self {
+            store,
+            member,
+            time_to_live,
+            configuration: Arc::new(Configuration {
+                tasks,
+                fingerprint,
+                settings,
+            }),
+        })
+    }
+
+    /// Registers it, and says what became of it. Repeated while members that may be dead are waited for.
+    pub(crate) async fn register(&self) -> Result<Registered, StoreError> {
+        let life = self.time_to_live;
+        self.store
+            .register_configuration(&self.member, &self.configuration, life)
+            .await
+    }
+
+    /// Between two attempts to register.
+    pub(crate) fn pause(&self) -> Duration {
+        (self.time_to_live / LOOKS_AT_OTHERS).min(LOOK)
+    }
+
+    /// As [`OwnConfiguration::register`], until it is certain what became of it.
+    pub(crate) async fn register_for_good(&self) -> Result<Registered, StoreError> {
+        loop {
+            let registered = self.register().await?;
+            if registered.verdict != Verdict::Open {
+                return Ok(registered);
+            }
+            sleep(self.pause()).await;
+        }
+    }
+
+    /// The configuration in force; with nothing stored this one.
+    pub(crate) async fn in_force(
+        &self,
+        epoch: LeaderEpoch,
+    ) -> Result<ConfigurationInForce, LeaderError> {
+        match self.store.configuration_in_force().await? {
+            Some(in_force) => Ok(in_force),
+            None => self.adopt(epoch, false).await,
+        }
+    }
+
+    /// Puts this one in force, whatever others have; unless `replace` only if there is none.
+    pub(crate) async fn adopt(
+        &self,
+        epoch: LeaderEpoch,
+        replace: bool,
+    ) -> Result<ConfigurationInForce, LeaderError> {
+        self.store
+            .adopt_configuration(epoch, &self.member, &self.configuration, replace)
+            .await
+    }
+
+    /// Brings the configuration in force into the tasks, and tells of every task that is another then.
+    pub(crate) async fn bring_in(
+        &self,
+        epoch: LeaderEpoch,
+        in_force: &ConfigurationInForce,
+    ) -> Result<Unfinished, LeaderError> {
+        let before = self.store.tasks().await?;
+        let unfinished = self
+            .store
+            .replace_config_tasks(epoch, &in_force.tasks)
+            .await?;
+        let after = self.store.tasks().await?;
+        report::tell_of_tasks(&before, &after);
+        Ok(unfinished)
+    }
+
+    /// Waits until another configuration than that of `number` is in force. Cancel safe.
+    pub(crate) async fn changed(&self, number: u64) {
+        let mut seen = None;
+        loop {
+            sleep(LOOK).await;
+            // What cannot be read now is read later.
+            let Ok(version) = self.store.configuration_version().await else {
+                continue;
+            };
+            if seen.as_ref() == Some(&version) {
+                continue;
+            }
+            if let Ok(in_force) = self.store.configuration_in_force().await {
+                seen = Some(version);
+                if in_force.is_some_and(|in_force| in_force.number != number) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn not_encoded(error: serde_json::Error) -> StoreError {
+    StoreError::Database {
+        operation: "encode a configuration",
+        source: error.into(),
+    }
+}

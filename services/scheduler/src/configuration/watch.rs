@@ -1,0 +1,125 @@
+//! Configurations that are not in force, and settings that members do not have in common, in the log of each
+//! member that they concern and of the leader.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
+
+use cts_core::{Chain, ConfigurationFingerprint, Incarnation, Verdict};
+use cts_store::{ConfigurationInForce, MemberConfiguration, StoreError};
+use tokio::time::{Instant, sleep};
+
+use super::{LOOK, OwnConfiguration, list_differences};
+
+/// How often what lasts is said again.
+const AGAIN: Duration = Duration::from_hours(1);
+
+/// What was said.
+#[derive(Debug, Default)]
+struct Said {
+    /// Of configurations that are not in force, by the one that is.
+    not_in_force: HashMap<(Incarnation, u64), Instant>,
+    settings: HashSet<Incarnation>,
+}
+
+/// Watches for ever. `open` says that it is not certain yet whether the configuration of this member takes effect.
+pub(crate) async fn watch(own: OwnConfiguration, mut open: bool) {
+    let mut said = Said::default();
+    let mut seen: Option<(String, Instant)> = None;
+    loop {
+        if open {
+            match own.register().await {
+                Ok(registered) => open = registered.verdict == Verdict::Open,
+                Err(error) => tracing::debug!(error = %Chain(&error), "cannot register"),
+            }
+        }
+        match own.store.configuration_version().await {
+            Ok(version) => {
+                let is_new = seen
+                    .as_ref()
+                    .is_none_or(|(before, at)| *before != version || at.elapsed() >= AGAIN);
+                if is_new && !open {
+                    match look(&own, &mut said).await {
+                        Ok(()) => seen = Some((version, Instant::now())),
+                        Err(error) => not_compared(&error),
+                    }
+                }
+            }
+            Err(error) => not_compared(&error),
+        }
+        sleep(if open { own.pause() } else { LOOK }).await;
+    }
+}
+
+fn not_compared(error: &StoreError) {
+    tracing::debug!(error = %Chain(error), "configurations are not compared");
+}
+
+async fn look(own: &OwnConfiguration, said: &mut Said) -> Result<(), StoreError> {
+    let Some(in_force) = own.store.configuration_in_force().await? else {
+        return Ok(());
+    };
+    let members = own.store.members(own.time_to_live).await?;
+    let leads = members
+        .iter()
+        .any(|state| state.leader && state.member.incarnation == own.member.incarnation);
+    let configuration = &own.configuration;
+    let id = (own.member.id.as_str(), own.member.incarnation);
+    said.compare(id, &configuration.fingerprint, &in_force);
+    for other in own.store.configurations(own.time_to_live).await? {
+        if other.incarnation == own.member.incarnation {
+            continue;
+        }
+        if leads {
+            let id = (other.id.as_str(), other.incarnation);
+            said.compare(id, &other.fingerprint, &in_force);
+        }
+        said.compare_settings(&configuration.settings, &other);
+    }
+    Ok(())
+}
+
+impl Said {
+    fn compare(
+        &mut self,
+        (id, incarnation): (&str, Incarnation),
+        fingerprint: &ConfigurationFingerprint,
+        in_force: &ConfigurationInForce,
+    ) {
+        let differences = fingerprint.differences(&in_force.fingerprint);
+        let key = (incarnation, in_force.number);
+        let was_said = self.not_in_force.get(&key);
+        if differences.is_empty() || was_said.is_some_and(|at| at.elapsed() < AGAIN) {
+            return;
+        }
+        let tasks = list_differences(&differences);
+        tracing::warn!(
+            target: "ha.compat",
+            member = id,
+            tasks,
+            in_force_since = %in_force.decided_at,
+            decided_by = in_force.decided_by,
+            "the task blocks of a member are not in force: they take effect when all members have started with the same"
+        );
+        self.not_in_force.insert(key, Instant::now());
+    }
+
+    fn compare_settings(&mut self, own: &BTreeMap<String, String>, other: &MemberConfiguration) {
+        if !self.settings.insert(other.incarnation) {
+            return;
+        }
+        let names: BTreeSet<&String> = own.keys().chain(other.settings.keys()).collect();
+        for name in names {
+            let (this, that) = (own.get(name), other.settings.get(name));
+            if this != that {
+                tracing::warn!(
+                    target: "ha.compat",
+                    setting = name,
+                    this_member = this.map_or("none", String::as_str),
+                    other_member = that.map_or("none", String::as_str),
+                    member = other.id,
+                    "members of the cluster have different settings"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Which task blocks are in force: those of a file when its members have started with it, and never those of
+//! whoever leads.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::TaskSpec;
+use cts_scheduler::{Options, Sharing};
+use cts_store::{Member, Store as _, Unchanged};
+use cts_store_sqlite::SqliteStore;
+
+use crate::setup::{Setup, instance, member, store_in, task};
+
+const TTL: Duration = Duration::from_secs(2);
+
+fn as_member(id: &str, tasks: Vec<TaskSpec>) -> Options {
+    let member = Member {
+        id: id.into(),
+        ..member()
+    };
+    Options {
+        sharing: Sharing::Shared,
+        leadership: TTL,
+        lease: Duration::from_mins(1),
+        first_pass: Unchanged::Skip,
+        ..Options::alone(tasks, member)
+    }
+}
+
+async fn start(store: &Arc<SqliteStore>, id: &str, tasks: &[&str]) -> Setup {
+    let tasks = tasks.iter().map(|name| task(name)).collect();
+    Setup::over(Arc::clone(store), as_member(id, tasks)).await
+}
+
+async fn leads(setup: &Setup, store: &Arc<SqliteStore>, id: &str) {
+    setup
+        .until(async |_| {
+            let members = store.members(TTL).await.unwrap();
+            let leader = members.into_iter().find(|state| state.leader)?;
+            (leader.member.id == id).then_some(())
+        })
+        .await;
+}
+
+async fn become_these(setup: &Setup, names: &[&str]) {
+    setup
+        .until(async |setup| (setup.names().await == names).then_some(()))
+        .await;
+}
+
+async fn file(directory: &Path) -> Arc<SqliteStore> {
+    store_in(directory).await
+}
+
+#[tokio::test]
+async fn a_takeover_by_a_member_with_another_file_changes_no_task() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = file(directory.path()).await;
+    let first = start(&store, "one", &["a", "b"]).await;
+    let second = start(&store, "two", &["b", "c"]).await;
+    drop(first);
+    leads(&second, &store, "two").await;
+    second.watcher.show(vec![instance("w", 1)]);
+    for _ in 0..2 {
+        second.applied(&second.acquired().await).await;
+    }
+    second.nothing_runs().await;
+    assert_eq!(second.names().await, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_rolling_restart_takes_effect_with_its_last_member_whoever_leads() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = file(directory.path()).await;
+    let leader = start(&store, "one", &["a", "b"]).await;
+    leader.watcher.show(vec![instance("w", 1)]);
+    for _ in 0..2 {
+        leader.applied(&leader.acquired().await).await;
+    }
+    let early = start(&store, "two", &["b", "c"]).await;
+    early.nothing_runs().await;
+    assert_eq!(early.names().await, ["a", "b"]);
+    drop(leader);
+    leads(&early, &store, "two").await;
+    early.watcher.show(vec![instance("w", 1)]);
+    assert_eq!(early.names().await, ["a", "b"]);
+    // Its id is free when its earlier life counts as dead.
+    let last = start(&store, "one", &["b", "c"]).await;
+    become_these(&last, &["b", "c"]).await;
+    // The task that is new runs; the one that was there before is as it was.
+    let lease = early.acquired().await;
+    assert_eq!(early.run(&lease.run_id).await.unwrap().task_name, "c");
+    early.applied(&lease).await;
+    early.nothing_runs().await;
+}
+
+#[tokio::test]
+async fn a_single_process_runs_its_new_file_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = file(directory.path()).await;
+    drop(start(&store, "one", &["a", "b"]).await);
+    let next = start(&store, "one", &["b", "c"]).await;
+    become_these(&next, &["b", "c"]).await;
+}
+
+#[tokio::test]
+async fn a_member_that_was_killed_is_waited_for_and_does_not_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = file(directory.path()).await;
+    let dead = start(&store, "one", &["a"]).await;
+    drop(dead);
+    let next = start(&store, "two", &["b"]).await;
+    become_these(&next, &["b"]).await;
+}
+
+#[tokio::test]
+async fn a_reset_loads_its_own_file_whatever_others_have() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = file(directory.path()).await;
+    let leader = start(&store, "one", &["a"]).await;
+    let options = Options {
+        reset_storage: true,
+        ..as_member("two", vec![task("b")])
+    };
+    let second = Setup::over(Arc::clone(&store), options).await;
+    let third = start(&store, "three", &["a"]).await;
+    second.nothing_runs().await;
+    assert_eq!(second.names().await, ["a"]);
+    drop((leader, third));
+    become_these(&second, &["b"]).await;
+}
