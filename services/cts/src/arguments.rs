@@ -126,6 +126,9 @@ pub(crate) enum Command {
     /// Look after the workers of a cluster.
     #[command(subcommand)]
     Workers(Workers),
+    /// Look at the members of a cluster.
+    #[command(subcommand)]
+    Cluster(Cluster),
     /// Bring the schema of the Postgres database up to date, or move everything from one store to another.
     Migrate(Migrate),
     /// Read what `-reset-storage` has removed.
@@ -211,6 +214,21 @@ pub(crate) struct StorePlace {
     pub(crate) store: Option<String>,
 }
 
+/// `cts cluster`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Cluster {
+    /// Show the members, who leads, which configuration is in force and which members have another.
+    Status {
+        #[command(flatten)]
+        configuration: Configuration,
+        #[command(flatten)]
+        schedulers: Schedulers,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+    },
+}
+
 /// `cts migrate`.
 #[derive(Debug, Args)]
 pub(crate) struct Migrate {
@@ -271,6 +289,7 @@ impl Command {
             Self::Task(_)
             | Self::Config(_)
             | Self::Workers(_)
+            | Self::Cluster(_)
             | Self::Migrate(_)
             | Self::Archive(_)
             | Self::Completion { .. }

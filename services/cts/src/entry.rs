@@ -13,7 +13,7 @@ use crate::invocation::install::{Completed, Edit, Home};
 use crate::invocation::{Answer, Personality, Request, completion, man, read};
 use crate::program::{Program, fail, say};
 use crate::surroundings::Surroundings;
-use crate::{archive, config_command, migrate, task_command, workers};
+use crate::{archive, cluster, config_command, migrate, task_command, workers};
 
 /// A service that is to be run.
 #[derive(Debug)]
@@ -57,6 +57,7 @@ pub(crate) fn enter(program: Program, called: &OsStr, words: Vec<OsString>) -> R
                 .map_or_else(surroundings_failed, |runtime| runtime.block_on(running)))
         }
         Command::Workers(command) => Err(end(workers::run(command, &surroundings))),
+        Command::Cluster(command) => Err(end(cluster::run(command, &surroundings))),
         Command::Migrate(command) => Err(end(migrate::run(command, &surroundings))),
         Command::Archive(command) => Err(end(archive::run(command, &surroundings))),
         Command::Config(command) => Err(config_command::run(command, &surroundings)),

@@ -7,6 +7,7 @@
 
 mod archive;
 mod arguments;
+mod cluster;
 mod config_command;
 mod database;
 mod embedded;

@@ -293,6 +293,7 @@ async fn begin(
         Command::Task(_)
         | Command::Config(_)
         | Command::Workers(_)
+        | Command::Cluster(_)
         | Command::Migrate(_)
         | Command::Archive(_)
         | Command::Completion { .. }

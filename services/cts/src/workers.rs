@@ -56,7 +56,7 @@ pub(crate) async fn run(command: Workers, surroundings: &Surroundings) -> Result
     result
 }
 
-fn services(
+pub(crate) fn services(
     configuration: &Configuration,
     surroundings: &Surroundings,
 ) -> Result<ServicesConfig, Failure> {
@@ -67,7 +67,7 @@ fn services(
     Ok(services)
 }
 
-fn scheduler(
+pub(crate) fn scheduler(
     links: &Links,
     schedulers: &Schedulers,
     tasks: &Tasks,
@@ -171,7 +171,9 @@ async fn workers(scheduler: &Channel) -> Result<Vec<WorkerState>, Failure> {
     Ok(answer.await?.into_inner().workers)
 }
 
-async fn answered<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Failure> {
+pub(crate) async fn answered<T>(
+    call: impl Future<Output = Result<T, Status>>,
+) -> Result<T, Failure> {
     match tokio::time::timeout(CALL, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(status)) if status.code() == Code::NotFound => {
@@ -240,23 +242,7 @@ fn table(workers: &[WorkerState], queue: &GetQueueResponse) -> String {
             format!("{} s ago", seconds(state.silent_for.as_ref())),
         ]);
     }
-    let widths: Vec<usize> = (0..6)
-        .map(|column| {
-            rows.iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for row in &rows {
-        let cells = row.iter().zip(&widths);
-        let line: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        text.push_str(line.join("  ").trim_end());
-        text.push('\n');
-    }
+    let text = aligned(&rows);
     let oldest = queue.oldest_ready.as_ref().map_or_else(String::new, |age| {
         format!(", the oldest for {} s", seconds(Some(age)))
     });
@@ -265,6 +251,29 @@ fn table(workers: &[WorkerState], queue: &GetQueueResponse) -> String {
         queue.queued, queue.ready, queue.running, queue.slots
     );
     text + &waiting
+}
+
+/// Rows of as many columns, each as wide as its widest cell.
+pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            rows.iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths);
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        text.push_str(line.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
 }
 
 fn document(workers: &[WorkerState], queue: &GetQueueResponse) -> Value {

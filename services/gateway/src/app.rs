@@ -123,6 +123,7 @@ impl App {
             Route::UpdateTask(name) => self.update(&name, asked).await,
             Route::DeleteTask(name) => changes::delete(&self.changes, &name, id).await,
             Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
+            Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
             Route::Queue => runs::queue(&self.runs, id).await,
             Route::Runs => runs::runs(&self.runs, query, time, id).await,
             Route::Run(run) => runs::run(&self.runs, &run, time, id).await,
@@ -187,6 +188,7 @@ impl Asked {
 fn family(route: &Route, id: RequestId) -> Family {
     match route {
         Route::ClusterStatus
+        | Route::Configuration
         | Route::Queue
         | Route::Tasks
         | Route::Task(_)

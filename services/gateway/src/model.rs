@@ -4,6 +4,7 @@
 mod change;
 mod cluster;
 mod condition;
+mod configuration;
 mod error;
 mod explanation;
 mod queue;
@@ -15,6 +16,7 @@ pub(crate) use change::{
     AcceptedAnswer, InspectedAnswer, ReplacedAnswer, TaskPlanObject, UpdateInspectedAnswer,
 };
 pub(crate) use cluster::ClusterAnswer;
+pub(crate) use configuration::ConfigurationAnswer;
 pub(crate) use error::{ErrorAnswer, ErrorMessage};
 pub(crate) use explanation::ExplanationAnswer;
 pub(crate) use queue::QueueAnswer;

@@ -6,9 +6,10 @@ use http::StatusCode;
 use crate::ask::{ClusterQuestions, TaskQuestions};
 use crate::etag;
 use crate::json;
-use crate::model::{ClusterAnswer, TaskAnswer, TaskObject, TasksAnswer};
+use crate::model::{ClusterAnswer, ConfigurationAnswer, TaskAnswer, TaskObject, TasksAnswer};
 use crate::problem::Problem;
 use crate::request_log::RequestId;
+use crate::server::LocalTime;
 
 /// The scheduler replicas, whichever of them is asked.
 pub(crate) async fn cluster_status(
@@ -25,6 +26,22 @@ pub(crate) async fn cluster_status(
     Ok(json::answer(
         StatusCode::OK,
         &ClusterAnswer::new(&cluster, id),
+    ))
+}
+
+/// Which task blocks are in force, and how those of the living members differ.
+pub(crate) async fn configuration(
+    questions: &ClusterQuestions,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let configuration = questions
+        .configuration()
+        .await
+        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    Ok(json::answer(
+        StatusCode::OK,
+        &ConfigurationAnswer::new(&configuration, &**local_time, id),
     ))
 }
 

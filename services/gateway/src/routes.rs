@@ -21,6 +21,8 @@ pub(crate) enum Route {
     TaskStatus(String),
     /// The members of a cluster.
     ClusterStatus,
+    /// Which task blocks are in force, and which members have others: an endpoint of ours.
+    Configuration,
     /// How much work waits: an endpoint of ours.
     Queue,
     /// All tasks.
@@ -116,6 +118,7 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
 fn only_asked_for(path: &str) -> Option<Route> {
     Some(match path {
         "/v1/health" => Route::Health,
+        "/v1/cluster/configuration" => Route::Configuration,
         "/v1/queue" => Route::Queue,
         "/v1/events" => Route::Events,
         "/v1/openapi.json" => Route::Document(Format::Json),
@@ -153,6 +156,7 @@ pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
         ) => path != CLUSTER_STATUS,
         Route::Health
         | Route::ClusterStatus
+        | Route::Configuration
         | Route::Queue
         | Route::Runs
         | Route::Run(_)

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::{ConfigurationFingerprint, TaskDifference};
 use cts_proto::cluster::v1 as proto;
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
 use cts_rpc::{HealthSwitch, convert};
-use cts_store::{MemberState, Store};
+use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError};
 use tonic::{Request, Response, Status};
 
 use crate::status::store_failure;
@@ -57,5 +58,81 @@ impl ClusterService for ClusterEndpoint {
                 NO_WRITES.to_owned()
             },
         }))
+    }
+
+    async fn get_configuration(
+        &self,
+        _request: Request<proto::GetConfigurationRequest>,
+    ) -> Result<Response<proto::GetConfigurationResponse>, Status> {
+        let configuration = self.configuration().await;
+        configuration
+            .map(Response::new)
+            .map_err(|error| store_failure(&error))
+    }
+}
+
+impl ClusterEndpoint {
+    async fn configuration(&self) -> Result<proto::GetConfigurationResponse, StoreError> {
+        let in_force = self.store.configuration_in_force().await?;
+        let registered = self.store.configurations(self.time_to_live).await?;
+        let members = self.store.members(self.time_to_live).await?;
+        let fingerprint = in_force.as_ref().map(|in_force| &in_force.fingerprint);
+        let members = members.into_iter().map(|state| {
+            let incarnation = state.member.incarnation;
+            let own = registered.iter().find(|own| own.incarnation == incarnation);
+            member_to_wire(state, own, fingerprint)
+        });
+        Ok(proto::GetConfigurationResponse {
+            members: members.collect(),
+            in_force: in_force.as_ref().map(in_force_to_wire),
+        })
+    }
+}
+
+fn in_force_to_wire(in_force: &ConfigurationInForce) -> proto::ConfigurationInForce {
+    let names = in_force.tasks.iter().map(|task| task.name().to_string());
+    proto::ConfigurationInForce {
+        number: in_force.number,
+        digest: in_force.fingerprint.digest().to_string(),
+        decided_by: in_force.decided_by.clone(),
+        decided_at: Some(convert::timestamp_to_wire(in_force.decided_at)),
+        task_names: names.collect(),
+    }
+}
+
+fn member_to_wire(
+    state: MemberState,
+    own: Option<&MemberConfiguration>,
+    in_force: Option<&ConfigurationFingerprint>,
+) -> proto::MemberConfiguration {
+    let differences = own
+        .zip(in_force)
+        .map(|(own, in_force)| own.fingerprint.differences(in_force));
+    proto::MemberConfiguration {
+        id: state.member.id,
+        address: state.member.address,
+        leader: state.leader,
+        digest: own.map(|own| own.fingerprint.digest().to_string()),
+        in_force: differences.as_ref().is_some_and(Vec::is_empty),
+        differences: differences
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(name, difference)| proto::TaskDifference {
+                task_name: name.to_string(),
+                kind: kind_to_wire(difference).into(),
+            })
+            .collect(),
+        settings: own
+            .map(|own| own.settings.clone().into_iter().collect())
+            .unwrap_or_default(),
+        registered_at: own.map(|own| convert::timestamp_to_wire(own.registered_at)),
+    }
+}
+
+const fn kind_to_wire(difference: TaskDifference) -> proto::TaskDifferenceKind {
+    match difference {
+        TaskDifference::Added => proto::TaskDifferenceKind::Added,
+        TaskDifference::Changed => proto::TaskDifferenceKind::Changed,
+        TaskDifference::Removed => proto::TaskDifferenceKind::Removed,
     }
 }

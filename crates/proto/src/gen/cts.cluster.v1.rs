@@ -43,6 +43,116 @@ pub struct Member {
     #[prost(message, optional, tag = "6")]
     pub silent_for: ::core::option::Option<::prost_types::Duration>,
 }
+/// Asks for the configurations.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetConfigurationRequest {}
+/// The task blocks in force, and those of the members that live.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetConfigurationResponse {
+    /// What is in force; absent before the first start.
+    #[prost(message, optional, tag = "1")]
+    pub in_force: ::core::option::Option<ConfigurationInForce>,
+    /// Living members by id.
+    #[prost(message, repeated, tag = "2")]
+    pub members: ::prost::alloc::vec::Vec<MemberConfiguration>,
+}
+/// The task blocks that took effect last.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConfigurationInForce {
+    /// Increases by one with every decision.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    /// Digest of the task blocks.
+    #[prost(string, tag = "2")]
+    pub digest: ::prost::alloc::string::String,
+    /// Member whose start has decided it.
+    #[prost(string, tag = "3")]
+    pub decided_by: ::prost::alloc::string::String,
+    /// When.
+    #[prost(message, optional, tag = "4")]
+    pub decided_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Names of the tasks.
+    #[prost(string, repeated, tag = "5")]
+    pub task_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// The configuration of a member.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MemberConfiguration {
+    /// Instance id.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// What it advertises to others, if anything.
+    #[prost(string, optional, tag = "2")]
+    pub address: ::core::option::Option<::prost::alloc::string::String>,
+    /// Whether it leads.
+    #[prost(bool, tag = "3")]
+    pub leader: bool,
+    /// Digest of its task blocks; absent before it has registered them.
+    #[prost(string, optional, tag = "4")]
+    pub digest: ::core::option::Option<::prost::alloc::string::String>,
+    /// Whether they are in force.
+    #[prost(bool, tag = "5")]
+    pub in_force: bool,
+    /// Tasks in which they differ from what is in force.
+    #[prost(message, repeated, tag = "6")]
+    pub differences: ::prost::alloc::vec::Vec<TaskDifference>,
+    /// Settings that the members of a cluster should have in common.
+    #[prost(btree_map = "string, string", tag = "7")]
+    pub settings: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// When it has started.
+    #[prost(message, optional, tag = "8")]
+    pub registered_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+/// How a task block differs from what is in force.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TaskDifference {
+    /// The task.
+    #[prost(string, tag = "1")]
+    pub task_name: ::prost::alloc::string::String,
+    /// How it differs.
+    #[prost(enumeration = "TaskDifferenceKind", tag = "2")]
+    pub kind: i32,
+}
+/// How a task block differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TaskDifferenceKind {
+    /// Not said.
+    Unspecified = 0,
+    /// Only the member has it.
+    Added = 1,
+    /// It says something else.
+    Changed = 2,
+    /// The member does not have it.
+    Removed = 3,
+}
+impl TaskDifferenceKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TASK_DIFFERENCE_KIND_UNSPECIFIED",
+            Self::Added => "TASK_DIFFERENCE_KIND_ADDED",
+            Self::Changed => "TASK_DIFFERENCE_KIND_CHANGED",
+            Self::Removed => "TASK_DIFFERENCE_KIND_REMOVED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TASK_DIFFERENCE_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "TASK_DIFFERENCE_KIND_ADDED" => Some(Self::Added),
+            "TASK_DIFFERENCE_KIND_CHANGED" => Some(Self::Changed),
+            "TASK_DIFFERENCE_KIND_REMOVED" => Some(Self::Removed),
+            _ => None,
+        }
+    }
+}
 /// Generated client implementations.
 pub mod cluster_service_client {
     #![allow(
@@ -160,6 +270,33 @@ pub mod cluster_service_client {
                 .insert(GrpcMethod::new("cts.cluster.v1.ClusterService", "GetCluster"));
             self.inner.unary(req, path, codec).await
         }
+        /// Gets the configuration in force, and how those of the living members differ from it.
+        pub async fn get_configuration(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetConfigurationRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetConfigurationResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.cluster.v1.ClusterService/GetConfiguration",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("cts.cluster.v1.ClusterService", "GetConfiguration"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -181,6 +318,14 @@ pub mod cluster_service_server {
             request: tonic::Request<super::GetClusterRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetClusterResponse>,
+            tonic::Status,
+        >;
+        /// Gets the configuration in force, and how those of the living members differ from it.
+        async fn get_configuration(
+            &self,
+            request: tonic::Request<super::GetConfigurationRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetConfigurationResponse>,
             tonic::Status,
         >;
     }
@@ -291,6 +436,52 @@ pub mod cluster_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetClusterSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.cluster.v1.ClusterService/GetConfiguration" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetConfigurationSvc<T: ClusterService>(pub Arc<T>);
+                    impl<
+                        T: ClusterService,
+                    > tonic::server::UnaryService<super::GetConfigurationRequest>
+                    for GetConfigurationSvc<T> {
+                        type Response = super::GetConfigurationResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetConfigurationRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ClusterService>::get_configuration(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetConfigurationSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -75,6 +75,19 @@ impl ClusterQuestions {
         answer
     }
 
+    /// The configuration in force, and those of the members.
+    pub(crate) async fn configuration(&self) -> Result<proto::GetConfigurationResponse, AskError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            async move {
+                let request = proto::GetConfigurationRequest {};
+                client.get_configuration(request).await
+            }
+        })
+        .await?;
+        Ok(answer.into_inner())
+    }
+
     async fn get_cluster(&self, limit: Duration) -> Result<proto::GetClusterResponse, AskError> {
         let answer = ask(limit, || {
             let mut client = self.client.clone();

@@ -39,6 +39,7 @@ fn number(route: &Route) -> Option<u8> {
         Route::Events => 16,
         Route::Document(Format::Json) => 17,
         Route::Document(Format::Yaml) => 18,
+        Route::Configuration => 19,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -58,7 +59,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..19).collect());
+    assert_eq!(routes, (0..20).collect());
 }
 
 #[test]

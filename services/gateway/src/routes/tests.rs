@@ -17,6 +17,7 @@ fn the_table_of_endpoints() {
         ("GET", "/v1/status/tasks", Route::TaskStatuses),
         ("GET", "/v1/status/tasks/lb", Route::TaskStatus(name())),
         ("GET", "/v1/status/cluster", Route::ClusterStatus),
+        ("GET", "/v1/cluster/configuration", Route::Configuration),
         ("GET", "/v1/queue", Route::Queue),
         ("GET", "/v1/tasks", Route::Tasks),
         ("GET", "/v1/tasks/lb", Route::Task(name())),

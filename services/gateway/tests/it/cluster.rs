@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
-use cts_proto::cluster::v1::{GetClusterRequest, GetClusterResponse, Member};
+use cts_proto::cluster::v1::{
+    GetClusterRequest, GetClusterResponse, GetConfigurationRequest, GetConfigurationResponse,
+    Member,
+};
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
@@ -13,6 +16,7 @@ use tonic::{Request, Response, Status};
 #[derive(Debug, Clone)]
 pub(crate) struct MemoryCluster {
     answer: Arc<Mutex<Result<GetClusterResponse, Status>>>,
+    configuration: Arc<Mutex<GetConfigurationResponse>>,
     first: Arc<Mutex<VecDeque<Status>>>,
     calls: Arc<AtomicUsize>,
     /// Each call takes a permit before it answers.
@@ -38,6 +42,7 @@ impl MemoryCluster {
     pub(crate) fn new(answer: GetClusterResponse) -> Self {
         Self {
             answer: Arc::new(Mutex::new(Ok(answer))),
+            configuration: Arc::default(),
             first: Arc::default(),
             calls: Arc::default(),
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
@@ -64,6 +69,12 @@ impl MemoryCluster {
         *self.answer.lock().unwrap() = answer;
     }
 
+    /// Tells of this configuration.
+    pub(crate) fn configured(self, configuration: GetConfigurationResponse) -> Self {
+        *self.configuration.lock().unwrap() = configuration;
+        self
+    }
+
     /// Answers the next call with this failure.
     pub(crate) fn fail_once(&self, failure: Status) {
         self.first.lock().unwrap().push_back(failure);
@@ -88,6 +99,13 @@ impl ClusterService for MemoryCluster {
             return Err(failure);
         }
         self.answer.lock().unwrap().clone().map(Response::new)
+    }
+
+    async fn get_configuration(
+        &self,
+        _request: Request<GetConfigurationRequest>,
+    ) -> Result<Response<GetConfigurationResponse>, Status> {
+        Ok(Response::new(self.configuration.lock().unwrap().clone()))
     }
 }
 

@@ -6,6 +6,7 @@ mod answers;
 mod changes;
 mod cluster;
 mod cluster_status;
+mod configuration;
 mod conformity;
 mod contract;
 mod failures;

@@ -33,11 +33,12 @@ const INTERCEPTED: [(&str, &str, u16); 17] = [
 ];
 
 /// What a follower answers like every other replica.
-const NOT_INTERCEPTED: [(&str, &str, u16); 16] = [
+const NOT_INTERCEPTED: [(&str, &str, u16); 17] = [
     ("GET", "/v1/health", 200),
     ("HEAD", "/v1/health", 405),
     ("GET", "/v1/status/cluster", 200),
     ("POST", "/v1/status/cluster", 405),
+    ("GET", "/v1/cluster/configuration", 200),
     ("GET", "/v1/queue", 200),
     ("GET", "/v1/runs", 200),
     ("GET", "/v1/openapi.json", 200),

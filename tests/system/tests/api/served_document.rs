@@ -36,6 +36,7 @@ async fn it_is_the_one_of_the_repository_and_its_paths_are_there() {
     operations.sort();
     let expected = [
         "DELETE /v1/tasks/{name}",
+        "GET /v1/cluster/configuration",
         "GET /v1/events",
         "GET /v1/health",
         "GET /v1/openapi.json",

@@ -157,6 +157,7 @@ fn an_unknown_word_is_told_whatever_follows() {
         "workers",
         "migrate",
         "archive",
+        "cluster",
         "config",
         "man",
         "completion",

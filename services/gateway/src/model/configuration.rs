@@ -1,0 +1,91 @@
+//! Which task blocks are in force, and which members have others: an endpoint of ours.
+
+use std::collections::BTreeMap;
+
+use cts_proto::cluster::v1 as proto;
+use serde::Serialize;
+
+use super::run::{ShownTime, shown, word};
+use crate::request_log::RequestId;
+use crate::time_text::TimeText;
+
+/// What is in force, and the living members by id.
+#[derive(Debug, Serialize)]
+pub(crate) struct ConfigurationAnswer<'a> {
+    in_force: Option<InForceObject<'a>>,
+    members: Vec<MemberObject<'a>>,
+    request_id: RequestId,
+}
+
+#[derive(Debug, Serialize)]
+struct InForceObject<'a> {
+    number: u64,
+    digest: &'a str,
+    decided_by: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_at: Option<TimeText>,
+    tasks: &'a [String],
+}
+
+/// What is not known yet of a member that has not registered its configuration is left out.
+#[derive(Debug, Serialize)]
+struct MemberObject<'a> {
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<&'a str>,
+    leader: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<&'a str>,
+    in_force: bool,
+    differences: Vec<DifferenceObject<'a>>,
+    settings: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registered_at: Option<TimeText>,
+}
+
+#[derive(Debug, Serialize)]
+struct DifferenceObject<'a> {
+    task_name: &'a str,
+    difference: String,
+}
+
+impl<'a> ConfigurationAnswer<'a> {
+    /// What `configuration` says, times shown by `local_time`.
+    pub(crate) fn new(
+        configuration: &'a proto::GetConfigurationResponse,
+        local_time: ShownTime<'_>,
+        request_id: RequestId,
+    ) -> Self {
+        let members = configuration.members.iter().map(|member| MemberObject {
+            id: &member.id,
+            address: member.address.as_deref(),
+            leader: member.leader,
+            digest: member.digest.as_deref(),
+            in_force: member.in_force,
+            differences: member.differences.iter().map(difference).collect(),
+            settings: &member.settings,
+            registered_at: shown(member.registered_at.as_ref(), local_time),
+        });
+        Self {
+            members: members.collect(),
+            in_force: configuration
+                .in_force
+                .as_ref()
+                .map(|in_force| InForceObject {
+                    number: in_force.number,
+                    digest: &in_force.digest,
+                    decided_by: &in_force.decided_by,
+                    decided_at: shown(in_force.decided_at.as_ref(), local_time),
+                    tasks: &in_force.task_names,
+                }),
+            request_id,
+        }
+    }
+}
+
+fn difference(difference: &proto::TaskDifference) -> DifferenceObject<'_> {
+    DifferenceObject {
+        task_name: &difference.task_name,
+        difference: word(difference.kind().as_str_name(), "TASK_DIFFERENCE_KIND_"),
+    }
+}
