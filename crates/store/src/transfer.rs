@@ -1,6 +1,6 @@
 //! Moving everything that a store keeps for good into another, empty one.
 //!
-//! Tasks, what the API has deleted of the configuration, inputs, runs, events, log lines and bundles move, whole
+//! Tasks, what the API has deleted of the configuration, the configuration in force, inputs, runs, events, log lines and bundles move, whole
 //! and in their order, with ids, epochs and times as they are. Tasks that are being created or deleted do not,
 //! nor does anything of them, and no requests: nobody waits any more. Who leads, and which replicas and workers live, does not: after a move nobody does.
 //! So a run that is running arrives as its lease had been taken back: queued, with the attempt that was
@@ -17,7 +17,9 @@ use async_trait::async_trait;
 use futures::TryStreamExt as _;
 use futures::stream::BoxStream;
 
-pub use self::row::{BundleRow, DeletedTaskRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow};
+pub use self::row::{
+    BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow,
+};
 use crate::error::StoreError;
 
 /// Rows of one table in the order in which an [`Import`] takes them.
@@ -36,6 +38,8 @@ pub enum Table {
     Tasks,
     /// Tasks of the configuration that the API has deleted.
     DeletedTasks,
+    /// The configuration in force, if there is one.
+    Configurations,
     /// Frozen inputs.
     Inputs,
     /// Runs.
@@ -50,9 +54,10 @@ pub enum Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Tasks,
         Self::DeletedTasks,
+        Self::Configurations,
         Self::Inputs,
         Self::Runs,
         Self::Events,
@@ -65,6 +70,7 @@ impl Table {
         match self {
             Self::Tasks => "tasks",
             Self::DeletedTasks => "deleted_tasks",
+            Self::Configurations => "configuration_in_force",
             Self::Inputs => "inputs",
             Self::Runs => "runs",
             Self::Events => "events",
@@ -82,7 +88,7 @@ impl fmt::Display for Table {
 
 /// How many rows of each table, in the order of [`Table::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts([u64; 7]);
+pub struct Counts([u64; 8]);
 
 impl Counts {
     /// The rows of one table.
@@ -118,6 +124,9 @@ pub trait Export: Send {
     /// What the API has deleted of the configuration, by name.
     fn deleted_tasks(&mut self) -> Rows<'_, DeletedTaskRow>;
 
+    /// The configuration in force.
+    fn configurations(&mut self) -> Rows<'_, ConfigurationRow>;
+
     /// Inputs by hash.
     fn inputs(&mut self) -> Rows<'_, InputRow>;
 
@@ -142,6 +151,9 @@ pub trait Import: Send {
 
     /// Adds what the API has deleted of the configuration.
     async fn deleted_tasks(&mut self, rows: Vec<DeletedTaskRow>) -> Result<(), StoreError>;
+
+    /// Adds the configuration in force.
+    async fn configurations(&mut self, rows: Vec<ConfigurationRow>) -> Result<(), StoreError>;
 
     /// Adds inputs; those that are there stay as they are.
     async fn inputs(&mut self, rows: Vec<InputRow>) -> Result<(), StoreError>;
@@ -184,6 +196,7 @@ pub async fn copy(
     copy! {
         Tasks tasks,
         DeletedTasks deleted_tasks,
+        Configurations configurations,
         Inputs inputs,
         Runs runs,
         Events events,
@@ -241,6 +254,6 @@ mod tests {
             counts.add(table, number);
         }
         let numbers = Table::ALL.map(|table| counts.of(table));
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8]);
     }
 }

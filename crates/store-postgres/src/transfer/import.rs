@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use cts_store::StoreError;
 use cts_store::transfer::{
-    BundleRow, DeletedTaskRow, EventRow, Import, InputRow, LogLineRow, RunRow, TaskRow,
+    BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, Import, InputRow, LogLineRow, RunRow, TaskRow,
 };
 use sqlx::PgConnection;
 
@@ -33,7 +33,7 @@ impl PostgresImport {
         for statement in [
             "BEGIN",
             "SET LOCAL lock_timeout = '10s'",
-            "LOCK TABLE tasks, deleted_tasks, run_requests, inputs, runs, events, log_lines, bundles
+            "LOCK TABLE tasks, deleted_tasks, configuration_in_force, run_requests, inputs, runs, events, log_lines, bundles
                 IN EXCLUSIVE MODE",
         ] {
             sqlx::query(statement)
@@ -105,6 +105,26 @@ impl Import for PostgresImport {
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;
+        Ok(())
+    }
+
+    async fn configurations(&mut self, rows: Vec<ConfigurationRow>) -> Result<(), StoreError> {
+        for row in rows {
+            sqlx::query(
+                "-- import: the configuration in force
+                INSERT INTO configuration_in_force
+                    (number, fingerprint, tasks, decided_by, decided_at)
+                VALUES ($1, $2, $3, $4, $5)",
+            )
+            .bind(i64::try_from(row.number).unwrap_or(i64::MAX))
+            .bind(row.fingerprint)
+            .bind(row.tasks)
+            .bind(row.decided_by)
+            .bind(row.decided_at)
+            .execute(&mut self.connection)
+            .await
+            .map_err(failed_to(OPERATION))?;
+        }
         Ok(())
     }
 

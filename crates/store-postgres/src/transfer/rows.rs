@@ -2,7 +2,7 @@
 
 use cts_core::{LeaseEpoch, RunId, TaskSpec};
 use cts_store::transfer::{
-    BundleRow, DeletedTaskRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow,
+    BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow,
 };
 use cts_store::{LogLine, StoreError};
 use sqlx::Row as _;
@@ -16,6 +16,7 @@ pub(super) const OPERATION: &str = "read the database";
 /// Tasks that are being created or deleted do not move; all runs do.
 pub(super) const COUNTS: &str = "-- export: counts
     SELECT (SELECT count(*) FROM tasks WHERE phase = 'ready'), (SELECT count(*) FROM deleted_tasks),
+           (SELECT count(*) FROM configuration_in_force),
            (SELECT count(*) FROM inputs), (SELECT count(*) FROM runs),
            (SELECT count(*) FROM events), (SELECT count(*) FROM log_lines),
            (SELECT count(*) FROM bundles)";
@@ -27,6 +28,9 @@ pub(super) const TASKS: &str = "-- export: tasks
 
 pub(super) const DELETED_TASKS: &str = "-- export: deleted tasks
     SELECT name, configured, deleted_at FROM deleted_tasks ORDER BY name";
+
+pub(super) const CONFIGURATIONS: &str = "-- export: configurations
+    SELECT number, fingerprint, tasks, decided_by, decided_at FROM configuration_in_force";
 
 pub(super) const INPUTS: &str = "-- export: inputs
     SELECT hash, encoding, content, created_at FROM inputs ORDER BY hash";
@@ -112,6 +116,23 @@ pub(super) fn deleted_task(row: &PgRow) -> Result<DeletedTaskRow, StoreError> {
         name: cell("name").parse(name)?,
         configured: cell("configured").parse(configured)?,
         deleted_at: row.try_get("deleted_at").map_err(&read)?,
+    })
+}
+
+pub(super) fn configuration(row: &PgRow) -> Result<ConfigurationRow, StoreError> {
+    let read = failed_to(OPERATION);
+    let cell = |column| Cell {
+        table: "configuration_in_force",
+        column,
+        row: "",
+    };
+    let number: i64 = row.try_get("number").map_err(&read)?;
+    Ok(ConfigurationRow {
+        number: cell("number").number(number)?,
+        fingerprint: row.try_get("fingerprint").map_err(&read)?,
+        tasks: row.try_get("tasks").map_err(&read)?,
+        decided_by: row.try_get("decided_by").map_err(&read)?,
+        decided_at: row.try_get("decided_at").map_err(&read)?,
     })
 }
 

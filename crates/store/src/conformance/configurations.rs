@@ -11,7 +11,7 @@ use crate::{Configuration, Member, Registered};
 
 const TTL: Duration = Duration::from_secs(15);
 
-fn of(tasks: &[TaskSpec]) -> Configuration {
+pub(super) fn configuration(tasks: &[TaskSpec]) -> Configuration {
     Configuration {
         tasks: tasks.to_vec(),
         fingerprint: ConfigurationFingerprint::of(tasks).expect("tasks are JSON"),
@@ -21,7 +21,7 @@ fn of(tasks: &[TaskSpec]) -> Configuration {
 
 fn named(names: &[&str]) -> Configuration {
     let tasks: Vec<_> = names.iter().map(|name| spec(name)).collect();
-    of(&tasks)
+    configuration(&tasks)
 }
 
 /// The member lives.
@@ -158,7 +158,7 @@ pub async fn what_is_in_force_stays_as_it_is_stored<F: Fixture>() {
         let mut task = spec("x");
         task.definition.module_source = "/elsewhere/module".into();
         task.definition.module_digest = content.map(Digest::of);
-        of(&[task])
+        configuration(&[task])
     };
     let [a, b] = ["a", "b"].map(member);
     started(&scene, &a, &elsewhere(Some(b"1"))).await;
@@ -211,8 +211,8 @@ pub async fn configurations_are_those_of_living_members<F: Fixture>() {
     let listed = async || {
         let all = scene.store().configurations(TTL).await;
         let all = all.expect("configurations can be listed");
-        let told = all.into_iter().map(|one| (one.id, one.incarnation));
-        told.collect::<Vec<_>>()
+        let all = all.into_iter().map(|one| (one.id, one.incarnation));
+        all.collect::<Vec<_>>()
     };
     let version = async || {
         let version = scene.store().configuration_version().await;

@@ -5,10 +5,11 @@ use cts_core::{Digest, Requirement};
 use futures::TryStreamExt as _;
 
 use super::Fixture;
-use super::scene::{Scene, line, noise, plan, spec};
+use super::configurations::configuration;
+use super::scene::{Scene, line, member, noise, plan, spec};
 use crate::transfer::{
-    BundleRow, Counts, DeletedTaskRow, EventRow, Export, InputRow, LogLineRow, RunRow, Table,
-    TaskRow,
+    BundleRow, ConfigurationRow, Counts, DeletedTaskRow, EventRow, Export, InputRow, LogLineRow,
+    RunRow, Table, TaskRow,
 };
 use crate::{Lease, LogLine, LogStream};
 
@@ -18,6 +19,7 @@ use crate::{Lease, LogLine, LogStream};
 pub struct Contents {
     pub tasks: Vec<TaskRow>,
     pub deleted_tasks: Vec<DeletedTaskRow>,
+    pub configurations: Vec<ConfigurationRow>,
     pub inputs: Vec<InputRow>,
     pub runs: Vec<RunRow>,
     pub events: Vec<EventRow>,
@@ -32,6 +34,7 @@ impl Contents {
         let contents = Self {
             tasks: export.tasks().try_collect().await.expect(READ),
             deleted_tasks: export.deleted_tasks().try_collect().await.expect(READ),
+            configurations: export.configurations().try_collect().await.expect(READ),
             inputs: export.inputs().try_collect().await.expect(READ),
             runs: export.runs().try_collect().await.expect(READ),
             events: export.events().try_collect().await.expect(READ),
@@ -49,6 +52,7 @@ impl Contents {
         for (table, rows) in [
             (Table::Tasks, self.tasks.len()),
             (Table::DeletedTasks, self.deleted_tasks.len()),
+            (Table::Configurations, self.configurations.len()),
             (Table::Inputs, self.inputs.len()),
             (Table::Runs, self.runs.len()),
             (Table::Events, self.events.len()),
@@ -114,6 +118,12 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     // Running, with a newer one behind it.
     scene.leased("overtaken", "1").await;
     scene.queue("overtaken", "2").await;
+
+    let adopted = scene
+        .store()
+        .adopt_configuration(scene.leader(), &member("leader"), &configuration(&specs), true)
+        .await;
+    adopted.expect("the leader can adopt");
 
     of_the_api(&scene).await;
     plans(&scene).await;

@@ -49,6 +49,21 @@ pub struct DeletedTaskRow {
     pub deleted_at: i64,
 }
 
+/// The configuration in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigurationRow {
+    /// Counts the decisions.
+    pub number: u64,
+    /// What its task blocks are compared by, as JSON.
+    pub fingerprint: String,
+    /// Its task blocks, as JSON.
+    pub tasks: String,
+    /// Id of the member whose start has decided it.
+    pub decided_by: String,
+    /// When.
+    pub decided_at: i64,
+}
+
 /// A frozen input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputRow {
@@ -146,6 +161,12 @@ impl DeletedTaskRow {
     #[expect(clippy::unused_self, reason = "as for the other rows")]
     pub(super) const fn size(&self) -> usize {
         SMALL
+    }
+}
+
+impl ConfigurationRow {
+    pub(super) const fn size(&self) -> usize {
+        SMALL + self.fingerprint.len() + self.tasks.len()
     }
 }
 

@@ -113,7 +113,7 @@ fn table(migrations: &[AppliedMigration], counts: &Counts, dry_run: bool) -> Str
     text.push_str(if dry_run { "would move\n" } else { "moved\n" });
     for table in Table::ALL {
         let name = table.as_str();
-        let line = format!("  {name:13} {:>10}\n", counts.of(table));
+        let line = format!("  {name:22} {:>10}\n", counts.of(table));
         text.push_str(&line);
     }
     text
@@ -142,8 +142,8 @@ mod tests {
         let text = table(&[], &counts, false);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[..2], ["schema is up to date", "moved"]);
-        assert_eq!(lines.len(), 9);
-        assert_eq!(lines[5], "  runs              100000");
+        assert_eq!(lines.len(), 10);
+        assert_eq!(lines[6], "  runs                       100000");
         assert!(table(&[], &counts, true).contains("would move"));
     }
 
@@ -160,8 +160,8 @@ mod tests {
             "dry_run": true,
             "schema": { "pending": [{ "version": 7, "description": "initial" }] },
             "rows": {
-                "tasks": 0, "deleted_tasks": 0, "inputs": 0, "runs": 0, "events": 0, "log_lines": 3,
-                "bundles": 0,
+                "tasks": 0, "deleted_tasks": 0, "configuration_in_force": 0, "inputs": 0, "runs": 0,
+                "events": 0, "log_lines": 3, "bundles": 0,
             },
         });
         assert_eq!(told, expected);
