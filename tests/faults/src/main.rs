@@ -32,9 +32,9 @@ struct Arguments {
     /// Whether takeovers run all tasks (`on_takeover = "all"`). Default: by the seed.
     #[arg(long)]
     takeover_runs_all: Option<bool>,
-    /// The file of one scheduler is an old one, which must change nothing.
+    /// Whether the file of one scheduler is an old one, which must change nothing. Default: by the seed.
     #[arg(long)]
-    stale_file: bool,
+    stale_file: Option<bool>,
     /// Number of tasks in the configuration.
     #[arg(long, default_value_t = 50)]
     tasks: usize,
@@ -102,7 +102,7 @@ impl Arguments {
         }
         if shape == Shape::Cluster {
             setup.takeover_runs_all = self.takeover_runs_all.unwrap_or(setup.takeover_runs_all);
-            setup.stale_file = self.stale_file;
+            setup.stale_file = self.stale_file.unwrap_or(setup.stale_file);
         }
         let minutes = self.minutes.clamp(0.1, 24.0 * 60.0);
         let time = Duration::from_secs_f64(minutes * 60.0);

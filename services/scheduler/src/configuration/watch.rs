@@ -96,7 +96,7 @@ impl Said {
             target: "ha.compat",
             member = id,
             tasks,
-            in_force_since = %in_force.decided_at,
+            in_force_since = in_force.decided_at.to_rfc3339(),
             decided_by = in_force.decided_by,
             "the task blocks of a member are not in force: they take effect when all members have started with the same"
         );

@@ -34,7 +34,7 @@ pub struct Setup {
     pub backend: Backend,
     /// `on_takeover = "all"`.
     pub takeover_runs_all: bool,
-    /// The file of the last scheduler is an old one, which must not take effect. The seed does not choose this.
+    /// The file of the last scheduler is an old one, which must not take effect.
     pub stale_file: bool,
 }
 
@@ -52,6 +52,7 @@ impl Setup {
         let mut random = Random::new(seed ^ 0x7365_7475);
         let in_consul = random.percent(50);
         let takeover_runs_all = random.percent(30);
+        let stale_file = random.percent(40);
         let cluster = shape == Shape::Cluster;
         Self {
             shape,
@@ -62,8 +63,7 @@ impl Setup {
                 Backend::Shared
             },
             takeover_runs_all: takeover_runs_all && cluster,
-            // Only where it is asked for: what an old file does is a matter of its own.
-            stale_file: false,
+            stale_file: stale_file && cluster,
         }
     }
 

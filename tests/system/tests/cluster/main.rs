@@ -8,6 +8,7 @@
 mod capabilities;
 mod certificates;
 mod cluster_status;
+mod configurations;
 mod database_outage;
 mod drain;
 mod embedded_replicas;
