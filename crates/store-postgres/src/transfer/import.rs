@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use cts_store::StoreError;
 use cts_store::transfer::{
-    BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, Import, InputRow, LogLineRow, RunRow, TaskRow,
+    BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, Import, InputRow, LogLineRow, RunRow,
+    TaskRow,
 };
 use sqlx::PgConnection;
 

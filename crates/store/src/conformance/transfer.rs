@@ -121,7 +121,12 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
 
     let adopted = scene
         .store()
-        .adopt_configuration(scene.leader(), &member("leader"), &configuration(&specs), true)
+        .adopt_configuration(
+            scene.leader(),
+            &member("leader"),
+            &configuration(&specs),
+            true,
+        )
         .await;
     adopted.expect("the leader can adopt");
 

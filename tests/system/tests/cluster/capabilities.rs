@@ -7,6 +7,18 @@ use crate::stand_in;
 
 const VERSION: &str = "1.9.9";
 
+/// Waits until the scheduler has a line in its log with all of these.
+async fn wait_for_line(cluster: &Cluster, parts: &[&str]) {
+    eventually(DEADLINE, async || {
+        let output = cluster.output(Service::Scheduler, 0);
+        let found = output
+            .lines()
+            .any(|line| parts.iter().all(|part| line.contains(part)));
+        if found { Ok(()) } else { Err(output) }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_task_waits_for_a_worker_with_its_version_of_the_driver() {
     let consul = ConsulAgent::start().await;
@@ -41,16 +53,16 @@ async fn a_task_waits_for_a_worker_with_its_version_of_the_driver() {
     cluster.wait_until_healthy(Service::Worker, unable).await;
 
     let api = cluster.api(0);
-    eventually(DEADLINE, async || {
-        let output = cluster.output(Service::Scheduler, 0);
-        let found = output.lines().any(|line| {
-            line.contains("ha.compat")
-                && line.contains("compatibility check failure: no worker can run the task")
-                && line.contains(VERSION)
-        });
-        if found { Ok(()) } else { Err(output) }
-    })
-    .await;
+    for parts in [
+        [
+            "ha.compat",
+            "compatibility check failure: no worker can run the task",
+            VERSION,
+        ],
+        ["[WARN]", "no worker takes due runs", VERSION],
+    ] {
+        wait_for_line(&cluster, &parts).await;
+    }
     let queue = api.get("/v1/queue").await;
     assert_eq!(
         (&queue["queued"], &queue["running"]),
@@ -66,6 +78,7 @@ async fn a_task_waits_for_a_worker_with_its_version_of_the_driver() {
     );
     let events = api.wait_for_events("pool", 1).await;
     assert_eq!(events[0]["success"], true, "{events:?}");
+    wait_for_line(&cluster, &["workers take due runs again"]).await;
     site.wait_for_step("pool", "end", "web-1").await;
     assert!(cluster.work(able).join("pool").is_dir());
     assert!(!cluster.work(unable).join("pool").exists());

@@ -1,7 +1,12 @@
 //! Postgres goes away and comes back, and nothing is forgotten (spec/ha.md, G2, G3, G6, G15).
 
+use std::time::Duration;
+
 use cts_testkit::{ConsulAgent, Postgres, eventually};
 use cts_tests::{Api, Backend, Cluster, DEADLINE, Plan, RECORDER, Site, task};
+use tokio::time::{Instant, sleep};
+
+use crate::scene::Scene;
 
 async fn wait_for_health(api: &Api, status: u16) -> serde_json::Value {
     eventually(DEADLINE, async || match api.ask("/v1/health").await {
@@ -89,8 +94,6 @@ async fn after_an_outage_all_is_as_before_and_changes_are_applied() {
 async fn the_same_events_are_shown_before_and_after_a_takeover() {
     use cts_tests::Service;
 
-    use crate::scene::Scene;
-
     let mut scene = Scene::start(Plan::of(1, 2, 1, 1)).await;
     for _ in 0..5 {
         scene.change_is_applied().await;
@@ -104,4 +107,38 @@ async fn the_same_events_are_shown_before_and_after_a_takeover() {
     scene.cluster.wait_for_leader().await;
     assert_eq!(scene.cluster.api(0).events("pool").await, before);
     assert_eq!(scene.cluster.api(0).task_status("pool").await, status);
+}
+
+#[tokio::test]
+async fn work_goes_on_at_once_after_a_database_that_stood_still_for_longer_than_a_lease() {
+    let postgres = Postgres::start().await;
+    let url = postgres.create_database().await;
+    let site = Site::new();
+    site.write_database(&url);
+    site.migrate().await;
+    let mut plan = Plan::of(1, 2, 1, 1);
+    plan.database = Some(url);
+    plan.lease_ttl = Duration::from_secs(10);
+    let lease = plan.lease_ttl;
+    let mut scene = Scene::start_at(site, plan).await;
+    scene.settled_events().await;
+
+    // One run is under way, and another one is due.
+    scene.site.hold();
+    scene.change().await;
+    scene
+        .site
+        .wait_for_step("pool", "begin", &scene.ids())
+        .await;
+    postgres.pause();
+    scene.change().await;
+    sleep(lease + Duration::from_secs(2)).await;
+    scene.site.release();
+    postgres.resume();
+    let resumed = Instant::now();
+    scene.wait_until_applied().await;
+    let took = resumed.elapsed();
+    assert!(took < lease * 2 / 3, "{took:?}");
+    scene.settled_events().await;
+    scene.assert_no_overlap();
 }

@@ -82,9 +82,22 @@ async fn values_of_an_external_node() {
     consul
         .put("/v1/catalog/register", registration.to_string())
         .await;
+    // Ports that no socket can have; each on a node of its own, as instances of external services are.
+    for (node, port) in [("far", 70_000), ("farther", -1)] {
+        let registration = json!({
+            "Node": node, "Address": "203.0.113.8",
+            "Service": {"ID": format!("web {node}"), "Service": "web", "Port": port},
+        });
+        consul
+            .put("/v1/catalog/register", registration.to_string())
+            .await;
+    }
     let cts = Instance::start(&site).await;
 
-    let services = site.wait_for_ids("pool", &[id]).await;
+    let ids = ["web far", "web farther", id];
+    let services = site.wait_for_ids("pool", &ids).await;
+    assert_eq!(services["web far.far.dc1"]["port"], 70_000);
+    assert_eq!(services["web farther.farther.dc1"]["port"], -1);
     let arrived: &Value = &services[format!("{id}.outside.dc1")];
     assert_eq!(arrived["address"], "203.0.113.7", "that of the node");
     assert_eq!(arrived["meta"], json!({"hostile": HOSTILE}));
