@@ -145,6 +145,9 @@ pub(super) fn object_type(members: &[(&str, &Value)], depth: usize) -> String {
 }
 
 /// Elements between `open` and `close`: on one line, unless an element itself needs several.
+///
+/// Each is rendered once: on a line of its own it has the depth of that line, and what fits on one line is the same
+/// at any depth.
 fn sequence(
     open: &str,
     close: &str,
@@ -152,17 +155,17 @@ fn sequence(
     depth: usize,
     render: fn(&Value, usize) -> String,
 ) -> String {
-    let on_one_line: Vec<_> = elements
+    let rendered: Vec<_> = elements
         .iter()
-        .map(|element| render(element, depth))
+        .map(|element| render(element, depth + 1))
         .collect();
-    if !on_one_line.iter().any(|element| element.contains('\n')) {
-        return format!("{open}{}{close}", on_one_line.join(", "));
+    if !rendered.iter().any(|element| element.contains('\n')) {
+        return format!("{open}{}{close}", rendered.join(", "));
     }
     let mut text = format!("{open}\n");
-    for element in elements {
+    for element in rendered {
         indent(&mut text, depth + 1);
-        text.push_str(&render(element, depth + 1));
+        text.push_str(&element);
         text.push_str(",\n");
     }
     indent(&mut text, depth);

@@ -141,3 +141,19 @@ fn types_follow_values() {
         assert_eq!(type_constraint(&wanted, 0), text);
     }
 }
+
+/// Rendering an element twice at each level would never end here.
+#[test]
+fn a_list_that_is_nested_deeply_is_rendered_once_at_each_level() {
+    let deep = |inner| (0..60).fold(inner, |value, _level| json!([value]));
+    assert_eq!(
+        value(&deep(json!(1)), 0),
+        format!("{}1{}", "[".repeat(60), "]".repeat(60))
+    );
+    let text = value(&deep(json!({"a": 1})), 0);
+    assert_eq!(text.lines().count(), 2 * 60 + 3);
+    assert_eq!(
+        type_constraint(&deep(json!({"a": 1})), 0).lines().count(),
+        2 * 60 + 3
+    );
+}
