@@ -252,13 +252,13 @@ pub(crate) fn worker(
         stop: StopPolicy::default(),
         timeouts: config.driver.timeouts,
         drain_timeout: config.worker.drain_timeout,
-        render: RenderSettings {
+        render: Arc::new(RenderSettings {
             required_version: SUPPORTED_RANGE.to_owned(),
             terraform_version: executable.version().clone(),
             required_providers: config.driver.required_providers.clone(),
             backend: config.driver.backend.clone(),
             providers: config.providers.clone(),
-        },
+        }),
     }
 }
 

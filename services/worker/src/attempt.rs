@@ -9,9 +9,10 @@ use cts_core::{Chain, RunInput, TaskDefinition};
 use cts_rpc::{ConversionError, convert};
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
-    OutputSink, RenderError, RootModule, StopOrder, TaskDirectory, Terraform, render_root_module,
-    render_tfvars, stop_orphans, task_env,
+    OutputSink, RenderError, RenderSettings, RootModule, StopOrder, TaskDirectory, Terraform,
+    render_root_module, render_tfvars, stop_orphans, task_env,
 };
+use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 use tonic::Status;
 
@@ -37,6 +38,8 @@ pub(crate) enum AttemptError {
     ModulePath(#[from] InvalidModulePath),
     #[error("the root module cannot be rendered")]
     Render(#[from] RenderError),
+    #[error("the root module cannot be rendered")]
+    Rendering(#[from] JoinError),
     #[error("the task directory cannot be written")]
     File(#[from] FileError),
     #[error("an earlier Terraform is still at work in the task directory")]
@@ -83,9 +86,10 @@ async fn try_attempt(
     let turn = order_or(&order, shared.turn(&directory)).await?;
     adopt(shared, &directory, &order).await?;
 
-    let root = render_root_module(definition, &options.render)?;
+    let (input, root, values) = render(input, Arc::clone(&options.render)).await?;
+    let definition = &input.definition;
     directory.write_root(&root)?;
-    directory.write_tfvars(&render_tfvars(&input))?;
+    directory.write_tfvars(&values)?;
 
     let worker = shared.guard.is_some().then(|| options.record.id.as_str());
     let sources = EnvironmentSources {
@@ -113,6 +117,20 @@ async fn try_attempt(
         shared.adopted.lock().await.remove(&attempt.directory);
     }
     Ok(outcome?)
+}
+
+/// The root module and the values of an input. Variables of a task and a view with many services take their time, which
+/// renewals of leases must not wait for.
+async fn render(
+    input: RunInput,
+    settings: Arc<RenderSettings>,
+) -> Result<(RunInput, RootModule, String), AttemptError> {
+    let rendering = spawn_blocking(move || {
+        let root = render_root_module(&input.definition, &settings)?;
+        let values = render_tfvars(&input);
+        Ok::<_, RenderError>((input, root, values))
+    });
+    Ok(rendering.await??)
 }
 
 async fn run_terraform(

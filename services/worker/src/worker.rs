@@ -55,7 +55,7 @@ pub struct Options {
     /// How long runs may go on after the order to drain; then they are interrupted.
     pub drain_timeout: Duration,
     /// What generated root modules say about driver, backend and providers.
-    pub render: RenderSettings,
+    pub render: Arc<RenderSettings>,
 }
 
 impl fmt::Debug for Options {

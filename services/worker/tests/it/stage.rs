@@ -131,7 +131,7 @@ fn options(
         stop: StopPolicy::default(),
         timeouts: StepTimeouts::default(),
         drain_timeout: std::time::Duration::from_mins(1),
-        render: RenderSettings {
+        render: Arc::new(RenderSettings {
             required_version: cts_terraform::SUPPORTED_RANGE.into(),
             terraform_version: executable.version().clone(),
             required_providers: serde_json::Map::new(),
@@ -140,7 +140,7 @@ fn options(
                 arguments: serde_json::Map::new(),
             },
             providers: Vec::new(),
-        },
+        }),
     }
 }
 
