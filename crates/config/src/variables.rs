@@ -26,6 +26,10 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Sorts variable files behind all configuration files in a report.
 const FIRST_ORDER: usize = usize::MAX / 2;
 
+/// Levels of lists and objects within each other that a value may have. A text has no more than the parser allows, but
+/// loops can put values into values, and stored JSON is read to 128 levels.
+const DEPTH: usize = 64;
+
 type Values = BTreeMap<String, Value>;
 
 /// Reads variable files, each once however many tasks name it.
@@ -144,7 +148,20 @@ fn evaluate_expression(expression: &hcl::Expression, length: usize) -> Result<Va
     let value = expression
         .evaluate(&Context::new())
         .map_err(|error| describe(error.kind()))?;
-    serde_json::to_value(value).map_err(|error| error.to_string())
+    let value = serde_json::to_value(value).map_err(|error| error.to_string())?;
+    if is_deeper(&value, DEPTH) {
+        return Err(format!("its value is nested more than {DEPTH} levels deep"));
+    }
+    Ok(value)
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let deeper = |value: &Value| levels == 0 || is_deeper(value, levels - 1);
+    match value {
+        Value::Array(values) => values.iter().any(deeper),
+        Value::Object(members) => members.values().any(deeper),
+        _ => false,
+    }
 }
 
 /// What went wrong, without the values involved: one of them may be a secret.

@@ -16,7 +16,7 @@ use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
 use cts_rpc::{Endpoints, HealthSwitch, Peers};
 use cts_store::{Hint, LeaderError, Member, Store, StoreError, Unchanged};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -33,7 +33,7 @@ use crate::modules::Modules;
 use crate::run_service::RunEndpoint;
 use crate::task_reader::TaskReader;
 use crate::task_service::TaskEndpoint;
-use crate::task_work::TaskWork;
+use crate::task_work::{READINGS, TaskWork};
 use crate::tenure::Tenure;
 use crate::untaken::Untaken;
 use crate::worker_service::WorkerEndpoint;
@@ -336,6 +336,7 @@ impl Scheduler {
             changes: Arc::clone(&self.tenure.changes),
             identities: Arc::clone(&self.identities),
             modules: self.options.modules.clone(),
+            readings: Arc::new(Semaphore::new(READINGS)),
             reader: self.task_reader.clone(),
             shutdown: shutdown.clone(),
         }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use cts_core::runs::{Plan, RunKind};
 use cts_core::{Creation, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec};
 use cts_store::{NewTask, Store, StoredTask, TaskError};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use self::ending::RunEnd;
@@ -23,6 +24,9 @@ use crate::identities::Identities;
 use crate::modules::Modules;
 use crate::task_reader::TaskReader;
 
+/// Declarations that are read at the same time. One with loops may take a processor for a second.
+pub(crate) const READINGS: usize = 2;
+
 /// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskWork {
@@ -31,6 +35,8 @@ pub(crate) struct TaskWork {
     pub(crate) identities: Arc<dyn Identities>,
     pub(crate) modules: Modules,
     pub(crate) reader: TaskReader,
+    /// Turns to read a declaration, [`READINGS`].
+    pub(crate) readings: Arc<Semaphore>,
     /// Ends all waiting.
     pub(crate) shutdown: CancellationToken,
 }
@@ -171,7 +177,15 @@ impl TaskWork {
     /// Checks a declaration, and packs its module if workers need that. Reads files.
     async fn read(&self, draft: TaskDraft, stored: &[StoredTask]) -> Result<TaskSpec, Refusal> {
         let reader = self.reader.clone();
-        let reading = tokio::task::spawn_blocking(move || reader.read(&draft)).await;
+        let turn = Arc::clone(&self.readings).acquire_owned().await;
+        let turn = turn.map_err(|closed| Refusal::Broken(closed.to_string()))?;
+        let reading = tokio::task::spawn_blocking(move || {
+            let spec = reader.read(&draft);
+            // Kept until here, also if nobody waits any more.
+            drop(turn);
+            spec
+        });
+        let reading = reading.await;
         let spec = match reading {
             Ok(spec) => spec.map_err(Refusal::Invalid)?,
             Err(broken) => return Err(Refusal::Broken(broken.to_string())),

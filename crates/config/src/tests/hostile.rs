@@ -207,3 +207,31 @@ fn variables_without_bounds_are_refused_at_their_place() {
         assert!(report.contains(place), "{report}");
     }
 }
+
+/// The text is no deeper than the parser allows, but each loop puts the value of the one before into a list.
+#[test]
+fn values_that_loops_make_deeper_than_stored_ones_can_be_are_refused() {
+    let within =
+        |levels: usize, inner: &str| format!("{}{inner}{}", "[".repeat(levels), "]".repeat(levels));
+    let value = |levels| {
+        let body = format!(
+            "[for b in [{}] : {}]",
+            within(levels, "a"),
+            within(levels, "b")
+        );
+        format!("[for a in {} : {body}]", within(levels, "1"))
+    };
+    assert!(crate::variables::evaluate_text(&value(10)).is_ok());
+    let error = crate::variables::evaluate_text(&value(25)).unwrap_err();
+    assert!(error.contains("nested more than 64 levels"), "{error}");
+}
+
+/// Parsing the text of a template again for each element took hours.
+#[test]
+fn a_long_template_in_a_loop_is_refused_before_it_is_evaluated() {
+    let long = "x".repeat(512 * 1024);
+    let many = vec!["1"; 128 * 1024].join(",");
+    let value = format!("[for a in [{many}] : \"{long}${{a}}\" == \"\"]");
+    let error = crate::variables::evaluate_text(&value).unwrap_err();
+    assert!(error.contains("take too long"), "{error}");
+}

@@ -108,7 +108,10 @@ impl Effort {
     fn of(&mut self, expression: &Expression) -> Size {
         self.steps = self.steps.saturating_add(self.times);
         let size = match expression {
-            Expression::String(text) => Size::scalar(length(text)),
+            Expression::String(text) => {
+                self.read(length(text));
+                Size::scalar(length(text))
+            }
             Expression::Array(values) => values
                 .iter()
                 .map(|value| self.of(value))
@@ -124,7 +127,11 @@ impl Effort {
                 })
                 .fold(Size::default(), Size::and_element),
             Expression::TemplateExpr(template) => self.of_template_text(template),
-            Expression::Variable(variable) => self.of_variable(variable.as_str()),
+            Expression::Variable(variable) => {
+                let size = self.of_variable(variable.as_str());
+                self.read(size.bytes);
+                size
+            }
             Expression::Traversal(traversal) => self.of_traversal(traversal),
             Expression::Parenthesis(inner) => self.of(inner),
             Expression::Conditional(choice) => {
@@ -151,6 +158,12 @@ impl Effort {
         };
         self.largest = self.largest.max(size.bytes);
         size
+    }
+
+    /// The evaluation goes through so many bytes each time: it copies a value, or parses the text of a template anew.
+    fn read(&mut self, bytes: u64) {
+        let steps = self.times.saturating_mul(bytes);
+        self.steps = self.steps.saturating_add(steps);
     }
 
     fn of_variable(&self, name: &str) -> Size {
@@ -195,7 +208,13 @@ impl Effort {
 
     fn of_template_text(&mut self, text: &TemplateExpr) -> Size {
         match Template::from_expr(text) {
-            Ok(template) => self.of_template(&template),
+            Ok(template) => {
+                self.read(length(match text {
+                    TemplateExpr::QuotedString(text) => text,
+                    TemplateExpr::Heredoc(heredoc) => &heredoc.template,
+                }));
+                self.of_template(&template)
+            }
             // The evaluation says so too.
             Err(_error) => Size::default(),
         }
@@ -302,6 +321,19 @@ mod tests {
             "\"%{{ for a in [{many}] }}%{{ for b in [{many}] }}%{{ for c in [{many}] }}.%{{ endfor }}%{{ endfor }}%{{ endfor }}\""
         );
         assert!(!bounded(&text));
+    }
+
+    #[test]
+    fn long_texts_in_loops_are_not() {
+        let many = vec!["1"; 5000].join(",");
+        let long = "x".repeat(8000);
+        for text in [
+            format!("[for a in [{many}] : \"{long}${{a}}\" == \"\"]"),
+            format!("[for a in [{many}] : \"{long}\" == \"\"]"),
+            format!("[for l in [\"{long}\"] : [for a in [{many}] : l == \"\"]]"),
+        ] {
+            assert!(!bounded(&text), "{}", &text[text.len() - 30..]);
+        }
     }
 
     #[test]

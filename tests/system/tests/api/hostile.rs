@@ -9,7 +9,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use cts_tests::task;
+use cts_tests::{Site, task};
+use serde_json::json;
 
 use crate::scene::{MODULE, Scene};
 use crate::wire::{Answer, Request, exchange};
@@ -178,6 +179,30 @@ async fn bodies_that_are_nothing_are_refused() {
         let answer = scene.send(&request).await;
         assert_eq!(answer.status, 400, "{request}\n{answer}");
     }
+    is_served(&scene).await;
+    scene.instance.stop().await;
+}
+
+/// Two requests like these stopped the whole process: the first was rendered twice at each level, the second parsed
+/// its template again for each element.
+#[tokio::test]
+async fn variables_that_ask_for_hours_of_work_hold_nobody_up() {
+    let text = "variable \"services\" { type = any }\nvariable \"deep\" { type = any }\n";
+    let site = Site::new();
+    site.write("modules/deep/main.tf", text);
+    let scene = Scene::of_site(site, &task("pool", MODULE, &["web"], "")).await;
+    let mut wanted = crate::scene::task("deep", "./modules/deep");
+    let deep = format!("{}{{ a = 1 }}{}", "[".repeat(60), "]".repeat(60));
+    wanted["variables"] = json!({ "deep": deep });
+    let created = scene.create(&wanted, "?run=now").await.expect(201);
+    assert_eq!(created["task"]["name"], "deep");
+
+    let (long, many) = ("x".repeat(400_000), vec!["1"; 100_000].join(","));
+    let looping = format!("[for a in [{many}] : \"{long}${{a}}\" == \"\"]");
+    wanted["name"] = json!("looping");
+    wanted["variables"] = json!({ "deep": looping });
+    let message = scene.create(&wanted, "?run=now").await.refused(500);
+    assert!(message.contains("take too long"), "{message}");
     is_served(&scene).await;
     scene.instance.stop().await;
 }
