@@ -2,6 +2,7 @@
 //! gone shows on its connection.
 
 use std::error::Error as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
@@ -148,19 +149,39 @@ impl TaskChanges {
     }
 
     /// Deletes the task `name`. This neither waits for a run nor does it matter how often it is said, so
-    /// it is a question like any other.
+    /// it is a question like any other. If there is no such task when it is said again, the first call, whose answer was
+    /// lost, has deleted it.
     pub(crate) async fn delete(&self, name: &str) -> Result<(), ChangeError> {
+        let lost = AtomicBool::new(false);
         let answer = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
             let request = proto::DeleteTaskRequest {
                 name: name.to_owned(),
             };
-            async move { client.delete_task(request).await }
+            let lost = &lost;
+            async move {
+                let answer = client.delete_task(request).await;
+                if let Err(status) = &answer
+                    && is_lost(status)
+                    && !was_never_sent(status)
+                {
+                    lost.store(true, Ordering::Relaxed);
+                }
+                answer
+            }
         })
         .await;
         match answer {
             Ok(_deleting) => Ok(()),
-            Err(AskError::Call(status)) if Reason::of(&status).is_some() => Err((*status).into()),
+            Err(AskError::Call(status)) if Reason::of(&status).is_some() => {
+                match ChangeError::from(*status) {
+                    ChangeError::Declined {
+                        reason: Reason::Unknown,
+                        ..
+                    } if lost.into_inner() => Ok(()),
+                    declined => Err(declined),
+                }
+            }
             Err(error) => Err(error.into()),
         }
     }

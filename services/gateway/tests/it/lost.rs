@@ -112,3 +112,15 @@ async fn changes_have_all_the_time_that_terraform_takes() {
     let (answer, ()) = tokio::join!(change(&stage, CHANGES[0]), pass);
     assert_eq!(answer.status, 201, "{answer:?}");
 }
+
+#[tokio::test]
+async fn a_deletion_whose_answer_was_lost_is_not_a_task_that_is_unknown() {
+    let gone = ("DELETE", "/v1/tasks/gone", "");
+    let tasks = three_tasks();
+    let stage = Stage::start(tasks.clone()).await;
+    assert_eq!(change(&stage, gone).await.status, 404);
+    let lost = Status::unavailable("the scheduler died after its commit");
+    tasks.first.lock().unwrap().push_back(lost);
+    assert_eq!(change(&stage, gone).await.status, 202);
+    assert_eq!(change(&stage, gone).await.status, 404);
+}
