@@ -91,10 +91,11 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::*;
-    use crate::timed_stream::{HEAD_LIMIT, IDLE_LIMIT};
+    use crate::timed_stream::{HEAD_LIMIT, IDLE_LIMIT, UNREAD_LIMIT};
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     const SLOW: Duration = Duration::from_mins(10);
+    const LARGE: usize = 256 * 1024;
 
     async fn track(
         Extension(connection): Extension<Connection>,
@@ -114,6 +115,7 @@ mod tests {
         };
         let app = Router::new()
             .route("/slow", axum::routing::get(slow))
+            .route("/large", axum::routing::get(|| async { vec![b'x'; LARGE] }))
             .fallback(|| async { "done" })
             .layer(from_fn(track));
         let (client, server) = tokio::io::duplex(4096);
@@ -202,6 +204,44 @@ mod tests {
             .unwrap();
         assert!(answer(&mut client).await.starts_with("HTTP/1.1 200 OK\r\n"));
         assert!(start.elapsed() >= SLOW);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_reads_nothing_loses_its_connection() {
+        let mut connections = JoinSet::new();
+        let mut client = client(&mut connections);
+        let start = Instant::now();
+        client
+            .write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+            .await
+            .unwrap();
+        connections.join_next().await.unwrap().unwrap();
+        assert!(
+            about(start.elapsed(), UNREAD_LIMIT),
+            "{:?}",
+            start.elapsed()
+        );
+        drop(client);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_reads_slowly_gets_all() {
+        let mut connections = JoinSet::new();
+        let mut client = client(&mut connections);
+        client
+            .write_all(b"GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        let mut received = 0;
+        loop {
+            sleep(UNREAD_LIMIT.saturating_sub(Duration::from_secs(1))).await;
+            let mut part = vec![0; 16 * 1024];
+            match client.read(&mut part).await.unwrap() {
+                0 => break,
+                length => received += length,
+            }
+        }
+        assert!(received > LARGE, "{received}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,5 +1,5 @@
-//! A stream that fails as timed out when the peer takes too long to send the head of a request, or
-//! sends no further request.
+//! A stream that fails as timed out when the peer takes too long to send the head of a request, sends no further
+//! request, or reads nothing of an answer.
 //!
 //! Hyper has a single limit for both, counted from the end of the request before; spec/api.md 1 has
 //! two: 15 s for a head that has begun, 60 s of idle keep-alive. The stream sees when bytes arrive and
@@ -22,6 +22,9 @@ pub(crate) const HEAD_LIMIT: Duration = Duration::from_secs(15);
 
 /// From an answer to the first byte of the next request.
 pub(crate) const IDLE_LIMIT: Duration = Duration::from_mins(1);
+
+/// A peer that takes nothing of an answer for so long loses its connection.
+pub(crate) const UNREAD_LIMIT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -133,6 +136,8 @@ pub(crate) struct TimedStream<S> {
     timer: Pin<Box<Sleep>>,
     /// The phase whose limit the timer holds; `None` if it must be set anew.
     armed: Option<Phase>,
+    /// Runs while the peer takes nothing of what is to be written.
+    unread: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> TimedStream<S> {
@@ -142,6 +147,7 @@ impl<S> TimedStream<S> {
             activity,
             timer: Box::pin(sleep(HEAD_LIMIT)),
             armed: Some(Phase::Head),
+            unread: None,
         }
     }
 
@@ -165,11 +171,25 @@ impl<S> TimedStream<S> {
             .map(|()| io::Error::from(io::ErrorKind::TimedOut))
     }
 
-    /// A peer that takes its answer slowly is not idle.
-    fn written(&mut self, result: &io::Result<usize>) {
-        if matches!(result, Ok(1..)) && self.armed == Some(Phase::Idle) {
-            self.armed = None;
+    /// What became of an attempt to write: a peer that takes its answer slowly is not idle, and one that takes nothing
+    /// has limited time.
+    fn written<T>(
+        &mut self,
+        attempt: Poll<io::Result<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if attempt.is_ready() {
+            self.unread = None;
+            if self.armed == Some(Phase::Idle) {
+                self.armed = None;
+            }
+            return attempt;
         }
+        let unread = self
+            .unread
+            .get_or_insert_with(|| Box::pin(sleep(UNREAD_LIMIT)));
+        ready!(unread.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -198,9 +218,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let result = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes));
-        self.written(&result);
-        Poll::Ready(result)
+        let attempt = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.written(attempt, cx)
     }
 
     fn poll_write_vectored(
@@ -208,9 +227,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let result = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, slices));
-        self.written(&result);
-        Poll::Ready(result)
+        let attempt = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.written(attempt, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -218,10 +236,15 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        // A flush without anything to send is ready at once, and says nothing of the peer.
+        match Pin::new(&mut self.stream).poll_flush(cx) {
+            Poll::Pending => self.written(Poll::Pending, cx),
+            ready => ready,
+        }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        let attempt = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.written(attempt, cx)
     }
 }
