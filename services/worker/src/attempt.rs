@@ -23,6 +23,9 @@ use crate::worker::Shared;
 /// Longest time for a module to be fetched, by this run or by another that wants the same, and unpacked.
 const PLACE_MODULE: Duration = Duration::from_mins(10);
 
+/// Directories that are known to have no earlier Terraform in them, at most.
+const ADOPTED_KEPT: usize = 10_000;
+
 /// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttemptError {
@@ -184,6 +187,11 @@ async fn adopt(
         return Ok(());
     }
     stop_orphans(directory, order).await?;
-    shared.adopted.lock().await.insert(directory.clone());
+    let mut adopted = shared.adopted.lock().await;
+    if adopted.len() >= ADOPTED_KEPT {
+        // To look again costs little.
+        adopted.clear();
+    }
+    adopted.insert(directory.clone());
     Ok(())
 }

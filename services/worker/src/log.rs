@@ -25,6 +25,10 @@ const LONGEST_SEND: Duration = Duration::from_secs(5);
 /// cannot be reached must not make the worker grow.
 const BUFFER_BYTES: usize = 4 * CHUNK_BYTES;
 
+/// An attempt keeps so much of its log, lines and bytes: a module that prints without end must not fill the database.
+const LOG_LINES: usize = 200_000;
+const LOG_BYTES: usize = 64 * 1024 * 1024;
+
 /// Takes lines from Terraform and keeps them until they are sent. Never waits.
 #[derive(Debug)]
 pub(crate) struct RunLog {
@@ -37,6 +41,9 @@ struct Buffer {
     lines: Vec<LogLine>,
     bytes: usize,
     dropped: u64,
+    /// What the whole log has by now, lines and bytes.
+    log_lines: usize,
+    log_bytes: usize,
 }
 
 impl RunLog {
@@ -50,9 +57,10 @@ impl RunLog {
     /// The lines that are not sent yet.
     pub(crate) fn take(&self) -> Vec<LogLine> {
         let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-        let Buffer {
-            mut lines, dropped, ..
-        } = mem::take(&mut *buffer);
+        let mut lines = mem::take(&mut buffer.lines);
+        let dropped = mem::take(&mut buffer.dropped);
+        buffer.bytes = 0;
+        drop(buffer);
         if dropped > 0 {
             lines.push(LogLine {
                 stream: LogStream::Stderr.into(),
@@ -97,25 +105,88 @@ impl RunLog {
     }
 }
 
+impl Buffer {
+    fn add(&mut self, line: &OutputLine) {
+        if self.log_lines > LOG_LINES {
+            return;
+        }
+        let bytes = line.text.len() + mem::size_of::<LogLine>();
+        let stream = match line.stream {
+            OutputStream::Stdout => LogStream::Stdout,
+            OutputStream::Stderr => LogStream::Stderr,
+        };
+        let text = if self.log_lines == LOG_LINES || self.log_bytes + bytes > LOG_BYTES {
+            self.log_lines = LOG_LINES + 1;
+            format!(
+                "(no more of this log is kept: it has {LOG_LINES} lines or {} MiB)",
+                LOG_BYTES >> 20
+            )
+        } else if self.bytes + bytes > BUFFER_BYTES {
+            self.dropped += 1;
+            return;
+        } else {
+            self.log_lines += 1;
+            line.text.clone()
+        };
+        self.bytes += bytes;
+        self.log_bytes += bytes;
+        self.lines.push(LogLine {
+            stream: stream.into(),
+            text,
+        });
+    }
+}
+
 impl OutputSink for RunLog {
     fn line(&self, line: OutputLine) {
         let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-        if buffer.bytes + line.text.len() > BUFFER_BYTES {
-            buffer.dropped += 1;
-        } else {
-            buffer.bytes += line.text.len() + mem::size_of::<LogLine>();
-            let stream = match line.stream {
-                OutputStream::Stdout => LogStream::Stdout,
-                OutputStream::Stderr => LogStream::Stderr,
-            };
-            buffer.lines.push(LogLine {
-                stream: stream.into(),
-                text: line.text.clone(),
-            });
-        }
+        buffer.add(&line);
         drop(buffer);
         if let Console(Some(console)) = &self.console {
             console.line(line);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: String) -> OutputLine {
+        OutputLine {
+            stream: OutputStream::Stdout,
+            text,
+        }
+    }
+
+    /// What is sent of so many lines of this length; it is sent whenever there is something.
+    fn sent(lines: usize, length: usize) -> (usize, String) {
+        let log = RunLog::new(Console(None));
+        let mut sent = Vec::new();
+        for number in 0..lines {
+            log.line(line("x".repeat(length)));
+            if number % 8 == 0 {
+                sent.extend(log.take().into_iter().map(|line| line.text));
+            }
+        }
+        sent.extend(log.take().into_iter().map(|line| line.text));
+        (sent.len(), sent.pop().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_log_of_too_many_lines_ends_with_a_line_that_says_so() {
+        let whole = sent(LOG_LINES, 1);
+        assert_eq!(whole, (LOG_LINES, "x".to_owned()));
+        let (count, last) = sent(LOG_LINES + 100, 1);
+        assert_eq!(count, LOG_LINES + 1);
+        assert!(last.starts_with("(no more of this log is kept"), "{last}");
+    }
+
+    #[test]
+    fn a_log_of_too_many_bytes_does_too() {
+        let length = 64 * 1024;
+        let (count, last) = sent(LOG_BYTES / length + 100, length);
+        assert!(count <= LOG_BYTES / length + 1, "{count}");
+        assert!(last.starts_with("(no more of this log is kept"), "{last}");
     }
 }

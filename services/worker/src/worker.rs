@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use cts_bundle::BundleCache;
+use cts_bundle::{BundleCache, Retention};
 use cts_core::{Chain, StepTimeouts, WorkerRecord};
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -101,6 +101,15 @@ pub struct Orders {
     pub stop: CancellationToken,
 }
 
+/// How often unused modules are looked for.
+const BUNDLES_EVERY: Duration = Duration::from_hours(1);
+
+/// Those of tasks that change seldom are not fetched again for each change.
+const BUNDLES_KEPT: Retention = Retention {
+    most_recent: 100,
+    unused_for: Duration::from_hours(24),
+};
+
 /// See the crate.
 #[derive(Debug)]
 pub struct Worker {
@@ -131,6 +140,8 @@ impl Shared {
     pub(crate) async fn turn(&self, directory: &TaskDirectory) -> OwnedMutexGuard<()> {
         let turn = {
             let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that no attempt has or waits for.
+            turns.retain(|_directory, turn| Arc::strong_count(turn) > 1);
             Arc::clone(turns.entry(directory.clone()).or_default())
         };
         turn.lock_owned().await
@@ -201,7 +212,8 @@ impl Worker {
             self.work(&orders).await;
             ended.cancel();
         };
-        tokio::join!(beats, work);
+        let house = ended.run_until_cancelled(forget_bundles(&self.shared));
+        tokio::join!(beats, work, house);
         Ok(())
     }
 
@@ -232,6 +244,27 @@ impl Worker {
                 }
             }
         }
+    }
+}
+
+/// Removes unpacked modules that no task has used for long, hour by hour.
+async fn forget_bundles(shared: &Shared) -> Infallible {
+    let Some(bundles) = &shared.bundles else {
+        return std::future::pending().await;
+    };
+    loop {
+        match bundles.forget_unused(BUNDLES_KEPT).await {
+            Ok(forgotten) => {
+                tracing::debug!(
+                    bundles = forgotten.len(),
+                    "forgot modules that are not used"
+                );
+            }
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "modules that are not used cannot be removed");
+            }
+        }
+        tokio::time::sleep(BUNDLES_EVERY).await;
     }
 }
 
