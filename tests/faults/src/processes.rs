@@ -41,6 +41,21 @@ pub(crate) fn memory(pid: i32) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
+/// The environment of a process, `NAME=value` each. Of one that ends while it is read only a part may come, so the last
+/// one counts only if it is whole.
+pub fn environment(pid: u32) -> Option<Vec<String>> {
+    let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    Some(whole_variables(&bytes))
+}
+
+fn whole_variables(bytes: &[u8]) -> Vec<String> {
+    let variables = bytes.split_inclusive(|&byte| byte == 0);
+    variables
+        .filter_map(|variable| variable.strip_suffix(&[0]))
+        .map(|variable| String::from_utf8_lossy(variable).into_owned())
+        .collect()
+}
+
 /// A living guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardProcess {
@@ -56,11 +71,9 @@ pub struct GuardProcess {
 pub fn guards(site: &Path) -> Vec<GuardProcess> {
     let marked = format!("CTS_TEST_SITE={}", site.display());
     let guard = |pid: u32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        let environment = String::from_utf8_lossy(&environment);
-        let mut variables = environment.split('\0');
-        let worker = variables.clone().find_map(|one| one.strip_prefix(GUARD))?;
-        if !variables.any(|variable| variable == marked) {
+        let environment = environment(pid)?;
+        let worker = environment.iter().find_map(|one| one.strip_prefix(GUARD))?;
+        if !environment.contains(&marked) {
             return None;
         }
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -72,4 +85,16 @@ pub fn guards(site: &Path) -> Vec<GuardProcess> {
         })
     };
     all().filter_map(guard).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_is_cut_off_is_none() {
+        assert_eq!(whole_variables(b"A=1\0B=2\0C=/tmp/wo"), ["A=1", "B=2"]);
+        assert_eq!(whole_variables(b"A=\0"), ["A="]);
+        assert!(whole_variables(b"").is_empty());
+    }
 }

@@ -4,7 +4,6 @@
 //! has started.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,13 +137,8 @@ fn is_same(known: &Sighting, task: &str, worker: &str, group: u32, now: u64) -> 
 
 /// Task and worker of a process in a task directory below `site`.
 fn at_work(pid: u32, site: &Path) -> Option<(String, String)> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let environment = String::from_utf8_lossy(&environment);
-    let value = |name: &str| {
-        environment
-            .split('\0')
-            .find_map(|one| one.strip_prefix(name))
-    };
+    let environment = processes::environment(pid)?;
+    let value = |name: &str| environment.iter().find_map(|one| one.strip_prefix(name));
     let directory = Path::new(value(TASK_DIRECTORY)?);
     directory.strip_prefix(site).ok()?;
     let task = directory.file_name()?.to_str()?.to_owned();
