@@ -11,7 +11,7 @@ use crate::arguments::Command;
 use crate::failure::{EXIT_GENERAL, EXIT_GROUP, Failure};
 use crate::invocation::install::{Completed, Edit, Home};
 use crate::invocation::{Answer, Personality, Request, completion, man, read};
-use crate::program::{Program, fail, say};
+use crate::program::{fail, say};
 use crate::surroundings::Surroundings;
 use crate::{archive, cluster, config_command, migrate, task_command, workers};
 
@@ -25,8 +25,8 @@ pub(crate) struct Service {
 
 /// Answers, or does the one thing that was asked for, and gives the exit code; a service is left to the
 /// caller.
-pub(crate) fn enter(program: Program, called: &OsStr, words: Vec<OsString>) -> Result<Service, u8> {
-    let personality = Personality::new(program, Some(called));
+pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8> {
+    let personality = Personality::of(called);
     let mut surroundings = Surroundings::of_this_process().map_err(surroundings_failed)?;
     surroundings.program = personality.name();
     if completion::is_asked_for(&surroundings) {

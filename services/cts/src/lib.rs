@@ -31,5 +31,5 @@ mod workers;
 pub use cts_scheduler::Mode;
 pub use embedded::{Beginning, Embedded, Sockets};
 pub use failure::Failure;
-pub use program::{Program, run_program};
+pub use program::run_program;
 pub use surroundings::Surroundings;

@@ -29,23 +29,8 @@ use crate::{settings, single};
 /// An end by a signal that takes longer has its own exit code.
 pub(crate) const GRACEFUL_END: Duration = Duration::from_secs(10);
 
-/// Which executable this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Program {
-    /// `cts`, whose first argument is a command.
-    All,
-    /// `cts-watcher`.
-    Watcher,
-    /// `cts-scheduler`.
-    Scheduler,
-    /// `cts-worker`.
-    Worker,
-    /// `cts-gateway`.
-    Gateway,
-}
-
-/// Runs this process as `program` and gives its exit code. Called once, from `main`.
-pub fn run_program(program: Program) -> ExitCode {
+/// Runs this process as the program that it was called as, and gives its exit code. Called once, from `main`.
+pub fn run_program() -> ExitCode {
     let mut words = std::env::args_os();
     let called = words.next().unwrap_or_default();
     let words: Vec<OsString> = words.collect();
@@ -56,7 +41,7 @@ pub fn run_program(program: Program) -> ExitCode {
         command,
         surroundings,
         runtime,
-    } = match enter(program, &called, words) {
+    } = match enter(&called, words) {
         Ok(service) => service,
         Err(code) => return ExitCode::from(code),
     };

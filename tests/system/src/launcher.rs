@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tokio::process::Command;
 
 use crate::process::Process;
-use crate::programs::executable;
+use crate::programs::{executable, link};
 
 /// Directory and environment of processes. Outlives no [`Site`](crate::Site): it only knows its path.
 #[derive(Debug, Clone)]
@@ -27,9 +27,13 @@ impl Launcher {
         &self.path
     }
 
-    /// Starts an executable in the directory; output is appended to the file `log` in it.
+    /// Starts `cts` in the directory, called as `name`; output is appended to the file `log` in it.
     pub fn run(&self, name: &str, arguments: &[impl AsRef<str>], log: &str) -> Process {
-        let mut command = Command::new(executable(name));
+        let program = match name {
+            "cts" => executable(name),
+            name => link(&self.path, name),
+        };
+        let mut command = Command::new(program);
         command
             .args(arguments.iter().map(AsRef::as_ref))
             .current_dir(&self.path)

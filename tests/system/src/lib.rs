@@ -34,7 +34,7 @@ pub use instance::Instance;
 pub use launcher::Launcher;
 pub use modules::{RECORDER, STEP_SCRIPT, STEPS, task};
 pub use process::{Exit, Process};
-pub use programs::executable;
+pub use programs::{executable, link};
 pub use shape::Shape;
 pub use site::{Backend, LOCAL_BACKEND, Site};
 pub use state::{ids_of, recorded_services};

@@ -1,6 +1,6 @@
 //! Where the executables under test are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The executable `name` of the same build as the running test: `target/<profile>/<name>`.
 pub fn executable(name: &str) -> PathBuf {
@@ -19,4 +19,13 @@ pub fn executable(name: &str) -> PathBuf {
         path.display()
     );
     path
+}
+
+/// A link of this name to `cts`, in `directory`; what it is called as decides what it does.
+pub fn link(directory: &Path, name: &str) -> PathBuf {
+    let link = directory.join(name);
+    if !link.exists() {
+        std::os::unix::fs::symlink(executable("cts"), &link).unwrap();
+    }
+    link
 }

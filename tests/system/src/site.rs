@@ -254,7 +254,7 @@ impl Site {
         self.run("cts", &all, "cts.log")
     }
 
-    /// Starts an executable in the site's directory; output goes to the file `log`.
+    /// Starts `cts`, called as `name`, in the site's directory; output goes to the file `log`.
     pub fn run(&self, name: &str, arguments: &[&str], log: &str) -> Process {
         self.launcher().run(name, arguments, log)
     }

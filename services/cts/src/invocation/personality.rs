@@ -3,8 +3,6 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::program::Program;
-
 /// Name of the program whose configuration and command line are ours too.
 const ORIGINAL: &str = "consul-terraform-sync";
 
@@ -25,16 +23,17 @@ pub(crate) enum Personality {
 }
 
 impl Personality {
-    /// That of an executable which was called by the word `called`.
-    pub(crate) fn new(program: Program, called: Option<&OsStr>) -> Self {
+    /// That of an executable which was called by the word `called`, as a path or as a link.
+    pub(crate) fn of(called: &OsStr) -> Self {
+        let name = Path::new(called).file_name().and_then(OsStr::to_str);
         let service = |name, command| Self::Service { name, command };
-        match program {
-            Program::All if is_original(called) => Self::Original,
-            Program::All => Self::Ours,
-            Program::Watcher => service("cts-watcher", "watcher"),
-            Program::Scheduler => service("cts-scheduler", "scheduler"),
-            Program::Worker => service("cts-worker", "worker"),
-            Program::Gateway => service("cts-gateway", "gateway"),
+        match name {
+            Some(ORIGINAL) => Self::Original,
+            Some("cts-watcher") => service("cts-watcher", "watcher"),
+            Some("cts-scheduler") => service("cts-scheduler", "scheduler"),
+            Some("cts-worker") => service("cts-worker", "worker"),
+            Some("cts-gateway") => service("cts-gateway", "gateway"),
+            _ => Self::Ours,
         }
     }
 
@@ -46,8 +45,4 @@ impl Personality {
             Self::Service { name, .. } => name,
         }
     }
-}
-
-fn is_original(called: Option<&OsStr>) -> bool {
-    called.and_then(|called| Path::new(called).file_name()) == Some(OsStr::new(ORIGINAL))
 }

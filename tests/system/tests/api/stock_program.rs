@@ -2,22 +2,18 @@
 
 use std::path::PathBuf;
 
-use cts_tests::{Site, executable, task};
+use cts_tests::{Site, link, task};
 
 use crate::program::{Said, call};
 use crate::scene::{MODULE, Scene};
 
-fn link(scene: &Scene) -> PathBuf {
-    let link = scene.site.path().join("consul-terraform-sync");
-    if !link.exists() {
-        std::os::unix::fs::symlink(executable("cts"), &link).unwrap();
-    }
-    link
+fn program(scene: &Scene) -> PathBuf {
+    link(scene.site.path(), "consul-terraform-sync")
 }
 
 async fn stock(scene: &Scene, arguments: &[&str]) -> Said {
     let all = [&["task"], arguments].concat();
-    call(scene, &link(scene), &all).await
+    call(scene, &program(scene), &all).await
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use cts_tests::executable;
+use cts_tests::link;
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -41,7 +41,7 @@ impl Place {
         let bin = directory.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
         for name in BOTH {
-            std::os::unix::fs::symlink(executable("cts"), bin.join(name)).unwrap();
+            link(&bin, name);
         }
         Self {
             directory,

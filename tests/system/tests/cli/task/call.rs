@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use cts_testkit::eventually;
-use cts_tests::{DEADLINE, executable};
+use cts_tests::{DEADLINE, executable, link};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -68,9 +68,7 @@ impl Call {
     /// The same called by the name of the original.
     pub(crate) fn original(arguments: &[&str]) -> Self {
         let mut call = Self::cts(arguments);
-        let link = call.directory.path().join("consul-terraform-sync");
-        std::os::unix::fs::symlink(&call.program, &link).unwrap();
-        call.program = link;
+        call.program = link(call.directory.path(), "consul-terraform-sync");
         call
     }
 

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cts::run_program(cts::Program::All)
+    cts::run_program()
 }
