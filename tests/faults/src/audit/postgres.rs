@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::record::Audit;
+use super::record::{Audit, clock};
 use super::rows::{leader_write, run_write, switched};
 
 /// A schema of its own, so that nothing of cts is touched. Rows of one run or of the leadership are in
@@ -98,9 +98,12 @@ pub(super) async fn install(url: &str) -> Result<(), sqlx::Error> {
 
 pub(super) async fn read(url: &str) -> Result<Audit, sqlx::Error> {
     let mut connection = connect(url).await?;
-    let read_at = sqlx::query_scalar("SELECT audit.now()")
-        .fetch_one(&mut connection)
-        .await?;
+    let (read_at, boot) = clock(async || {
+        sqlx::query_scalar("SELECT audit.now()")
+            .fetch_one(&mut connection)
+            .await
+    })
+    .await?;
     let runs = sqlx::query("SELECT * FROM audit.runs ORDER BY seq")
         .fetch_all(&mut connection)
         .await?;
@@ -124,7 +127,7 @@ pub(super) async fn read(url: &str) -> Result<Audit, sqlx::Error> {
         switches: switches.iter().map(switched).collect::<Result<_, _>>()?,
         events,
         skipped,
-        boot: 0,
+        boot,
         read_at,
     })
 }

@@ -2,6 +2,7 @@
 
 use super::{postgres, sqlite};
 use crate::database::Database;
+use crate::processes::uptime;
 
 /// A write to a row of `runs`. Times are microseconds by the database's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub struct Switched {
     pub enabled: Option<bool>,
 }
 
+const LOOKS_AT_THE_CLOCK: usize = 20;
+
 /// All that was kept.
 #[derive(Debug, Clone, Default)]
 pub struct Audit {
@@ -91,19 +94,35 @@ impl Audit {
 
     /// Reads what was kept.
     pub(crate) async fn read(database: &Database) -> Result<Self, sqlx::Error> {
-        let mut audit = match database {
-            Database::Postgres { url, .. } => postgres::read(url).await?,
-            Database::Sqlite { path, .. } => sqlite::read(path).await?,
-        };
-        let uptime = i64::try_from(crate::processes::uptime()).unwrap_or_default();
-        audit.boot = audit.read_at - uptime * 10_000;
-        Ok(audit)
+        match database {
+            Database::Postgres { url, .. } => postgres::read(url).await,
+            Database::Sqlite { path, .. } => sqlite::read(path).await,
+        }
     }
 
     /// A moment of the machine's clock, in hundredths of a second since it was started, by the database's clock.
     pub fn by_database(&self, hundredths: u64) -> i64 {
         self.boot + i64::try_from(hundredths).unwrap_or_default() * 10_000
     }
+}
+
+/// The time by the database's clock, and when the machine was started by that clock. Of several looks the quickest counts:
+/// on a busy machine an answer may come late.
+pub(super) async fn clock(
+    mut now: impl AsyncFnMut() -> Result<i64, sqlx::Error>,
+) -> Result<(i64, i64), sqlx::Error> {
+    let mut quickest: Option<(u64, i64, i64)> = None;
+    for _ in 0..LOOKS_AT_THE_CLOCK {
+        let before = uptime();
+        let now = now().await?;
+        let took = uptime().saturating_sub(before);
+        let boot = now - i64::try_from(before + took / 2).unwrap_or_default() * 10_000;
+        if quickest.is_none_or(|(other, ..)| took < other) {
+            quickest = Some((took, now, boot));
+        }
+    }
+    let (_took, now, boot) = quickest.unwrap_or_default();
+    Ok((now, boot))
 }
 
 /// Work that is not done yet, with the name of its task: runs that wait or are at work (those of disabled tasks may

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection as _, SqliteConnection};
 
-use super::record::Audit;
+use super::record::{Audit, clock};
 use super::rows::{run_write, switched};
 
 const NOW: &str = "CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)";
@@ -67,10 +67,12 @@ pub(super) async fn install(path: &Path) -> Result<(), sqlx::Error> {
 
 pub(super) async fn read(path: &Path) -> Result<Audit, sqlx::Error> {
     let mut connection = connect(path).await?;
-    let read_at =
+    let (read_at, boot) = clock(async || {
         sqlx::query_scalar("SELECT CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)")
             .fetch_one(&mut connection)
-            .await?;
+            .await
+    })
+    .await?;
     let runs = sqlx::query("SELECT * FROM audit_runs ORDER BY seq")
         .fetch_all(&mut connection)
         .await?;
@@ -91,7 +93,7 @@ pub(super) async fn read(path: &Path) -> Result<Audit, sqlx::Error> {
         switches: switches.iter().map(switched).collect::<Result<_, _>>()?,
         events,
         skipped,
-        boot: 0,
+        boot,
         read_at,
     })
 }
