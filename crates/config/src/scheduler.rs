@@ -8,6 +8,15 @@ use crate::block::Block;
 const DEFAULT_LEASE_TTL: Duration = Duration::from_secs(30);
 const LEASE_TTL_LIMITS: RangeInclusive<Duration> = Duration::from_secs(3)..=Duration::from_mins(10);
 
+/// Ended runs of each task: with fewer a status would not be what it is in the original.
+const RUNS_KEPT_LIMITS: RangeInclusive<u32> = 5..=100_000;
+const DEFAULT_RUNS_KEPT: u32 = 500;
+
+/// Three months.
+const DEFAULT_RUNS_KEPT_FOR: Duration = Duration::from_hours(90 * 24);
+const RUNS_KEPT_FOR_LIMITS: RangeInclusive<Duration> =
+    Duration::from_mins(1)..=Duration::from_hours(10 * 365 * 24);
+
 const TAKEOVERS: [(&str, OnTakeover); 2] =
     [("changed", OnTakeover::Changed), ("all", OnTakeover::All)];
 
@@ -20,6 +29,11 @@ pub struct SchedulerConfig {
     /// `on_takeover`, as written; [`Config::on_takeover`](crate::Config::on_takeover) knows the
     /// default.
     pub on_takeover: Option<OnTakeover>,
+    /// `runs_kept`: ended runs that are kept of each task, from 5 to 100,000; 500 by default.
+    pub runs_kept: u32,
+    /// `runs_kept_for`: how long ended runs are kept, from a minute to ten years; three months by default. The newest
+    /// results of a task stay.
+    pub runs_kept_for: Duration,
 }
 
 /// Which tasks a scheduler runs when it becomes the leader (spec/ha.md 1.5, 4).
@@ -36,6 +50,8 @@ impl Default for SchedulerConfig {
         Self {
             lease_ttl: DEFAULT_LEASE_TTL,
             on_takeover: None,
+            runs_kept: DEFAULT_RUNS_KEPT,
+            runs_kept_for: DEFAULT_RUNS_KEPT_FOR,
         }
     }
 }
@@ -49,6 +65,12 @@ pub(crate) fn decode_scheduler(block: Option<Block<'_>>) -> SchedulerConfig {
         scheduler.lease_ttl = written.value;
     }
     scheduler.on_takeover = block.choice("on_takeover", &TAKEOVERS);
+    if let Some(runs) = block.number_within("runs_kept", &RUNS_KEPT_LIMITS) {
+        scheduler.runs_kept = runs;
+    }
+    if let Some(written) = block.duration_within("runs_kept_for", &RUNS_KEPT_FOR_LIMITS) {
+        scheduler.runs_kept_for = written.value;
+    }
     block.finish();
     scheduler
 }

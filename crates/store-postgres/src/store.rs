@@ -10,7 +10,7 @@ use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
     EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
     LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
-    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
+    Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
     TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
 };
 use sqlx::{PgConnection, PgPool};
@@ -25,8 +25,8 @@ use crate::{
     lease, logs, prune, queue, requests, schema, states, take_back, tasks, waiting, workers,
 };
 
-/// How long forgetting may take; longer than the database gives it.
-const PRUNE_LIMIT: Duration = Duration::from_mins(6);
+/// How long forgetting may take, transaction after transaction. What is left is forgotten the next time.
+const PRUNE_LIMIT: Duration = Duration::from_mins(30);
 
 /// A store in one Postgres database. Cheap to clone; clones share the connections.
 ///
@@ -351,8 +351,8 @@ impl Store for PostgresStore {
         call!(&self.pool, c => queue::run(c, id))
     }
 
-    async fn prune(&self, keep: u32) -> Result<u64, StoreError> {
-        call!(&self.pool, PRUNE_LIMIT, c => prune::prune(c, keep))
+    async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
+        call!(&self.pool, PRUNE_LIMIT, c => prune::prune(c, retention))
     }
 
     async fn append_log(

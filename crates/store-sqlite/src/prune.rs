@@ -1,46 +1,149 @@
-//! Forgets what is old.
+//! Forgets what is old, in transactions so small that nothing waits long for the one connection that writes.
 
-use cts_store::{DRAFTS_KEPT, PLANS_KEPT, StoreError};
-use sqlx::SqliteConnection;
+use cts_core::EVENTS_KEPT;
+use cts_store::{
+    DRAFTS_KEPT, LINES_PRUNED_AT_ONCE, PLANS_KEPT, PRUNED_AT_ONCE, Retention, StoreError,
+};
+use sqlx::{SqliteConnection, SqliteExecutor};
 
+use crate::bundles;
+use crate::connection::Pools;
 use crate::row::{failed_to, span_micros};
+use crate::writer::Durability;
+
+const OPERATION: &str = "forget old runs";
 
 pub(crate) async fn prune(
-    connection: &mut SqliteConnection,
-    keep: u32,
+    pools: &Pools,
+    retention: Retention,
     now: i64,
 ) -> Result<u64, StoreError> {
-    forget_drafts(connection, now).await?;
-    let write = failed_to("forget old runs");
-    let runs = sqlx::query(
-        "-- prune: runs, and with them their events and log lines; earlier tasks of a name count together
-        DELETE FROM runs
-        WHERE id IN (
-            SELECT id
-            FROM (SELECT r.id, r.kind, row_number() OVER (
-                      PARTITION BY r.task_name, t.name IS NULL, r.kind, r.status = 'cancelled'
-                      ORDER BY r.created_at DESC, r.id DESC) AS place
-                  FROM runs r
-                  LEFT JOIN tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation
-                  WHERE r.status IN ('succeeded', 'failed', 'cancelled'))
-            WHERE place > CASE kind WHEN 'apply' THEN ?1 ELSE ?2 END)",
+    let mut write = pools.writer.begin(Durability::Process).await?;
+    forget_drafts(&mut write, now).await?;
+    bundles::prune(&mut write, now).await?;
+    write.commit().await?;
+    let old = old_runs(&pools.reader, retention, now).await?;
+    let mut forgotten = 0;
+    for runs in old.chunks(PRUNED_AT_ONCE) {
+        for run in runs {
+            forget_lines(pools, run).await?;
+        }
+        let mut write = pools.writer.begin(Durability::Process).await?;
+        forgotten += forget_runs(&mut write, runs).await?;
+        write.commit().await?;
+    }
+    for inputs in unused_inputs(&pools.reader).await?.chunks(PRUNED_AT_ONCE) {
+        let mut write = pools.writer.begin(Durability::Process).await?;
+        forget_inputs(&mut write, inputs).await?;
+        write.commit().await?;
+    }
+    Ok(forgotten)
+}
+
+async fn old_runs(
+    reader: impl SqliteExecutor<'_>,
+    retention: Retention,
+    now: i64,
+) -> Result<Vec<String>, StoreError> {
+    sqlx::query_scalar(
+        "-- prune: old runs; earlier tasks of a name count together
+        SELECT id
+        FROM (SELECT r.id, r.kind, r.status, r.finished_at, t.name IS NOT NULL AS there,
+                     row_number() OVER (
+                         PARTITION BY r.task_name, t.name IS NULL, r.kind, r.status = 'cancelled'
+                         ORDER BY r.created_at DESC, r.id DESC) AS place
+              FROM runs r
+              LEFT JOIN tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation
+              WHERE r.status IN ('succeeded', 'failed', 'cancelled'))
+        WHERE place > CASE kind WHEN 'apply' THEN ?1 ELSE ?2 END
+           OR finished_at < ?3
+              AND NOT (there AND kind = 'apply' AND status <> 'cancelled' AND place <= ?4)",
     )
-    .bind(keep)
-    .bind(keep.min(PLANS_KEPT))
-    .execute(&mut *connection)
+    .bind(retention.runs)
+    .bind(retention.runs.min(PLANS_KEPT))
+    .bind(now.saturating_sub(span_micros(retention.age)))
+    .bind(i64::try_from(EVENTS_KEPT).unwrap_or(i64::MAX))
+    .fetch_all(reader)
     .await
-    .map_err(&write)?;
+    .map_err(failed_to(OPERATION))
+}
+
+/// All lines of one log but the last ones, which go with their run: a log may be too long for one transaction.
+async fn forget_lines(pools: &Pools, run: &str) -> Result<(), StoreError> {
+    loop {
+        let longer: Option<i64> = sqlx::query_scalar(
+            "-- prune: how long the log is
+            SELECT position FROM log_lines WHERE run_id = ? LIMIT 1 OFFSET ?",
+        )
+        .bind(run)
+        .bind(LINES_PRUNED_AT_ONCE)
+        .fetch_optional(&pools.reader)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        if longer.is_none() {
+            return Ok(());
+        }
+        let mut write = pools.writer.begin(Durability::Process).await?;
+        sqlx::query(
+            "-- prune: log lines
+            DELETE FROM log_lines
+            WHERE run_id = ?1
+              AND position IN (SELECT position FROM log_lines WHERE run_id = ?1 LIMIT ?2)",
+        )
+        .bind(run)
+        .bind(LINES_PRUNED_AT_ONCE)
+        .execute(&mut *write)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        write.commit().await?;
+    }
+}
+
+/// With their events and what is left of their logs.
+async fn forget_runs(
+    connection: &mut SqliteConnection,
+    runs: &[String],
+) -> Result<u64, StoreError> {
+    let deleted = sqlx::query(
+        "-- prune: runs
+        DELETE FROM runs
+        WHERE id IN (SELECT value FROM json_each(?))
+          AND status IN ('succeeded', 'failed', 'cancelled')",
+    )
+    .bind(serde_json::json!(runs).to_string())
+    .execute(connection)
+    .await
+    .map_err(failed_to(OPERATION))?;
+    Ok(deleted.rows_affected())
+}
+
+async fn unused_inputs(reader: impl SqliteExecutor<'_>) -> Result<Vec<String>, StoreError> {
+    sqlx::query_scalar(
+        "-- prune: unused inputs; index runs_input
+        SELECT i.hash FROM inputs i
+        WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.input_hash = i.hash)",
+    )
+    .fetch_all(reader)
+    .await
+    .map_err(failed_to(OPERATION))
+}
+
+/// Those of them that have not come into use since.
+async fn forget_inputs(
+    connection: &mut SqliteConnection,
+    inputs: &[String],
+) -> Result<(), StoreError> {
     sqlx::query(
         "-- prune: inputs; index runs_input
         DELETE FROM inputs
-        WHERE hash IN (
-            SELECT i.hash FROM inputs i
-            WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.input_hash = i.hash))",
+        WHERE hash IN (SELECT value FROM json_each(?))
+          AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.input_hash = inputs.hash)",
     )
+    .bind(serde_json::json!(inputs).to_string())
     .execute(connection)
     .await
-    .map_err(&write)?;
-    Ok(runs.rows_affected())
+    .map_err(failed_to(OPERATION))?;
+    Ok(())
 }
 
 /// Of what nobody waits for any more.

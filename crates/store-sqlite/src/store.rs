@@ -13,7 +13,7 @@ use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
     EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
     LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
-    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
+    Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
     TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 
@@ -464,13 +464,8 @@ impl Store for SqliteStore {
         runs::run(&self.pools.reader, id).await
     }
 
-    async fn prune(&self, keep: u32) -> Result<u64, StoreError> {
-        let mut transaction = self.begin().await?;
-        let now = self.now();
-        let runs = prune::prune(&mut transaction, keep, now).await?;
-        bundles::prune(&mut transaction, now).await?;
-        commit(transaction).await?;
-        Ok(runs)
+    async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
+        prune::prune(&self.pools, retention, self.now()).await
     }
 
     async fn append_log(

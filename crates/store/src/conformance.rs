@@ -230,6 +230,8 @@ macro_rules! store_suite {
                 logs_and_events_go_with_their_runs,
                 inputs_that_no_run_needs_go,
                 pruning_an_empty_store_removes_nothing,
+                old_runs_go_but_not_what_a_status_is_made_of,
+                more_runs_and_lines_go_than_one_transaction_takes,
                 what_is_settled_outlives_its_run,
                 the_history_of_deleted_tasks_is_forgotten_by_the_same_rule,
             }

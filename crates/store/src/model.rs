@@ -277,3 +277,31 @@ pub struct LogPage {
     /// The run has ended, so that no line will follow those stored.
     pub ended: bool,
 }
+
+/// Which ended runs stay, see [`Store::prune`](crate::Store::prune).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// So many of each task, and of all earlier tasks of a name together: the newest. Plans, checks and cancelled runs,
+    /// which have no event, are counted apart, so that they push out no result; of plans and checks no more than
+    /// [`PLANS_KEPT`](crate::PLANS_KEPT).
+    pub runs: u32,
+    /// Those that have ended longer ago go too; but of a task that is there the newest results stay that its status is
+    /// made of, [`EVENTS_KEPT`](cts_core::EVENTS_KEPT).
+    pub age: Duration,
+}
+
+impl Retention {
+    /// By number only, however old they are.
+    pub const fn of_any_age(runs: u32) -> Self {
+        Self {
+            runs,
+            age: Duration::MAX,
+        }
+    }
+}
+
+/// Runs whose removal is one transaction.
+pub const PRUNED_AT_ONCE: usize = 50;
+
+/// Lines of logs whose removal is one transaction.
+pub const LINES_PRUNED_AT_ONCE: u32 = 10_000;

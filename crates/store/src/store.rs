@@ -16,7 +16,7 @@ use crate::configuration::{Configuration, ConfigurationInForce, MemberConfigurat
 use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
-    RunFilter, RunRecord, TakeBack, TaskState,
+    Retention, RunFilter, RunRecord, TakeBack, TaskState,
 };
 use crate::task::{NewTask, RunRequest, StoredTask, TaskChange, Unfinished};
 
@@ -321,17 +321,17 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// One run.
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 
-    /// Forgets, per task and for all earlier tasks of a name together, ended runs with their logs and events beyond the newest `keep`, and inputs
-    /// that no run refers to any more. Plans, checks and cancelled runs, which have no event, are counted
-    /// apart, so that they push out no result; no more than [`PLANS_KEPT`](crate::PLANS_KEPT) plans and
-    /// checks are kept. Returns how many runs went.
+    /// Forgets ended runs, with their logs and events, that `retention` does not keep, and inputs that no run refers to any
+    /// more. Returns how many runs went.
+    ///
+    /// Done in small transactions, so that nothing waits for it long, and what is done stays done if the future is dropped.
     ///
     /// Forgets drafts that were discarded and requests that were refused as well, if that was
     /// [`DRAFTS_KEPT`](crate::DRAFTS_KEPT) ago.
     ///
     /// Forgets module bundles as well that nobody has stored or kept for a week. Tasks are not looked at:
     /// whoever prunes keeps the bundles of its tasks first.
-    async fn prune(&self, keep: u32) -> Result<u64, StoreError>;
+    async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
 
     /// Appends lines to the log of a run with a lease of `holder` that is live in the sense of
     /// [`Store::complete`].

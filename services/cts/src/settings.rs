@@ -14,7 +14,7 @@ use cts_core::{
 use cts_gateway::{Gateway, Mode};
 use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Modules, Options as SchedulerOptions, SettingsDigest, Sharing, TaskReader};
-use cts_store::{Member, Unchanged};
+use cts_store::{Member, Retention, Unchanged};
 use cts_terraform::{Executable, RenderSettings, SUPPORTED_RANGE, StopPolicy};
 use cts_tls::{IdentityFiles, ServerFiles};
 use cts_worker::Options as WorkerOptions;
@@ -107,6 +107,10 @@ pub(crate) fn scheduler(
     };
     let mut options = SchedulerOptions::alone(config.tasks.clone(), member);
     options.lease = config.scheduler.lease_ttl;
+    options.retention = Retention {
+        runs: config.scheduler.runs_kept,
+        age: config.scheduler.runs_kept_for,
+    };
     options.sharing = sharing;
     options.mode = mode;
     options.reset_storage = reset_storage;

@@ -15,7 +15,7 @@ use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
 use cts_rpc::{Endpoints, HealthSwitch, Peers};
-use cts_store::{Hint, LeaderError, Member, Store, StoreError, Unchanged};
+use cts_store::{Hint, LeaderError, Member, Retention, Store, StoreError, Unchanged};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -65,8 +65,8 @@ pub struct Options {
     pub modules: Modules,
     /// What else the members of a cluster should have in common, by name, for people; without secrets.
     pub settings: BTreeMap<String, String>,
-    /// Ended runs kept of each task.
-    pub runs_kept: u32,
+    /// Which ended runs are kept.
+    pub retention: Retention,
     /// How long a run that somebody has asked for waits for the data that it needs.
     pub input_patience: Duration,
     /// Forget all tasks with what happened to them when this replica becomes the leader for the first time, so
@@ -97,7 +97,7 @@ impl Options {
             first_pass: Unchanged::AsTaskSays,
             modules: Modules::InPlace,
             settings: BTreeMap::new(),
-            runs_kept: 500,
+            retention: Retention::of_any_age(500),
             input_patience: Duration::from_mins(1),
             reset_storage: false,
         }
@@ -252,7 +252,7 @@ impl Scheduler {
             round: Arc::default(),
             first_pass: options.first_pass,
             lease: options.lease,
-            runs_kept: options.runs_kept,
+            retention: options.retention,
             input_patience: options.input_patience,
             clock,
             reset: Arc::new(AtomicBool::new(options.reset_storage)),

@@ -8,7 +8,9 @@ use std::time::Duration;
 use cts_core::runs::RunStatus;
 use cts_core::{Chain, Clock, LeaderEpoch, TaskPhase, TaskSpec};
 use cts_rpc::Peers;
-use cts_store::{LeaderError, Requeued, Store, StoreError, TakeBack, Unchanged, Unfinished};
+use cts_store::{
+    LeaderError, Requeued, Retention, Store, StoreError, TakeBack, Unchanged, Unfinished,
+};
 use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use crate::changes::Changes;
@@ -27,7 +29,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Leases taken back by one statement; if there are more, the next one follows at once.
 const REAPED_AT_ONCE: usize = 16;
 
-/// How often old runs are forgotten and bundles are noted as used.
+/// How often old runs are forgotten and bundles are noted as used, if runs are not kept for a shorter time than some of
+/// these.
 const HOUSEKEEPING: Duration = Duration::from_hours(1);
 
 /// What a leader needs.
@@ -44,7 +47,7 @@ pub(crate) struct Tenure {
     pub(crate) round: Arc<Round>,
     pub(crate) first_pass: Unchanged,
     pub(crate) lease: Duration,
-    pub(crate) runs_kept: u32,
+    pub(crate) retention: Retention,
     pub(crate) input_patience: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     /// The first tenure begins with forgetting all stored tasks.
@@ -260,7 +263,7 @@ impl Tenure {
 
     /// Forgets what is old, so that the database does not grow for ever.
     async fn keep_house(&self) -> Infallible {
-        let mut ticks = tokio::time::interval(HOUSEKEEPING);
+        let mut ticks = tokio::time::interval(HOUSEKEEPING.min(self.retention.age / 4));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // The first tick is immediate; the start has better things to do.
         ticks.tick().await;
@@ -281,6 +284,6 @@ impl Tenure {
             .filter_map(|task| Some(task.spec.definition.bundle.as_ref()?.hash))
             .collect();
         self.store.keep_bundles(&bundles).await?;
-        self.store.prune(self.runs_kept).await
+        self.store.prune(self.retention).await
     }
 }

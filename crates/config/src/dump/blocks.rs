@@ -136,6 +136,8 @@ fn scheduler(config: &Config) -> Body {
         OnTakeover::All => "all",
     };
     body.set("on_takeover", on_takeover);
+    body.set("runs_kept", config.scheduler.runs_kept);
+    body.set("runs_kept_for", duration(config.scheduler.runs_kept_for));
     body
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::Sandbox;
-use crate::{Config, dump, dump_json};
+use crate::{Config, SchedulerConfig, dump, dump_json};
 
 const LARGE: &str = r#"
 log_level = "err"
@@ -34,7 +34,7 @@ terraform_provider "fw" {
 }
 terraform_provider "dns" { }
 services { schedulers = ["10.0.0.1:8560"] tls { ca_cert = "a" cert = "b" key = "c" } }
-scheduler { lease_ttl = "10s" }
+scheduler { lease_ttl = "10s" runs_kept = 7 runs_kept_for = "5m" }
 worker { slots = 3 working_dir = "w" }
 gateway { mode = "strict-follower" }
 database { url = "postgres://cts@db/cts" }
@@ -246,7 +246,15 @@ fn assert_same(one: &Config, other: &Config) {
     assert_eq!(one.gateway, other.gateway);
     assert_eq!(one.high_availability, other.high_availability);
     assert_eq!(one.on_takeover(), other.on_takeover());
-    assert_eq!(one.scheduler.lease_ttl, other.scheduler.lease_ttl);
+    // The default of `on_takeover` is written too.
+    let on_takeover = other.scheduler.on_takeover;
+    assert_eq!(
+        SchedulerConfig {
+            on_takeover,
+            ..one.scheduler
+        },
+        other.scheduler
+    );
     assert_eq!(one.tasks.len(), other.tasks.len());
     for (task, second) in one.tasks.iter().zip(&other.tasks) {
         let mut second = second.clone();
@@ -374,6 +382,8 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
     scheduler {
       lease_ttl = "30s"
       on_takeover = "changed"
+      runs_kept = 500
+      runs_kept_for = "2160h"
     }
 
     worker {

@@ -104,6 +104,15 @@ fn the_scheduler_has_a_lease_time_and_a_habit() {
         let scheduler = config(&format!("scheduler {{ lease_ttl = \"{text}\" }}")).scheduler;
         assert_eq!(scheduler.lease_ttl, Duration::from_secs(expected));
     }
+    assert_eq!(
+        (scheduler.runs_kept, scheduler.runs_kept_for),
+        (500, Duration::from_hours(2160))
+    );
+    let kept = config("scheduler { runs_kept = 5\n runs_kept_for = \"1m\" }").scheduler;
+    assert_eq!(
+        (kept.runs_kept, kept.runs_kept_for),
+        (5, Duration::from_mins(1))
+    );
     for (text, expected) in [("changed", OnTakeover::Changed), ("all", OnTakeover::All)] {
         let config = config(&format!("scheduler {{ on_takeover = \"{text}\" }}"));
         assert_eq!(config.scheduler.on_takeover, Some(expected));
@@ -114,6 +123,14 @@ fn the_scheduler_has_a_lease_time_and_a_habit() {
 #[test]
 fn limits_and_words_are_checked() {
     let cases = [
+        (
+            "scheduler { runs_kept = 4 }",
+            "`scheduler.runs_kept` must be between 5 and 100000, not 4",
+        ),
+        (
+            "scheduler { runs_kept_for = \"59s\" }",
+            "`scheduler.runs_kept_for` must be between 1m and 87600h, not 59s",
+        ),
         (
             "scheduler { lease_ttl = \"2.9s\" }",
             "`scheduler.lease_ttl` must be between 3s and 10m, not 2.9s",

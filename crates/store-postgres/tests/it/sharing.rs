@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::TaskName;
 use cts_core::runs::{AttemptOutcome, RunStatus};
 use cts_store::conformance::{Fixture as _, input, spec, task};
-use cts_store::{Hint, LeaderError, Store as _};
+use cts_store::{Hint, LeaderError, Retention, Store as _};
 use cts_store_postgres::PostgresStore;
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -111,7 +111,7 @@ async fn parallel_workers_of_two_stores_never_have_a_task_twice() {
             }
             queue(round).await;
             one.reap(leader, &take_backs(4)).await.unwrap();
-            other.prune(2).await.unwrap();
+            other.prune(Retention::of_any_age(2)).await.unwrap();
         }
     };
     let working = async { tokio::join!(join_all((0..8).map(work)), feed) };

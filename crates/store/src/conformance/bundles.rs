@@ -4,6 +4,7 @@ use cts_core::Digest;
 
 use super::Fixture;
 use super::scene::{MICROSECOND, Scene, input, noise, seconds};
+use crate::Retention;
 
 const WEEK: u64 = 7 * 24 * 3600;
 
@@ -29,7 +30,7 @@ async fn keep<F: Fixture>(scene: &Scene<F>, hashes: &[Digest]) -> Vec<Digest> {
 }
 
 async fn prune<F: Fixture>(scene: &Scene<F>) {
-    let pruned = scene.store().prune(100).await;
+    let pruned = scene.store().prune(Retention::of_any_age(100)).await;
     assert_eq!(pruned.expect("bundles can be forgotten"), 0);
 }
 

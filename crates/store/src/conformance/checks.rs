@@ -4,7 +4,7 @@ use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind, RunKinds, RunStat
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, claim, plan};
-use crate::{Claim, EnqueueRequest, PLANS_KEPT};
+use crate::{Claim, EnqueueRequest, PLANS_KEPT, Retention};
 
 fn check<F: Fixture>(scene: &Scene<F>, name: &str, text: &str) -> EnqueueRequest {
     EnqueueRequest {
@@ -118,7 +118,7 @@ pub async fn checks_push_out_no_result<F: Fixture>() {
         let lease = scene.lease().await;
         scene.checked(&lease).await;
     }
-    let pruned = scene.store().prune(1000).await;
+    let pruned = scene.store().prune(Retention::of_any_age(1000)).await;
     assert_eq!(pruned.expect("old runs can be forgotten"), 1);
     assert_eq!(scene.find_run(checks[0]).await, None);
     assert!(scene.find_run(checks[1]).await.is_some());

@@ -6,7 +6,7 @@ use futures::future::join_all;
 
 use super::Fixture;
 use super::scene::{LEASE, MICROSECOND, Scene, seconds, spec, task};
-use crate::{DRAFTS_KEPT, NewTask, StoredTask, TaskChange, TaskError};
+use crate::{DRAFTS_KEPT, NewTask, Retention, StoredTask, TaskChange, TaskError};
 
 /// Nobody is shown a task of this name.
 async fn assert_unseen<F: Fixture>(scene: &Scene<F>, name: &str) {
@@ -303,7 +303,7 @@ pub async fn what_nobody_reads_is_forgotten<F: Fixture>() {
     scene.advance(seconds(1));
     let open = scene.draft("open", RunKind::Check).await;
     let prune = async || {
-        let pruned = scene.store().prune(100).await;
+        let pruned = scene.store().prune(Retention::of_any_age(100)).await;
         pruned.expect("old runs can be forgotten");
     };
     let left = DRAFTS_KEPT.checked_sub(seconds(1) + MICROSECOND);

@@ -8,7 +8,7 @@ use cts_core::runs::{
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, claim, input, plan, seconds, spec};
-use crate::{Claim, Enqueued, Lease, PLANS_KEPT};
+use crate::{Claim, Enqueued, Lease, PLANS_KEPT, Retention};
 
 async fn ask<F: Fixture>(scene: &Scene<F>, name: &str, text: &str) -> Enqueued {
     let request = scene.plan_request(name, text);
@@ -393,7 +393,13 @@ pub async fn plans_push_out_no_result_and_are_kept_for_a_while_only<F: Fixture>(
         };
         plans.push(lease.run);
     }
-    let prune = async |keep| scene.store().prune(keep).await.expect("runs can go");
+    let prune = async |keep| {
+        scene
+            .store()
+            .prune(Retention::of_any_age(keep))
+            .await
+            .expect("runs can go")
+    };
     assert_eq!(prune(500).await, 2);
     for (run, stays) in plans.iter().zip([false, false, true]) {
         assert_eq!(scene.find_run(*run).await.is_some(), stays);

@@ -4,9 +4,10 @@ use cts_core::runs::EnqueueDecision;
 
 use super::Fixture;
 use super::scene::{Scene, input, line, seconds, spec};
+use crate::{LINES_PRUNED_AT_ONCE, PRUNED_AT_ONCE, Retention};
 
 async fn prune<F: Fixture>(scene: &Scene<F>, keep: u32) -> u64 {
-    let pruned = scene.store().prune(keep).await;
+    let pruned = scene.store().prune(Retention::of_any_age(keep)).await;
     pruned.expect("old runs can be forgotten")
 }
 
@@ -160,4 +161,65 @@ pub async fn the_history_of_deleted_tasks_is_forgotten_by_the_same_rule<F: Fixtu
         assert_eq!(scene.find_run(run).await, None);
     }
     assert!(!has_input(&scene, "own").await);
+}
+
+async fn prune_older<F: Fixture>(scene: &Scene<F>, age: u64) -> u64 {
+    let retention = Retention {
+        runs: 100,
+        age: seconds(age),
+    };
+    let pruned = scene.store().prune(retention).await;
+    pruned.expect("old runs can be forgotten")
+}
+
+/// Those of tasks that are gone have no newer runs that push them out.
+pub async fn old_runs_go_but_not_what_a_status_is_made_of<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    scene.created("gone").await;
+    let gone = scene.settle("gone", "1").await;
+    scene.delete("gone").await;
+    let mut runs = Vec::new();
+    for round in 0..8 {
+        scene.advance(seconds(1));
+        runs.push(scene.settle("a", &format!("{round}")).await);
+    }
+    let before = scene.state("a").await.events;
+    let cancelled = scene.queue("a", "flap").await;
+    scene.enqueue("a", "7").await;
+    assert_eq!(prune_older(&scene, 60).await, 0);
+    scene.advance(seconds(61));
+    let running = scene.leased("a", "running").await;
+    assert!(prune_older(&scene, 60).await >= 5);
+    for run in [gone, cancelled, runs[0], runs[1], runs[2]] {
+        assert_eq!(scene.find_run(run).await, None);
+    }
+    for run in &runs[3..] {
+        assert!(scene.find_run(*run).await.is_some());
+    }
+    assert_eq!(scene.state("a").await.events, before);
+    scene.advance(seconds(61));
+    assert_eq!(prune_older(&scene, 60).await, 0);
+    assert!(scene.find_run(running.run).await.is_some());
+}
+
+pub async fn more_runs_and_lines_go_than_one_transaction_takes<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "long"]).await;
+    let lease = scene.leased("long", "1").await;
+    for _ in 0..5 {
+        let lines = vec![line("x"); LINES_PRUNED_AT_ONCE as usize / 2];
+        let appended = scene
+            .store()
+            .append_log(lease.run, &lease.holder, lease.epoch, lines)
+            .await;
+        appended.expect("a live lease can log");
+    }
+    scene.applied(&lease).await;
+    let runs = PRUNED_AT_ONCE + 10;
+    for round in 0..runs {
+        scene.settle("a", &format!("{round}")).await;
+    }
+    assert_eq!(prune(&scene, 0).await, runs as u64 + 1);
+    assert_eq!(scene.find_run(lease.run).await, None);
+    assert!(!has_input(&scene, "0").await);
+    assert!(!has_input(&scene, &format!("{}", runs - 1)).await);
 }

@@ -16,7 +16,9 @@ use self::dice::Dice;
 use super::Fixture;
 use super::model::{Model, ModelCompleted};
 use super::scene::{LEASE, Scene, input, line, plan, spec};
-use crate::{EnqueueRequest, LeaderError, Lease, LeaseError, Requeued, StoreError, Unchanged};
+use crate::{
+    EnqueueRequest, LeaderError, Lease, LeaseError, Requeued, Retention, StoreError, Unchanged,
+};
 
 const WALKS: u64 = 12;
 const STEPS: u32 = 400;
@@ -304,7 +306,7 @@ impl<F: Fixture> Walk<F> {
         let keep = u32::try_from(self.dice.below(8)).unwrap_or_default();
         self.trace.push(format!("prune {keep}"));
         let expected = self.model.prune(keep as usize);
-        let pruned = self.scene.store().prune(keep).await;
+        let pruned = self.scene.store().prune(Retention::of_any_age(keep)).await;
         assert_eq!(
             pruned.expect("old runs can be forgotten"),
             expected,

@@ -12,7 +12,7 @@ use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
     EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
     LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
-    Requeued, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
+    Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
     TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
@@ -145,7 +145,7 @@ faulty! {
     fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
     fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
-    fn prune(&self, keep: u32) -> Result<u64, StoreError>;
+    fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
     fn append_log(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, lines: Vec<LogLine>) -> Result<(), LeaseError>;
     fn read_log(&self, run: RunId, after: u64, limit: u32) -> Result<Option<LogPage>, StoreError>;
     fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
