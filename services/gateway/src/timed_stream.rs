@@ -239,7 +239,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         // A flush without anything to send is ready at once, and says nothing of the peer.
         match Pin::new(&mut self.stream).poll_flush(cx) {
             Poll::Pending => self.written(Poll::Pending, cx),
-            ready => ready,
+            Poll::Ready(flushed) => Poll::Ready(flushed),
         }
     }
 
