@@ -68,7 +68,7 @@ pub(crate) async fn adopt(
     Ok(adopted)
 }
 
-/// Waits for others that register, and tells the time.
+/// Waits for others that register, and gives the time.
 async fn alone(transaction: &mut PgTransaction<'_>) -> Result<i64, StoreError> {
     let failed = failed_to(OPERATION);
     sqlx::query("-- register_configuration: one at a time\nSELECT pg_advisory_xact_lock($1)")

@@ -67,7 +67,7 @@ async fn old_runs(
     Ok(runs)
 }
 
-/// A transaction that may look through everything; it holds up nobody.
+/// A transaction that may look through everything. It only reads, so nothing waits for it.
 async fn long_reading(
     connection: &mut PgConnection,
 ) -> Result<sqlx::PgTransaction<'_>, StoreError> {

@@ -100,8 +100,8 @@ impl SqliteStore {
         self.pools.writer.begin(Durability::Process).await
     }
 
-    /// A transaction that a power cut does not take back: of an answer to a client of the API, and of what says
-    /// that Terraform may change something and what it has changed.
+    /// A transaction that a power cut does not take back: of an answer to a client of the API, and of what Terraform
+    /// has changed.
     async fn begin_durable(&self) -> Result<Write, StoreError> {
         self.pools.writer.begin(Durability::PowerCut).await
     }
@@ -332,8 +332,10 @@ impl Store for SqliteStore {
         Ok(enqueued)
     }
 
+    /// A power cut may take a lease back, although Terraform has begun under it: no input counts as applied after that,
+    /// and the wait for the disk would be on the way of every change.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
-        let mut transaction = self.begin_durable().await?;
+        let mut transaction = self.begin().await?;
         let lease = lease::acquire(&mut transaction, claim, self.now()).await?;
         commit(transaction).await?;
         Ok(lease)

@@ -1,7 +1,7 @@
 //! The configuration of this member, and the one in force.
 //!
 //! Task blocks take effect when a member starts and all members that live then have the same; a takeover changes
-//! nothing. The leader brings what is in force into the tasks, whoever has decided it.
+//! nothing. The leader brings what is in force into the tasks, whichever member's start has decided it.
 
 mod report;
 mod watch;
@@ -108,7 +108,7 @@ impl OwnConfiguration {
             .await
     }
 
-    /// Brings the configuration in force into the tasks, and tells of every task that is another then.
+    /// Brings the configuration in force into the tasks, and logs every task that it changes.
     pub(crate) async fn bring_in(
         &self,
         epoch: LeaderEpoch,
@@ -120,7 +120,7 @@ impl OwnConfiguration {
             .replace_config_tasks(epoch, &in_force.tasks)
             .await?;
         let after = self.store.tasks().await?;
-        report::tell_of_tasks(&before, &after);
+        report::log_changes(&before, &after);
         Ok(unfinished)
     }
 

@@ -181,7 +181,7 @@ impl TaskWork {
         let turn = turn.map_err(|closed| Refusal::Broken(closed.to_string()))?;
         let reading = tokio::task::spawn_blocking(move || {
             let spec = reader.read(&draft);
-            // Kept until here, also if nobody waits any more.
+            // Kept until here, also if the caller has gone.
             drop(turn);
             spec
         });

@@ -69,7 +69,7 @@ impl MemoryCluster {
         *self.answer.lock().unwrap() = answer;
     }
 
-    /// Tells of this configuration.
+    /// Gives this configuration.
     pub(crate) fn configured(self, configuration: GetConfigurationResponse) -> Self {
         *self.configuration.lock().unwrap() = configuration;
         self

@@ -9,7 +9,7 @@ use cts_store::StoredTask;
 const NAMED: usize = 20;
 
 /// One line for each task that the configuration has added, changed or removed.
-pub(super) fn tell_of_tasks(before: &[StoredTask], after: &[StoredTask]) {
+pub(super) fn log_changes(before: &[StoredTask], after: &[StoredTask]) {
     let earlier: BTreeMap<&TaskName, &StoredTask> =
         before.iter().map(|task| (task.spec.name(), task)).collect();
     let later: BTreeMap<&TaskName, &StoredTask> =

@@ -1,5 +1,5 @@
 //! Which task blocks are in force: those of a file when its members have started with it, and never those of
-//! whoever leads.
+//! of the leader.
 
 use std::path::Path;
 use std::sync::Arc;
