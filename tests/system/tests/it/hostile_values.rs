@@ -94,7 +94,7 @@ async fn values_of_an_external_node() {
     }
     let cts = Instance::start(&site).await;
 
-    let ids = ["web far", "web farther", id];
+    let ids = [id, "web far", "web farther"];
     let services = site.wait_for_ids("pool", &ids).await;
     assert_eq!(services["web far.far.dc1"]["port"], 70_000);
     assert_eq!(services["web farther.farther.dc1"]["port"], -1);
