@@ -6,16 +6,15 @@ use cts_proto::cluster::v1::{
     TaskDifferenceKind,
 };
 use cts_rpc::convert::timestamp_from_wire;
-use cts_runtime::Tasks;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use crate::arguments::{Cluster, Output};
 use crate::failure::Failure;
-use crate::links::Links;
+use crate::scheduler_call::{answered, at_scheduler};
 use crate::surroundings::Surroundings;
-use crate::workers::{aligned, answered, print, scheduler, services};
+use crate::task_command::table as columns;
+use crate::workers::print;
 
 /// Tasks that one line of the table names.
 const NAMED: usize = 5;
@@ -27,15 +26,13 @@ pub(crate) async fn run(command: Cluster, surroundings: &Surroundings) -> Result
         schedulers,
         output,
     } = command;
-    let services = services(&configuration, surroundings)?;
-    let links = Links::new(&services).await?;
-    let end = CancellationToken::new();
-    let tasks = Tasks::new(end.clone());
-    let scheduler = scheduler(&links, &schedulers, &tasks, &end)?;
-    let result = status(&scheduler, output).await;
-    end.cancel();
-    tasks.wait().await?;
-    result
+    at_scheduler(
+        &configuration,
+        &schedulers,
+        surroundings,
+        async |scheduler| status(scheduler, output).await,
+    )
+    .await
 }
 
 async fn status(scheduler: &Channel, output: Output) -> Result<(), Failure> {
@@ -52,17 +49,16 @@ async fn status(scheduler: &Channel, output: Output) -> Result<(), Failure> {
 }
 
 fn table(configuration: &GetConfigurationResponse) -> String {
-    let head = ["ID", "ADDRESS", "LEADER", "CONFIGURATION", "DIFFERENCES"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for member in &configuration.members {
-        rows.push(vec![
+    let rows = configuration.members.iter().map(|member| {
+        [
             member.id.clone(),
             member.address.clone().unwrap_or_default(),
             if member.leader { "yes" } else { "no" }.to_owned(),
             standing(member).to_owned(),
             differences(member),
-        ]);
-    }
+        ]
+    });
+    let header = ["ID", "ADDRESS", "LEADER", "CONFIGURATION", "DIFFERENCES"];
     let in_force = configuration.in_force.as_ref().map_or_else(
         || "no configuration is in force yet".to_owned(),
         |in_force| {
@@ -76,7 +72,7 @@ fn table(configuration: &GetConfigurationResponse) -> String {
             )
         },
     );
-    format!("{}\n{in_force}\n", aligned(&rows))
+    format!("{}\n{in_force}\n", columns::table(header, rows))
 }
 
 fn standing(member: &MemberConfiguration) -> &'static str {

@@ -21,6 +21,7 @@ mod parts;
 mod pass;
 mod program;
 mod registration;
+mod scheduler_call;
 mod settings;
 mod single;
 mod surroundings;

@@ -15,7 +15,7 @@ mod prompt;
 mod run_now;
 mod session;
 mod show;
-mod table;
+pub(crate) mod table;
 mod task_file;
 mod time_text;
 mod ui;

@@ -3,27 +3,19 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use cts_config::{Config, ServicesConfig};
-use cts_core::Chain;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{GetQueueRequest, GetQueueResponse};
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{DrainWorkerRequest, ListWorkersRequest, WorkerState};
 use cts_rpc::convert;
-use cts_runtime::Tasks;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
-use tonic::{Code, Status};
 
-use crate::arguments::{Configuration, Output, Schedulers, Workers};
+use crate::arguments::{Output, Workers};
 use crate::failure::Failure;
-use crate::links::Links;
-use crate::program::load;
+use crate::scheduler_call::{answered, at_scheduler};
 use crate::surroundings::Surroundings;
-
-/// Longest time for a call; it includes finding a scheduler that lives.
-const CALL: Duration = Duration::from_secs(10);
+use crate::task_command::table as columns;
 
 /// Between two looks at workers that are to leave.
 const LOOK: Duration = Duration::from_millis(500);
@@ -42,40 +34,16 @@ pub(crate) async fn run(command: Workers, surroundings: &Surroundings) -> Result
             ..
         } => (configuration, schedulers),
     };
-    let services = services(configuration, surroundings)?;
-    let links = Links::new(&services).await?;
-    let end = CancellationToken::new();
-    let tasks = Tasks::new(end.clone());
-    let scheduler = scheduler(&links, schedulers, &tasks, &end)?;
-    let result = match &command {
-        Workers::List { output, .. } => list(&scheduler, *output).await,
-        Workers::Drain { ids, wait, .. } => drain(&scheduler, ids, *wait).await,
-    };
-    end.cancel();
-    tasks.wait().await?;
-    result
-}
-
-pub(crate) fn services(
-    configuration: &Configuration,
-    surroundings: &Surroundings,
-) -> Result<ServicesConfig, Failure> {
-    if configuration.paths.is_empty() {
-        return Ok(ServicesConfig::default());
-    }
-    let Config { services, .. } = load(configuration, surroundings)?;
-    Ok(services)
-}
-
-pub(crate) fn scheduler(
-    links: &Links,
-    schedulers: &Schedulers,
-    tasks: &Tasks,
-    end: &CancellationToken,
-) -> Result<Channel, Failure> {
-    Ok(links
-        .schedulers(&schedulers.schedulers, tasks, end)?
-        .channel())
+    at_scheduler(
+        configuration,
+        schedulers,
+        surroundings,
+        async |scheduler| match &command {
+            Workers::List { output, .. } => list(scheduler, *output).await,
+            Workers::Drain { ids, wait, .. } => drain(scheduler, ids, *wait).await,
+        },
+    )
+    .await
 }
 
 async fn list(scheduler: &Channel, output: Output) -> Result<(), Failure> {
@@ -171,25 +139,6 @@ async fn workers(scheduler: &Channel) -> Result<Vec<WorkerState>, Failure> {
     Ok(answer.await?.into_inner().workers)
 }
 
-pub(crate) async fn answered<T>(
-    call: impl Future<Output = Result<T, Status>>,
-) -> Result<T, Failure> {
-    match tokio::time::timeout(CALL, call).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(status)) if status.code() == Code::NotFound => {
-            Err(Failure::Call(status.message().to_owned()))
-        }
-        Ok(Err(status)) => Err(Failure::Call(format!(
-            "the scheduler did not do it: {}",
-            Chain(&status)
-        ))),
-        Err(_elapsed) => Err(Failure::Call(format!(
-            "no scheduler has answered within {} s; name one with -scheduler, or in services.schedulers",
-            CALL.as_secs()
-        ))),
-    }
-}
-
 /// Writes to standard output. Nobody reading any more is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     match io::stdout().write_all(text.as_bytes()) {
@@ -226,23 +175,19 @@ fn seconds(duration: Option<&prost_types::Duration>) -> u64 {
 }
 
 fn table(workers: &[WorkerState], queue: &GetQueueResponse) -> String {
-    let mut rows = vec![
-        ["ID", "HOST", "STATE", "RUNNING", "ENGINES", "LAST HEARD"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
-    for state in workers {
+    let rows = workers.iter().map(|state| {
         let worker = state.worker.clone().unwrap_or_default();
-        rows.push(vec![
+        [
             worker.id,
             worker.host,
             condition(state).to_owned(),
             format!("{}/{}", state.running, worker.slots),
             engines(state).join(", "),
             format!("{} s ago", seconds(state.silent_for.as_ref())),
-        ]);
-    }
-    let text = aligned(&rows);
+        ]
+    });
+    let header = ["ID", "HOST", "STATE", "RUNNING", "ENGINES", "LAST HEARD"];
+    let text = columns::table(header, rows);
     let oldest = queue.oldest_ready.as_ref().map_or_else(String::new, |age| {
         format!(", the oldest for {} s", seconds(Some(age)))
     });
@@ -251,29 +196,6 @@ fn table(workers: &[WorkerState], queue: &GetQueueResponse) -> String {
         queue.queued, queue.ready, queue.running, queue.slots
     );
     text + &waiting
-}
-
-/// Rows of as many columns, each as wide as its widest cell.
-pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            rows.iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths);
-        let line: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        text.push_str(line.join("  ").trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 fn document(workers: &[WorkerState], queue: &GetQueueResponse) -> Value {
