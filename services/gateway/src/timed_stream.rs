@@ -171,18 +171,21 @@ impl<S> TimedStream<S> {
             .map(|()| io::Error::from(io::ErrorKind::TimedOut))
     }
 
-    /// What became of an attempt to write: a peer that takes its answer slowly is not idle, and one that takes nothing
-    /// has limited time.
-    fn written<T>(
+    /// A peer that takes its answer slowly is not idle.
+    fn written(&mut self, result: &io::Result<usize>) {
+        if matches!(result, Ok(1..)) && self.armed == Some(Phase::Idle) {
+            self.armed = None;
+        }
+    }
+
+    /// An attempt to write, which fails when the peer has taken nothing for too long.
+    fn limited<T>(
         &mut self,
         attempt: Poll<io::Result<T>>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
         if attempt.is_ready() {
             self.unread = None;
-            if self.armed == Some(Phase::Idle) {
-                self.armed = None;
-            }
             return attempt;
         }
         let unread = self
@@ -219,7 +222,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let attempt = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.written(attempt, cx)
+        let result = ready!(self.limited(attempt, cx));
+        self.written(&result);
+        Poll::Ready(result)
     }
 
     fn poll_write_vectored(
@@ -228,7 +233,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let attempt = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.written(attempt, cx)
+        let result = ready!(self.limited(attempt, cx));
+        self.written(&result);
+        Poll::Ready(result)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -238,13 +245,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // A flush without anything to send is ready at once, and says nothing of the peer.
         match Pin::new(&mut self.stream).poll_flush(cx) {
-            Poll::Pending => self.written(Poll::Pending, cx),
+            Poll::Pending => self.limited(Poll::Pending, cx),
             Poll::Ready(flushed) => Poll::Ready(flushed),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let attempt = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.written(attempt, cx)
+        self.limited(attempt, cx)
     }
 }
