@@ -127,19 +127,19 @@ pub fn complete_modules(
     tasks: &mut [TaskSpec],
     others: &[TaskSpec],
 ) -> Result<(), serde_json::Error> {
+    let others: BTreeMap<&TaskName, &TaskSpec> = others
+        .iter()
+        .filter(|other| other.definition.module_digest.is_some())
+        .map(|other| (other.name(), other))
+        .collect();
     let lacking = tasks.iter_mut().filter(|task| {
         let is_local = Path::new(&task.definition.module_source).is_absolute();
         is_local && task.definition.module_digest.is_none()
     });
     for task in lacking {
-        let written = as_written(task)?;
-        for other in others {
-            if other.name() != task.name()
-                || other.definition.module_digest.is_none()
-                || as_written(other)? != written
-            {
-                continue;
-            }
+        if let Some(other) = others.get(task.name())
+            && as_written(other)? == as_written(task)?
+        {
             task.definition.module_digest = other.definition.module_digest;
             task.definition.bundle.clone_from(&other.definition.bundle);
             task.requirement.bundle = other.requirement.bundle;
