@@ -1,20 +1,45 @@
 //! The data of a task, once every view of it has been read.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::input::{Digest, FrozenInput, RunInput};
+use crate::input::{Content, Digest, FrozenInput};
 use crate::service::ServiceInstance;
 use crate::task::TaskDefinition;
 use crate::view::{ServiceView, ViewId, ViewSnapshot};
+
+/// What a view showed at one moment, to be shared by the inputs of all tasks that use it. It is frozen once.
+#[derive(Debug, Clone, Default)]
+pub struct ViewInstances {
+    instances: Vec<Arc<ServiceInstance>>,
+    frozen: OnceLock<Arc<Content>>,
+}
+
+impl ViewInstances {
+    /// The instances of a snapshot, in module order.
+    pub fn of(snapshot: &ViewSnapshot) -> Self {
+        Self {
+            instances: snapshot.instances.values().cloned().collect(),
+            frozen: OnceLock::new(),
+        }
+    }
+
+    fn freeze(&self) -> Result<Arc<Content>, serde_json::Error> {
+        if let Some(content) = self.frozen.get() {
+            return Ok(Arc::clone(content));
+        }
+        let content = Arc::new(Content::of(&self.instances)?);
+        Ok(Arc::clone(self.frozen.get_or_init(|| content)))
+    }
+}
 
 /// A task with the instances of all views of its condition.
 ///
 /// It cannot be made while a view has no snapshot, and only it can be frozen with instances: Terraform would
 /// destroy what belongs to an instance that is merely not known yet.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct CompleteInput {
     definition: Arc<TaskDefinition>,
-    services: Vec<Arc<ServiceInstance>>,
+    views: Vec<Arc<ViewInstances>>,
 }
 
 /// Some views of a task have no snapshot.
@@ -26,35 +51,32 @@ pub struct IncompleteInput {
 }
 
 impl CompleteInput {
-    /// The data of a task from the newest snapshot of each of its views, in module order.
+    /// The data of a task from what each of its views showed last, in module order.
     ///
     /// # Errors
-    /// If `snapshot` has none for a view of the task's condition; all such views are named.
-    pub fn new<'a>(
+    /// If `shown` has nothing for a view of the task's condition; all such views are named.
+    pub fn new(
         definition: Arc<TaskDefinition>,
-        snapshot: impl Fn(&ViewId) -> Option<&'a ViewSnapshot>,
+        shown: impl Fn(&ViewId) -> Option<Arc<ViewInstances>>,
     ) -> Result<Self, IncompleteInput> {
-        let mut services = Vec::new();
+        let mut views = Vec::new();
         let mut missing = Vec::new();
         for id in definition.condition.views().iter().map(ServiceView::id) {
-            match snapshot(&id) {
-                Some(snapshot) => services.extend(snapshot.instances.values().cloned()),
+            match shown(&id) {
+                Some(view) => views.push(view),
                 None => missing.push(id),
             }
         }
         if missing.is_empty() {
-            Ok(Self {
-                definition,
-                services,
-            })
+            Ok(Self { definition, views })
         } else {
             Err(IncompleteInput { missing })
         }
     }
 
     /// Instances of the condition, in module order.
-    pub fn services(&self) -> &[Arc<ServiceInstance>] {
-        &self.services
+    pub fn services(&self) -> impl Iterator<Item = &Arc<ServiceInstance>> {
+        self.views.iter().flat_map(|view| &view.instances)
     }
 
     /// The canonical form: equal inputs give equal bytes.
@@ -62,11 +84,8 @@ impl CompleteInput {
     /// # Errors
     /// If it cannot be written as JSON.
     pub fn freeze(&self, settings_digest: Digest) -> Result<FrozenInput, serde_json::Error> {
-        FrozenInput::of(&RunInput {
-            definition: (*self.definition).clone(),
-            settings_digest,
-            services: self.services.clone(),
-        })
+        let views: Result<Vec<_>, _> = self.views.iter().map(|view| view.freeze()).collect();
+        FrozenInput::of(&self.definition, settings_digest, views?)
     }
 }
 
@@ -80,11 +99,7 @@ impl FrozenInput {
         definition: &TaskDefinition,
         settings_digest: Digest,
     ) -> Result<Self, serde_json::Error> {
-        Self::of(&RunInput {
-            definition: definition.clone(),
-            settings_digest,
-            services: Vec::new(),
-        })
+        Self::of(definition, settings_digest, [])
     }
 }
 
@@ -96,6 +111,8 @@ mod tests {
     use super::*;
     use crate::condition::{Condition, ServicesCondition};
     use crate::identity::TaskName;
+    use crate::input::RunInput;
+    use crate::service::HealthStatus;
 
     fn on(services: &[&str]) -> Arc<TaskDefinition> {
         Arc::new(TaskDefinition {
@@ -127,15 +144,76 @@ mod tests {
 
     #[test]
     fn every_view_without_a_snapshot_is_named_and_an_empty_snapshot_is_one() {
-        let empty = ViewSnapshot::new(1, []);
-        let read = |id: &ViewId| (id.as_str() == "health.service(web)").then_some(&empty);
+        let empty = Arc::new(ViewInstances::of(&ViewSnapshot::new(1, [])));
+        let read = |id: &ViewId| (id.as_str() == "health.service(web)").then(|| empty.clone());
         let incomplete = CompleteInput::new(on(&["web", "db", "api"]), read).unwrap_err();
         let missing: Vec<_> = incomplete.missing.iter().map(ViewId::as_str).collect();
         assert_eq!(missing, ["health.service(api)", "health.service(db)"]);
         let complete = CompleteInput::new(on(&["web"]), read).unwrap();
-        assert!(complete.services().is_empty());
+        assert_eq!(complete.services().count(), 0);
         let frozen = complete.freeze(Digest::of(b"s")).unwrap();
-        assert_eq!(frozen.hash, Digest::of(&frozen.bytes));
-        assert_eq!(RunInput::thaw(&frozen.bytes).unwrap().services, []);
+        let contents = frozen.contents.iter().map(|content| &*content.bytes);
+        assert_eq!(RunInput::thaw(contents).unwrap().services, []);
+    }
+
+    #[test]
+    fn an_input_names_what_its_views_showed_and_is_another_one_if_they_show_it_the_other_way_round()
+    {
+        let instance = |id: &str| ServiceInstance {
+            id: id.to_owned(),
+            name: "web".to_owned(),
+            kind: String::new(),
+            address: String::new(),
+            port: 1,
+            meta: BTreeMap::new(),
+            tags: Vec::new(),
+            namespace: String::new(),
+            status: HealthStatus::Passing,
+            node: String::new(),
+            node_id: String::new(),
+            node_address: String::new(),
+            node_datacenter: String::new(),
+            node_tagged_addresses: BTreeMap::new(),
+            node_meta: BTreeMap::new(),
+        };
+        let [one, two] = ["one", "two"]
+            .map(|id| Arc::new(ViewInstances::of(&ViewSnapshot::new(1, [instance(id)]))));
+        let frozen = |api: &Arc<ViewInstances>, web: &Arc<ViewInstances>| {
+            let shown = |id: &ViewId| {
+                let is_web = id.as_str() == "health.service(web)";
+                Some(Arc::clone(if is_web { web } else { api }))
+            };
+            let complete = CompleteInput::new(on(&["web", "api"]), shown).unwrap();
+            complete.freeze(Digest::of(b"s")).unwrap()
+        };
+        let [first, again, other] =
+            [(&one, &two), (&one, &two), (&two, &one)].map(|(a, w)| frozen(a, w));
+        assert_eq!(first, again);
+        assert!(
+            Arc::ptr_eq(&first.contents[1], &again.contents[1]),
+            "a view is frozen once"
+        );
+        assert_ne!(first.hash, other.hash);
+        let thawed = RunInput::thaw(first.contents.iter().map(|content| &*content.bytes)).unwrap();
+        let ids: Vec<_> = thawed.services.iter().map(|service| &*service.id).collect();
+        assert_eq!(ids, ["one", "two"]);
+        let whole = serde_json::to_vec(&thawed).unwrap();
+        assert_eq!(RunInput::from_one_piece(&whole).unwrap(), thawed);
+    }
+
+    #[test]
+    fn contents_that_are_none_of_an_input_are_refused() {
+        let thaw = |contents: &[&[u8]]| {
+            RunInput::thaw(contents.iter().copied())
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(thaw(&[]), "the input has no contents");
+        assert_eq!(thaw(&[b"[]"]), "content 0 of the input cannot be read");
+        let complete = CompleteInput::new(on(&[]), |_| None).unwrap();
+        let head = &complete.freeze(Digest::of(b"s")).unwrap().contents[0]
+            .bytes
+            .clone();
+        assert_eq!(thaw(&[head, b"7"]), "content 1 of the input cannot be read");
     }
 }

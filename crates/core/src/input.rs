@@ -95,35 +95,125 @@ pub struct RunInput {
     pub services: Vec<Arc<ServiceInstance>>,
 }
 
-/// A run input in its canonical form. With instances it can only be made by
-/// [`CompleteInput::freeze`](crate::CompleteInput::freeze).
+/// A part of a frozen input: the task as it was, or what one of its views showed. Inputs that share a part name the same
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FrozenInput {
-    /// Digest of `bytes`: the identity of the input.
+pub struct Content {
+    /// Digest of `bytes`.
     pub hash: Digest,
     /// JSON with a fixed order of members and sorted maps.
     pub bytes: Vec<u8>,
 }
 
-impl FrozenInput {
-    pub(crate) fn of(input: &RunInput) -> Result<Self, serde_json::Error> {
-        serde_json::to_vec(input).map(Self::from_bytes)
-    }
-
-    /// An input that was frozen before, from its bytes, which are not looked into.
+impl Content {
+    /// The content with these bytes, which are not looked into.
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         Self {
             hash: Digest::of(&bytes),
             bytes,
         }
     }
+
+    pub(crate) fn of(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        serde_json::to_vec(value).map(Self::from_bytes)
+    }
+}
+
+/// A run input in its canonical form. With instances it can only be made by
+/// [`CompleteInput::freeze`](crate::CompleteInput::freeze).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FrozenInput {
+    /// Digest of the digests of its contents: the identity of the input.
+    pub hash: Digest,
+    /// The task with the digest of its settings, then the instances of each view in module order.
+    pub contents: Vec<Arc<Content>>,
+}
+
+/// What the first content of an input holds.
+#[derive(Serialize)]
+struct Head<'a> {
+    definition: &'a TaskDefinition,
+    settings_digest: Digest,
+}
+
+/// The same, read.
+#[derive(Deserialize)]
+struct ReadHead {
+    definition: TaskDefinition,
+    settings_digest: Digest,
+}
+
+/// Contents are not those of an input.
+#[derive(Debug, thiserror::Error)]
+pub enum ThawError {
+    /// There is not even the task.
+    #[error("the input has no contents")]
+    Empty,
+    /// A content is not what it should be.
+    #[error("content {place} of the input cannot be read")]
+    Unreadable {
+        /// Its place among the contents, from 0.
+        place: usize,
+        /// Why.
+        source: serde_json::Error,
+    },
+}
+
+impl FrozenInput {
+    pub(crate) fn of(
+        definition: &TaskDefinition,
+        settings_digest: Digest,
+        views: impl IntoIterator<Item = Arc<Content>>,
+    ) -> Result<Self, serde_json::Error> {
+        let head = Content::of(&Head {
+            definition,
+            settings_digest,
+        })?;
+        let head = std::iter::once(Arc::new(head));
+        Ok(Self::of_contents(head.chain(views).collect()))
+    }
+
+    /// An input that was frozen before, from its contents, which are not looked into.
+    pub fn of_contents(contents: Vec<Arc<Content>>) -> Self {
+        let digests = contents.iter().map(|content| content.hash.0.as_slice());
+        Self {
+            hash: Digest::of_parts(digests),
+            contents,
+        }
+    }
 }
 
 impl RunInput {
-    /// Reads the canonical form back.
-    pub fn thaw(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(bytes)
+    /// Puts an input together from the bytes of its contents, in the order of [`FrozenInput::contents`].
+    ///
+    /// # Errors
+    /// If they are not contents of an input.
+    pub fn thaw<'a>(contents: impl IntoIterator<Item = &'a [u8]>) -> Result<Self, ThawError> {
+        let unreadable = |place| move |source| ThawError::Unreadable { place, source };
+        let mut contents = contents.into_iter().enumerate();
+        let (place, head) = contents.next().ok_or(ThawError::Empty)?;
+        let head: ReadHead = serde_json::from_slice(head).map_err(unreadable(place))?;
+        let mut services = Vec::new();
+        for (place, view) in contents {
+            let view: Vec<Arc<ServiceInstance>> =
+                serde_json::from_slice(view).map_err(unreadable(place))?;
+            services.extend(view);
+        }
+        Ok(Self {
+            definition: head.definition,
+            settings_digest: head.settings_digest,
+            services,
+        })
+    }
+
+    /// Reads an input that was stored in one piece, as earlier versions did.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn from_one_piece(bytes: &[u8]) -> Result<Self, ThawError> {
+        serde_json::from_slice(bytes).map_err(|source| ThawError::Unreadable { place: 0, source })
     }
 }
 

@@ -46,7 +46,7 @@ pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
 pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, Lacks, Requirement};
 pub use chain::Chain;
 pub use clock::{Clock, SystemClock};
-pub use complete_input::{CompleteInput, IncompleteInput};
+pub use complete_input::{CompleteInput, IncompleteInput, ViewInstances};
 pub use condition::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DeclaredService, KvQuery, ModuleInput,
     ScheduleCondition, ServicesCondition, ServicesInput,
@@ -64,7 +64,7 @@ pub use identity::{
     ArchiveId, EventId, Incarnation, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName,
     WorkerId,
 };
-pub use input::{Digest, FrozenInput, InvalidDigest, RunInput};
+pub use input::{Content, Digest, FrozenInput, InvalidDigest, RunInput, ThawError};
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};

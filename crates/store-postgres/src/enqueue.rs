@@ -9,12 +9,13 @@ use cts_core::runs::{
     is_change, may_enqueue,
 };
 use cts_core::{Digest, LeaderEpoch, RunId, TaskPhase};
-use cts_store::{EnqueueRequest, Enqueued, LeaderError, StoreError, Unchanged};
+use cts_store::{EncodedContents, EnqueueRequest, Enqueued, LeaderError, StoreError, Unchanged};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
 use self::changes::Changes;
+use crate::inputs::{self, InputError};
 use crate::leadership;
 use crate::prune::INPUTS_LOCK;
 use crate::row::{Cell, failed_to};
@@ -39,6 +40,52 @@ pub(crate) async fn enqueue(
     leader: LeaderEpoch,
     requests: &[EnqueueRequest],
 ) -> Result<Vec<Enqueued>, LeaderError> {
+    let mut known = inputs::known(connection, requests).await?;
+    loop {
+        let encoded = EncodedContents::of(requests, |hash| known.contains(hash)).await?;
+        match enqueue_encoded(connection, leader, requests, &encoded).await {
+            Err(EnqueueError::Forgotten) => known.clear(),
+            Err(EnqueueError::Leader(error)) => return Err(error),
+            Ok(enqueued) => return Ok(enqueued),
+        }
+    }
+}
+
+/// Why nothing was queued.
+enum EnqueueError {
+    /// A content that was known is not there any more.
+    Forgotten,
+    Leader(LeaderError),
+}
+
+impl From<InputError> for EnqueueError {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Forgotten => Self::Forgotten,
+            InputError::Store(error) => Self::Leader(error.into()),
+        }
+    }
+}
+
+impl From<LeaderError> for EnqueueError {
+    fn from(error: LeaderError) -> Self {
+        Self::Leader(error)
+    }
+}
+
+impl From<StoreError> for EnqueueError {
+    fn from(error: StoreError) -> Self {
+        Self::Leader(error.into())
+    }
+}
+
+/// One transaction.
+async fn enqueue_encoded(
+    connection: &mut PgConnection,
+    leader: LeaderEpoch,
+    requests: &[EnqueueRequest],
+    encoded: &EncodedContents,
+) -> Result<Vec<Enqueued>, EnqueueError> {
     let failed = failed_to("queue runs");
     let mut transaction = connection.begin().await.map_err(&failed)?;
     let now = leadership::fence(&mut transaction, leader).await?;
@@ -52,7 +99,7 @@ pub(crate) async fn enqueue(
             let situation = situations.get(request.task.as_str());
             answers[place] = Some(decide(request, situation, &mut changes));
         }
-        changes.write(&mut transaction, now).await?;
+        changes.write(&mut transaction, encoded, now).await?;
     }
     transaction.commit().await.map_err(&failed)?;
     Ok(answers.into_iter().flatten().collect())

@@ -24,6 +24,7 @@ mod connection;
 mod election_connection;
 mod enqueue;
 mod hints;
+mod inputs;
 mod leadership;
 mod lease;
 mod logs;

@@ -7,6 +7,7 @@ use cts_store::{
 use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
+use crate::inputs;
 use crate::row::{failed_to, span_micros};
 
 /// Key of the advisory lock of inputs: shared by whoever is about to refer to one, alone by whoever
@@ -145,16 +146,25 @@ async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Resu
         .await
         .map_err(&write)?;
     // A statement of its own: runs that came while the lock was waited for are seen.
-    sqlx::query(
+    let contents: Vec<i64> = sqlx::query_scalar(
         "-- prune: inputs; index runs_input
-        DELETE FROM inputs i
-        WHERE i.hash = ANY ($1)
-          AND NOT EXISTS (SELECT FROM runs r WHERE r.input_hash = i.hash)",
+        WITH unused AS MATERIALIZED (
+            SELECT i.hash FROM inputs i
+            WHERE i.hash = ANY ($1)
+              AND NOT EXISTS (SELECT FROM runs r WHERE r.input_hash = i.hash)
+        ), forgotten AS (
+            DELETE FROM inputs WHERE hash IN (SELECT hash FROM unused)
+        )
+        SELECT DISTINCT content_id FROM input_contents
+        WHERE input_hash IN (SELECT hash FROM unused)",
     )
     .bind(inputs)
-    .execute(&mut *transaction)
+    .fetch_all(&mut *transaction)
     .await
     .map_err(&write)?;
+    inputs::forget_contents(&mut transaction, &contents)
+        .await
+        .map_err(&write)?;
     transaction.commit().await.map_err(&write)
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::runs::RunStatus;
-use cts_core::{Digest, RunId, TaskName};
+use cts_core::{RunId, TaskName};
 use cts_store::{QueueDepth, RunFilter, RunRecord, StoreError};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -54,32 +54,6 @@ pub(crate) async fn depth(connection: &mut PgConnection) -> Result<QueueDepth, S
         running: count("running")?,
         oldest_ready: oldest.map(span),
     })
-}
-
-pub(crate) async fn input(
-    connection: &mut PgConnection,
-    hash: Digest,
-) -> Result<Option<Vec<u8>>, StoreError> {
-    let read = failed_to("read an input");
-    let hash = hash.to_string();
-    let row = sqlx::query("-- input\nSELECT encoding, content FROM inputs WHERE hash = $1")
-        .bind(&hash)
-        .fetch_optional(connection)
-        .await
-        .map_err(&read)?;
-    let Some(row) = row else { return Ok(None) };
-    let cell = |column| Cell {
-        table: "inputs",
-        column,
-        row: &hash,
-    };
-    let encoding: &str = row.try_get("encoding").map_err(&read)?;
-    let encoding = cell("encoding").input_encoding(encoding)?;
-    let content: Vec<u8> = row.try_get("content").map_err(&read)?;
-    encoding
-        .decode(content)
-        .map(Some)
-        .map_err(|error| cell("content").corrupt(error))
 }
 
 pub(crate) async fn run(

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
+    ArchiveId, Content, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus,
+    WorkerId,
 };
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
     EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
     LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
-    Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
-    TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
+    Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredInput,
+    StoredTask, TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerRecord,
+    WorkerState,
 };
 use sqlx::{PgConnection, PgPool};
 
@@ -21,8 +23,9 @@ use crate::row::failed_to;
 use crate::session::call;
 use crate::timeline::Timeline;
 use crate::{
-    archive, bundles, changes, complete, configurations, configure, enqueue, hints, leadership,
-    lease, logs, prune, queue, requests, schema, states, take_back, tasks, waiting, workers,
+    archive, bundles, changes, complete, configurations, configure, enqueue, hints, inputs,
+    leadership, lease, logs, prune, queue, requests, schema, states, take_back, tasks, waiting,
+    workers,
 };
 
 /// How long forgetting may take, transaction after transaction. What is left is forgotten the next time.
@@ -339,8 +342,12 @@ impl Store for PostgresStore {
         call!(&self.pool, c => bundles::read(c, hash))
     }
 
-    async fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        call!(&self.pool, c => queue::input(c, hash))
+    async fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError> {
+        call!(&self.pool, c => inputs::read(c, hash))
+    }
+
+    async fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError> {
+        call!(&self.pool, c => inputs::contents(c, hashes))
     }
 
     async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {

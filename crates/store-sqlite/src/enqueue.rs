@@ -5,12 +5,13 @@ use cts_core::runs::{
     is_change, may_enqueue,
 };
 use cts_core::{Digest, RunId};
-use cts_store::{EnqueueRequest, Enqueued, StoreError, Unchanged};
+use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError, Unchanged};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
+use crate::inputs::{self, InputError};
 use crate::requests;
-use crate::row::{Cell, InputEncoding, failed_to};
+use crate::row::{Cell, failed_to};
 
 /// What the rules need to know of a task.
 struct Situation {
@@ -38,11 +39,26 @@ pub(crate) struct NewRun<'a> {
     pub(crate) due_at: i64,
 }
 
-pub(crate) async fn enqueue(
+/// Decides these requests, one after the other.
+pub(crate) async fn all(
+    connection: &mut SqliteConnection,
+    requests: &[EnqueueRequest],
+    encoded: &EncodedContents,
+    now: i64,
+) -> Result<Vec<Enqueued>, InputError> {
+    let mut enqueued = Vec::with_capacity(requests.len());
+    for request in requests {
+        enqueued.push(enqueue(connection, request, encoded, now).await?);
+    }
+    Ok(enqueued)
+}
+
+async fn enqueue(
     connection: &mut SqliteConnection,
     request: &EnqueueRequest,
+    encoded: &EncodedContents,
     now: i64,
-) -> Result<Enqueued, StoreError> {
+) -> Result<Enqueued, InputError> {
     let task = request.task.clone();
     let Some(situation) = situation(connection, request).await? else {
         return Ok(Enqueued {
@@ -53,7 +69,7 @@ pub(crate) async fn enqueue(
         });
     };
     if !request.kind.applies() {
-        return enqueue_beside(connection, request, &situation, now).await;
+        return enqueue_beside(connection, request, &situation, encoded, now).await;
     }
     let input = request.input.hash;
     let decision = if situation.earlier.is_some() {
@@ -84,12 +100,12 @@ pub(crate) async fn enqueue(
                 cancel(connection, situation.queued, now).await?;
                 cancelled = queued.take();
             }
-            insert_wanted(connection, request, &situation, now).await?;
+            insert_wanted(connection, request, &situation, encoded, now).await?;
             forget_failures(connection, &situation, request.task.as_str()).await?;
             queued = Some(request.run);
         }
         EnqueueDecision::Replace => {
-            store_input(connection, request, now).await?;
+            inputs::store(connection, &request.input, encoded, now).await?;
             replace(connection, situation.queued, request, now).await?;
             forget_failures(connection, &situation, request.task.as_str()).await?;
         }
@@ -115,12 +131,13 @@ async fn enqueue_beside(
     connection: &mut SqliteConnection,
     request: &EnqueueRequest,
     situation: &Situation,
+    encoded: &EncodedContents,
     now: i64,
-) -> Result<Enqueued, StoreError> {
+) -> Result<Enqueued, InputError> {
     let (decision, status) = if let Some(status) = situation.earlier {
         (EnqueueDecision::Keep, status)
     } else {
-        insert_wanted(connection, request, situation, now).await?;
+        insert_wanted(connection, request, situation, encoded, now).await?;
         (EnqueueDecision::Enqueue, RunStatus::Queued)
     };
     Ok(Enqueued {
@@ -135,9 +152,10 @@ async fn insert_wanted(
     connection: &mut SqliteConnection,
     request: &EnqueueRequest,
     situation: &Situation,
+    encoded: &EncodedContents,
     now: i64,
-) -> Result<(), StoreError> {
-    store_input(connection, request, now).await?;
+) -> Result<(), InputError> {
+    inputs::store(connection, &request.input, encoded, now).await?;
     let requested = situation.asked == Asked::Open;
     if requested {
         requests::remove(connection, request.run).await?;
@@ -156,7 +174,7 @@ async fn insert_wanted(
         input: request.input.hash,
         due_at,
     };
-    insert_run(connection, run, now).await
+    Ok(insert_run(connection, run, now).await?)
 }
 
 async fn situation(
@@ -234,32 +252,6 @@ fn asked(row: &SqliteRow) -> Result<Asked, sqlx::Error> {
         (_, Some(false)) => Asked::Refused,
         (_, None) => Asked::Nobody,
     })
-}
-
-async fn store_input(
-    connection: &mut SqliteConnection,
-    request: &EnqueueRequest,
-    now: i64,
-) -> Result<(), StoreError> {
-    let operation = "store an input";
-    let encoded = InputEncoding::encode(request.input.bytes.clone());
-    let (encoding, content) = encoded.map_err(|error| StoreError::Database {
-        operation,
-        source: Box::new(error),
-    })?;
-    sqlx::query(
-        "-- enqueue: inputs are stored once by content
-        INSERT INTO inputs (hash, encoding, content, created_at) VALUES (?, ?, ?, ?)
-        ON CONFLICT (hash) DO NOTHING",
-    )
-    .bind(request.input.hash.to_string())
-    .bind(encoding.as_str())
-    .bind(content)
-    .bind(now)
-    .execute(connection)
-    .await
-    .map_err(failed_to(operation))?;
-    Ok(())
 }
 
 pub(crate) async fn insert_run(

@@ -21,6 +21,7 @@ mod connection;
 mod continuity;
 mod enqueue;
 mod export;
+mod inputs;
 mod leadership;
 mod lease;
 mod logs;

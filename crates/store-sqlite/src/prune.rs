@@ -8,6 +8,7 @@ use sqlx::{SqliteConnection, SqliteExecutor};
 
 use crate::bundles;
 use crate::connection::Pools;
+use crate::inputs;
 use crate::row::{failed_to, span_micros};
 use crate::writer::Durability;
 
@@ -32,9 +33,11 @@ pub(crate) async fn prune(
         forgotten += forget_runs(&mut write, runs).await?;
         write.commit().await?;
     }
-    for inputs in unused_inputs(&pools.reader).await?.chunks(PRUNED_AT_ONCE) {
+    for unused in unused_inputs(&pools.reader).await?.chunks(PRUNED_AT_ONCE) {
         let mut write = pools.writer.begin(Durability::Process).await?;
-        forget_inputs(&mut write, inputs).await?;
+        inputs::forget(&mut write, unused)
+            .await
+            .map_err(failed_to(OPERATION))?;
         write.commit().await?;
     }
     Ok(forgotten)
@@ -126,24 +129,6 @@ async fn unused_inputs(reader: impl SqliteExecutor<'_>) -> Result<Vec<String>, S
     .fetch_all(reader)
     .await
     .map_err(failed_to(OPERATION))
-}
-
-/// Those of them that have not come into use since.
-async fn forget_inputs(
-    connection: &mut SqliteConnection,
-    inputs: &[String],
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- prune: inputs; index runs_input
-        DELETE FROM inputs
-        WHERE hash IN (SELECT value FROM json_each(?))
-          AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.input_hash = inputs.hash)",
-    )
-    .bind(serde_json::json!(inputs).to_string())
-    .execute(connection)
-    .await
-    .map_err(failed_to(OPERATION))?;
-    Ok(())
 }
 
 /// Of what nobody waits for any more.

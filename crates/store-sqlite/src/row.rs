@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::{Event, EventConfig};
 use cts_store::StoreError;
-pub(crate) use cts_store::cell::{Cell, InputEncoding, encoded, encoded_plan, span_micros};
+pub(crate) use cts_store::cell::{Cell, encoded, encoded_plan, span_micros};
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 

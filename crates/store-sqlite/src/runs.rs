@@ -1,7 +1,7 @@
 //! Runs and their inputs, as they are stored.
 
 use cts_core::runs::RunStatus;
-use cts_core::{Digest, RunId, TaskName};
+use cts_core::{RunId, TaskName};
 use cts_store::{RunFilter, RunRecord, StoreError};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteExecutor};
@@ -85,30 +85,4 @@ fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
         started_at: time("started_at")?,
         finished_at: time("finished_at")?,
     })
-}
-
-pub(crate) async fn input(
-    executor: impl SqliteExecutor<'_>,
-    hash: Digest,
-) -> Result<Option<Vec<u8>>, StoreError> {
-    let read = failed_to("read an input");
-    let hash = hash.to_string();
-    let row = sqlx::query("-- input\nSELECT encoding, content FROM inputs WHERE hash = ?")
-        .bind(&hash)
-        .fetch_optional(executor)
-        .await
-        .map_err(&read)?;
-    let Some(row) = row else { return Ok(None) };
-    let cell = |column| Cell {
-        table: "inputs",
-        column,
-        row: &hash,
-    };
-    let encoding: &str = row.try_get("encoding").map_err(&read)?;
-    let encoding = cell("encoding").input_encoding(encoding)?;
-    let content: Vec<u8> = row.try_get("content").map_err(&read)?;
-    encoding
-        .decode(content)
-        .map(Some)
-        .map_err(|error| cell("content").corrupt(error))
 }

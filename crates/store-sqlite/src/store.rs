@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Chain, Clock, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    ArchiveId, Chain, Clock, Content, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
     TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
-    EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
-    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
-    Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
-    TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
+    EncodedContents, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease,
+    LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth,
+    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
+    StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns,
+    WorkerState,
 };
 
 use crate::connection::{self, Pools};
+use crate::inputs::{self, InputError};
 use crate::row::{failed_to, micros, span_micros};
 use crate::writer::{Durability, Write};
 use crate::{
@@ -321,15 +323,21 @@ impl Store for SqliteStore {
         leader: LeaderEpoch,
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError> {
-        let mut transaction = self.begin().await?;
-        let now = self.now();
-        leadership::check(&mut transaction, leader, now).await?;
-        let mut enqueued = Vec::with_capacity(requests.len());
-        for request in &requests {
-            enqueued.push(enqueue::enqueue(&mut transaction, request, now).await?);
+        let mut known = inputs::known(&self.pools.reader, &requests).await?;
+        loop {
+            let encoded = EncodedContents::of(&requests, |hash| known.contains(hash)).await?;
+            let mut transaction = self.begin().await?;
+            let now = self.now();
+            leadership::check(&mut transaction, leader, now).await?;
+            match enqueue::all(&mut transaction, &requests, &encoded, now).await {
+                Ok(enqueued) => {
+                    commit(transaction).await?;
+                    return Ok(enqueued);
+                }
+                Err(InputError::Forgotten) => known.clear(),
+                Err(InputError::Store(error)) => return Err(error.into()),
+            }
         }
-        commit(transaction).await?;
-        Ok(enqueued)
     }
 
     /// A power cut may take a lease back, although Terraform has begun under it: no input counts as applied after that,
@@ -454,8 +462,12 @@ impl Store for SqliteStore {
         bundles::one(&self.pools.reader, hash).await
     }
 
-    async fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        runs::input(&self.pools.reader, hash).await
+    async fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError> {
+        inputs::read(&self.pools.reader, hash).await
+    }
+
+    async fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError> {
+        inputs::contents(&self.pools.reader, hashes).await
     }
 
     async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{Plan, RunKind, RunStatus};
-use cts_core::{Creation, TaskOrigin, TaskPhase, TaskTimeouts};
+use cts_core::{Content, Creation, TaskOrigin, TaskPhase, TaskTimeouts};
 
 use crate::error::StoreError;
 use crate::model::LogStream;
@@ -179,6 +179,22 @@ impl Cell<'_> {
         }
         let timed: Option<Timed> = spec.map(|spec| self.json(spec)).transpose()?;
         Ok(timed.map(|timed| timed.timeouts).unwrap_or_default())
+    }
+
+    /// The bytes that an input or a plan was encoded to.
+    pub fn decoded(self, encoding: &str, stored: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+        let decoded = self.input_encoding(encoding)?.decode(stored);
+        decoded.map_err(|error| self.corrupt(error))
+    }
+
+    /// A content of inputs, in the row of its hash.
+    pub fn content(self, encoding: &str, stored: Vec<u8>) -> Result<Content, StoreError> {
+        let content = Content::from_bytes(self.decoded(encoding, stored)?);
+        if content.hash.to_string() == self.row {
+            Ok(content)
+        } else {
+            Err(self.corrupt("it has another hash"))
+        }
     }
 
     /// How an input or a plan is stored.

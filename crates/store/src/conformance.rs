@@ -76,7 +76,10 @@ pub mod walk;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod workers;
 
-pub use scene::{Scene, claim, input, member, spec, task, worker, worker_record};
+pub use scene::{
+    Scene, bytes_of, claim, input, input_of, member, spec, stored_input, task, worker,
+    worker_record,
+};
 
 /// A database of one test.
 ///
@@ -229,6 +232,8 @@ macro_rules! store_suite {
                 cancelled_runs_push_out_no_result,
                 logs_and_events_go_with_their_runs,
                 inputs_that_no_run_needs_go,
+                contents_go_with_their_last_input,
+                inputs_are_stored_whole_beside_a_prune,
                 pruning_an_empty_store_removes_nothing,
                 old_runs_go_but_not_what_a_status_is_made_of,
                 more_runs_and_lines_go_than_one_transaction_takes,

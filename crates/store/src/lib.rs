@@ -12,6 +12,7 @@ mod cluster;
 mod configuration;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod contents;
 mod error;
 mod model;
 mod store;
@@ -24,6 +25,7 @@ pub use configuration::{
     Configuration, ConfigurationInForce, MemberConfiguration, OtherConfiguration, Registered,
     decide,
 };
+pub use contents::{EncodedContents, StoredInput};
 pub use cts_core::WorkerRecord;
 pub use error::{LeaderError, LeaseError, StoreError, TaskError};
 pub use model::{

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
-    WorkerRecord,
+    ArchiveId, Content, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus,
+    WorkerId, WorkerRecord,
 };
 use futures::stream::BoxStream;
 
 use crate::archive::{Archive, ArchivedRow};
 use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
 use crate::configuration::{Configuration, ConfigurationInForce, MemberConfiguration, Registered};
+use crate::contents::StoredInput;
 use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
@@ -311,8 +312,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The bytes of a module bundle.
     async fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// The bytes of a frozen input.
-    async fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
+    /// What is stored of a frozen input.
+    async fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError>;
+
+    /// Those of these contents of inputs that are stored, in any order.
+    async fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
 
     /// Runs, the newest first, without the texts of their plans; also those of tasks that are being created, or
     /// are not there any more.

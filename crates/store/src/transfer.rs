@@ -1,6 +1,6 @@
 //! Moving everything that a store keeps for good into another, empty one.
 //!
-//! Tasks, what the API has deleted of the configuration, the configuration in force, inputs, runs, events, log lines and bundles move, whole
+//! Tasks, what the API has deleted of the configuration, the configuration in force, inputs with their contents, runs, events, log lines and bundles move, whole
 //! and in their order, with ids, epochs and times as they are. Tasks that are being created or deleted do not,
 //! nor does anything of them, and no requests: nobody waits any more. Who leads, and which replicas and workers live, does not: after a move nobody does.
 //! So a run that is running arrives as its lease had been taken back: queued, with the attempt that was
@@ -18,7 +18,8 @@ use futures::TryStreamExt as _;
 use futures::stream::BoxStream;
 
 pub use self::row::{
-    BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow,
+    BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, InputRow, LogLineRow,
+    RunRow, TaskRow,
 };
 use crate::error::StoreError;
 
@@ -40,6 +41,8 @@ pub enum Table {
     DeletedTasks,
     /// The configuration in force, if there is one.
     Configurations,
+    /// Contents of frozen inputs.
+    Contents,
     /// Frozen inputs.
     Inputs,
     /// Runs.
@@ -54,10 +57,11 @@ pub enum Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Tasks,
         Self::DeletedTasks,
         Self::Configurations,
+        Self::Contents,
         Self::Inputs,
         Self::Runs,
         Self::Events,
@@ -71,6 +75,7 @@ impl Table {
             Self::Tasks => "tasks",
             Self::DeletedTasks => "deleted_tasks",
             Self::Configurations => "configuration_in_force",
+            Self::Contents => "contents",
             Self::Inputs => "inputs",
             Self::Runs => "runs",
             Self::Events => "events",
@@ -88,7 +93,7 @@ impl fmt::Display for Table {
 
 /// How many rows of each table, in the order of [`Table::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts([u64; 8]);
+pub struct Counts([u64; 9]);
 
 impl Counts {
     /// The rows of one table.
@@ -127,6 +132,9 @@ pub trait Export: Send {
     /// The configuration in force.
     fn configurations(&mut self) -> Rows<'_, ConfigurationRow>;
 
+    /// Contents of inputs by hash.
+    fn contents(&mut self) -> Rows<'_, ContentRow>;
+
     /// Inputs by hash.
     fn inputs(&mut self) -> Rows<'_, InputRow>;
 
@@ -154,6 +162,9 @@ pub trait Import: Send {
 
     /// Adds the configuration in force.
     async fn configurations(&mut self, rows: Vec<ConfigurationRow>) -> Result<(), StoreError>;
+
+    /// Adds contents of inputs; those that are there stay as they are.
+    async fn contents(&mut self, rows: Vec<ContentRow>) -> Result<(), StoreError>;
 
     /// Adds inputs; those that are there stay as they are.
     async fn inputs(&mut self, rows: Vec<InputRow>) -> Result<(), StoreError>;
@@ -197,6 +208,7 @@ pub async fn copy(
         Tasks tasks,
         DeletedTasks deleted_tasks,
         Configurations configurations,
+        Contents contents,
         Inputs inputs,
         Runs runs,
         Events events,
@@ -254,6 +266,6 @@ mod tests {
             counts.add(table, number);
         }
         let numbers = Table::ALL.map(|table| counts.of(table));
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     }
 }

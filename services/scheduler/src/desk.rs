@@ -19,21 +19,23 @@
 //! * a request is carried out once, as soon as the input is complete, or it is overdue once. A request to
 //!   apply that is overdue leaves a trigger, so that the task is applied when its input is complete.
 
+mod agenda;
 mod arrange;
 mod entry;
 mod outline;
 mod problem;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::{
     CompleteInput, IncompleteInput, RunId, ServiceView, TaskDefinition, TaskName, TaskSpec,
-    UnknownRevision, ViewDelta, ViewId, ViewSnapshot,
+    UnknownRevision, ViewDelta, ViewId, ViewInstances, ViewSnapshot,
 };
 
+use self::agenda::Agenda;
 pub(crate) use self::arrange::{Present, Standing};
 use self::entry::Entry;
 pub(crate) use self::entry::{Decided, Decision};
@@ -44,6 +46,7 @@ pub(crate) use self::problem::ViewProblem;
 #[derive(Debug)]
 pub(crate) struct Desk {
     tasks: BTreeMap<TaskName, Entry>,
+    agenda: Agenda,
     views: HashMap<ViewId, View>,
     /// Each task is due once and no more.
     one_round: bool,
@@ -58,10 +61,21 @@ pub(crate) struct Desk {
 struct View {
     source: ServiceView,
     snapshot: Option<ViewSnapshot>,
+    /// The instances of the snapshot, once an input has needed them.
+    shown: OnceLock<Arc<ViewInstances>>,
     changed_at: Duration,
     tasks: BTreeSet<TaskName>,
     /// Why changes are not seen now.
     problem: Option<ViewProblem>,
+}
+
+impl View {
+    /// What it shows, shared by all inputs with this snapshot.
+    fn shown(&self) -> Option<Arc<ViewInstances>> {
+        let snapshot = self.snapshot.as_ref()?;
+        let shown = || Arc::new(ViewInstances::of(snapshot));
+        Some(Arc::clone(self.shown.get_or_init(shown)))
+    }
 }
 
 /// A run that somebody waits for.
@@ -121,6 +135,7 @@ impl Desk {
     pub(crate) fn new<'a>(tasks: impl IntoIterator<Item = &'a TaskSpec>) -> Self {
         let mut desk = Self {
             tasks: BTreeMap::new(),
+            agenda: Agenda::default(),
             views: HashMap::new(),
             one_round: false,
             patience: Duration::MAX,
@@ -200,6 +215,7 @@ impl Desk {
             return Ok(());
         }
         view.changed_at = now;
+        view.shown.take();
         self.changes += 1;
         let views = &self.views;
         for name in views.get(id).map(|view| &view.tasks).into_iter().flatten() {
@@ -211,24 +227,24 @@ impl Desk {
             } else {
                 entry.set_complete(is_complete(views, entry), now);
             }
+            self.agenda.note(name, entry);
         }
         Ok(())
     }
 
     /// When there is something to do next.
     pub(crate) fn next_due(&self) -> Option<Duration> {
-        let times = self
-            .tasks
-            .values()
-            .filter_map(|entry| entry.due_at().into_iter().chain(entry.next_request()).min());
-        times.min()
+        self.agenda.next()
     }
 
     /// Takes what is due.
     pub(crate) fn take_due(&mut self, now: Duration) -> Due {
         let views = &self.views;
         let mut due = Due::default();
-        for (name, entry) in &mut self.tasks {
+        for name in self.agenda.due(now) {
+            let Some(entry) = self.tasks.get_mut(&name) else {
+                continue;
+            };
             if entry.due_at().is_some_and(|at| at <= now)
                 && let Ok(input) = complete_input(views, entry)
                 && let Some(first) = entry.take_trigger(now)
@@ -238,14 +254,12 @@ impl Desk {
                 due.tasks
                     .push(due_task(entry, DueData::Complete(input), why));
             }
-            if !entry.has_requests() {
-                continue;
-            }
             for wanted in entry.take_checks_without_data() {
                 let why = Why::Request(wanted);
                 due.tasks.push(due_task(entry, DueData::NotNeeded, why));
             }
-            if entry.is_complete()
+            if entry.has_requests()
+                && entry.is_complete()
                 && let Ok(input) = complete_input(views, entry)
             {
                 for wanted in entry.take_requests() {
@@ -260,6 +274,7 @@ impl Desk {
                     missing: missing(views, entry),
                 });
             }
+            self.agenda.note(&name, entry);
         }
         due
     }
@@ -268,6 +283,7 @@ impl Desk {
     pub(crate) fn postpone(&mut self, task: &TaskName, now: Duration, until: Duration) {
         if let Some(entry) = self.tasks.get_mut(task) {
             entry.postpone(now, until);
+            self.agenda.note(task, entry);
         }
     }
 
@@ -296,9 +312,7 @@ fn complete_input(
     views: &HashMap<ViewId, View>,
     entry: &Entry,
 ) -> Result<CompleteInput, IncompleteInput> {
-    CompleteInput::new(Arc::clone(&entry.definition), |id| {
-        views.get(id)?.snapshot.as_ref()
-    })
+    CompleteInput::new(Arc::clone(&entry.definition), |id| views.get(id)?.shown())
 }
 
 fn due_task(entry: &Entry, data: DueData, why: Why) -> DueTask {

@@ -1,51 +1,78 @@
 //! Inputs that were frozen a moment ago, so that a lease can carry what it is about and saves the worker
 //! a call. Only a shortcut: whatever is missing here is read from the store.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
-use cts_core::Digest;
+use cts_core::{Content, Digest, FrozenInput};
+use cts_proto::run::v1 as proto;
+use moka::sync::Cache;
 
-/// Largest input that a lease carries, in bytes.
-const LARGEST: usize = 256 * 1024;
+/// Most bytes of contents that a lease carries, and so the largest content that is kept.
+const CARRIED: usize = 256 * 1024;
 
-/// Bytes of all inputs kept together.
-const TOTAL: usize = 4 * 1024 * 1024;
+/// Bytes of all contents kept together.
+const CONTENTS: u64 = 4 * 1024 * 1024;
+
+/// Contents of all inputs kept together, each counted for every input that has it.
+const LISTED: u64 = 20_000;
 
 /// See the module.
-#[derive(Debug, Default)]
-pub(crate) struct RecentInputs(Mutex<Kept>);
+#[derive(Debug)]
+pub(crate) struct RecentInputs {
+    inputs: Cache<Digest, Arc<[Digest]>>,
+    contents: Cache<Digest, Arc<Content>>,
+}
 
-#[derive(Debug, Default)]
-struct Kept {
-    /// Oldest first.
-    inputs: VecDeque<(Digest, Vec<u8>)>,
-    bytes: usize,
+impl Default for RecentInputs {
+    fn default() -> Self {
+        let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        let inputs = Cache::builder().max_capacity(LISTED);
+        let contents = Cache::builder().max_capacity(CONTENTS);
+        Self {
+            inputs: inputs
+                .weigher(move |_, contents: &Arc<[Digest]>| length(contents.len()))
+                .build(),
+            contents: contents
+                .weigher(move |_, content: &Arc<Content>| length(content.bytes.len()))
+                .build(),
+        }
+    }
 }
 
 impl RecentInputs {
-    /// Keeps an input, and forgets the oldest ones beyond the limit.
-    pub(crate) fn keep(&self, hash: Digest, bytes: &[u8]) {
-        if bytes.len() > LARGEST {
-            return;
-        }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.bytes += bytes.len();
-        kept.inputs.push_back((hash, bytes.to_vec()));
-        while kept.bytes > TOTAL
-            && let Some((_hash, oldest)) = kept.inputs.pop_front()
-        {
-            kept.bytes -= oldest.len();
+    /// Keeps an input, and forgets others beyond the limits.
+    pub(crate) fn keep(&self, input: &FrozenInput) {
+        let contents = input.contents.iter();
+        self.inputs
+            .insert(input.hash, contents.map(|content| content.hash).collect());
+        for content in &input.contents {
+            if content.bytes.len() <= CARRIED && !self.contents.contains_key(&content.hash) {
+                self.contents.insert(content.hash, Arc::clone(content));
+            }
         }
     }
 
-    /// The input with this hash, if it is still kept. It stays, for another attempt may need it.
-    pub(crate) fn get(&self, hash: Digest) -> Option<Vec<u8>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut newest_first = kept.inputs.iter().rev();
-        newest_first
-            .find(|(known, _)| *known == hash)
-            .map(|(_, bytes)| bytes.clone())
+    /// A content, if it is still kept.
+    pub(crate) fn content(&self, hash: &Digest) -> Option<Arc<Content>> {
+        self.contents.get(hash)
+    }
+
+    /// What the input with this hash consists of, with those bytes that are at hand and not too many; empty if the
+    /// input is not kept any more.
+    pub(crate) fn carried(&self, input: &Digest) -> Vec<proto::InputContent> {
+        let mut room = CARRIED;
+        let hashes = self.inputs.get(input);
+        let hashes = hashes.iter().flat_map(|hashes| hashes.iter());
+        let carried = hashes.map(|hash| {
+            let content = self.content(hash);
+            let content = content.filter(|content| content.bytes.len() <= room);
+            room -= content.as_ref().map_or(0, |content| content.bytes.len());
+            proto::InputContent {
+                hash: hash.to_string(),
+                content: content.map(|content| content.bytes.clone()),
+            }
+        });
+        carried.collect()
     }
 }
 
@@ -53,16 +80,47 @@ impl RecentInputs {
 mod tests {
     use super::*;
 
+    fn input(contents: &[&Arc<Content>]) -> FrozenInput {
+        FrozenInput::of_contents(contents.iter().copied().map(Arc::clone).collect())
+    }
+
+    fn content(bytes: Vec<u8>) -> Arc<Content> {
+        Arc::new(Content::from_bytes(bytes))
+    }
+
+    fn lengths(carried: &[proto::InputContent]) -> Vec<Option<usize>> {
+        let bytes = carried.iter().map(|content| content.content.as_deref());
+        bytes.map(|bytes| bytes.map(<[u8]>::len)).collect()
+    }
+
     #[test]
-    fn old_and_large_inputs_are_not_kept() {
+    fn a_lease_carries_what_is_small_enough_and_names_the_rest() {
         let inputs = RecentInputs::default();
-        let hash = |n: usize| Digest::of(&n.to_be_bytes());
-        for n in 0..20 {
-            inputs.keep(hash(n), &vec![0; LARGEST]);
+        let [head, half, huge] =
+            [100, CARRIED / 2, CARRIED + 1].map(|length| content(vec![7; length]));
+        let other = content(vec![8; CARRIED / 2]);
+        let input = input(&[&head, &huge, &half, &other]);
+        assert_eq!(inputs.carried(&input.hash), []);
+        inputs.keep(&input);
+        let carried = inputs.carried(&input.hash);
+        assert_eq!(
+            lengths(&carried),
+            [Some(100), None, Some(CARRIED / 2), None]
+        );
+        assert_eq!(carried[1].hash, huge.hash.to_string());
+    }
+
+    #[test]
+    fn many_inputs_with_one_content_keep_it_once_and_old_ones_go() {
+        let inputs = RecentInputs::default();
+        let shared = content(vec![1; CARRIED / 2]);
+        for number in 0..30_000_u32 {
+            inputs.keep(&input(&[&content(number.to_be_bytes().into()), &shared]));
         }
-        assert_eq!(inputs.get(hash(3)), None);
-        assert_eq!(inputs.get(hash(4)).map(|bytes| bytes.len()), Some(LARGEST));
-        inputs.keep(hash(99), &vec![0; LARGEST + 1]);
-        assert_eq!(inputs.get(hash(99)), None);
+        inputs.inputs.run_pending_tasks();
+        inputs.contents.run_pending_tasks();
+        assert!(inputs.inputs.weighted_size() <= LISTED);
+        assert!(inputs.contents.weighted_size() <= CONTENTS);
+        assert!(inputs.content(&shared.hash).is_some());
     }
 }

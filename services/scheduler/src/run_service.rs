@@ -1,5 +1,6 @@
 //! `cts.run.v1.RunService`: the lease protocol.
 
+mod inputs;
 mod page;
 mod told;
 
@@ -11,7 +12,7 @@ use cts_core::runs::{AttemptOutcome, RunStatus};
 use cts_core::{Chain, Clock, LeaseEpoch, RunId, WorkerId};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_server::RunService;
-use cts_rpc::{CHUNK_BYTES, convert};
+use cts_rpc::convert;
 use cts_store::{Claim, Completed, Completion, Lease, Store, StoreError};
 use futures::Stream;
 use tokio::sync::oneshot;
@@ -82,6 +83,7 @@ type Parts<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 #[tonic::async_trait]
 impl RunService for RunEndpoint {
     type GetRunInputStream = Parts<proto::GetRunInputResponse>;
+    type GetInputContentsStream = Parts<proto::GetInputContentsResponse>;
     type FollowRunsStream = Parts<proto::FollowRunsResponse>;
 
     async fn acquire_run(
@@ -111,7 +113,8 @@ impl RunService for RunEndpoint {
             run_id: lease.run.to_string(),
             task_name: lease.task.into(),
             epoch: lease.epoch.get(),
-            input: self.recent_inputs.get(lease.input),
+            input: None,
+            contents: self.recent_inputs.carried(&lease.input),
             input_hash: lease.input.to_string(),
             attempt: lease.attempt,
             kind: convert::kind_to_wire(lease.kind).into(),
@@ -126,25 +129,14 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::GetRunInputRequest>,
     ) -> Result<Response<Self::GetRunInputStream>, Status> {
-        let hash = request.into_inner().input_hash;
-        let digest = hash
-            .parse()
-            .map_err(|_no_digest| Status::invalid_argument("not a digest"))?;
-        let input = self
-            .store
-            .input(digest)
-            .await
-            .map_err(|error| store_failure(&error))?;
-        let input = input.ok_or_else(|| Status::not_found(format!("there is no input {hash}")))?;
-        let parts: Vec<_> = input
-            .chunks(CHUNK_BYTES)
-            .map(|chunk| {
-                Ok(proto::GetRunInputResponse {
-                    chunk: chunk.to_vec(),
-                })
-            })
-            .collect();
-        Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
+        Ok(Response::new(self.input(request.into_inner()).await?))
+    }
+
+    async fn get_input_contents(
+        &self,
+        request: Request<proto::GetInputContentsRequest>,
+    ) -> Result<Response<Self::GetInputContentsStream>, Status> {
+        Ok(Response::new(self.contents(&request.into_inner())?))
     }
 
     async fn renew_run(

@@ -16,8 +16,8 @@ use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 use tonic::Status;
 
+use crate::inputs::InputError;
 use crate::leased_run::LeasedRun;
-use crate::scheduler_calls::InputError;
 use crate::worker::Shared;
 
 /// Longest time for a module to be fetched, by this run or by another that wants the same, and unpacked.

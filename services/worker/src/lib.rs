@@ -7,6 +7,7 @@
 
 mod attempt;
 mod beats;
+mod inputs;
 mod leased_run;
 mod log;
 mod requests;

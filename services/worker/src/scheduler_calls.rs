@@ -18,6 +18,8 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
+use crate::inputs::{Contents, InputError};
+
 /// How long one call for a run waits at the scheduler.
 const WAIT: Duration = Duration::from_secs(30);
 
@@ -28,7 +30,7 @@ const CALL: Duration = Duration::from_secs(5);
 /// Longest time for a beat.
 const BEAT: Duration = Duration::from_secs(2);
 
-/// Longest time for the parts of an input or a bundle.
+/// Longest time for the parts of a bundle.
 const TRANSFER: Duration = Duration::from_mins(2);
 
 /// The scheduler as this worker sees it.
@@ -40,15 +42,7 @@ pub(crate) struct Scheduler {
     pub(crate) logs: LogServiceClient<Channel>,
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
-}
-
-/// The input of a run could not be had.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum InputError {
-    #[error("the scheduler did not send the input of the run")]
-    Call(#[from] Status),
-    #[error("the input of the run cannot be read")]
-    Decode(#[from] serde_json::Error),
+    pub(crate) contents: Contents,
 }
 
 impl Scheduler {
@@ -98,24 +92,9 @@ impl Scheduler {
         .await
     }
 
-    /// The frozen input of a leased run: what the lease carries, or what the scheduler sends.
+    /// The frozen input of a leased run.
     pub(crate) async fn input(&self, lease: &proto::Lease) -> Result<RunInput, InputError> {
-        if let Some(bytes) = &lease.input {
-            return Ok(RunInput::thaw(bytes)?);
-        }
-        let request = proto::GetRunInputRequest {
-            input_hash: lease.input_hash.clone(),
-        };
-        let bytes = within(TRANSFER, async {
-            let mut parts = self.runs.clone().get_run_input(request).await?.into_inner();
-            let mut bytes = Vec::new();
-            while let Some(part) = parts.message().await? {
-                bytes.extend(part.chunk);
-            }
-            Ok(bytes)
-        })
-        .await?;
-        Ok(RunInput::thaw(&bytes)?)
+        self.contents.input(&self.runs, lease).await
     }
 
     /// More time for a lease; how much.
@@ -211,7 +190,7 @@ fn is_worth_another_try(status: &Status) -> bool {
 }
 
 /// Ends a call that takes too long, as when no scheduler is there.
-async fn within<T>(
+pub(crate) async fn within<T>(
     limit: Duration,
     call: impl Future<Output = Result<T, Status>>,
 ) -> Result<T, Status> {

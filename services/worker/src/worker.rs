@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use crate::beats::beat;
+use crate::inputs::Contents;
 use crate::leased_run::LeasedRun;
 use crate::requests::Requests;
 use crate::scheduler_calls::Scheduler;
@@ -186,6 +187,7 @@ impl Worker {
             logs: LogServiceClient::new(scheduler.clone()),
             bundles: BundleServiceClient::new(scheduler.clone()),
             workers: WorkerServiceClient::new(scheduler),
+            contents: Contents::default(),
         };
         let shared = Shared {
             options,

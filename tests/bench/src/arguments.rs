@@ -92,6 +92,26 @@ pub(crate) enum Scenario {
     /// full queue. The processor time per run is that of scheduler, Postgres and this program while the
     /// queue is emptied. Figures for other than the largest number of slots have it in their name.
     Queue(QueueArguments),
+    /// Many tasks, each on a service of its own, all of which change at once.
+    ///
+    /// The watcher is played by this program, so are the workers of the first pass; one scheduler over Postgres.
+    /// `queued_seconds` is from the first change to the full queue; all changes are sent within `sent_seconds`.
+    /// `renewal_delay_max` is how much later than usual the leadership was renewed meanwhile, as the database
+    /// shows it. The median of the rounds, of the delay the worst.
+    Decide {
+        /// Number of tasks.
+        #[arg(long, default_value_t = 10_000, value_parser = positive())]
+        tasks: u32,
+        /// Repetitions.
+        #[arg(long, default_value_t = 5, value_parser = positive())]
+        rounds: u32,
+    },
+    /// One large service that changes, on which many tasks are.
+    ///
+    /// As `decide`, with one service of many instances, one of which changes. `stored_bytes_ratio` is what the
+    /// tables of inputs grow by with each change, divided by the content of the service as it is stored;
+    /// `queued_seconds` is from the change to the full queue.
+    SharedInput(SharedInputArguments),
     /// Workers and leading schedulers that are lost.
     ///
     /// Two schedulers, a watcher and a worker over Postgres, one task, a Terraform that does nothing or
@@ -193,6 +213,19 @@ pub(crate) struct QueueArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SharedInputArguments {
+    /// Number of tasks.
+    #[arg(long, default_value_t = 500, value_parser = positive())]
+    pub(crate) tasks: u32,
+    /// Instances of the service.
+    #[arg(long, default_value_t = 2000, value_parser = positive())]
+    pub(crate) instances: u32,
+    /// Number of changes.
+    #[arg(long, default_value_t = 5, value_parser = positive())]
+    pub(crate) rounds: u32,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct FailoverArguments {
     /// Life of a run's lease, in seconds.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=600))]
@@ -222,6 +255,8 @@ impl Scenario {
             Self::FanOut { .. } => "fan-out",
             Self::StartUp { .. } => "start-up",
             Self::Queue(_) => "queue",
+            Self::Decide { .. } => "decide",
+            Self::SharedInput(_) => "shared-input",
             Self::Failover(_) => "failover",
             Self::ConfigLoad { .. } => "config-load",
             Self::Idle { .. } => "idle",
@@ -261,7 +296,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 8);
+        assert_eq!(Scenario::names().len(), 10);
     }
 
     #[test]

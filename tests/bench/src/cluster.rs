@@ -52,6 +52,16 @@ impl Cluster {
         &self.watcher
     }
 
+    /// Address of the database.
+    pub(crate) fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// Life of the leadership.
+    pub(crate) const fn session_ttl(&self) -> Duration {
+        self.settings.session_ttl
+    }
+
     /// Where scheduler number `index` answers.
     pub(crate) fn scheduler_address(&self, index: usize) -> &str {
         &self.schedulers[index]

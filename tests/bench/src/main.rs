@@ -16,6 +16,7 @@ mod http_client;
 mod members;
 mod played_watcher;
 mod process;
+mod renewals;
 mod report;
 mod runs;
 mod sample;

@@ -18,6 +18,9 @@ use crate::clock::Moment;
 
 const POLL: Duration = Duration::from_millis(5);
 
+/// Counting thousands of runs more often would be a load of its own.
+const QUEUE_POLL: Duration = Duration::from_millis(25);
+
 /// Longest wait for anything.
 const DEADLINE: Duration = Duration::from_mins(1);
 
@@ -69,7 +72,7 @@ impl Members {
             let queue = runs.get_queue(GetQueueRequest {}).await?.into_inner();
             Ok((queue.ready >= u64::from(count)).then(Moment::now))
         };
-        poll("the runs are not queued", ready).await
+        poll_every(QUEUE_POLL, "the runs are not queued", ready).await
     }
 
     /// Ids of the workers that live.
@@ -102,6 +105,14 @@ async fn poll<T>(
     complaint: &'static str,
     ask: impl AsyncFn() -> Result<Option<T>, Status>,
 ) -> Result<T> {
+    poll_every(POLL, complaint, ask).await
+}
+
+async fn poll_every<T>(
+    pause: Duration,
+    complaint: &'static str,
+    ask: impl AsyncFn() -> Result<Option<T>, Status>,
+) -> Result<T> {
     let deadline = Instant::now() + DEADLINE;
     loop {
         let result = ask().await;
@@ -109,7 +120,7 @@ async fn poll<T>(
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) if Instant::now() > deadline => return Err(anyhow::anyhow!(complaint)),
             Err(status) if Instant::now() > deadline => return Err(status).context(complaint),
-            _not_yet => sleep(POLL).await,
+            _not_yet => sleep(pause).await,
         }
     }
 }

@@ -22,7 +22,8 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::clock::Moment;
 use crate::report::say;
 
-/// See the module. Every service has one instance, whose port and metadata tell its revision.
+/// See the module. Every service has so many instances, one unless something else was said; the port and metadata of the
+/// first one are those of its revision.
 #[derive(Debug)]
 pub(crate) struct PlayedWatcher {
     part: Part,
@@ -37,12 +38,14 @@ struct Part(Arc<Mutex<Script>>);
 struct Script {
     /// Of services that have changed.
     revisions: HashMap<String, u64>,
-    followed: Vec<Followed>,
+    /// Of each service.
+    instances: u32,
+    /// By service.
+    followed: HashMap<String, Vec<Followed>>,
 }
 
 #[derive(Debug)]
 struct Followed {
-    service: String,
     view: String,
     subscription: u64,
     tell: mpsc::UnboundedSender<WatchResponse>,
@@ -50,9 +53,15 @@ struct Followed {
 
 impl PlayedWatcher {
     pub(crate) async fn start(address: &str) -> Result<Self> {
+        Self::with_instances(address, 1).await
+    }
+
+    /// A watcher whose services have so many instances each.
+    pub(crate) async fn with_instances(address: &str, instances: u32) -> Result<Self> {
         let listener = TcpListener::bind(address).await;
         let listener = listener.context("the played watcher cannot listen")?;
         let part = Part::default();
+        part.script().instances = instances;
         let endpoints = Endpoints::new().with(WatchServiceServer::new(part.clone()));
         let mut serving = JoinSet::new();
         serving.spawn(async move {
@@ -73,13 +82,13 @@ impl PlayedWatcher {
         *revision += 1;
         let revision = *revision;
         let before = Moment::now();
-        script.followed.retain(|followed| {
-            followed.service != service
-                || followed
-                    .tell
-                    .send(delta(followed, revision, Some(revision - 1)))
-                    .is_ok()
-        });
+        if let Some(followed) = script.followed.get_mut(service) {
+            let changed = || vec![instance(service, 1, revision)];
+            followed.retain(|followed| {
+                let delta = delta(followed, revision, Some(revision - 1), changed());
+                followed.tell.send(delta).is_ok()
+            });
+        }
         before
     }
 }
@@ -114,38 +123,48 @@ impl Part {
         let mut script = self.script();
         let revision = script.revisions.get(&service).copied().unwrap_or(1);
         let followed = Followed {
-            service,
             view: view.id().as_str().to_owned(),
             subscription,
             tell: tell.clone(),
         };
+        let all = (1..=script.instances).map(|number| instance(&service, number, revision));
         // The caller may have gone; the next change finds out.
-        drop(tell.send(delta(&followed, revision, None)));
-        script.followed.push(followed);
+        drop(tell.send(delta(&followed, revision, None, all.collect())));
+        script.followed.entry(service).or_default().push(followed);
         Ok(())
     }
 }
 
-fn delta(followed: &Followed, revision: u64, base: Option<u64>) -> WatchResponse {
-    let service = &followed.service;
-    let instance = ServiceInstance {
-        id: format!("{service}-1"),
-        name: service.clone(),
-        address: "10.20.0.1".to_owned(),
+fn instance(service: &str, number: u32, revision: u64) -> ServiceInstance {
+    // Only the first one changes.
+    let revision = if number == 1 { revision } else { 1 };
+    let [_, high, middle, low] = number.to_be_bytes();
+    ServiceInstance {
+        id: format!("{service}-{number}"),
+        name: service.to_owned(),
+        address: format!("10.{high}.{middle}.{low}"),
         port: u32::try_from(1024 + revision % 60_000).unwrap_or(1024),
         meta: HashMap::from([("revision".to_owned(), revision.to_string())])
             .into_iter()
             .collect(),
         status: HealthStatus::Passing.into(),
-        node: "node".to_owned(),
+        node: format!("node-{}", number / 10),
         ..ServiceInstance::default()
-    };
+    }
+}
+
+fn delta(
+    followed: &Followed,
+    revision: u64,
+    base: Option<u64>,
+    upserts: Vec<ServiceInstance>,
+) -> WatchResponse {
     WatchResponse {
         event: Some(Event::Delta(ViewDelta {
             view_id: followed.view.clone(),
             base_revision: base,
             revision,
-            upserts: vec![instance],
+            upserts,
             removals: Vec::new(),
             complete: true,
             subscription_id: followed.subscription,

@@ -3,10 +3,12 @@
 mod api_status;
 mod change_to_apply;
 mod config_load;
+mod decide;
 mod failover;
 mod fan_out;
 mod idle;
 mod queue;
+mod shared_input;
 mod start_up;
 
 use anyhow::Result;
@@ -36,6 +38,8 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
             rounds,
             modules,
         } => start_up::run(stage, *tasks, *rounds, *modules).await,
+        Scenario::Decide { tasks, rounds } => decide::run(stage, *tasks, *rounds).await,
+        Scenario::SharedInput(options) => shared_input::run(stage, options).await,
         Scenario::Queue(options) => queue::run(stage, options).await,
         Scenario::Failover(options) => failover::run(stage, options).await,
         Scenario::Idle { tasks, seconds } => idle::run(stage, *tasks, *seconds).await,
@@ -48,6 +52,8 @@ const fn needs(scenario: &Scenario) -> Needs {
         Scenario::FanOut { .. } | Scenario::StartUp { .. } => (false, false),
         Scenario::ConfigLoad { .. } => (false, true),
         Scenario::ApiStatus(_)
+        | Scenario::Decide { .. }
+        | Scenario::SharedInput(_)
         | Scenario::Queue(_)
         | Scenario::Failover(_)
         | Scenario::Idle { .. } => (true, true),

@@ -47,6 +47,15 @@ pub(crate) struct Site {
     cluster: Option<Cluster>,
 }
 
+/// What the tasks watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Services {
+    /// All of them [`SERVICE`].
+    Shared,
+    /// Each a service of its own name.
+    Distinct,
+}
+
 /// What the configuration says besides the tasks.
 #[derive(Debug)]
 pub(crate) struct Settings<'a> {
@@ -63,6 +72,7 @@ impl Site {
         settings: Settings<'_>,
         tasks: u32,
         modules: Modules,
+        services: Services,
     ) -> Result<Self> {
         let tasks: Vec<String> = (1..=tasks).map(|task| format!("task-{task:04}")).collect();
         let write = || {
@@ -73,7 +83,11 @@ impl Site {
                     Modules::Distinct => task.as_str(),
                 };
                 write_module(&directory.join("modules").join(module))?;
-                write_task(&mut text, task, module, SERVICE);
+                let service = match services {
+                    Services::Shared => SERVICE,
+                    Services::Distinct => task.as_str(),
+                };
+                write_task(&mut text, task, module, service);
             }
             // Beside the directories of cts, so that relative paths out of them stay right.
             let by_hand = directory.join(BY_HAND);

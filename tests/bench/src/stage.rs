@@ -18,7 +18,7 @@ use crate::process::{Launch, Process};
 use crate::report::say;
 use crate::runs::Runs;
 use crate::shim::TerraformShim;
-use crate::site::{CONFIGURATION, SERVICE, Settings, Site};
+use crate::site::{CONFIGURATION, SERVICE, Services, Settings, Site};
 use crate::surroundings::Surroundings;
 use crate::usage::{Usage, with_twins};
 
@@ -128,8 +128,13 @@ impl Stage {
         self.consul.as_ref().context("Consul was not started")
     }
 
-    /// A new directory for cts, and a new database where it needs one.
+    /// A new directory for cts, and a new database where it needs one. All tasks watch one service.
     pub(crate) async fn new_site(&self, plan: Plan<'_>) -> Result<Site> {
+        self.new_site_on(plan, Services::Shared).await
+    }
+
+    /// The same with tasks on these services.
+    pub(crate) async fn new_site_on(&self, plan: Plan<'_>, services: Services) -> Result<Site> {
         let cluster = match plan.cluster {
             None => None,
             Some(settings) => {
@@ -144,7 +149,7 @@ impl Stage {
             cluster,
         };
         let directory = self.work.path().join(plan.name);
-        Site::create(directory, settings, plan.tasks, plan.modules)
+        Site::create(directory, settings, plan.tasks, plan.modules, services)
     }
 
     /// Starts cts in the shape of the site, one of each service where there are several; gives the

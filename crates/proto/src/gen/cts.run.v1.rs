@@ -20,14 +20,14 @@ pub struct AcquireRunRequest {
     pub request_id: ::prost::alloc::string::String,
 }
 /// Grants a lease.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AcquireRunResponse {
     /// The lease; absent if no run became due in time, or the worker drains.
     #[prost(message, optional, tag = "1")]
     pub lease: ::core::option::Option<Lease>,
 }
 /// The right and the duty to work on one run.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Lease {
     /// The run.
     #[prost(string, tag = "1")]
@@ -47,7 +47,8 @@ pub struct Lease {
     /// Time until the lease expires, from the moment of the grant.
     #[prost(message, optional, tag = "6")]
     pub time_to_live: ::core::option::Option<::prost_types::Duration>,
-    /// Bytes of the input, where they are few and at hand; else they are to be asked for by their hash.
+    /// Bytes of the input in one piece, where they are few and at hand. Schedulers of this version name its
+    /// contents instead.
     #[prost(bytes = "vec", optional, tag = "7")]
     pub input: ::core::option::Option<::prost::alloc::vec::Vec<u8>>,
     /// Time that the request had waited when the run was leased. Who adds it to the moment of sending
@@ -60,6 +61,20 @@ pub struct Lease {
     /// How long Terraform's steps may take where the task says so itself; the worker knows the rest.
     #[prost(message, optional, tag = "10")]
     pub timeouts: ::core::option::Option<StepTimeouts>,
+    /// What the input consists of, in order; empty if that is not at hand and is to be asked for by the hash of
+    /// the input.
+    #[prost(message, repeated, tag = "11")]
+    pub contents: ::prost::alloc::vec::Vec<InputContent>,
+}
+/// A part of an input: the task as it was, or what one of its views showed. Many inputs may have the same.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct InputContent {
+    /// Hash of the bytes, SHA-256 in hexadecimal.
+    #[prost(string, tag = "1")]
+    pub hash: ::prost::alloc::string::String,
+    /// JSON, where it is short and at hand; else it is to be asked for by the hash.
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub content: ::core::option::Option<::prost::alloc::vec::Vec<u8>>,
 }
 /// How long Terraform's steps may take before they are stopped and have failed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -80,12 +95,35 @@ pub struct GetRunInputRequest {
     /// Hash, SHA-256 in hexadecimal.
     #[prost(string, tag = "1")]
     pub input_hash: ::prost::alloc::string::String,
+    /// Answer with the hashes of its contents, if it is stored by them. Otherwise it comes in one piece.
+    #[prost(bool, tag = "2")]
+    pub by_contents: bool,
 }
 /// A part of an input, in order.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetRunInputResponse {
     /// Bytes of the canonical JSON.
     #[prost(bytes = "vec", tag = "1")]
+    pub chunk: ::prost::alloc::vec::Vec<u8>,
+    /// Hashes of its contents, all of them, in order; there is no chunk then.
+    #[prost(string, repeated, tag = "2")]
+    pub content_hashes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// Asks for contents of inputs.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetInputContentsRequest {
+    /// Their hashes, at most 1024.
+    #[prost(string, repeated, tag = "1")]
+    pub hashes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// A part of a content, in order. The contents come in the order in which they were asked for.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetInputContentsResponse {
+    /// Hash of the content.
+    #[prost(string, tag = "1")]
+    pub hash: ::prost::alloc::string::String,
+    /// Bytes of it.
+    #[prost(bytes = "vec", tag = "2")]
     pub chunk: ::prost::alloc::vec::Vec<u8>,
 }
 /// Asks for more time.
@@ -561,6 +599,31 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "GetRunInput"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Gets contents of inputs by their hashes, one after the other. NOT_FOUND if there is none of one of them.
+        pub async fn get_input_contents(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetInputContentsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::GetInputContentsResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/GetInputContents",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "GetInputContents"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// Extends a lease. One that has expired is in force again, if it was not taken back.
         pub async fn renew_run(
             &mut self,
@@ -747,6 +810,23 @@ pub mod run_service_server {
             request: tonic::Request<super::GetRunInputRequest>,
         ) -> std::result::Result<
             tonic::Response<Self::GetRunInputStream>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the GetInputContents method.
+        type GetInputContentsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<
+                    super::GetInputContentsResponse,
+                    tonic::Status,
+                >,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Gets contents of inputs by their hashes, one after the other. NOT_FOUND if there is none of one of them.
+        async fn get_input_contents(
+            &self,
+            request: tonic::Request<super::GetInputContentsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::GetInputContentsStream>,
             tonic::Status,
         >;
         /// Extends a lease. One that has expired is in force again, if it was not taken back.
@@ -958,6 +1038,53 @@ pub mod run_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetRunInputSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/GetInputContents" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetInputContentsSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::ServerStreamingService<
+                        super::GetInputContentsRequest,
+                    > for GetInputContentsSvc<T> {
+                        type Response = super::GetInputContentsResponse;
+                        type ResponseStream = T::GetInputContentsStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetInputContentsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::get_input_contents(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetInputContentsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

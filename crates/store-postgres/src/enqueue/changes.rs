@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use cts_core::{Digest, FrozenInput};
-use cts_store::{EnqueueRequest, StoreError};
+use cts_store::{EncodedContents, EnqueueRequest};
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
-use crate::row::{InputEncoding, failed_to};
+use crate::inputs::{self, InputError};
+use crate::row::failed_to;
 
 /// The changes of one wave: no task is in it twice.
 #[derive(Debug, Default)]
@@ -86,9 +87,10 @@ impl<'a> Changes<'a> {
     pub(super) async fn write(
         self,
         transaction: &mut PgTransaction<'_>,
+        encoded: &EncodedContents,
         now: i64,
-    ) -> Result<(), StoreError> {
-        store_inputs(transaction, self.inputs.values().copied(), now).await?;
+    ) -> Result<(), InputError> {
+        inputs::store(transaction, &self.inputs, encoded, now).await?;
         if !self.cancelled_tasks.is_empty() {
             sqlx::query(
                 "-- enqueue: cancel; index runs_one_queued
@@ -182,41 +184,4 @@ impl<'a> Changes<'a> {
         }
         Ok(())
     }
-}
-
-async fn store_inputs(
-    transaction: &mut PgTransaction<'_>,
-    inputs: impl ExactSizeIterator<Item = &FrozenInput>,
-    now: i64,
-) -> Result<(), StoreError> {
-    const OPERATION: &str = "store inputs";
-    if inputs.len() == 0 {
-        return Ok(());
-    }
-    let (mut hashes, mut encodings, mut contents) = (Vec::new(), Vec::new(), Vec::new());
-    for input in inputs {
-        let encoded = InputEncoding::encode(input.bytes.clone());
-        let (encoding, content) = encoded.map_err(|error| StoreError::Database {
-            operation: OPERATION,
-            source: Box::new(error),
-        })?;
-        hashes.push(input.hash.to_string());
-        encodings.push(encoding.as_str());
-        contents.push(content);
-    }
-    sqlx::query(
-        "-- enqueue: inputs are stored once by content
-        INSERT INTO inputs (hash, encoding, content, created_at)
-        SELECT n.hash, n.encoding, n.content, $4
-        FROM unnest($1::TEXT[], $2::TEXT[], $3::BYTEA[]) AS n (hash, encoding, content)
-        ON CONFLICT (hash) DO NOTHING",
-    )
-    .bind(hashes)
-    .bind(encodings)
-    .bind(contents)
-    .bind(now)
-    .execute(&mut **transaction)
-    .await
-    .map_err(failed_to(OPERATION))?;
-    Ok(())
 }

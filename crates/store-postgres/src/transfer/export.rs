@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use cts_store::StoreError;
 use cts_store::transfer::{
-    BundleRow, ConfigurationRow, Counts, DeletedTaskRow, EventRow, Export, InputRow, LogLineRow,
-    Rows, RunRow, Table, TaskRow,
+    BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
+    LogLineRow, Rows, RunRow, Table, TaskRow,
 };
 use futures::StreamExt as _;
 use sqlx::PgConnection;
@@ -49,12 +49,12 @@ impl PostgresExport {
 #[async_trait]
 impl Export for PostgresExport {
     async fn counts(&mut self) -> Result<Counts, StoreError> {
-        let numbers: (i64, i64, i64, i64, i64, i64, i64, i64) = sqlx::query_as(rows::COUNTS)
+        let numbers: (i64, i64, i64, i64, i64, i64, i64, i64, i64) = sqlx::query_as(rows::COUNTS)
             .fetch_one(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;
         let mut counts = Counts::default();
-        let numbers: [i64; 8] = numbers.into();
+        let numbers: [i64; 9] = numbers.into();
         for (table, number) in Table::ALL.into_iter().zip(numbers) {
             counts.add(table, number.unsigned_abs());
         }
@@ -71,6 +71,10 @@ impl Export for PostgresExport {
 
     fn configurations(&mut self) -> Rows<'_, ConfigurationRow> {
         self.rows(rows::CONFIGURATIONS, rows::configuration)
+    }
+
+    fn contents(&mut self) -> Rows<'_, ContentRow> {
+        self.rows(rows::CONTENTS, rows::content)
     }
 
     fn inputs(&mut self) -> Rows<'_, InputRow> {

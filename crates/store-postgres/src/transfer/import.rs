@@ -1,11 +1,11 @@
 //! Into an empty database.
 
 use async_trait::async_trait;
-use cts_store::StoreError;
 use cts_store::transfer::{
-    BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, Import, InputRow, LogLineRow, RunRow,
-    TaskRow,
+    BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, Import, InputRow,
+    LogLineRow, RunRow, TaskRow,
 };
+use cts_store::{StoreError, StoredInput};
 use sqlx::PgConnection;
 
 use super::refuse_content;
@@ -129,23 +129,19 @@ impl Import for PostgresImport {
         Ok(())
     }
 
-    async fn inputs(&mut self, rows: Vec<InputRow>) -> Result<(), StoreError> {
+    async fn contents(&mut self, rows: Vec<ContentRow>) -> Result<(), StoreError> {
         let (mut hashes, mut times) = (Vec::new(), Vec::new());
         let (mut encodings, mut contents) = (Vec::new(), Vec::new());
         for row in rows {
-            let encoded = InputEncoding::encode(row.bytes);
-            let (encoding, content) = encoded.map_err(|error| StoreError::Database {
-                operation: OPERATION,
-                source: Box::new(error),
-            })?;
-            hashes.push(row.hash.to_string());
+            let (encoding, content) = encode(row.content.bytes)?;
+            hashes.push(row.content.hash.to_string());
             encodings.push(encoding.as_str());
             contents.push(content);
             times.push(row.created_at);
         }
         sqlx::query(
-            "-- import: inputs
-            INSERT INTO inputs (hash, encoding, content, created_at)
+            "-- import: contents
+            INSERT INTO contents (hash, encoding, content, created_at)
             SELECT * FROM unnest($1::TEXT[], $2::TEXT[], $3::BYTEA[], $4::BIGINT[])
             ON CONFLICT (hash) DO NOTHING",
         )
@@ -153,6 +149,54 @@ impl Import for PostgresImport {
         .bind(encodings)
         .bind(contents)
         .bind(times)
+        .execute(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        Ok(())
+    }
+
+    async fn inputs(&mut self, rows: Vec<InputRow>) -> Result<(), StoreError> {
+        let (mut hashes, mut times) = (Vec::new(), Vec::new());
+        let (mut encodings, mut contents) = (Vec::new(), Vec::new());
+        let (mut owners, mut positions, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        for row in rows {
+            let (encoding, content) = match row.input {
+                StoredInput::OnePiece(bytes) => encode(bytes)?,
+                StoredInput::Contents(contents) => {
+                    for (position, content) in (0_i16..).zip(contents) {
+                        owners.push(row.hash.to_string());
+                        positions.push(position);
+                        parts.push(content.to_string());
+                    }
+                    (InputEncoding::Plain, Vec::new())
+                }
+            };
+            hashes.push(row.hash.to_string());
+            encodings.push(encoding.as_str());
+            contents.push(content);
+            times.push(row.created_at);
+        }
+        sqlx::query(
+            "-- import: inputs
+            WITH named AS (
+                INSERT INTO inputs (hash, encoding, content, created_at)
+                SELECT * FROM unnest($1::TEXT[], $2::TEXT[], $3::BYTEA[], $4::BIGINT[])
+                ON CONFLICT (hash) DO NOTHING
+                RETURNING hash
+            )
+            INSERT INTO input_contents (content_id, position, input_hash)
+            SELECT c.id, n.position, n.input
+            FROM unnest($5::TEXT[], $6::SMALLINT[], $7::TEXT[]) AS n (input, position, content)
+            JOIN named ON named.hash = n.input
+            JOIN contents c ON c.hash = n.content",
+        )
+        .bind(hashes)
+        .bind(encodings)
+        .bind(contents)
+        .bind(times)
+        .bind(owners)
+        .bind(positions)
+        .bind(parts)
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;
@@ -301,4 +345,11 @@ fn stored_incarnation(incarnation: u64) -> i64 {
 
 fn column<'a, T, C>(rows: &'a [T], cell: impl Fn(&'a T) -> C) -> Vec<C> {
     rows.iter().map(cell).collect()
+}
+
+fn encode(bytes: Vec<u8>) -> Result<(InputEncoding, Vec<u8>), StoreError> {
+    InputEncoding::encode(bytes).map_err(|error| StoreError::Database {
+        operation: OPERATION,
+        source: Box::new(error),
+    })
 }

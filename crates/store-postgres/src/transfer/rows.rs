@@ -2,13 +2,15 @@
 
 use cts_core::{LeaseEpoch, RunId, TaskSpec};
 use cts_store::transfer::{
-    BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow,
+    BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, InputRow, LogLineRow,
+    RunRow, TaskRow,
 };
 use cts_store::{LogLine, StoreError};
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
+use crate::inputs;
 use crate::row::{self, Cell, failed_to};
 
 pub(super) const OPERATION: &str = "read the database";
@@ -17,7 +19,7 @@ pub(super) const OPERATION: &str = "read the database";
 pub(super) const COUNTS: &str = "-- export: counts
     SELECT (SELECT count(*) FROM tasks WHERE phase = 'ready'), (SELECT count(*) FROM deleted_tasks),
            (SELECT count(*) FROM configuration_in_force),
-           (SELECT count(*) FROM inputs), (SELECT count(*) FROM runs),
+           (SELECT count(*) FROM contents), (SELECT count(*) FROM inputs), (SELECT count(*) FROM runs),
            (SELECT count(*) FROM events), (SELECT count(*) FROM log_lines),
            (SELECT count(*) FROM bundles)";
 
@@ -32,8 +34,14 @@ pub(super) const DELETED_TASKS: &str = "-- export: deleted tasks
 pub(super) const CONFIGURATIONS: &str = "-- export: configurations
     SELECT number, fingerprint, tasks, decided_by, decided_at FROM configuration_in_force";
 
+pub(super) const CONTENTS: &str = "-- export: contents
+    SELECT hash, encoding, content, created_at FROM contents ORDER BY hash";
+
 pub(super) const INPUTS: &str = "-- export: inputs
-    SELECT hash, encoding, content, created_at FROM inputs ORDER BY hash";
+    SELECT hash, encoding, content, created_at,
+           ARRAY(SELECT c.hash FROM input_contents p JOIN contents c ON c.id = p.content_id
+                 WHERE p.input_hash = i.hash ORDER BY p.position) AS contents
+    FROM inputs i ORDER BY hash";
 
 /// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one
 /// waits. What waits or runs of a task that does not move is cancelled.
@@ -136,20 +144,24 @@ pub(super) fn configuration(row: &PgRow) -> Result<ConfigurationRow, StoreError>
     })
 }
 
+pub(super) fn content(row: &PgRow) -> Result<ContentRow, StoreError> {
+    Ok(ContentRow {
+        content: inputs::content(row)?,
+        created_at: row.try_get("created_at").map_err(failed_to(OPERATION))?,
+    })
+}
+
 pub(super) fn input(row: &PgRow) -> Result<InputRow, StoreError> {
     let read = failed_to(OPERATION);
     let hash: &str = row.try_get("hash").map_err(&read)?;
-    let cell = |column| Cell {
+    let cell = Cell {
         table: "inputs",
-        column,
+        column: "hash",
         row: hash,
     };
-    let encoding: &str = row.try_get("encoding").map_err(&read)?;
-    let encoding = cell("encoding").input_encoding(encoding)?;
-    let decoded = encoding.decode(row.try_get("content").map_err(&read)?);
     Ok(InputRow {
-        hash: cell("hash").parse(hash)?,
-        bytes: decoded.map_err(|error| cell("content").corrupt(error))?,
+        hash: cell.parse(hash)?,
+        input: inputs::stored(row)?,
         created_at: row.try_get("created_at").map_err(&read)?,
     })
 }

@@ -2,7 +2,7 @@
 
 use cts_core::TaskOrigin;
 use cts_core::runs::AttemptOutcome;
-use cts_store::conformance::{Scene, input, spec, task};
+use cts_store::conformance::{Scene, bytes_of, input, spec, stored_input, task};
 use cts_store::{LeaseError, StoreError};
 
 use crate::fixture::PostgresFixture;
@@ -17,11 +17,13 @@ async fn equal_inputs_are_stored_once_and_compressed() {
     scene.queue("b", &text).await;
     let fixture = scene.fixture();
     assert_eq!(fixture.number("SELECT count(*) FROM inputs").await, 1);
-    let length = "SELECT length(content)::BIGINT FROM inputs";
+    let length = "SELECT sum(length(content))::BIGINT FROM contents";
     let stored = fixture.number(length).await;
     assert!(stored < 1000, "{stored} bytes");
-    let bytes = scene.store().input(input(&text).hash).await.unwrap();
-    assert_eq!(bytes, Some(text.into_bytes()));
+    assert_eq!(fixture.number("SELECT count(*) FROM contents").await, 2);
+    let input = input(&text);
+    let stored = stored_input(&*scene.store(), input.hash).await;
+    assert_eq!(stored, Some(bytes_of(&input)));
 }
 
 #[tokio::test]

@@ -109,8 +109,12 @@ async fn the_moved_store_answers_as_the_file_did() {
         assert_eq!(page.lines, page_before.lines);
     }
     for row in &before.inputs {
-        let bytes = store.input(row.hash).await.unwrap();
-        assert_eq!(bytes.as_ref(), Some(&row.bytes));
+        let input = store.input(row.hash).await.unwrap();
+        assert_eq!(input.as_ref(), Some(&row.input));
+    }
+    for row in &before.contents {
+        let contents = store.contents(&[row.content.hash]).await.unwrap();
+        assert_eq!(contents, [row.content.clone()]);
     }
     for row in &before.bundles {
         let bytes = store.bundle(row.hash).await.unwrap();

@@ -2,20 +2,22 @@
 
 use cts_core::{LeaseEpoch, TaskSpec};
 use cts_store::transfer::{
-    BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, InputRow, LogLineRow, RunRow, TaskRow,
+    BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, InputRow, LogLineRow,
+    RunRow, TaskRow,
 };
 use cts_store::{LogLine, StoreError};
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::OPERATION;
+use crate::inputs;
 use crate::row::{self, Cell, failed_to};
 
 /// Tasks that are being created or deleted do not move; all runs do.
 pub(super) const COUNTS: &str = "-- export: counts
     SELECT (SELECT count(*) FROM tasks WHERE phase = 'ready'), (SELECT count(*) FROM deleted_tasks),
            (SELECT count(*) FROM configuration_in_force),
-           (SELECT count(*) FROM inputs), (SELECT count(*) FROM runs),
+           (SELECT count(*) FROM contents), (SELECT count(*) FROM inputs), (SELECT count(*) FROM runs),
            (SELECT count(*) FROM events), (SELECT count(*) FROM log_lines),
            (SELECT count(*) FROM bundles)";
 
@@ -30,8 +32,15 @@ pub(super) const DELETED_TASKS: &str = "-- export: deleted tasks
 pub(super) const CONFIGURATIONS: &str = "-- export: configurations
     SELECT number, fingerprint, tasks, decided_by, decided_at FROM configuration_in_force";
 
+pub(super) const CONTENTS: &str = "-- export: contents
+    SELECT hash, encoding, content, created_at FROM contents ORDER BY hash";
+
 pub(super) const INPUTS: &str = "-- export: inputs
-    SELECT hash, encoding, content, created_at FROM inputs ORDER BY hash";
+    SELECT hash, encoding, content, created_at,
+           (SELECT json_group_array(hash)
+            FROM (SELECT c.hash FROM input_contents p JOIN contents c ON c.id = p.content_id
+                  WHERE p.input_hash = i.hash ORDER BY p.position)) AS contents
+    FROM inputs i ORDER BY hash";
 
 /// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one
 /// waits. What waits or runs of a task that does not move is cancelled.
@@ -133,20 +142,24 @@ pub(super) fn configuration(row: &SqliteRow) -> Result<ConfigurationRow, StoreEr
     })
 }
 
+pub(super) fn content(row: &SqliteRow) -> Result<ContentRow, StoreError> {
+    Ok(ContentRow {
+        content: inputs::content(row)?,
+        created_at: row.try_get("created_at").map_err(failed_to(OPERATION))?,
+    })
+}
+
 pub(super) fn input(row: &SqliteRow) -> Result<InputRow, StoreError> {
     let read = failed_to(OPERATION);
-    let hash: String = row.try_get("hash").map_err(&read)?;
-    let cell = |column| Cell {
+    let hash: &str = row.try_get("hash").map_err(&read)?;
+    let cell = Cell {
         table: "inputs",
-        column,
-        row: &hash,
+        column: "hash",
+        row: hash,
     };
-    let encoding: String = row.try_get("encoding").map_err(&read)?;
-    let encoding = cell("encoding").input_encoding(&encoding)?;
-    let decoded = encoding.decode(row.try_get("content").map_err(&read)?);
     Ok(InputRow {
-        hash: cell("hash").parse(&hash)?,
-        bytes: decoded.map_err(|error| cell("content").corrupt(error))?,
+        hash: cell.parse(hash)?,
+        input: inputs::stored(row)?,
         created_at: row.try_get("created_at").map_err(&read)?,
     })
 }

@@ -307,11 +307,16 @@ async fn of_an_input() {
     let scene = scene().await;
     scene
         .fixture()
-        .tamper("UPDATE inputs SET encoding = 'zstd', content = x'00ff'")
+        .tamper("UPDATE contents SET encoding = 'zstd', content = x'00ff'")
         .await;
     let hash = Digest::of(b"1");
-    let read = scene.store().input(hash).await;
-    assert_corrupt(read, ("inputs", "content"), &hash.to_string());
+    let read = scene.store().contents(&[hash]).await;
+    assert_corrupt(read, ("contents", "content"), &hash.to_string());
+    // What is no longer what its hash says.
+    let changed = "UPDATE contents SET encoding = 'plain', content = x'32'";
+    scene.fixture().tamper(changed).await;
+    let read = scene.store().contents(&[hash]).await;
+    assert_corrupt(read, ("contents", "content"), &hash.to_string());
 }
 
 #[tokio::test]

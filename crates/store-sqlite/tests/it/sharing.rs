@@ -3,7 +3,7 @@
 use cts_core::TaskOrigin;
 use cts_core::runs::RunStatus;
 use cts_store::Store as _;
-use cts_store::conformance::{Scene, claim, input, spec, task};
+use cts_store::conformance::{Scene, bytes_of, claim, input, spec, stored_input, task};
 use cts_store_sqlite::SqliteStore;
 
 use crate::fixture::{BOOT, SqliteFixture};
@@ -37,10 +37,14 @@ async fn equal_inputs_are_stored_once_and_compressed() {
     scene.queue("b", &text).await;
     let fixture = scene.fixture();
     assert_eq!(fixture.number("SELECT count(*) FROM inputs").await, 1);
-    let stored = fixture.number("SELECT length(content) FROM inputs").await;
+    let stored = fixture
+        .number("SELECT sum(length(content)) FROM contents")
+        .await;
     assert!(stored < 1000, "{stored} bytes");
-    let bytes = scene.store().input(input(&text).hash).await.unwrap();
-    assert_eq!(bytes, Some(text.into_bytes()));
+    assert_eq!(fixture.number("SELECT count(*) FROM contents").await, 2);
+    let input = input(&text);
+    let stored = stored_input(&*scene.store(), input.hash).await;
+    assert_eq!(stored, Some(bytes_of(&input)));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::fs;
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 use cts_core::{Digest, Requirement, RunId, TaskPhase};
 use cts_store::conformance::{claim, input, member, spec};
-use cts_store::{EnqueueRequest, Store as _, Unchanged};
+use cts_store::{EnqueueRequest, Store as _, StoredInput, Unchanged};
 use cts_store_sqlite::SqliteStore;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -55,6 +55,8 @@ async fn a_file_of_the_first_version_goes_on() {
     assert_eq!(task.spec.requirement, Requirement::default());
     let lease = store.acquire(&claim()).await.unwrap().unwrap();
     assert_eq!(lease.run, run);
+    let stored = store.input(lease.input).await.unwrap();
+    assert_eq!(stored, Some(StoredInput::OnePiece(b"1".to_vec())));
     let minute = std::time::Duration::from_mins(1);
     let leadership = store.lead(&member("a"), None, minute).await.unwrap();
     assert!(leadership.mine);

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use cts_core::FrozenInput;
 use cts_core::runs::EnqueueDecision::{Enqueue, Keep, Replace, Skip};
 use cts_core::runs::RunStatus;
 
 use super::Fixture;
-use super::scene::{Scene, input, noise, seconds, spec, task};
+use super::scene::{Scene, bytes_of, input, input_of, noise, seconds, spec, stored_input, task};
 use crate::{EnqueueRequest, Enqueued, Unchanged};
 
 const SKIP: Option<cts_core::runs::EnqueueDecision> = Some(Skip {
@@ -299,15 +298,16 @@ pub async fn inputs_come_back_byte_for_byte<F: Fixture>() {
         noise(5 << 20),
     ];
     for bytes in hostile {
-        let input = FrozenInput::from_bytes(bytes);
-        let (hash, bytes) = (input.hash, input.bytes.clone());
+        let input = input_of(&[&bytes, b"second", &bytes]);
+        let hash = input.hash;
         let request = EnqueueRequest {
             input,
             ..scene.request("a", "")
         };
         scene.request_all(vec![request]).await;
-        let stored = scene.store().input(hash).await.expect("inputs can be read");
-        assert!(stored == Some(bytes), "{hash} came back changed");
+        let stored = stored_input(&*scene.store(), hash).await;
+        let expected = vec![bytes.clone(), b"second".to_vec(), bytes];
+        assert!(stored == Some(expected), "{hash} came back changed");
     }
 }
 
@@ -316,6 +316,6 @@ pub async fn one_input_may_serve_many_tasks<F: Fixture>() {
     scene.settle("a", "1").await;
     let lease = scene.leased("b", "1").await;
     assert_eq!(lease.input, input("1").hash);
-    let stored = scene.store().input(lease.input).await;
-    assert_eq!(stored.expect("inputs can be read"), Some(b"1".to_vec()));
+    let stored = stored_input(&*scene.store(), lease.input).await;
+    assert_eq!(stored, Some(bytes_of(&input("1"))));
 }

@@ -7,7 +7,7 @@ use cts_core::runs::{
 };
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, claim, input, plan, seconds, spec};
+use super::scene::{LEASE, Scene, bytes_of, claim, input, plan, seconds, spec, stored_input};
 use crate::{Claim, Enqueued, Lease, PLANS_KEPT, Retention};
 
 async fn ask<F: Fixture>(scene: &Scene<F>, name: &str, text: &str) -> Enqueued {
@@ -35,8 +35,8 @@ pub async fn a_plan_is_queued_and_due_at_once<F: Fixture>() {
     assert_eq!((record.kind, record.single), (RunKind::Plan, true));
     assert_eq!((record.status, record.attempts), (RunStatus::Queued, 0));
     assert_eq!((record.plan, record.errors), (None, Vec::new()));
-    let stored = scene.store().input(record.input).await;
-    assert_eq!(stored.expect("inputs can be read"), Some(b"1".to_vec()));
+    let stored = stored_input(&*scene.store(), record.input).await;
+    assert_eq!(stored, Some(bytes_of(&input("1"))));
     let lease = scene.lease().await;
     assert_eq!(
         (lease.run, lease.kind, lease.input, lease.attempt),

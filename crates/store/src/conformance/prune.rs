@@ -1,10 +1,11 @@
 //! Forgetting.
 
+use cts_core::Digest;
 use cts_core::runs::EnqueueDecision;
 
 use super::Fixture;
-use super::scene::{Scene, input, line, seconds, spec};
-use crate::{LINES_PRUNED_AT_ONCE, PRUNED_AT_ONCE, Retention};
+use super::scene::{Scene, bytes_of, input, input_of, line, noise, seconds, spec, stored_input};
+use crate::{EnqueueRequest, LINES_PRUNED_AT_ONCE, PRUNED_AT_ONCE, Retention};
 
 async fn prune<F: Fixture>(scene: &Scene<F>, keep: u32) -> u64 {
     let pruned = scene.store().prune(Retention::of_any_age(keep)).await;
@@ -112,6 +113,49 @@ pub async fn inputs_that_no_run_needs_go<F: Fixture>() {
     scene.configure(&[spec("b")]).await;
     assert_eq!(prune(&scene, 0).await, 1, "cancelled with its task");
     assert!(!has_input(&scene, "queued").await);
+}
+
+pub async fn contents_go_with_their_last_input<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let large = noise(100_000);
+    let kept = async |bytes: &[u8]| {
+        let hash = Digest::of(bytes);
+        let contents = scene.store().contents(&[hash]).await;
+        let contents = contents.expect("contents can be read");
+        contents
+            .first()
+            .is_some_and(|content| content.bytes == bytes)
+    };
+    for (task, own) in [("a", b"one"), ("b", b"two")] {
+        let input = input_of(&[own, &large]);
+        let request = EnqueueRequest {
+            input,
+            ..scene.request(task, "")
+        };
+        scene.request_all(vec![request]).await;
+        scene.applied(&scene.lease().await).await;
+    }
+    assert!(kept(&large).await && kept(b"one").await && kept(b"two").await);
+    scene.configure(&[spec("b")]).await;
+    assert_eq!(prune(&scene, 0).await, 2);
+    assert!(!kept(&large).await && !kept(b"one").await && !kept(b"two").await);
+}
+
+/// Whatever is forgotten between a look at what is stored and the writing of the rest.
+pub async fn inputs_are_stored_whole_beside_a_prune<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let large = noise(100_000);
+    for round in 0..20_u8 {
+        let input = input_of(&[&[round], &large]);
+        let (hash, expected) = (input.hash, bytes_of(&input));
+        let request = EnqueueRequest {
+            input,
+            ..scene.request("a", "")
+        };
+        tokio::join!(scene.request_all(vec![request]), prune(&scene, 0));
+        assert_eq!(stored_input(&*scene.store(), hash).await, Some(expected));
+        scene.applied(&scene.lease().await).await;
+    }
 }
 
 pub async fn pruning_an_empty_store_removes_nothing<F: Fixture>() {

@@ -3,7 +3,7 @@
 use cts_core::runs::{EnqueueDecision, RunStatus};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, input, line, seconds};
+use super::scene::{LEASE, Scene, bytes_of, input, line, seconds, stored_input};
 
 pub async fn everything_is_there_after_a_restart<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["b", "a"]).await;
@@ -35,8 +35,8 @@ pub async fn everything_is_there_after_a_restart<F: Fixture>() {
             let log = store.read_log(run, 0, 10).await.expect("logs can be read");
             seen.push(format!("{log:#?}"));
         }
-        let stored = store.input(input("3").hash).await;
-        assert_eq!(stored.expect("inputs can be read"), Some(b"3".to_vec()));
+        let stored = stored_input(&*store, input("3").hash).await;
+        assert_eq!(stored, Some(bytes_of(&input("3"))));
         drop(store);
         scene.restart().await;
     }

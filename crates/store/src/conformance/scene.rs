@@ -14,7 +14,9 @@ use uuid::Uuid;
 pub(super) use self::vocabulary::{
     LEASE, MICROSECOND, capabilities, life, line, noise, plan, seconds,
 };
-pub use self::vocabulary::{claim, input, member, spec, task, worker, worker_record};
+pub use self::vocabulary::{
+    bytes_of, claim, input, input_of, member, spec, stored_input, task, worker, worker_record,
+};
 use super::Fixture;
 use crate::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Leadership, Lease, Member, QueueDepth,

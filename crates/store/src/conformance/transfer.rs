@@ -8,8 +8,8 @@ use super::Fixture;
 use super::configurations::configuration;
 use super::scene::{Scene, line, member, noise, plan, spec};
 use crate::transfer::{
-    BundleRow, ConfigurationRow, Counts, DeletedTaskRow, EventRow, Export, InputRow, LogLineRow,
-    RunRow, Table, TaskRow,
+    BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
+    LogLineRow, RunRow, Table, TaskRow,
 };
 use crate::{Lease, LogLine, LogStream};
 
@@ -20,6 +20,7 @@ pub struct Contents {
     pub tasks: Vec<TaskRow>,
     pub deleted_tasks: Vec<DeletedTaskRow>,
     pub configurations: Vec<ConfigurationRow>,
+    pub contents: Vec<ContentRow>,
     pub inputs: Vec<InputRow>,
     pub runs: Vec<RunRow>,
     pub events: Vec<EventRow>,
@@ -35,6 +36,7 @@ impl Contents {
             tasks: export.tasks().try_collect().await.expect(READ),
             deleted_tasks: export.deleted_tasks().try_collect().await.expect(READ),
             configurations: export.configurations().try_collect().await.expect(READ),
+            contents: export.contents().try_collect().await.expect(READ),
             inputs: export.inputs().try_collect().await.expect(READ),
             runs: export.runs().try_collect().await.expect(READ),
             events: export.events().try_collect().await.expect(READ),
@@ -53,6 +55,7 @@ impl Contents {
             (Table::Tasks, self.tasks.len()),
             (Table::DeletedTasks, self.deleted_tasks.len()),
             (Table::Configurations, self.configurations.len()),
+            (Table::Contents, self.contents.len()),
             (Table::Inputs, self.inputs.len()),
             (Table::Runs, self.runs.len()),
             (Table::Events, self.events.len()),

@@ -2,8 +2,9 @@
 //! they are.
 
 use cts_core::runs::{Plan, RunKind, RunStatus};
-use cts_core::{Digest, Event, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec};
+use cts_core::{Content, Digest, Event, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec};
 
+use crate::contents::StoredInput;
 use crate::model::LogLine;
 
 /// What a row takes that holds no text to speak of, in bytes; roughly.
@@ -69,8 +70,17 @@ pub struct ConfigurationRow {
 pub struct InputRow {
     /// Its hash.
     pub hash: Digest,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
+    /// What it consists of.
+    pub input: StoredInput,
+    /// When it was stored.
+    pub created_at: i64,
+}
+
+/// A content of inputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentRow {
+    /// Hash and bytes.
+    pub content: Content,
     /// When it was stored.
     pub created_at: i64,
 }
@@ -172,7 +182,16 @@ impl ConfigurationRow {
 
 impl InputRow {
     pub(super) const fn size(&self) -> usize {
-        SMALL + self.bytes.len()
+        match &self.input {
+            StoredInput::Contents(_hashes) => SMALL,
+            StoredInput::OnePiece(bytes) => SMALL + bytes.len(),
+        }
+    }
+}
+
+impl ContentRow {
+    pub(super) const fn size(&self) -> usize {
+        SMALL + self.content.bytes.len()
     }
 }
 

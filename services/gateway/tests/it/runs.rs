@@ -10,9 +10,10 @@ use cts_proto::log::v1::{
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::run::v1::{
     AcquireRunRequest, AcquireRunResponse, CompleteRunRequest, CompleteRunResponse,
-    FollowRunsRequest, FollowRunsResponse, GetQueueRequest, GetQueueResponse, GetRunInputRequest,
-    GetRunInputResponse, GetRunRequest, GetRunResponse, ListRunsRequest, ListRunsResponse, Planned,
-    RenewRunRequest, RenewRunResponse, Run, RunKind, RunStatus,
+    FollowRunsRequest, FollowRunsResponse, GetInputContentsRequest, GetInputContentsResponse,
+    GetQueueRequest, GetQueueResponse, GetRunInputRequest, GetRunInputResponse, GetRunRequest,
+    GetRunResponse, ListRunsRequest, ListRunsResponse, Planned, RenewRunRequest, RenewRunResponse,
+    Run, RunKind, RunStatus,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -93,6 +94,7 @@ impl MemoryRuns {
 #[tonic::async_trait]
 impl RunService for MemoryRuns {
     type GetRunInputStream = tokio_stream::Empty<Result<GetRunInputResponse, Status>>;
+    type GetInputContentsStream = tokio_stream::Empty<Result<GetInputContentsResponse, Status>>;
     type FollowRunsStream = ReceiverStream<Result<FollowRunsResponse, Status>>;
 
     async fn acquire_run(
@@ -106,6 +108,13 @@ impl RunService for MemoryRuns {
         &self,
         _request: Request<GetRunInputRequest>,
     ) -> Result<Response<Self::GetRunInputStream>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn get_input_contents(
+        &self,
+        _request: Request<GetInputContentsRequest>,
+    ) -> Result<Response<Self::GetInputContentsStream>, Status> {
         not_for_a_gateway()
     }
 

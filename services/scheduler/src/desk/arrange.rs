@@ -1,6 +1,7 @@
 //! Tasks that come, change and go while the desk is in use.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use cts_core::{TaskName, TaskSpec, ViewId};
@@ -83,10 +84,12 @@ impl Desk {
             let deadline = now.saturating_add(self.patience);
             if let Some(entry) = self.tasks.get_mut(name) {
                 entry.ask(&task.requests, deadline);
+                self.agenda.note(name, entry);
             }
         }
         for name in gone {
-            if let Some(entry) = self.tasks.remove(&name) {
+            if let Some(mut entry) = self.tasks.remove(&name) {
+                self.agenda.forget(&name, &mut entry);
                 let views = entry.views.into_iter();
                 dropped.extend(views.map(|id| (id, name.clone())));
                 self.changes += 1;
@@ -102,6 +105,7 @@ impl Desk {
     pub(super) fn add(&mut self, name: TaskName, mut entry: Entry, now: Duration) {
         self.link(&name, &entry);
         entry.set_complete(is_complete(&self.views, &entry), now);
+        self.agenda.note(&name, &mut entry);
         self.tasks.insert(name, entry);
         self.changes += 1;
     }
@@ -131,6 +135,7 @@ impl Desk {
             let view = self.views.entry(source.id()).or_insert_with(|| View {
                 source,
                 snapshot: None,
+                shown: OnceLock::new(),
                 changed_at: Duration::ZERO,
                 tasks: BTreeSet::new(),
                 problem: None,

@@ -28,6 +28,8 @@ pub(super) struct Entry {
     /// An input was frozen since the desk was compared with the stored tasks.
     frozen_meanwhile: bool,
     requests: Vec<OpenRequest>,
+    /// The time under which it is on the agenda.
+    pub(super) noted: Option<Duration>,
 }
 
 /// A request with the end of its patience.
@@ -94,6 +96,7 @@ impl Entry {
             postponed_until: Duration::ZERO,
             frozen_meanwhile: false,
             requests: Vec::new(),
+            noted: None,
         }
     }
 
@@ -175,8 +178,13 @@ impl Entry {
         !self.requests.is_empty()
     }
 
+    /// When there is something to do with it.
+    pub(super) fn next(&self) -> Option<Duration> {
+        self.due_at().into_iter().chain(self.next_request()).min()
+    }
+
     /// When there is something to do with its requests.
-    pub(super) fn next_request(&self) -> Option<Duration> {
+    fn next_request(&self) -> Option<Duration> {
         let earliest = self.requests.iter().map(|open| open.deadline).min()?;
         let ready = self.complete || self.requests.iter().any(|open| !self.needs_data(open));
         Some(if ready { Duration::ZERO } else { earliest })

@@ -84,9 +84,9 @@ fn names(due: &[DueTask]) -> Vec<&str> {
 }
 
 /// What a due task is frozen with, which must be complete.
-fn services(due: &DueTask) -> &[Arc<ServiceInstance>] {
+fn services(due: &DueTask) -> Vec<&Arc<ServiceInstance>> {
     match &due.data {
-        DueData::Complete(input) => input.services(),
+        DueData::Complete(input) => input.services().collect(),
         DueData::NotNeeded => panic!("{due:?} has no data"),
     }
 }

@@ -81,7 +81,7 @@ impl Duty {
     }
 
     fn enqueue_request(&self, task: &DueTask, input: FrozenInput) -> EnqueueRequest {
-        self.recent_inputs.keep(input.hash, &input.bytes);
+        self.recent_inputs.keep(&input);
         let name = task.definition.name.clone();
         match task.why {
             Why::Request(wanted) => EnqueueRequest {

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cts_core::{
-    ArchiveId, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
-    WorkerRecord,
+    ArchiveId, Content, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus,
+    WorkerId, WorkerRecord,
 };
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
     EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
     LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
-    Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredTask, TakeBack,
-    TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
+    Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredInput,
+    StoredTask, TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -142,7 +142,8 @@ faulty! {
     fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError>;
     fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError>;
     fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
-    fn input(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
+    fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError>;
+    fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
     fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
     fn prune(&self, retention: Retention) -> Result<u64, StoreError>;

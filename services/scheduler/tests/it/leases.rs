@@ -180,11 +180,58 @@ async fn senseless_requests_are_refused() {
     }
     let input = run::GetRunInputRequest {
         input_hash: "ab".repeat(32),
+        by_contents: true,
     };
     assert_eq!(
         runs.get_run_input(input).await.unwrap_err().code(),
         Code::NotFound
     );
+    for (hashes, code) in [
+        (vec!["ab".repeat(32)], Code::NotFound),
+        (vec!["x".to_owned()], Code::InvalidArgument),
+        (vec!["ab".repeat(32); 1025], Code::InvalidArgument),
+    ] {
+        let contents = run::GetInputContentsRequest { hashes };
+        let answer = match runs.get_input_contents(contents).await {
+            Ok(answer) => answer.into_inner().message().await.map(drop),
+            Err(status) => Err(status),
+        };
+        assert_eq!(answer.unwrap_err().code(), code);
+    }
+}
+
+#[tokio::test]
+async fn an_input_comes_by_its_contents_which_inputs_of_one_view_have_in_common() {
+    let setup = Setup::new(vec![task("s"), task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let leases = [setup.acquired().await, setup.acquired().await];
+    let [first, second] = &leases;
+    assert_eq!(first.contents.len(), 2);
+    assert_ne!(first.contents[0], second.contents[0]);
+    assert_eq!(first.contents[1], second.contents[1]);
+    for lease in &leases {
+        let mut runs = setup.runs.clone();
+        let request = run::GetRunInputRequest {
+            input_hash: lease.input_hash.clone(),
+            by_contents: true,
+        };
+        let answer = runs.get_run_input(request).await.unwrap();
+        let named = answer.into_inner().message().await.unwrap().unwrap();
+        let carried = lease.contents.iter().map(|content| content.hash.clone());
+        assert_eq!(named.content_hashes, carried.collect::<Vec<_>>());
+        let request = run::GetInputContentsRequest {
+            hashes: named.content_hashes,
+        };
+        let mut parts = runs.get_input_contents(request).await.unwrap().into_inner();
+        for content in &lease.contents {
+            let part = parts.message().await.unwrap().unwrap();
+            assert_eq!(part.hash, content.hash);
+            assert_eq!(Some(part.chunk), content.content);
+        }
+        assert_eq!(parts.message().await.unwrap(), None);
+        // A worker of an earlier version gets it in one piece.
+        assert_eq!(setup.input(lease).await.services[0].port, 1);
+    }
 }
 
 #[tokio::test]

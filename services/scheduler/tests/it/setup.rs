@@ -194,6 +194,7 @@ impl Setup {
     pub(crate) async fn input(&self, lease: &run::Lease) -> RunInput {
         let request = run::GetRunInputRequest {
             input_hash: lease.input_hash.clone(),
+            by_contents: false,
         };
         let mut parts = self
             .runs
@@ -206,7 +207,7 @@ impl Setup {
         while let Some(part) = parts.message().await.unwrap() {
             bytes.extend(part.chunk);
         }
-        RunInput::thaw(&bytes).unwrap()
+        RunInput::from_one_piece(&bytes).unwrap()
     }
 
     pub(crate) async fn complete(

@@ -8,6 +8,7 @@
 )]
 
 mod checks;
+mod contents;
 mod leases;
 mod plans;
 mod played_scheduler;

@@ -1,9 +1,10 @@
 //! A scheduler of which the test is the mind: it hands out leases and keeps what it is told.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cts_core::Digest;
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_server::{LogService, LogServiceServer};
 use cts_proto::run::v1 as run;
@@ -46,6 +47,12 @@ pub(crate) struct Conduct {
     pub(crate) refused: u32,
     /// Calls for an input.
     pub(crate) asked_for_inputs: u32,
+    /// The contents of every input, by name.
+    pub(crate) names: Vec<String>,
+    /// What contents are, by name.
+    pub(crate) contents: BTreeMap<String, Vec<u8>>,
+    /// Those that were asked for.
+    pub(crate) fetched: Vec<String>,
 }
 
 impl Default for Conduct {
@@ -63,6 +70,9 @@ impl Default for Conduct {
             renewed: 0,
             refused: 0,
             asked_for_inputs: 0,
+            names: Vec::new(),
+            contents: BTreeMap::new(),
+            fetched: Vec::new(),
         }
     }
 }
@@ -86,18 +96,47 @@ pub(crate) struct Strings {
 }
 
 impl Strings {
+    /// Has these contents.
+    pub(crate) fn serve(&self, contents: &[&[u8]]) {
+        let named = contents
+            .iter()
+            .map(|bytes| (Digest::of(bytes).to_string(), bytes.to_vec()));
+        self.conduct(|conduct| conduct.contents.extend(named));
+    }
+
     /// Grants a run of this kind with this input.
     pub(crate) fn grant(&self, kind: run::RunKind, input: Vec<u8>) {
-        let (life, apart) = self.conduct(|conduct| (conduct.life, conduct.inputs_apart));
+        let apart = self.conduct(|conduct| conduct.inputs_apart);
+        self.lease(
+            kind,
+            run::Lease {
+                input: (!apart).then_some(input),
+                ..run::Lease::default()
+            },
+        );
+    }
+
+    /// Grants a run of this kind whose input has these contents.
+    pub(crate) fn grant_contents(&self, kind: run::RunKind, contents: Vec<run::InputContent>) {
+        self.lease(
+            kind,
+            run::Lease {
+                contents,
+                ..run::Lease::default()
+            },
+        );
+    }
+
+    fn lease(&self, kind: run::RunKind, input: run::Lease) {
+        let life = self.conduct(|conduct| conduct.life);
         let lease = run::Lease {
             run_id: "00000000-0000-7000-8000-000000000001".into(),
             task_name: "edge".into(),
             epoch: 1,
             attempt: 1,
             time_to_live: Some(convert::duration_to_wire(life)),
-            input: (!apart).then_some(input),
             kind: kind.into(),
-            ..run::Lease::default()
+            ..input
         };
         self.leases.send(lease).unwrap();
     }
@@ -174,7 +213,9 @@ fn not_played<T>() -> Result<Response<T>, Status> {
 
 #[tonic::async_trait]
 impl RunService for PlayedScheduler {
-    type GetRunInputStream = tokio_stream::Empty<Result<run::GetRunInputResponse, Status>>;
+    type GetRunInputStream = tokio_stream::Once<Result<run::GetRunInputResponse, Status>>;
+    type GetInputContentsStream =
+        tokio_stream::Iter<std::vec::IntoIter<Result<run::GetInputContentsResponse, Status>>>;
     type FollowRunsStream = tokio_stream::Empty<Result<run::FollowRunsResponse, Status>>;
 
     async fn acquire_run(
@@ -197,13 +238,41 @@ impl RunService for PlayedScheduler {
 
     async fn get_run_input(
         &self,
-        _request: Request<run::GetRunInputRequest>,
+        request: Request<run::GetRunInputRequest>,
     ) -> Result<Response<Self::GetRunInputStream>, Status> {
-        assert!(self.conduct(|conduct| {
+        let (holds, content_hashes) = self.conduct(|conduct| {
             conduct.asked_for_inputs += 1;
-            conduct.holds_transfers
-        }));
-        std::future::pending().await
+            (conduct.holds_transfers, conduct.names.clone())
+        });
+        if holds {
+            std::future::pending::<()>().await;
+        }
+        assert!(request.into_inner().by_contents);
+        let answer = run::GetRunInputResponse {
+            content_hashes,
+            chunk: Vec::new(),
+        };
+        Ok(Response::new(tokio_stream::once(Ok(answer))))
+    }
+
+    async fn get_input_contents(
+        &self,
+        request: Request<run::GetInputContentsRequest>,
+    ) -> Result<Response<Self::GetInputContentsStream>, Status> {
+        let hashes = request.into_inner().hashes;
+        let parts: Vec<_> = self.conduct(|conduct| {
+            conduct.fetched.extend(hashes.clone());
+            let known = hashes.into_iter().map(|hash| {
+                let bytes = conduct.contents.get(&hash);
+                let bytes = bytes.ok_or_else(|| Status::not_found("there is none"))?;
+                Ok(run::GetInputContentsResponse {
+                    chunk: bytes.clone(),
+                    hash,
+                })
+            });
+            known.collect()
+        });
+        Ok(Response::new(tokio_stream::iter(parts)))
     }
 
     async fn renew_run(

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::{Plan, RunKinds};
 use cts_core::{
-    BufferPeriod, Capabilities, Condition, Engine, FrozenInput, Incarnation, ProviderId,
-    Requirement, ServicesCondition, TaskDefinition, TaskName, TaskSpec, TaskTimeouts, WorkerId,
+    BufferPeriod, Capabilities, Condition, Content, Digest, Engine, FrozenInput, Incarnation,
+    ProviderId, Requirement, ServicesCondition, TaskDefinition, TaskName, TaskSpec, TaskTimeouts,
+    WorkerId,
 };
 
 use uuid::Uuid;
 
-use crate::{Claim, LogLine, LogStream, Member, WorkerRecord};
+use crate::{Claim, LogLine, LogStream, Member, Store, StoredInput, WorkerRecord};
 
 /// Time to live of the leases of a scene.
 pub(in crate::conformance) const LEASE: Duration = Duration::from_secs(30);
@@ -60,9 +62,38 @@ pub fn spec(name: &str) -> TaskSpec {
     }
 }
 
-/// An input of this text. The store does not look into inputs, so any text is one.
+/// An input of this text, with a second content that all such inputs share. The store does not look into contents, so
+/// any text is one.
 pub fn input(text: &str) -> FrozenInput {
-    FrozenInput::from_bytes(text.as_bytes().to_vec())
+    input_of(&[text.as_bytes(), b"everywhere"])
+}
+
+/// An input with these contents.
+pub fn input_of(contents: &[&[u8]]) -> FrozenInput {
+    let contents = contents.iter();
+    let contents = contents.map(|bytes| Arc::new(Content::from_bytes(bytes.to_vec())));
+    FrozenInput::of_contents(contents.collect())
+}
+
+/// The bytes of the contents that a store has of an input; `None` if it has no such input.
+pub async fn stored_input(store: &dyn Store, hash: Digest) -> Option<Vec<Vec<u8>>> {
+    let stored = store.input(hash).await.expect("inputs can be read")?;
+    let StoredInput::Contents(hashes) = stored else {
+        panic!("the input is in one piece");
+    };
+    let contents = store.contents(&hashes).await;
+    let contents = contents.expect("contents can be read");
+    let bytes = hashes.iter().map(|hash| {
+        let content = contents.iter().find(|content| content.hash == *hash);
+        content.expect("every content is there").bytes.clone()
+    });
+    Some(bytes.collect())
+}
+
+/// The bytes of the contents of an input.
+pub fn bytes_of(input: &FrozenInput) -> Vec<Vec<u8>> {
+    let contents = input.contents.iter();
+    contents.map(|content| content.bytes.clone()).collect()
 }
 
 /// The worker of a scene.

@@ -1,0 +1,103 @@
+//! Inputs that come as contents.
+
+use cts_core::Digest;
+use cts_proto::run::v1::complete_run_request::Outcome;
+use cts_proto::run::v1::{InputContent, RunKind};
+
+use crate::stage::Stage;
+
+const KEEPS: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "kept" {
+  input = var.services
+}
+"#;
+
+/// What a view without instances showed.
+const NONE: &[u8] = b"[]";
+
+fn named(bytes: &[u8], is_carried: bool) -> InputContent {
+    InputContent {
+        hash: Digest::of(bytes).to_string(),
+        content: is_carried.then(|| bytes.to_vec()),
+    }
+}
+
+/// The task without its services: the first content of its input.
+fn head(stage: &Stage) -> Vec<u8> {
+    let mut input: serde_json::Value = serde_json::from_slice(&stage.input()).unwrap();
+    input.as_object_mut().unwrap().remove("services").unwrap();
+    serde_json::to_vec(&input).unwrap()
+}
+
+/// Ends the next run, which must succeed.
+async fn checked(stage: &mut Stage) {
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Checked(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn what_a_lease_names_is_fetched_once() {
+    let mut stage = Stage::new(KEEPS).await;
+    let head = head(&stage);
+    stage.strings.serve(&[&head, NONE]);
+    let asked = |stage: &Stage| stage.strings.conduct(|conduct| conduct.fetched.clone());
+
+    stage
+        .strings
+        .grant_contents(RunKind::Check, vec![named(&head, true), named(NONE, false)]);
+    checked(&mut stage).await;
+    assert_eq!(asked(&stage), [Digest::of(NONE).to_string()]);
+
+    // Nothing is carried, and both are known from before.
+    stage.strings.grant_contents(
+        RunKind::Check,
+        vec![named(&head, false), named(NONE, false)],
+    );
+    checked(&mut stage).await;
+    assert_eq!(asked(&stage).len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_lease_does_not_name_is_asked_for() {
+    let mut stage = Stage::new(KEEPS).await;
+    let head = head(&stage);
+    stage.strings.serve(&[&head, NONE]);
+    let names = [&head, NONE].map(|bytes| Digest::of(bytes).to_string());
+    stage
+        .strings
+        .conduct(|conduct| conduct.names = names.to_vec());
+    stage.strings.grant_contents(RunKind::Check, Vec::new());
+    checked(&mut stage).await;
+    assert_eq!(stage.strings.conduct(|conduct| conduct.asked_for_inputs), 1);
+}
+
+#[tokio::test]
+async fn contents_that_are_not_those_of_their_hash_fail_the_run() {
+    let mut stage = Stage::new(KEEPS).await;
+    let head = head(&stage);
+    let mut wrong = named(NONE, true);
+    wrong.content = Some(b"[ ]".to_vec());
+    stage
+        .strings
+        .grant_contents(RunKind::Check, vec![named(&head, true), wrong]);
+    let Outcome::Failed(failed) = stage.strings.outcome().await else {
+        panic!("it was used");
+    };
+    assert!(
+        failed.error.contains("in place of the content"),
+        "{}",
+        failed.error
+    );
+
+    stage
+        .strings
+        .grant_contents(RunKind::Check, vec![named(&head, true), named(NONE, false)]);
+    let Outcome::Failed(failed) = stage.strings.outcome().await else {
+        panic!("there is none of that hash");
+    };
+    assert!(failed.error.contains("did not send"), "{}", failed.error);
+}

@@ -1,0 +1,76 @@
+//! How regularly the leadership is renewed, as the database shows it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use sqlx::{Connection as _, PgConnection};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use crate::cluster::Cluster;
+
+/// Between two looks: much less than any delay that matters.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Life of the leadership where its renewals are watched: it is renewed often enough to show what delays it.
+pub(crate) const SESSION_TTL: Duration = Duration::from_millis(1500);
+
+/// Looks at the leadership until it is asked for the longest delay.
+#[derive(Debug)]
+pub(crate) struct Renewals {
+    enough: oneshot::Sender<()>,
+    watching: JoinHandle<Result<Duration>>,
+    /// Between two renewals that nothing delays.
+    usual: Duration,
+}
+
+impl Renewals {
+    /// Begins to look.
+    pub(crate) async fn watch(cluster: &Cluster) -> Result<Self> {
+        let database = PgConnection::connect(cluster.database()).await;
+        let database = database.context("the leadership cannot be looked at")?;
+        let (enough, asked) = oneshot::channel();
+        Ok(Self {
+            enough,
+            watching: tokio::spawn(longest_gap(database, asked)),
+            usual: cluster.session_ttl() / 3,
+        })
+    }
+
+    /// How much longer than usual the longest time between two renewals was; waits for the next one.
+    pub(crate) async fn longest_delay(self) -> Result<Duration> {
+        // A failed watch is reported by its result.
+        let _sent = self.enough.send(());
+        let longest = self.watching.await.context("the watch was lost")??;
+        Ok(longest.saturating_sub(self.usual))
+    }
+}
+
+async fn longest_gap(
+    mut database: PgConnection,
+    mut enough: oneshot::Receiver<()>,
+) -> Result<Duration> {
+    let mut known = None;
+    let mut since = Instant::now();
+    let mut longest = Duration::ZERO;
+    let mut is_last = false;
+    loop {
+        let expires: i64 = sqlx::query_scalar("SELECT expires_at FROM leadership")
+            .fetch_one(&mut database)
+            .await
+            .context("the leadership cannot be read")?;
+        let now = Instant::now();
+        longest = longest.max(now - since);
+        if known.replace(expires) != Some(expires) {
+            since = now;
+            if is_last {
+                return Ok(longest);
+            }
+        }
+        tokio::select! {
+            _ = &mut enough, if !is_last => is_last = true,
+            () = sleep(POLL) => {}
+        }
+    }
+}
