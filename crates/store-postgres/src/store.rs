@@ -12,8 +12,8 @@ use cts_store::{
     EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
     LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
     Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredInput,
-    StoredTask, TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerRecord,
-    WorkerState,
+    StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns,
+    WorkerRecord, WorkerState,
 };
 use sqlx::{PgConnection, PgPool};
 
@@ -159,11 +159,15 @@ impl Store for PostgresStore {
     }
 
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
-        call!(&self.pool, c => tasks::all(c, false))
+        call!(&self.pool, c => tasks::all(c))
     }
 
-    async fn all_tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
-        call!(&self.pool, c => tasks::all(c, true))
+    async fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError> {
+        call!(&self.pool, c => tasks::marks(c))
+    }
+
+    async fn tasks_named(&self, names: &[TaskName]) -> Result<Vec<StoredTask>, StoreError> {
+        call!(&self.pool, c => tasks::named(c, names))
     }
 
     async fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError> {

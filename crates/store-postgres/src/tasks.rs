@@ -1,7 +1,7 @@
 //! Tasks as they are stored.
 
 use cts_core::{EventConfig, LeaderEpoch, RunId, TaskName, TaskSpec};
-use cts_store::{LeaderError, NewTask, StoreError, StoredTask};
+use cts_store::{LeaderError, NewTask, StoreError, StoredTask, TaskMark};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
@@ -108,18 +108,65 @@ pub(crate) fn event_config(task: &TaskSpec) -> EventConfig {
     }
 }
 
-/// Those that are to be seen, and drafts whose run has not ended if they are wanted.
-pub(crate) async fn all(
-    connection: &mut PgConnection,
-    with_drafts: bool,
-) -> Result<Vec<StoredTask>, StoreError> {
+/// Those that are to be seen.
+pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks
         SELECT name, origin, phase, revision, spec FROM tasks
-        WHERE phase IN ('ready', 'deleting') OR (phase = 'creating' AND $1)
+        WHERE phase IN ('ready', 'deleting')
         ORDER BY position, name",
     )
-    .bind(with_drafts)
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("read the tasks"))?;
+    rows.iter().map(stored_task).collect()
+}
+
+/// Those that are to be seen, and drafts whose run has not ended.
+pub(crate) async fn marks(connection: &mut PgConnection) -> Result<Vec<TaskMark>, StoreError> {
+    let rows = sqlx::query(
+        "-- task_marks
+        SELECT name, incarnation, revision, phase, enabled FROM tasks
+        WHERE phase IN ('creating', 'ready', 'deleting')
+        ORDER BY name",
+    )
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("read the tasks"))?;
+    rows.iter().map(mark).collect()
+}
+
+fn mark(row: &PgRow) -> Result<TaskMark, StoreError> {
+    let read = failed_to("read a task");
+    let name: &str = row.try_get("name").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "tasks",
+        column,
+        row: name,
+    };
+    let number = |column: &'static str| {
+        let number: i64 = row.try_get(column).map_err(&read)?;
+        cell(column).number(number)
+    };
+    Ok(TaskMark {
+        name: cell("name").parse(name)?,
+        incarnation: number("incarnation")?,
+        revision: number("revision")?,
+        phase: cell("phase").phase(row.try_get("phase").map_err(&read)?)?,
+        enabled: row.try_get("enabled").map_err(&read)?,
+    })
+}
+
+pub(crate) async fn named(
+    connection: &mut PgConnection,
+    names: &[TaskName],
+) -> Result<Vec<StoredTask>, StoreError> {
+    let rows = sqlx::query(
+        "-- tasks_named
+        SELECT name, origin, phase, revision, spec FROM tasks
+        WHERE name = ANY ($1) AND phase IN ('creating', 'ready', 'deleting')",
+    )
+    .bind(names.iter().map(TaskName::as_str).collect::<Vec<_>>())
     .fetch_all(connection)
     .await
     .map_err(failed_to("read the tasks"))?;

@@ -14,8 +14,8 @@ use cts_store::{
     EncodedContents, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease,
     LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth,
     Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
-    StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns,
-    WorkerState,
+    StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished,
+    WaitingRuns, WorkerState,
 };
 
 use crate::connection::{self, Pools};
@@ -201,11 +201,15 @@ impl Store for SqliteStore {
     }
 
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
-        tasks::all(&self.pools.reader, false).await
+        tasks::all(&self.pools.reader).await
     }
 
-    async fn all_tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
-        tasks::all(&self.pools.reader, true).await
+    async fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError> {
+        tasks::marks(&self.pools.reader).await
+    }
+
+    async fn tasks_named(&self, names: &[TaskName]) -> Result<Vec<StoredTask>, StoreError> {
+        tasks::named(&self.pools.reader, names).await
     }
 
     async fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError> {

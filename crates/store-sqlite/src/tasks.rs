@@ -1,7 +1,7 @@
 //! Tasks as they are stored.
 
 use cts_core::{Creation, Digest, EventConfig, RunId, TaskName, TaskOrigin, TaskPhase, TaskSpec};
-use cts_store::{StoreError, StoredTask};
+use cts_store::{StoreError, StoredTask, TaskMark};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
@@ -124,18 +124,65 @@ fn event_config(task: &TaskSpec) -> EventConfig {
     }
 }
 
-/// Those that are to be seen, and drafts whose run has not ended if they are wanted.
-pub(crate) async fn all(
-    executor: impl SqliteExecutor<'_>,
-    with_drafts: bool,
-) -> Result<Vec<StoredTask>, StoreError> {
+/// Those that are to be seen.
+pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks
         SELECT name, origin, phase, revision, spec FROM tasks
-        WHERE phase IN ('ready', 'deleting') OR (phase = 'creating' AND ?)
+        WHERE phase IN ('ready', 'deleting')
         ORDER BY position, name",
     )
-    .bind(with_drafts)
+    .fetch_all(executor)
+    .await
+    .map_err(failed_to("read the tasks"))?;
+    rows.iter().map(stored_task).collect()
+}
+
+/// Those that are to be seen, and drafts whose run has not ended.
+pub(crate) async fn marks(executor: impl SqliteExecutor<'_>) -> Result<Vec<TaskMark>, StoreError> {
+    let rows = sqlx::query(
+        "-- task_marks
+        SELECT name, incarnation, revision, phase, enabled FROM tasks
+        WHERE phase IN ('creating', 'ready', 'deleting')
+        ORDER BY name",
+    )
+    .fetch_all(executor)
+    .await
+    .map_err(failed_to("read the tasks"))?;
+    rows.iter().map(mark).collect()
+}
+
+fn mark(row: &SqliteRow) -> Result<TaskMark, StoreError> {
+    let read = failed_to("read a task");
+    let name: &str = row.try_get("name").map_err(&read)?;
+    let cell = |column| Cell {
+        table: "tasks",
+        column,
+        row: name,
+    };
+    let number = |column: &'static str| {
+        let number: i64 = row.try_get(column).map_err(&read)?;
+        cell(column).number(number)
+    };
+    Ok(TaskMark {
+        name: cell("name").parse(name)?,
+        incarnation: number("incarnation")?,
+        revision: number("revision")?,
+        phase: cell("phase").phase(row.try_get("phase").map_err(&read)?)?,
+        enabled: row.try_get("enabled").map_err(&read)?,
+    })
+}
+
+pub(crate) async fn named(
+    executor: impl SqliteExecutor<'_>,
+    names: &[TaskName],
+) -> Result<Vec<StoredTask>, StoreError> {
+    let rows = sqlx::query(
+        "-- tasks_named
+        SELECT name, origin, phase, revision, spec FROM tasks
+        WHERE name IN (SELECT value FROM json_each(?)) AND phase IN ('creating', 'ready', 'deleting')",
+    )
+    .bind(serde_json::json!(names).to_string())
     .fetch_all(executor)
     .await
     .map_err(failed_to("read the tasks"))?;

@@ -34,4 +34,6 @@ pub use model::{
     TakeBack, TaskState, Unchanged, lost_lease_error,
 };
 pub use store::{HintStream, Store};
-pub use task::{DELETED, DRAFTS_KEPT, NewTask, RunRequest, StoredTask, TaskChange, Unfinished};
+pub use task::{
+    DELETED, DRAFTS_KEPT, NewTask, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished,
+};

@@ -19,7 +19,7 @@ use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
     Retention, RunFilter, RunRecord, TakeBack, TaskState,
 };
-use crate::task::{NewTask, RunRequest, StoredTask, TaskChange, Unfinished};
+use crate::task::{NewTask, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished};
 
 /// Hints of other processes, for ever; a broken connection is mended inside and shows as
 /// [`Hint::Gap`].
@@ -116,8 +116,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// its order, then by creation.
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
 
-    /// As [`Store::tasks`], and those that are being created as well.
-    async fn all_tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
+    /// All tasks that are to be seen and those that are being created, by name: only what tells their versions apart.
+    async fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError>;
+
+    /// Those of these tasks that are to be seen or are being created, in any order.
+    async fn tasks_named(&self, names: &[TaskName]) -> Result<Vec<StoredTask>, StoreError>;
 
     /// One task that is to be seen.
     async fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError>;

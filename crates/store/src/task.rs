@@ -27,6 +27,21 @@ pub struct StoredTask {
     pub revision: u64,
 }
 
+/// What tells one version of a task from another, without the task itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskMark {
+    /// Its name.
+    pub name: TaskName,
+    /// Which of the tasks that have had this name.
+    pub incarnation: u64,
+    /// As in [`StoredTask::revision`].
+    pub revision: u64,
+    /// Where it is between creation and deletion.
+    pub phase: TaskPhase,
+    /// Whether changes run it.
+    pub enabled: bool,
+}
+
 /// A run that somebody waits for, as long as the leader has not queued it: it is to have the newest complete
 /// input of the task and one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]

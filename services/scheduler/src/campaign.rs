@@ -13,7 +13,7 @@ mod joining;
 mod patience;
 
 use std::convert::Infallible;
-use std::pin::Pin;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +21,10 @@ use cts_core::lease::Hold;
 use cts_core::{Chain, LeaderEpoch};
 use cts_rpc::HealthSwitch;
 use cts_store::{Leadership, Member, Store};
+use tokio::task::JoinError;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use self::patience::Patience;
 use crate::changes::Changes;
@@ -48,8 +50,9 @@ pub(crate) struct Campaign {
     pub(crate) health: HealthSwitch,
 }
 
-/// The duties of one term. They end when they are dropped.
-pub(crate) type Duties = Pin<Box<dyn Future<Output = Infallible> + Send>>;
+/// The duties of one term: a task of its own, so that nothing that they compute delays a renewal. They end when they
+/// are dropped.
+pub(crate) type Duties = AbortOnDropHandle<Infallible>;
 
 /// How things stand.
 struct Standing {
@@ -255,7 +258,12 @@ async fn at(moment: Option<Instant>) {
 async fn duties(leading: &mut Option<Leading>) {
     match leading {
         Some(Leading { term, duties, .. }) => tokio::select! {
-            never = duties => match never {},
+            ended = duties => match ended.map_err(JoinError::try_into_panic) {
+                Ok(never) => match never {},
+                Err(Ok(panic)) => resume_unwind(panic),
+                // The runtime ends.
+                Err(Err(_cancelled)) => std::future::pending().await,
+            },
             () = term.ended() => {}
         },
         None => std::future::pending().await,

@@ -14,7 +14,7 @@ use cts_store::{EnqueueRequest, Store, Unchanged};
 use futures::FutureExt as _;
 use tokio::time::Instant;
 
-use self::look::Looks;
+use self::look::{Looks, Seen};
 use crate::changes::Changes;
 use crate::desk::{Desk, ViewProblem};
 use crate::explain::Journal;
@@ -69,6 +69,7 @@ impl Duty {
         }
         let mut following = Following::new(&self.watchers, self.desk.views());
         let mut looks = Looks::begin(Instant::now());
+        let mut seen = Seen::default();
         let base = self.clock.now() - self.started.elapsed();
         let store = Arc::clone(&self.store);
         let mut journal = Journal::new(self.term.clone(), store, base, Instant::now());
@@ -94,7 +95,7 @@ impl Duty {
                     continue;
                 }
                 () = tokio::time::sleep_until(looks.next()), if dynamic && may_write => {
-                    self.look(&mut following, &mut looks).await;
+                    self.look(&mut following, &mut looks, &mut seen).await;
                 }
                 () = journal.write(), if dynamic => {
                     let now = self.clock.now();

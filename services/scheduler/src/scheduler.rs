@@ -19,7 +19,7 @@ use cts_store::{Hint, LeaderError, Member, Retention, Store, StoreError, Unchang
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::bundle_service::BundleEndpoint;
 use crate::campaign::{Campaign, Joined, join};
@@ -371,7 +371,9 @@ impl Scheduler {
             health,
         };
         let own = tenure.own.clone();
-        let begin = move |term| -> crate::campaign::Duties { Box::pin(tenure.clone().serve(term)) };
+        let begin = move |term| -> crate::campaign::Duties {
+            AbortOnDropHandle::new(tokio::spawn(tenure.clone().serve(term)))
+        };
         let beside = async {
             tokio::join!(
                 queue_watch::watch(Arc::clone(&store), Arc::clone(&changes), untaken),

@@ -32,7 +32,9 @@ impl Standing {
 /// A task as it is stored now.
 #[derive(Debug)]
 pub(crate) struct Present<'a> {
-    pub(crate) spec: &'a TaskSpec,
+    pub(crate) name: &'a TaskName,
+    /// Absent if it is what it was when the desk was arranged last.
+    pub(crate) spec: Option<&'a TaskSpec>,
     pub(crate) standing: Standing,
     /// Requests that are open.
     pub(crate) requests: Vec<Wanted>,
@@ -67,17 +69,17 @@ impl Desk {
             if task.standing == Standing::Disabled && task.requests.is_empty() {
                 continue;
             }
-            let name = task.spec.name();
+            let name = task.name;
             gone.remove(name);
             if self.tasks.contains_key(name) {
                 let views = self.update(&task, now);
                 dropped.extend(views.into_iter().map(|id| (id, name.clone())));
-            } else {
-                // Whoever is there at the takeover, perhaps since a moment ago, was an earlier leader's.
+            } else if let Some(spec) = task.spec {
+                // A task that is there at the takeover, perhaps since a moment ago, was an earlier leader's.
                 let entry = if is_takeover && task.requests.is_empty() {
-                    Entry::of_an_earlier_leader(task.spec, task.standing)
+                    Entry::of_an_earlier_leader(spec, task.standing)
                 } else {
-                    Entry::later(task.spec, task.standing)
+                    Entry::later(spec, task.standing)
                 };
                 self.add(name.clone(), entry, now);
             }
@@ -112,12 +114,17 @@ impl Desk {
 
     /// Brings a task in line with what is stored. Gives the views that it no longer uses, which are still linked.
     fn update(&mut self, task: &Present<'_>, now: Duration) -> Vec<ViewId> {
-        let name = task.spec.name();
+        let name = task.name;
         let Some(mut entry) = self.tasks.remove(name) else {
             return Vec::new();
         };
-        entry.update(task.spec, task.standing, now);
-        let views = views_of(&task.spec.definition);
+        let Some(spec) = task.spec else {
+            entry.stand(task.standing);
+            self.tasks.insert(name.clone(), entry);
+            return Vec::new();
+        };
+        entry.update(spec, task.standing, now);
+        let views = views_of(&spec.definition);
         let mut dropped = Vec::new();
         if views != entry.views {
             dropped = std::mem::replace(&mut entry.views, views);

@@ -141,6 +141,11 @@ impl Entry {
                 self.schedule.trigger(now);
             }
         }
+        self.stand(standing);
+    }
+
+    /// It was compared with what is stored, and is so.
+    pub(super) fn stand(&mut self, standing: Standing) {
         self.standing = standing;
         self.frozen_meanwhile = false;
     }

@@ -1,5 +1,6 @@
 //! Freezing inputs and queueing runs.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
@@ -10,6 +11,12 @@ use tokio::time::Instant;
 use super::{Duty, STORE_RETRY};
 use crate::desk::{Decision, Due, DueData, DueTask, Overdue, Why};
 use crate::task_work::NOT_INITIALIZED;
+
+/// Runs that one transaction queues, at most: what waits for its locks does not wait long.
+const BATCH: usize = 500;
+
+/// Bytes of contents that one transaction stores, at most, unless one run needs more.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 impl Duty {
     /// Freezes and queues what is due, and refuses what is overdue. What could not be stored comes first.
@@ -45,29 +52,29 @@ impl Duty {
             return false;
         };
         self.not_before = None;
-        if self.unsaved.is_empty() {
-            return true;
-        }
-        match self.store.enqueue(epoch, self.unsaved.clone()).await {
-            Ok(enqueued) => {
-                let requests = std::mem::take(&mut self.unsaved);
-                for (enqueued, request) in enqueued.iter().zip(requests) {
-                    self.report(enqueued, request.kind);
+        while !self.unsaved.is_empty() {
+            let batch = batch(&self.unsaved);
+            match self.store.enqueue(epoch, batch.to_vec()).await {
+                Ok(enqueued) => {
+                    let requests: Vec<_> = self.unsaved.drain(..batch.len()).collect();
+                    for (enqueued, request) in enqueued.iter().zip(requests) {
+                        self.report(enqueued, request.kind);
+                    }
                 }
-                true
-            }
-            Err(LeaderError::Deposed { .. }) => {
-                self.term.end(epoch);
-                false
-            }
-            Err(LeaderError::Store(error)) => {
-                tracing::error!(error = %Chain(&error), "cannot queue runs, trying again");
-                // It may still be written. With the next epoch it cannot undo what is newer.
-                self.term.end(epoch);
-                self.not_before = Some(Instant::now() + STORE_RETRY);
-                false
+                Err(LeaderError::Deposed { .. }) => {
+                    self.term.end(epoch);
+                    return false;
+                }
+                Err(LeaderError::Store(error)) => {
+                    tracing::error!(error = %Chain(&error), "cannot queue runs, trying again");
+                    // It may still be written. With the next epoch it cannot undo what is newer.
+                    self.term.end(epoch);
+                    self.not_before = Some(Instant::now() + STORE_RETRY);
+                    return false;
+                }
             }
         }
+        true
     }
 
     fn frozen(&self, task: &DueTask) -> Result<FrozenInput, serde_json::Error> {
@@ -184,6 +191,22 @@ impl Duty {
     }
 }
 
+/// The first requests that go into one transaction, at least one.
+fn batch(requests: &[EnqueueRequest]) -> &[EnqueueRequest] {
+    let mut known = HashSet::new();
+    let mut bytes = 0;
+    let fits = |request: &&EnqueueRequest| {
+        for content in &request.input.contents {
+            if known.insert(content.hash) {
+                bytes += content.bytes.len();
+            }
+        }
+        bytes <= BATCH_BYTES
+    };
+    let fitting = requests.iter().take(BATCH).take_while(fits).count();
+    &requests[..fitting.max(1).min(requests.len())]
+}
+
 fn not_complete(overdue: &Overdue, patience: Duration) -> String {
     let missing: Vec<&str> = overdue.missing.iter().map(ViewId::as_str).collect();
     format!(
@@ -192,4 +215,43 @@ fn not_complete(overdue: &Overdue, patience: Duration) -> String {
         patience.as_secs(),
         missing.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cts_core::{Content, FrozenInput};
+
+    use super::*;
+
+    fn request(contents: &[&Arc<Content>]) -> EnqueueRequest {
+        let contents = contents.iter().copied().map(Arc::clone);
+        EnqueueRequest {
+            task: "t".parse().unwrap(),
+            input: FrozenInput::of_contents(contents.collect()),
+            run: RunId::from_uuid(uuid::Uuid::nil()),
+            kind: RunKind::Apply,
+            single: false,
+            unchanged: Unchanged::AsTaskSays,
+        }
+    }
+
+    #[test]
+    fn a_batch_is_bounded_by_runs_and_by_the_bytes_that_they_do_not_share() {
+        let of_bytes = |byte: u8, length: usize| Arc::new(Content::from_bytes(vec![byte; length]));
+        let shared = of_bytes(0, BATCH_BYTES);
+        let many: Vec<_> = (0..BATCH + 7).map(|_| request(&[&shared])).collect();
+        assert_eq!(batch(&many).len(), BATCH);
+        let large: Vec<_> = (1..6)
+            .map(|n| request(&[&of_bytes(n, BATCH_BYTES / 2)]))
+            .collect();
+        assert_eq!(batch(&large).len(), 2);
+        let huge = [
+            request(&[&of_bytes(9, BATCH_BYTES + 1)]),
+            request(&[&shared]),
+        ];
+        assert_eq!(batch(&huge).len(), 1);
+        assert_eq!(batch(&[]).len(), 0);
+    }
 }

@@ -1,10 +1,10 @@
 //! Looking at the stored tasks and requests, which any replica may change.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use cts_core::{Chain, TaskName};
-use cts_store::{RunRequest, StoreError, StoredTask};
+use cts_core::{Chain, TaskName, TaskPhase};
+use cts_store::{RunRequest, StoreError, StoredTask, TaskMark};
 use tokio::time::Instant;
 
 use super::Duty;
@@ -19,6 +19,9 @@ const GATHER: Duration = Duration::from_millis(5);
 
 /// Of all its time the leader spends no more than one in so many on looks for which there was no hint.
 const SHARE: u32 = 20;
+
+/// Changed tasks that are read by one statement.
+const READ_AT_ONCE: usize = 1000;
 
 /// When to look.
 #[derive(Debug)]
@@ -53,16 +56,33 @@ impl Looks {
     }
 }
 
+/// What the last look has found.
+#[derive(Debug, Default)]
+pub(super) struct Seen(HashMap<TaskName, TaskMark>);
+
+/// Stored requests and tasks; of the tasks that are as they were only the marks.
+struct Stored {
+    requests: Vec<RunRequest>,
+    marks: Vec<TaskMark>,
+    tasks: HashMap<TaskName, StoredTask>,
+}
+
 impl Duty {
     /// Brings the desk in line with the stored tasks and requests. Failing changes nothing; the next look
     /// comes.
-    pub(super) async fn look(&mut self, following: &mut Following, looks: &mut Looks) {
+    pub(super) async fn look(
+        &mut self,
+        following: &mut Following,
+        looks: &mut Looks,
+        seen: &mut Seen,
+    ) {
         let begun = Instant::now();
-        match self.stored().await {
-            Ok((requests, tasks)) => {
-                if self.arrange(&requests, &tasks) {
+        match self.stored(seen).await {
+            Ok(stored) => {
+                if self.arrange(&stored) {
                     following.set_views(self.desk.views());
                 }
+                seen.note(stored);
             }
             Err(error) => {
                 tracing::warn!(error = %Chain(&error), "cannot look for changed tasks, trying again");
@@ -72,49 +92,85 @@ impl Duty {
     }
 
     /// The requests are read first: then each is carried out with a task that is no older than itself.
-    async fn stored(&self) -> Result<(Vec<RunRequest>, Vec<StoredTask>), StoreError> {
+    async fn stored(&self, seen: &Seen) -> Result<Stored, StoreError> {
         let requests = self.store.requests().await?;
-        let mut tasks = self.store.all_tasks().await?;
+        let mut marks = self.store.task_marks().await?;
+        let is_of = |task: &TaskName, requests: &[RunRequest]| {
+            let mut names = requests.iter().map(|request| &request.task);
+            names.any(|name| name == task)
+        };
         if !self.desk.is_arranged() {
             // A task that was asked for since the requests were read looks as if an earlier leader had carried
             // its request out. The next look has both.
             let newer = self.store.requests().await?;
-            let is_of = |task: &StoredTask, requests: &[RunRequest]| {
-                let mut names = requests.iter().map(|request| &request.task);
-                names.any(|name| name == task.spec.name())
-            };
-            tasks.retain(|task| {
-                self.desk.has(task.spec.name()) || is_of(task, &requests) || !is_of(task, &newer)
+            marks.retain(|mark| {
+                self.desk.has(&mark.name)
+                    || is_of(&mark.name, &requests)
+                    || !is_of(&mark.name, &newer)
             });
         }
-        Ok((requests, tasks))
+        let asked: HashSet<&TaskName> = requests.iter().map(|request| &request.task).collect();
+        let changed = marks.iter().filter(|mark| {
+            let standing = standing(mark.phase, mark.enabled);
+            let is_needed = standing.is_some_and(|standing| {
+                standing != Standing::Disabled || asked.contains(&mark.name)
+            });
+            seen.0.get(&mark.name) != Some(*mark) || is_needed && !self.desk.has(&mark.name)
+        });
+        let changed: Vec<TaskName> = changed.map(|mark| mark.name.clone()).collect();
+        let mut tasks = HashMap::with_capacity(changed.len());
+        for part in changed.chunks(READ_AT_ONCE) {
+            let part = self.store.tasks_named(part).await?;
+            tasks.extend(
+                part.into_iter()
+                    .map(|task| (task.spec.name().clone(), task)),
+            );
+        }
+        // What has gone since its mark was read is found gone by the next look.
+        marks.retain(|mark| tasks.contains_key(&mark.name) || seen.0.get(&mark.name) == Some(mark));
+        Ok(Stored {
+            requests,
+            marks,
+            tasks,
+        })
     }
 
-    fn arrange(&mut self, requests: &[RunRequest], tasks: &[StoredTask]) -> bool {
+    fn arrange(&mut self, stored: &Stored) -> bool {
         let mut wanted: HashMap<&TaskName, Vec<Wanted>> = HashMap::new();
-        for request in requests {
+        for request in &stored.requests {
             let of_task = wanted.entry(&request.task).or_default();
             of_task.push(Wanted {
                 run: request.run,
                 kind: request.kind,
             });
         }
-        let present = tasks.iter().filter_map(|task| {
+        let present = stored.marks.iter().filter_map(|mark| {
+            let task = stored.tasks.get(&mark.name);
+            let (phase, enabled) = task.map_or((mark.phase, mark.enabled), |task| {
+                (task.phase, task.spec.enabled)
+            });
             Some(Present {
-                spec: &task.spec,
-                standing: standing(task)?,
-                requests: wanted.remove(task.spec.name()).unwrap_or_default(),
+                name: &mark.name,
+                spec: task.map(|task| &task.spec),
+                standing: standing(phase, enabled)?,
+                requests: wanted.remove(&mark.name).unwrap_or_default(),
             })
         });
         self.desk.arrange(present, self.started.elapsed())
     }
 }
 
+impl Seen {
+    /// A task may be newer than its mark; then the next look reads it again.
+    fn note(&mut self, stored: Stored) {
+        let marks = stored.marks.into_iter();
+        self.0 = marks.map(|mark| (mark.name.clone(), mark)).collect();
+    }
+}
+
 /// What changes do to a task; `None` if nothing is to happen with it any more.
-fn standing(task: &StoredTask) -> Option<Standing> {
-    use cts_core::TaskPhase;
-    let enabled = task.spec.enabled;
-    match task.phase {
+fn standing(phase: TaskPhase, enabled: bool) -> Option<Standing> {
+    match phase {
         TaskPhase::Creating => Some(Standing::Draft { enabled }),
         TaskPhase::Ready if enabled => Some(Standing::Active),
         TaskPhase::Ready => Some(Standing::Disabled),

@@ -13,7 +13,8 @@ use cts_store::{
     EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
     LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
     Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredInput,
-    StoredTask, TakeBack, TaskChange, TaskError, TaskState, Unfinished, WaitingRuns, WorkerState,
+    StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns,
+    WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -107,7 +108,8 @@ faulty! {
     fn configuration_version(&self) -> Result<String, StoreError>;
     fn replace_config_tasks(&self, leader: LeaderEpoch, tasks: &[TaskSpec]) -> Result<Unfinished, LeaderError>;
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
-    fn all_tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
+    fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError>;
+    fn tasks_named(&self, names: &[TaskName]) -> Result<Vec<StoredTask>, StoreError>;
     fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError>;
     fn create_task(&self, task: &NewTask) -> Result<(), TaskError>;
     fn change_task(&self, name: &TaskName, change: &TaskChange) -> Result<StoredTask, TaskError>;

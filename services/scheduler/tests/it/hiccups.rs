@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::runs::RunKind;
 use cts_scheduler::{Options, Sharing};
-use cts_store::{Member, Store as _, Unchanged};
+use cts_store::{Member, Store as _, TaskChange, Unchanged};
 use cts_store_sqlite::SqliteStore;
 use tokio::time::sleep;
 
@@ -131,7 +132,8 @@ async fn a_leader_without_its_database_waits_and_goes_on() {
         "enqueue",
         "reap",
         "requests",
-        "all_tasks",
+        "task_marks",
+        "tasks_named",
         "explain",
     ] {
         led.store.fail(method, &all);
@@ -186,4 +188,31 @@ async fn a_leader_that_comes_back_after_another_takes_over() {
     led.run_both().await;
     led.setup.nothing_runs().await;
     assert_eq!(led.setup.watcher.streams(), 2);
+}
+
+/// A request of a known task needs nothing of it, and tasks that are as they were are not read again.
+#[tokio::test]
+async fn only_tasks_that_have_changed_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let led = led(directory.path()).await;
+    led.store.fail("tasks_named", &[Fault::Refused]);
+    let run = "00000000-0000-7000-8000-000000000009".parse().unwrap();
+    let change = TaskChange {
+        request: Some((run, RunKind::Apply)),
+        ..TaskChange::default()
+    };
+    let name = "a".parse().unwrap();
+    led.file.change_task(&name, &change).await.unwrap();
+    let lease = led.setup.acquired().await;
+    assert_eq!(lease.run_id, run.to_string());
+    led.setup.applied(&lease).await;
+    assert!(!led.store.has_failed("tasks_named"));
+
+    let change = TaskChange {
+        enabled: Some(false),
+        ..TaskChange::default()
+    };
+    led.file.change_task(&name, &change).await.unwrap();
+    let read = async |_: &Setup| led.store.has_failed("tasks_named").then_some(());
+    led.setup.until(read).await;
 }

@@ -23,9 +23,9 @@ async fn replica(store: &Arc<SqliteStore>, tasks: Vec<TaskSpec>, reset_storage: 
 }
 
 async fn phase(store: &SqliteStore, name: &str) -> Option<TaskPhase> {
-    let tasks = store.all_tasks().await.unwrap().into_iter();
-    let mut named = tasks.filter(|task| task.spec.name().as_str() == name);
-    named.next().map(|task| task.phase)
+    let marks = store.task_marks().await.unwrap().into_iter();
+    let mut named = marks.filter(|mark| mark.name.as_str() == name);
+    named.next().map(|mark| mark.phase)
 }
 
 /// The file drops a task, and then names it again, while one run of it goes on.

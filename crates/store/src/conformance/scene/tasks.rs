@@ -61,10 +61,30 @@ impl<F: Fixture> Scene<F> {
 
     /// Names and phases of all tasks but discarded ones.
     pub(in crate::conformance) async fn phases(&self) -> Vec<(String, TaskPhase)> {
-        let all = self.store().all_tasks().await.expect("tasks can be read");
-        let all = all.into_iter();
+        let all = self.all_tasks().await.into_iter();
         all.map(|task| (task.spec.name().to_string(), task.phase))
             .collect()
+    }
+
+    /// All tasks but discarded ones, by position; what their marks say is what they are.
+    pub(in crate::conformance) async fn all_tasks(&self) -> Vec<StoredTask> {
+        let store = self.store();
+        let marks = store.task_marks().await.expect("tasks can be read");
+        let names: Vec<_> = marks.iter().map(|mark| mark.name.clone()).collect();
+        assert!(names.is_sorted());
+        let mut tasks = store.tasks_named(&names).await.expect("tasks can be read");
+        tasks.sort_by(|one, other| one.spec.name().cmp(other.spec.name()));
+        for (mark, task) in marks.iter().zip(&tasks) {
+            let is = (
+                task.spec.name(),
+                task.revision,
+                task.phase,
+                task.spec.enabled,
+            );
+            assert_eq!((&mark.name, mark.revision, mark.phase, mark.enabled), is);
+        }
+        assert_eq!(marks.len(), tasks.len());
+        tasks
     }
 
     /// Names of the tasks that are to be seen.

@@ -17,7 +17,8 @@ pub(super) fn wanted(number: u32, kind: RunKind) -> Wanted {
 
 pub(super) fn present(spec: &TaskSpec, standing: Standing, requests: Vec<Wanted>) -> Present<'_> {
     Present {
-        spec,
+        name: spec.name(),
+        spec: Some(spec),
         standing,
         requests,
     }

@@ -138,6 +138,12 @@ impl Model {
     }
 
     fn take_due(&mut self) {
+        let times = self.desk.tasks.values().filter_map(Entry::next);
+        assert_eq!(
+            self.desk.next_due(),
+            times.min(),
+            "the agenda knows every task"
+        );
         let was_due = self.desk.next_due().is_some_and(|due| due <= self.now);
         let due = self.desk.take_due(self.now);
         let taken = !due.tasks.is_empty() || !due.overdue.is_empty();
