@@ -3,6 +3,7 @@
 use cts_core::{LeaseEpoch, RunId, WorkerId};
 use cts_store::{LeaseError, LogLine, LogPage, StoreError};
 use sqlx::{PgConnection, PgTransaction, Row as _};
+use uuid::Uuid;
 
 use crate::lease::stored_epoch;
 use crate::row::{Cell, failed_to};
@@ -136,4 +137,27 @@ pub(crate) async fn read(
         });
     }
     Ok(Some(page))
+}
+
+pub(crate) async fn moved(
+    connection: &mut PgConnection,
+    read: &[(RunId, u64)],
+) -> Result<Vec<RunId>, StoreError> {
+    let (runs, positions): (Vec<_>, Vec<_>) = read
+        .iter()
+        .map(|(run, position)| (run.as_uuid(), i64::try_from(*position).unwrap_or(i64::MAX)))
+        .unzip();
+    // Each is looked up by itself, whatever the planner thinks of the tables.
+    let moved: Vec<Uuid> = sqlx::query_scalar(
+        "-- moved_logs
+        SELECT read.run FROM unnest($1::UUID[], $2::BIGINT[]) AS read (run, position)
+        WHERE cts_last_line(read.run) > read.position
+           OR coalesce((SELECT status NOT IN ('queued', 'running') FROM runs WHERE id = read.run), TRUE)",
+    )
+    .bind(runs)
+    .bind(positions)
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("look for logs that have gone on"))?;
+    Ok(moved.into_iter().map(RunId::from_uuid).collect())
 }

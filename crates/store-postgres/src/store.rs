@@ -385,6 +385,10 @@ impl Store for PostgresStore {
         call!(&self.pool, c => logs::read(c, run, after, limit))
     }
 
+    async fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError> {
+        call!(&self.pool, c => logs::moved(c, read))
+    }
+
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {
         call!(&self.teller, c => hints::publish(c, hints))
     }

@@ -111,3 +111,41 @@ pub(crate) async fn read(
     }
     Ok(Some(page))
 }
+
+pub(crate) async fn moved(
+    connection: &mut SqliteConnection,
+    read: &[(RunId, u64)],
+) -> Result<Vec<RunId>, StoreError> {
+    let failed = failed_to("look for logs that have gone on");
+    let read: Vec<_> = read
+        .iter()
+        .map(|(run, position)| {
+            let position = i64::try_from(*position).unwrap_or(i64::MAX);
+            json!([run.to_string(), position])
+        })
+        .collect();
+    let rows = sqlx::query(
+        "-- moved_logs
+        SELECT value ->> 0 AS run FROM json_each(?) AS read
+        WHERE EXISTS (
+                SELECT 1 FROM log_lines
+                WHERE run_id = read.value ->> 0 AND position > read.value ->> 1)
+           OR coalesce((
+                SELECT status NOT IN ('queued', 'running') FROM runs WHERE id = read.value ->> 0), TRUE)",
+    )
+    .bind(serde_json::Value::from(read).to_string())
+    .fetch_all(connection)
+    .await
+    .map_err(&failed)?;
+    rows.iter()
+        .map(|row| {
+            let run: &str = row.try_get("run").map_err(&failed)?;
+            Cell {
+                table: "runs",
+                column: "id",
+                row: run,
+            }
+            .parse(run)
+        })
+        .collect()
+}

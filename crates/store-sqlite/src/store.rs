@@ -510,6 +510,12 @@ impl Store for SqliteStore {
         logs::read(&mut connection, run, after, limit).await
     }
 
+    async fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError> {
+        let acquired = self.pools.reader.acquire().await;
+        let mut connection = acquired.map_err(failed_to("look for logs that have gone on"))?;
+        logs::moved(&mut connection, read).await
+    }
+
     async fn publish(&self, _hints: &[Hint]) -> Result<(), StoreError> {
         Ok(())
     }

@@ -91,7 +91,7 @@ pub struct WaitingRuns {
 
 /// Tells other processes on the same store that something has changed. Hints are never the truth and
 /// may be lost: whoever gets one looks into the store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hint {
     /// There may be a run to lease, or a due time has changed.
@@ -114,6 +114,18 @@ pub enum Hint {
     Workers,
     /// A task was created, changed or deleted, or a run was requested, refused or made of a request.
     Tasks,
+    /// Lines were appended to the log of a run that is followed.
+    Log {
+        /// The run.
+        run: RunId,
+    },
+    /// The log of a run is followed, which is repeated as long as that is so.
+    LogFollowed {
+        /// The run.
+        run: RunId,
+        /// The replica that has followers.
+        replica: String,
+    },
     /// The leadership may be free.
     Leadership,
     /// Hints may have been lost, as after a broken connection: look at everything. Never published.

@@ -225,6 +225,7 @@ macro_rules! store_suite {
                 lines_are_appended_until_the_lease_is_taken_back,
                 lines_come_back_unchanged,
                 an_unknown_run_has_no_log,
+                logs_that_have_gone_on_are_found_among_many,
             }
             prune {
                 the_newest_runs_of_each_task_stay,

@@ -358,6 +358,10 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: u32,
     ) -> Result<Option<LogPage>, StoreError>;
 
+    /// Which of these logs have lines behind the position beside them, have ended or are gone. One question
+    /// however many there are, and a cheap one, because it is asked again and again.
+    async fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError>;
+
     /// Tells other processes. Where there can be none, as with a file of one process, nothing happens.
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
 

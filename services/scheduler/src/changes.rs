@@ -13,6 +13,8 @@ use cts_core::{Capabilities, Clock, RunId, TaskName};
 use cts_store::{Claim, Hint};
 use tokio::sync::{Notify, broadcast, mpsc};
 
+use crate::followed_logs::FollowedLogs;
+
 /// Changes that a slow follower may fall behind before it is cut off.
 const BACKLOG: usize = 4096;
 
@@ -45,7 +47,11 @@ pub(crate) struct Changes {
     pub(crate) workers: Notify,
     /// Tasks or requests may be others, for the leader.
     pub(crate) tasks: Notify,
+    /// Who follows the log of a run.
+    pub(crate) logs: FollowedLogs,
     followers: broadcast::Sender<RunChange>,
+    /// This replica, where there may be others.
+    replica: String,
     outgoing: Option<mpsc::Sender<Hint>>,
     clock: Arc<dyn Clock>,
 }
@@ -63,16 +69,19 @@ impl Changes {
             leadership: Notify::new(),
             workers: Notify::new(),
             tasks: Notify::new(),
+            logs: FollowedLogs::default(),
             followers: broadcast::Sender::new(backlog),
+            replica: String::new(),
             outgoing: None,
             clock,
         }
     }
 
     /// For one of several replicas; what is to be published comes out of the receiver.
-    pub(crate) fn shared(clock: Arc<dyn Clock>) -> (Self, mpsc::Receiver<Hint>) {
+    pub(crate) fn shared(clock: Arc<dyn Clock>, replica: String) -> (Self, mpsc::Receiver<Hint>) {
         let (outgoing, receiver) = mpsc::channel(OUTGOING);
         let changes = Self {
+            replica,
             outgoing: Some(outgoing),
             ..Self::alone(clock, 0)
         };
@@ -138,6 +147,20 @@ impl Changes {
         self.publish(Hint::Tasks);
     }
 
+    /// Lines were appended to the log of a run.
+    pub(crate) fn log_grew(&self, run: RunId) {
+        self.logs.wake(run);
+        if self.logs.is_followed_elsewhere(run) {
+            self.publish(Hint::Log { run });
+        }
+    }
+
+    /// Others are to say when the log of this run grows.
+    pub(crate) fn announce_followed(&self, run: RunId) {
+        let replica = self.replica.clone();
+        self.publish(Hint::LogFollowed { run, replica });
+    }
+
     /// Another process, or this one, has published a hint.
     pub(crate) fn heard(&self, hint: Hint) {
         match hint {
@@ -158,6 +181,12 @@ impl Changes {
                 status,
                 at,
             }),
+            Hint::Log { run } => self.logs.wake(run),
+            Hint::LogFollowed { run, replica } => {
+                if replica != self.replica {
+                    self.logs.note_elsewhere(run);
+                }
+            }
             Hint::Workers => self.workers.notify_waiters(),
             Hint::Tasks => self.tasks.notify_one(),
             Hint::Leadership => self.leadership.notify_one(),
@@ -176,6 +205,7 @@ impl Changes {
     }
 
     fn broadcast(&self, change: RunChange) {
+        self.logs.wake(change.run);
         // Nobody listening is no mistake.
         drop(self.followers.send(change));
     }

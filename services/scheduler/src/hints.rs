@@ -1,5 +1,6 @@
 //! Hints between replicas: published in batches, and listened to.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,20 +25,14 @@ const RETRY: Duration = Duration::from_secs(1);
 pub(crate) async fn publish(store: Arc<dyn Store>, mut outgoing: mpsc::Receiver<Hint>) {
     let mut batch = Vec::with_capacity(BATCH);
     while outgoing.recv_many(&mut batch, BATCH).await > 0 {
-        tell_once(&mut batch, &Hint::Queue);
-        tell_once(&mut batch, &Hint::Tasks);
+        let mut once = HashSet::new();
+        batch.retain(|hint| once.insert(hint.clone()));
         if let Err(error) = store.publish(&batch).await {
             tracing::debug!(error = %Chain(&error), "other replicas are not told; they poll");
         }
         batch.clear();
         tokio::time::sleep(GATHER).await;
     }
-}
-
-/// Leaves the first of equal hints.
-fn tell_once(batch: &mut Vec<Hint>, hint: &Hint) {
-    let mut told = false;
-    batch.retain(|other| other != hint || !std::mem::replace(&mut told, true));
 }
 
 /// Listens for ever; returns at once where there can be nobody else.

@@ -16,6 +16,7 @@ mod desk;
 mod duty;
 mod explain;
 mod follow;
+mod followed_logs;
 mod following;
 mod hints;
 mod identities;

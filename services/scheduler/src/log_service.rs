@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cts_core::RunId;
 use cts_proto::log::v1 as proto;
@@ -13,19 +12,19 @@ use futures::{Stream, TryStreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::changes::Changes;
+use crate::followed_logs::LogFollower;
 use crate::run_service::holder;
 use crate::status::{lease_failure, store_failure};
 
 /// Lines read at once.
 const PAGE: u32 = 1000;
 
-/// How often a follower looks for new lines; they arrive in batches about as often.
-const FOLLOW: Duration = Duration::from_millis(100);
-
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct LogEndpoint {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) changes: Arc<Changes>,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -47,6 +46,7 @@ impl LogService for LogEndpoint {
                 .append_log(run, &holder, epoch, lines)
                 .await
                 .map_err(lease_failure)?;
+            self.changes.log_grew(run);
         }
         Ok(Response::new(proto::AppendLogResponse {}))
     }
@@ -56,59 +56,57 @@ impl LogService for LogEndpoint {
         request: Request<proto::ReadLogRequest>,
     ) -> Result<Response<Self::ReadLogStream>, Status> {
         let request = request.into_inner();
+        let run = convert::run_id(&request.run_id)?;
+        let known = self.store.run(run).await;
+        if known.map_err(|error| store_failure(&error))?.is_none() {
+            return Err(Status::not_found(format!("there is no run {run}")));
+        }
+        let follower = request
+            .follow
+            .then(|| LogFollower::new(Arc::clone(&self.changes), run));
         let reader = Reader {
             store: Arc::clone(&self.store),
-            run: convert::run_id(&request.run_id)?,
-            follow: request.follow,
+            run,
+            position: request.after_position,
+            follower,
             shutdown: self.shutdown.clone(),
         };
-        let known = self
-            .store
-            .run(reader.run)
-            .await
-            .map_err(|error| store_failure(&error))?;
-        if known.is_none() {
-            return Err(Status::not_found(format!("there is no run {}", reader.run)));
-        }
-        let parts = futures::stream::try_unfold(request.after_position, move |position| {
-            let reader = reader.clone();
-            async move { reader.next(position).await }
-        });
+        let parts = futures::stream::try_unfold(reader, Reader::next);
         let parts = parts.map_ok(|parts| futures::stream::iter(parts.into_iter().map(Ok)));
         Ok(Response::new(Box::pin(parts.try_flatten())))
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Reader {
     store: Arc<dyn Store>,
     run: RunId,
-    follow: bool,
+    /// What has been read.
+    position: u64,
+    /// Of a caller who wants what is still to come.
+    follower: Option<LogFollower>,
     shutdown: CancellationToken,
 }
 
 impl Reader {
-    /// The lines behind `position` as messages, and the position to go on from; waits for lines if
-    /// the caller follows, and is over when no more will come.
-    async fn next(
-        &self,
-        position: u64,
-    ) -> Result<Option<(Vec<proto::ReadLogResponse>, u64)>, Status> {
+    /// The next lines as messages; waits for lines if the caller follows, and is over when no more will come.
+    async fn next(mut self) -> Result<Option<(Vec<proto::ReadLogResponse>, Self)>, Status> {
         loop {
-            let page = self.store.read_log(self.run, position, PAGE).await;
+            let page = self.store.read_log(self.run, self.position, PAGE).await;
             // A run that has been forgotten meanwhile has no more lines.
             let Some(page) = page.map_err(|error| store_failure(&error))? else {
                 return Ok(None);
             };
             if !page.lines.is_empty() {
-                let end = page.position;
-                return Ok(Some((messages(position, page.lines), end)));
+                let messages = messages(self.position, page.lines);
+                self.position = page.position;
+                return Ok(Some((messages, self)));
             }
-            if page.ended || !self.follow {
+            let Some(follower) = self.follower.as_ref().filter(|_| !page.ended) else {
                 return Ok(None);
-            }
+            };
             tokio::select! {
-                () = tokio::time::sleep(FOLLOW) => {}
+                () = follower.moved_behind(self.position) => {}
                 () = self.shutdown.cancelled() => return Ok(None),
             }
         }

@@ -37,7 +37,7 @@ use crate::task_work::{READINGS, TaskWork};
 use crate::tenure::Tenure;
 use crate::untaken::Untaken;
 use crate::worker_service::WorkerEndpoint;
-use crate::{compatibility, configuration, hints, queue_watch};
+use crate::{compatibility, configuration, followed_logs, hints, queue_watch};
 
 /// Starts of a program that is started over and over do not try a failed task again more often than this.
 const HASTENED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
@@ -198,7 +198,8 @@ impl Scheduler {
         let (changes, outgoing) = match options.sharing {
             Sharing::Alone => (Changes::alone(Arc::clone(&clock), tasks_in_one_round), None),
             Sharing::Shared => {
-                let (changes, outgoing) = Changes::shared(Arc::clone(&clock));
+                let (changes, outgoing) =
+                    Changes::shared(Arc::clone(&clock), options.member.id.clone());
                 (changes, Some(outgoing))
             }
         };
@@ -312,6 +313,7 @@ impl Scheduler {
             }))
             .with(LogServiceServer::new(LogEndpoint {
                 store: Arc::clone(store),
+                changes: Arc::clone(changes),
                 shutdown: shutdown.clone(),
             }))
             .with(RunServiceServer::new(runs.clone()))
@@ -377,6 +379,7 @@ impl Scheduler {
         let beside = async {
             tokio::join!(
                 queue_watch::watch(Arc::clone(&store), Arc::clone(&changes), untaken),
+                followed_logs::watch(Arc::clone(&store), Arc::clone(&changes)),
                 hints::listen(Arc::clone(&store), Arc::clone(&changes)),
                 async {
                     if let Some(outgoing) = outgoing {

@@ -59,6 +59,13 @@ fn every_kind<F: Fixture>(scene: &Scene<F>) -> Vec<Hint> {
         run(scene, &"x".repeat(500), RunStatus::Cancelled, 7),
         Hint::Tasks,
         Hint::Workers,
+        Hint::Log {
+            run: scene.run_id(),
+        },
+        Hint::LogFollowed {
+            run: scene.run_id(),
+            replica: "été \"1\"".into(),
+        },
         Hint::Leadership,
     ]
 }

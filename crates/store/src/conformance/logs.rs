@@ -165,3 +165,35 @@ pub async fn an_unknown_run_has_no_log<F: Fixture>() {
     let log = scene.store().read_log(scene.run_id(), 0, 10).await;
     assert_eq!(log.expect("logs can be read"), None);
 }
+
+pub async fn logs_that_have_gone_on_are_found_among_many<F: Fixture>() {
+    let scene = Scene::<F>::new(&["quiet", "queued", "written", "ended"]).await;
+    let quiet = scene.leased("quiet", "1").await;
+    let written = scene.leased("written", "1").await;
+    let ended = scene.leased("ended", "1").await;
+    let queued = scene.queue("queued", "1").await;
+    append(&scene, &quiet, vec![line("one"), line("two")]).await;
+    append(&scene, &written, vec![line("one"), line("two")]).await;
+    scene.applied(&ended).await;
+    let gone = scene.run_id();
+    let read = [
+        (quiet.run, 2),
+        (queued, 0),
+        (written.run, 1),
+        (ended.run, 0),
+        (gone, 0),
+    ];
+    let moved = async |read: &[(RunId, u64)]| {
+        let moved = scene.store().moved_logs(read).await;
+        let mut moved = moved.expect("logs can be looked at");
+        moved.sort_unstable();
+        moved
+    };
+    let mut expected = [written.run, ended.run, gone];
+    expected.sort_unstable();
+    assert_eq!(moved(&read).await, expected);
+    assert_eq!(moved(&[(written.run, u64::MAX)]).await, []);
+    assert_eq!(moved(&[]).await, []);
+    append(&scene, &quiet, vec![line("three")]).await;
+    assert_eq!(moved(&read[..2]).await, [quiet.run]);
+}

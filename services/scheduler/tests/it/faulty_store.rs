@@ -34,6 +34,7 @@ pub(crate) enum Fault {
 pub(crate) struct FaultyStore {
     inner: Arc<SqliteStore>,
     faults: Mutex<HashMap<&'static str, VecDeque<Fault>>>,
+    calls: Mutex<HashMap<&'static str, usize>>,
 }
 
 impl FaultyStore {
@@ -41,6 +42,7 @@ impl FaultyStore {
         Arc::new(Self {
             inner,
             faults: Mutex::default(),
+            calls: Mutex::default(),
         })
     }
 
@@ -56,12 +58,19 @@ impl FaultyStore {
         all.get(method).is_none_or(VecDeque::is_empty)
     }
 
+    /// How often `method` was called.
+    pub(crate) fn calls(&self, method: &'static str) -> usize {
+        let calls = self.calls.lock().unwrap();
+        calls.get(method).copied().unwrap_or_default()
+    }
+
     /// What follows goes well.
     pub(crate) fn heal(&self) {
         self.faults.lock().unwrap().clear();
     }
 
     async fn begin(&self, method: &'static str) -> Result<Option<Fault>, StoreError> {
+        *self.calls.lock().unwrap().entry(method).or_default() += 1;
         let fault = {
             let mut all = self.faults.lock().unwrap();
             all.get_mut(method).and_then(VecDeque::pop_front)
@@ -151,6 +160,7 @@ faulty! {
     fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
     fn append_log(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, lines: Vec<LogLine>) -> Result<(), LeaseError>;
     fn read_log(&self, run: RunId, after: u64, limit: u32) -> Result<Option<LogPage>, StoreError>;
+    fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError>;
     fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
     fn listen(&self) -> Result<Option<HintStream>, StoreError>;
 }

@@ -7,6 +7,7 @@ mod creations;
 mod database_health;
 mod explanations;
 mod faulty_store;
+mod followed_logs;
 mod hiccups;
 mod leases;
 mod membership;
