@@ -153,6 +153,23 @@ impl Postgres {
         }
     }
 
+    /// Asks the server's own database, as its superuser, for one number.
+    pub async fn number(&self, question: &str) -> i64 {
+        let asked = async {
+            let options = self.url("postgres").parse::<PgConnectOptions>()?;
+            let mut connection = PgConnection::connect_with(&options).await?;
+            let number = sqlx::query_scalar(AssertSqlSafe(question))
+                .fetch_one(&mut connection)
+                .await?;
+            connection.close().await?;
+            Ok::<_, sqlx::Error>(number)
+        };
+        match asked.await {
+            Ok(number) => number,
+            Err(error) => panic!("Postgres does not answer {question:?}: {error}"),
+        }
+    }
+
     /// Process id of the postmaster; panics while it is stopped.
     pub fn pid(&self) -> u32 {
         self.running().pid()

@@ -148,6 +148,15 @@ pub(crate) enum Scenario {
     /// is the processor time of all processes of cts. This program shares the machine with them.
     /// Medians of the rounds.
     ApiStatus(ApiStatusArguments),
+    /// Following the logs of runs that write nothing.
+    ///
+    /// Two schedulers over Postgres; watcher, worker and followers are played by this program. Half of the
+    /// runs are running, the others queued; each has one follower, at either scheduler in turn.
+    /// `statements_per_second` is what the followers add to the transactions that Postgres counts, each of
+    /// which is a statement; `_alone` is the number without followers. `line`: from the call
+    /// that appends a line at one scheduler until its follower at the other one has it, one at a time; with
+    /// `_same_scheduler` both are at one.
+    LogFollow(LogFollowArguments),
     /// Many tasks after their first pass, while nothing changes.
     ///
     /// Embedded first, then as four processes over Postgres, the worker's guard included. Terraform is
@@ -226,6 +235,19 @@ pub(crate) struct SharedInputArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct LogFollowArguments {
+    /// Number of followers, and of runs.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(4..=10_000))]
+    pub(crate) followers: u32,
+    /// Seconds over which statements are counted, with followers and without.
+    #[arg(long, default_value_t = 30, value_parser = positive())]
+    pub(crate) seconds: u32,
+    /// Lines whose way is measured.
+    #[arg(long, default_value_t = 100, value_parser = positive())]
+    pub(crate) lines: u32,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct FailoverArguments {
     /// Life of a run's lease, in seconds.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=600))]
@@ -260,6 +282,7 @@ impl Scenario {
             Self::Failover(_) => "failover",
             Self::ConfigLoad { .. } => "config-load",
             Self::Idle { .. } => "idle",
+            Self::LogFollow(_) => "log-follow",
         }
     }
 
@@ -296,7 +319,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 10);
+        assert_eq!(Scenario::names().len(), 11);
     }
 
     #[test]

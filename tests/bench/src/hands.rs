@@ -94,7 +94,7 @@ impl Hands {
     }
 }
 
-fn capabilities() -> Capabilities {
+pub(crate) fn capabilities() -> Capabilities {
     Capabilities {
         engines: vec![Engine {
             driver: "terraform".to_owned(),

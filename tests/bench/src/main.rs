@@ -12,6 +12,7 @@ mod cluster;
 mod consul_query;
 mod files;
 mod hands;
+mod held_runs;
 mod http_client;
 mod members;
 mod played_watcher;

@@ -7,6 +7,7 @@ mod decide;
 mod failover;
 mod fan_out;
 mod idle;
+mod log_follow;
 mod queue;
 mod shared_input;
 mod start_up;
@@ -42,6 +43,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::SharedInput(options) => shared_input::run(stage, options).await,
         Scenario::Queue(options) => queue::run(stage, options).await,
         Scenario::Failover(options) => failover::run(stage, options).await,
+        Scenario::LogFollow(options) => log_follow::run(stage, options).await,
         Scenario::Idle { tasks, seconds } => idle::run(stage, *tasks, *seconds).await,
     }
 }
@@ -56,6 +58,7 @@ const fn needs(scenario: &Scenario) -> Needs {
         | Scenario::SharedInput(_)
         | Scenario::Queue(_)
         | Scenario::Failover(_)
+        | Scenario::LogFollow(_)
         | Scenario::Idle { .. } => (true, true),
     };
     Needs {

@@ -246,6 +246,14 @@ impl Stage {
         with_twins(pid)
     }
 
+    /// Transactions that the server counts in the databases of sites, where this question is none.
+    pub(crate) async fn transactions(&self) -> Result<i64> {
+        let postgres = self.postgres.as_ref().context("Postgres was not started")?;
+        let count = "SELECT sum(xact_commit + xact_rollback)::BIGINT FROM pg_stat_database \
+                     WHERE datname LIKE 'cts\\_%'";
+        Ok(postgres.number(count).await)
+    }
+
     /// Terraform with the environment that cts gives it (spec/runtime-terraform.md 5.3), through the
     /// same shim.
     pub(crate) fn terraform_by_hand(&self) -> Result<Terraform> {
