@@ -14,6 +14,7 @@ use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_tls::ServerTls;
 use nix::errno::Errno;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
@@ -30,6 +31,12 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Pause after a failure to accept that only time can cure, such as running out of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Silence after which a peer's machine is asked whether it is there, in which intervals, and how often before the
+/// connection is given up: after 25 s.
+const PROBE_AFTER: Duration = Duration::from_secs(10);
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+const PROBES: u32 = 3;
 
 /// Gives each request its id: 128 random bits (spec/api.md 3, "Request ID").
 pub type RequestIds = Arc<dyn Fn() -> Uuid + Send + Sync>;
@@ -194,6 +201,13 @@ fn start(
     // Without it small answers may wait for the acknowledgement of the packet before them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot switch off Nagle's algorithm");
+    }
+    let keepalive = TcpKeepalive::new()
+        .with_time(PROBE_AFTER)
+        .with_interval(PROBE_INTERVAL)
+        .with_retries(PROBES);
+    if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&keepalive) {
+        tracing::debug!(%error, "a machine that vanishes will not be noticed");
     }
     connections.spawn(async move {
         let Some(entrance) = entrance else {

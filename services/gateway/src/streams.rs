@@ -1,5 +1,8 @@
 //! Answers that go on: events of runs, and logs of runs that are followed. They end with their source, with
 //! the client or with the gateway.
+//!
+//! A client that has gone looks like one that has closed its half of the connection. One that follows gets what there
+//! is by then, and no more.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -8,7 +11,7 @@ use axum::body::{Body, Bytes};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use cts_proto::log::v1::ReadLogResponse;
-use futures::Stream;
+use futures::future::pending;
 use futures::stream::{once, unfold};
 use http::header;
 use tokio_stream::StreamExt as _;
@@ -22,7 +25,7 @@ use crate::parameters::{self, LogFormat};
 use crate::problem::Problem;
 use crate::request_log::RequestId;
 use crate::server::LocalTime;
-use crate::timed_stream::Answering;
+use crate::timed_stream::{Answering, Endless};
 
 /// What is between us and a client may take silence for death.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
@@ -48,14 +51,18 @@ pub(crate) async fn events(
         let event = Event::default().comment("following runs");
         Ok::<_, Infallible>(event.retry(COME_BACK_AFTER))
     });
-    let changes = Followed::new(changes, connection, id)
-        .stream()
-        .map_while(Result::ok)
-        .filter_map(move |change| {
-            let change = RunChange::new(&change, local_time.as_ref());
-            let event = Event::default().event("run").json_data(&change);
-            event.ok().map(Ok)
-        });
+    let changes = Followed::new(changes, true, connection, id);
+    let changes = unfold(changes, |mut changes| async {
+        match changes.next().await {
+            Next::Message(change) => Some((change, changes)),
+            Next::Failed(_) | Next::ClientClosed | Next::Over => None,
+        }
+    });
+    let changes = changes.filter_map(move |change| {
+        let change = RunChange::new(&change, local_time.as_ref());
+        let event = Event::default().event("run").json_data(&change);
+        event.ok().map(Ok)
+    });
     let events = futures::StreamExt::chain(beginning, changes);
     let keep_alive = KeepAlive::new().interval(SIGN_OF_LIFE);
     Ok(Sse::new(events).keep_alive(keep_alive).into_response())
@@ -74,9 +81,14 @@ pub(crate) async fn log(
         .log(run, query.after, query.follow)
         .await
         .map_err(|error| Problem::unanswered_run(&error, run, id))?;
-    // An error breaks the answer off, so that nobody takes a part of the log for all of it.
-    let parts = Followed::new(parts, connection, id)
-        .stream()
+    let log = Log {
+        parts: Followed::new(parts, query.follow, connection, id),
+        questions: questions.clone(),
+        run: run.to_owned(),
+        position: query.after,
+    };
+    // An error breaks the answer off, so that a part of the log is not taken for all of it.
+    let parts = unfold(Some(log), |log| async { log?.next().await })
         .map(move |part| part.map(|part| written(&part, query.format)));
     let content_type = match query.format {
         LogFormat::Text => "text/plain; charset=utf-8",
@@ -102,6 +114,36 @@ fn written(part: &ReadLogResponse, format: LogFormat) -> Bytes {
     }
 }
 
+/// The log of a run on its way to a client.
+struct Log {
+    parts: Followed<ReadLogResponse>,
+    questions: RunQuestions,
+    run: String,
+    /// What the client has got.
+    position: u64,
+}
+
+impl Log {
+    /// The next part and what comes behind it; the last may be an error.
+    async fn next(mut self) -> Option<(Result<ReadLogResponse, Status>, Option<Self>)> {
+        loop {
+            match self.parts.next().await {
+                Next::Message(part) => {
+                    self.position = part.position;
+                    return Some((Ok(part), Some(self)));
+                }
+                Next::Failed(status) => return Some((Err(status), None)),
+                Next::Over => return None,
+                Next::ClientClosed => {
+                    let rest = self.questions.log(&self.run, self.position, false);
+                    self.parts.messages = rest.await.ok()?;
+                    self.parts.endless = None;
+                }
+            }
+        }
+    }
+}
+
 /// Messages of the scheduler on their way to a client.
 struct Followed<T> {
     messages: Streaming<T>,
@@ -109,38 +151,62 @@ struct Followed<T> {
     id: RequestId,
     /// Silence is no reason to close the connection meanwhile.
     _answering: Answering,
+    /// There while the messages have no end of their own.
+    endless: Option<Endless>,
+}
+
+/// What comes next.
+enum Next<T> {
+    Message(T),
+    /// The source has failed.
+    Failed(Status),
+    /// The client sends no more: it has gone, or has closed its half.
+    ClientClosed,
+    Over,
 }
 
 impl<T: Send + 'static> Followed<T> {
-    fn new(messages: Streaming<T>, connection: &Connection, id: RequestId) -> Self {
+    fn new(
+        messages: Streaming<T>,
+        is_endless: bool,
+        connection: &Connection,
+        id: RequestId,
+    ) -> Self {
         Self {
             messages,
             _answering: connection.activity.answering(),
+            endless: is_endless.then(|| connection.activity.endless()),
             connection: connection.clone(),
             id,
         }
     }
 
-    /// The messages until they end, or the gateway does; the last may be an error.
-    fn stream(self) -> impl Stream<Item = Result<T, Status>> + Send {
-        unfold(Some(self), |followed| async {
-            let mut followed = followed?;
-            let message = tokio::select! {
-                biased;
-                () = followed.connection.closing.cancelled() => return None,
-                message = followed.messages.message() => message.transpose()?,
-            };
-            if let Err(status) = &message {
+    async fn next(&mut self) -> Next<T> {
+        let client_closed = async {
+            match &self.endless {
+                Some(endless) => endless.peer_closed().await,
+                None => pending().await,
+            }
+        };
+        let message = tokio::select! {
+            biased;
+            () = self.connection.closing.cancelled() => return Next::Over,
+            () = client_closed => return Next::ClientClosed,
+            message = self.messages.message() => message,
+        };
+        match message {
+            Ok(Some(message)) => Next::Message(message),
+            Ok(None) => Next::Over,
+            Err(status) => {
                 tracing::warn!(
-                    request_id = %followed.id,
+                    request_id = %self.id,
                     error = status.to_string(),
                     "an answer broke off because its source did"
                 );
                 // An error makes hyper drop what it has not written yet, which it does while it waits.
                 tokio::task::yield_now().await;
-                return Some((message, None));
+                Next::Failed(status)
             }
-            Some((message, Some(followed)))
-        })
+        }
     }
 }

@@ -4,6 +4,9 @@
 //! Hyper has a single limit for both, counted from the end of the request before; spec/api.md 1 has
 //! two: 15 s for a head that has begun, 60 s of idle keep-alive. The stream sees when bytes arrive and
 //! the application says through [`Activity`] when a request is being answered, where no limit holds.
+//!
+//! Hyper reads nothing while an answer is on its way. Where that has no end of its own, the stream looks for the
+//! end of the peer instead, whenever hyper looks whether there is something to send.
 
 use std::future::Future as _;
 use std::io;
@@ -15,6 +18,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
+use tokio_util::sync::CancellationToken;
 
 /// From the first byte of a request, or from the start of the connection, to the end of its head, and of
 /// its body.
@@ -25,6 +29,9 @@ pub(crate) const IDLE_LIMIT: Duration = Duration::from_mins(1);
 
 /// A peer that takes nothing of an answer for so long loses its connection.
 pub(crate) const UNREAD_LIMIT: Duration = Duration::from_mins(1);
+
+/// What is read ahead of a peer that asks for something else before its answer has ended.
+const AHEAD: usize = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -47,12 +54,21 @@ struct State {
     head_began: Mutex<Instant>,
     /// Whether bytes are something else than the beginning of a request too, as with HTTP/2.
     framed: bool,
+    /// Answers without an end of their own.
+    endless: AtomicUsize,
+    /// Cancelled when the peer is seen to send no more while there is such an answer.
+    closed: CancellationToken,
 }
 
 /// A request that is being answered; dropped when the answer is made or not wanted any more.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Answering(Activity);
+
+/// An answer without an end of its own.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Endless(Activity);
 
 impl Activity {
     /// A connection that has just been made, on which a request is all that a client can send.
@@ -72,6 +88,8 @@ impl Activity {
             in_head: AtomicBool::new(true),
             head_began: Mutex::new(Instant::now()),
             framed,
+            endless: AtomicUsize::new(0),
+            closed: CancellationToken::new(),
         }))
     }
 
@@ -83,6 +101,12 @@ impl Activity {
             *self.lock_head_began() = Instant::now();
         }
         Answering(self.clone())
+    }
+
+    /// An answer begins that has no end of its own.
+    pub(crate) fn endless(&self) -> Endless {
+        self.0.endless.fetch_add(1, Ordering::AcqRel);
+        Endless(self.clone())
     }
 
     /// Until when the request that is being answered must be complete (spec/api.md 1): its body belongs
@@ -122,6 +146,20 @@ impl Activity {
     }
 }
 
+impl Endless {
+    /// Ends when the peer sends no more: it has gone, or it wants no more than there is. Where requests are
+    /// interwoven that never ends, because hyper reads all the time.
+    pub(crate) async fn peer_closed(&self) {
+        self.0.0.closed.cancelled().await;
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        self.0.0.endless.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl Drop for Answering {
     fn drop(&mut self) {
         self.0.0.answering.fetch_sub(1, Ordering::AcqRel);
@@ -138,6 +176,10 @@ pub(crate) struct TimedStream<S> {
     armed: Option<Phase>,
     /// Runs while the peer takes nothing of what is to be written.
     unread: Option<Pin<Box<Sleep>>>,
+    /// What was read to find out whether the peer is there, and hyper has not got yet.
+    ahead: Vec<u8>,
+    /// The peer sends no more.
+    closed: bool,
 }
 
 impl<S> TimedStream<S> {
@@ -148,6 +190,8 @@ impl<S> TimedStream<S> {
             timer: Box::pin(sleep(HEAD_LIMIT)),
             armed: Some(Phase::Head),
             unread: None,
+            ahead: Vec::new(),
+            closed: false,
         }
     }
 
@@ -196,12 +240,43 @@ impl<S> TimedStream<S> {
     }
 }
 
+impl<S: AsyncRead + Unpin> TimedStream<S> {
+    /// Notices the end of a peer whose answer has none. One that has sent its next request already is not
+    /// looked at any more.
+    fn look_for_peer(&mut self, cx: &mut Context<'_>) {
+        let endless = self.activity.0.endless.load(Ordering::Acquire) > 0;
+        if !endless || self.activity.0.framed || self.closed || !self.ahead.is_empty() {
+            return;
+        }
+        let mut bytes = [0; AHEAD];
+        let mut buffer = ReadBuf::new(&mut bytes);
+        let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, &mut buffer) else {
+            return;
+        };
+        self.ahead.extend_from_slice(buffer.filled());
+        if read.is_err() || self.ahead.is_empty() {
+            self.closed = true;
+            self.activity.0.closed.cancel();
+        }
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let length = self.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&self.ahead[..length]);
+            self.ahead.drain(..length);
+            self.activity.received();
+            return Poll::Ready(Ok(()));
+        }
+        if self.closed {
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(cx, buffer) {
             Poll::Ready(result) => {
@@ -215,7 +290,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -243,6 +318,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.look_for_peer(cx);
         // A flush without anything to send is ready at once, and says nothing of the peer.
         match Pin::new(&mut self.stream).poll_flush(cx) {
             Poll::Pending => self.limited(Poll::Pending, cx),

@@ -10,6 +10,7 @@ mod configuration;
 mod conformity;
 mod contract;
 mod failures;
+mod gone_followers;
 mod health;
 mod hostile;
 mod log;

@@ -190,6 +190,8 @@ pub(crate) struct MemoryLogs {
     pub(crate) reads: Arc<Mutex<Vec<ReadLogRequest>>>,
     /// What comes after its first lines, for who follows. Otherwise it never ends.
     pub(crate) end: Option<Status>,
+    /// Held by each log that never ends.
+    pub(crate) endless: Arc<()>,
 }
 
 fn line(stream: LogStream, text: &str) -> LogLine {
@@ -234,10 +236,19 @@ impl LogService for MemoryLogs {
                 lines: vec![line(LogStream::Stdout, "done")],
             },
         ];
+        let after = request.after_position;
+        let parts = parts.into_iter().filter(move |part| part.position > after);
         let parts = tokio_stream::iter(parts.map(Ok));
         Ok(Response::new(match (&self.end, request.follow) {
             (Some(end), true) => Box::pin(parts.chain(tokio_stream::once(Err(end.clone())))),
-            (None, true) => Box::pin(parts.chain(tokio_stream::pending())),
+            (None, true) => {
+                let held = Arc::clone(&self.endless);
+                let silence = tokio_stream::pending().map(move |part| {
+                    let _held = &held;
+                    part
+                });
+                Box::pin(parts.chain(silence))
+            }
             (_, false) => Box::pin(parts),
         }))
     }

@@ -1,6 +1,7 @@
 //! `GET /v1/runs/{id}/log`. Ours.
 
-use cts_tests::{Site, task};
+use cts_testkit::eventually;
+use cts_tests::{DEADLINE, Site, task};
 use serde_json::Value;
 
 use crate::scene::Scene;
@@ -75,5 +76,50 @@ async fn the_log_of_a_run_is_read_and_followed() {
         rest.contains("Apply complete!"),
         "and ends with the run: {rest}"
     );
+    scene.instance.stop().await;
+}
+
+/// Open files of the process that serves the API.
+fn descriptors(scene: &Scene) -> usize {
+    let pid = scene.instance.api_pid();
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    open.count()
+}
+
+#[tokio::test]
+async fn followers_of_quiet_runs_that_have_gone_leave_nothing_open() {
+    const FOLLOWERS: usize = 40;
+    let site = Site::new();
+    site.write_steps("pool");
+    site.hold();
+    let scene = Scene::of_site(site, &task("pool", "./modules/pool", &["web"], "")).await;
+    scene.site.wait_for_step("pool", "begin", "web-1").await;
+    let running = newest_run(&scene).await;
+    scene.register("web", "web-2").await;
+    let queued = eventually(DEADLINE, async || {
+        let run = newest_run(&scene).await;
+        if run == running {
+            return Err("nothing is queued");
+        }
+        Ok(run)
+    })
+    .await;
+    // Give or take what others open and close meanwhile.
+    let before = descriptors(&scene);
+    for run in [running, queued] {
+        let target = format!("/v1/runs/{run}/log?follow=true");
+        let mut followers = Vec::new();
+        for _ in 0..FOLLOWERS {
+            followers.push(Stream::open(scene.instance.api.address(), &target).await);
+        }
+        assert!(descriptors(&scene) > before + FOLLOWERS / 2);
+        drop(followers);
+        eventually(DEADLINE, async || match descriptors(&scene) {
+            left if left < before + FOLLOWERS / 4 => Ok(()),
+            left => Err(format!("{left} instead of {before}")),
+        })
+        .await;
+    }
+    scene.site.release();
     scene.instance.stop().await;
 }
