@@ -190,9 +190,9 @@ mod tests {
     #[test]
     fn a_hint_too_long_says_to_look_at_everything() {
         let long = run(&"x".repeat(9000));
-        let payloads = payloads(&[Hint::Queue, long, Hint::Workers]).unwrap();
+        let payloads = payloads(&[Hint::Queue, long, Hint::Tasks]).unwrap();
         assert_eq!(payloads.len(), 1);
-        let expected = [Hint::Queue, Hint::Gap, Hint::Workers];
+        let expected = [Hint::Queue, Hint::Gap, Hint::Tasks];
         assert_eq!(told(&payloads[0]), expected);
     }
 

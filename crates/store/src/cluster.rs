@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{RunKind, RunStatus};
-use cts_core::{Incarnation, LeaderEpoch, Requirement, RunId, TaskName, WorkerRecord};
+use cts_core::{Incarnation, LeaderEpoch, Requirement, RunId, TaskName, WorkerId, WorkerRecord};
 use serde::{Deserialize, Serialize};
 
 /// A scheduler replica as it tells of itself (spec/ha.md 1.8).
@@ -110,8 +110,11 @@ pub enum Hint {
         /// Moment of the change, by the clock of the process that tells.
         at: DateTime<Utc>,
     },
-    /// A worker was told to drain, or has changed.
-    Workers,
+    /// A worker drains, or is to.
+    Drains {
+        /// The worker.
+        worker: WorkerId,
+    },
     /// A task was created, changed or deleted, or a run was requested, refused or made of a request.
     Tasks,
     /// Lines were appended to the log of a run that is followed.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{RunKind, RunKinds, RunStatus};
-use cts_core::{Capabilities, Clock, RunId, TaskName};
+use cts_core::{Capabilities, Clock, RunId, TaskName, WorkerId};
 use cts_store::{Claim, Hint};
 use tokio::sync::{Notify, broadcast, mpsc};
 
@@ -43,8 +43,8 @@ pub(crate) struct Changes {
     pub(crate) schedule: Notify,
     /// The leadership may be free.
     pub(crate) leadership: Notify,
-    /// A worker was told to drain.
-    pub(crate) workers: Notify,
+    /// Where the calls of each worker wait, to end when it drains.
+    calls: Mutex<HashMap<WorkerId, Arc<Notify>>>,
     /// Tasks or requests may be others, for the leader.
     pub(crate) tasks: Notify,
     /// Who follows the log of a run.
@@ -67,7 +67,7 @@ impl Changes {
             waiting: Mutex::default(),
             schedule: Notify::new(),
             leadership: Notify::new(),
-            workers: Notify::new(),
+            calls: Mutex::default(),
             tasks: Notify::new(),
             logs: FollowedLogs::default(),
             followers: broadcast::Sender::new(backlog),
@@ -135,10 +135,31 @@ impl Changes {
         }
     }
 
-    /// A worker was told to drain, or says so.
-    pub(crate) fn workers_changed(&self) {
-        self.workers.notify_waiters();
-        self.publish(Hint::Workers);
+    /// Where a call of this worker waits, to end when it drains.
+    pub(crate) fn call_of(&self, worker: &WorkerId) -> Arc<Notify> {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(drains) = calls.get(worker) {
+            return Arc::clone(drains);
+        }
+        if calls.len() == calls.capacity() {
+            calls.retain(|_worker, drains| Arc::strong_count(drains) > 1);
+        }
+        Arc::clone(calls.entry(worker.clone()).or_default())
+    }
+
+    /// A worker drains, or is to.
+    pub(crate) fn drains(&self, worker: &WorkerId) {
+        self.end_calls_of(worker);
+        let worker = worker.clone();
+        self.publish(Hint::Drains { worker });
+    }
+
+    /// The calls of this worker that wait for a run end. One that ends for no good reason comes again.
+    pub(crate) fn end_calls_of(&self, worker: &WorkerId) {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(drains) = calls.get(worker) {
+            drains.notify_waiters();
+        }
     }
 
     /// A task was created, changed or deleted, or a run was asked for.
@@ -187,13 +208,12 @@ impl Changes {
                     self.logs.note_elsewhere(run);
                 }
             }
-            Hint::Workers => self.workers.notify_waiters(),
+            Hint::Drains { worker } => self.end_calls_of(&worker),
             Hint::Tasks => self.tasks.notify_one(),
             Hint::Leadership => self.leadership.notify_one(),
             Hint::Gap => {
                 self.wake_one_of_each_class();
                 self.schedule.notify_one();
-                self.workers.notify_waiters();
                 self.tasks.notify_one();
                 self.leadership.notify_one();
             }

@@ -10,6 +10,7 @@ use futures::StreamExt as _;
 use tokio::sync::mpsc;
 
 use crate::changes::Changes;
+use crate::worker_service::LOST;
 
 /// Pause after a batch, in which the next one gathers, since every batch is a transaction. The first hint
 /// after a quiet time goes at once.
@@ -52,10 +53,30 @@ async fn follow(store: &dyn Store, changes: &Changes) -> Result<(), StoreError> 
     let Some(mut hints) = store.listen().await? else {
         return Ok(());
     };
-    // What was told before this is lost.
-    changes.heard(Hint::Gap);
-    while let Some(hint) = hints.next().await {
-        changes.heard(hint);
+    // What was published before this is lost.
+    let mut missed = true;
+    loop {
+        if missed {
+            changes.heard(Hint::Gap);
+            end_calls_of_draining(store, changes).await;
+        }
+        let Some(hint) = hints.next().await else {
+            return Ok(());
+        };
+        missed = hint == Hint::Gap;
+        if !missed {
+            changes.heard(hint);
+        }
     }
-    Ok(())
+}
+
+/// One look for all calls that wait. If it fails they end by their own time, and get no run until then.
+async fn end_calls_of_draining(store: &dyn Store, changes: &Changes) {
+    match store.workers(LOST).await {
+        Ok(workers) => {
+            let draining = workers.iter().filter(|known| known.worker.draining);
+            draining.for_each(|known| changes.end_calls_of(&known.worker.id));
+        }
+        Err(error) => tracing::debug!(error = %Chain(&error), "cannot look for draining workers"),
+    }
 }

@@ -335,10 +335,11 @@ impl RunEndpoint {
         deadline: Instant,
     ) -> Result<Option<Granted>, StoreError> {
         let class = self.changes.class(claim);
+        let call = self.changes.call_of(&claim.worker);
         loop {
             // Registered before the look, so that a change in between is not missed.
             let mut woken = std::pin::pin!(class.notified());
-            let mut drained = std::pin::pin!(self.changes.workers.notified());
+            let mut drained = std::pin::pin!(call.notified());
             woken.as_mut().enable();
             drained.as_mut().enable();
             let at = Instant::now();
@@ -351,11 +352,7 @@ impl RunEndpoint {
             }
             tokio::select! {
                 () = &mut woken => {}
-                () = &mut drained => {
-                    if self.drains(&claim.worker).await? {
-                        return Ok(None);
-                    }
-                }
+                () = &mut drained => return Ok(None),
                 () = tokio::time::sleep_until(deadline) => return Ok(None),
                 () = self.shutdown.cancelled() => return Ok(None),
             }
@@ -368,13 +365,6 @@ impl RunEndpoint {
             task, kind, status, ..
         } = completed;
         self.changes.tell(run, task, *kind, *status);
-    }
-
-    async fn drains(&self, worker: &WorkerId) -> Result<bool, StoreError> {
-        let workers = self.store.workers(LOST_AFTER).await?;
-        Ok(workers
-            .iter()
-            .any(|known| known.worker.id == *worker && known.worker.draining))
     }
 }
 

@@ -75,8 +75,7 @@ impl WorkerService for WorkerEndpoint {
             .await
             .map_err(|error| store_failure(&error))?;
         if worker.draining {
-            // Calls of this worker that wait for a run are to end.
-            self.changes.workers_changed();
+            self.changes.drains(&worker.id);
         }
         Ok(Response::new(proto::BeatResponse {
             drain,
@@ -118,7 +117,7 @@ impl WorkerService for WorkerEndpoint {
             )));
         }
         tracing::info!(worker.id = %id, "a worker was told to drain");
-        self.changes.workers_changed();
+        self.changes.drains(&id);
         Ok(Response::new(proto::DrainWorkerResponse {}))
     }
 }

@@ -143,9 +143,9 @@ async fn hints_are_heard_again_after_a_restart_of_the_database() {
         postgres.start_again().await;
         let gap = timeout(DEADLINE, hints.next()).await.unwrap();
         assert_eq!(gap, Some(Hint::Gap));
-        eventually(DEADLINE, async || store.publish(&[Hint::Workers]).await).await;
+        eventually(DEADLINE, async || store.publish(&[Hint::Tasks]).await).await;
         let heard = timeout(DEADLINE, hints.next()).await.unwrap();
-        assert_eq!(heard, Some(Hint::Workers));
+        assert_eq!(heard, Some(Hint::Tasks));
     }
 }
 

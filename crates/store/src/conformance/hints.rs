@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
+use cts_core::WorkerId;
 use cts_core::runs::{RunKind, RunStatus};
 use futures::StreamExt as _;
 use tokio::time::timeout;
@@ -58,7 +59,9 @@ fn every_kind<F: Fixture>(scene: &Scene<F>) -> Vec<Hint> {
         run(scene, "_", RunStatus::Failed, -1),
         run(scene, &"x".repeat(500), RunStatus::Cancelled, 7),
         Hint::Tasks,
-        Hint::Workers,
+        Hint::Drains {
+            worker: WorkerId::new("été \"1\""),
+        },
         Hint::Log {
             run: scene.run_id(),
         },

@@ -5,6 +5,7 @@ mod calls;
 mod configurations;
 mod creations;
 mod database_health;
+mod drains;
 mod explanations;
 mod faulty_store;
 mod followed_logs;
