@@ -146,7 +146,9 @@ pub(crate) enum Scenario {
     /// its answer, after the first pass, while nothing changes. Through one gateway as a process of its own first,
     /// over Postgres, then embedded; Terraform is a script that does nothing with success. `cpu_per_request`
     /// is the processor time of all processes of cts. This program shares the machine with them.
-    /// Medians of the rounds.
+    /// Medians of the rounds. With `--busy` only over Postgres, with watcher and worker played by this program, while
+    /// a hundred transactions a second are committed: ten runs that are queued, leased, write twice and are
+    /// applied, and fifty heartbeats; `transactions_per_second` is what Postgres counts meanwhile.
     ApiStatus(ApiStatusArguments),
     /// Following the logs of runs that write nothing.
     ///
@@ -203,6 +205,9 @@ pub(crate) struct ApiStatusArguments {
     /// Repetitions.
     #[arg(long, default_value_t = 3, value_parser = positive())]
     pub(crate) rounds: u32,
+    /// While runs, logs and heartbeats are committed.
+    #[arg(long)]
+    pub(crate) busy: bool,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
-use cts_proto::run::v1::{AcquireRunRequest, Applied, CompleteRunRequest};
+use cts_proto::run::v1::{AcquireRunRequest, Applied, CompleteRunRequest, Lease};
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{BeatRequest, Capabilities, Engine, Worker};
 use cts_rpc::convert::duration_to_wire;
@@ -48,14 +48,8 @@ impl Hands {
     pub(crate) async fn start(scheduler: &str, slots: u32) -> Result<Self> {
         let mut workers = Vec::new();
         for first in (0..slots).step_by(SLOTS_OF_ONE as usize) {
-            let worker = Worker {
-                id: format!("bench-{slots}-{first}"),
-                host: "bench".to_owned(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                slots: SLOTS_OF_ONE.min(slots - first),
-                capabilities: Some(capabilities()),
-                draining: false,
-            };
+            let id = format!("bench-{slots}-{first}");
+            let worker = worker(id, SLOTS_OF_ONE.min(slots - first));
             let channel = cts_rpc::connect(scheduler)?;
             beat(&channel, &worker).await?;
             workers.push((channel, worker));
@@ -94,7 +88,18 @@ impl Hands {
     }
 }
 
-pub(crate) fn capabilities() -> Capabilities {
+pub(crate) fn worker(id: String, slots: u32) -> Worker {
+    Worker {
+        id,
+        host: "bench".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        slots,
+        capabilities: Some(capabilities()),
+        draining: false,
+    }
+}
+
+fn capabilities() -> Capabilities {
     Capabilities {
         engines: vec![Engine {
             driver: "terraform".to_owned(),
@@ -104,7 +109,7 @@ pub(crate) fn capabilities() -> Capabilities {
     }
 }
 
-async fn beat(channel: &Channel, worker: &Worker) -> Result<()> {
+pub(crate) async fn beat(channel: &Channel, worker: &Worker) -> Result<()> {
     let request = BeatRequest {
         worker: Some(worker.clone()),
         leaving: false,
@@ -139,7 +144,11 @@ async fn work(channel: Channel, worker: String, tell: mpsc::UnboundedSender<Resu
     }
 }
 
-async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<Option<Handled>> {
+/// Waits for a run; gives none if there was none for a while.
+pub(crate) async fn acquire(
+    scheduler: &mut RunServiceClient<Channel>,
+    worker: &str,
+) -> Result<Option<Lease>> {
     let request = AcquireRunRequest {
         kinds: Vec::new(),
         request_id: String::new(),
@@ -148,8 +157,11 @@ async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<
         capabilities: Some(capabilities()),
     };
     let answer = scheduler.acquire_run(request).await;
-    let answer = answer.context("a worker gets no lease")?.into_inner();
-    let Some(lease) = answer.lease else {
+    Ok(answer.context("a worker gets no lease")?.into_inner().lease)
+}
+
+async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<Option<Handled>> {
+    let Some(lease) = acquire(scheduler, worker).await? else {
         return Ok(None);
     };
     let leased = Moment::now();

@@ -1,22 +1,16 @@
 //! A worker that takes runs and keeps them; their logs grow when it says so.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{AppendLogRequest, LogLine, LogStream};
+use cts_proto::run::v1::Lease;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
-use cts_proto::run::v1::{AcquireRunRequest, Lease};
-use cts_rpc::convert::duration_to_wire;
 use futures::stream;
 use tonic::transport::Channel;
 
-use crate::hands::capabilities;
+use crate::hands::acquire;
 
 const WORKER: &str = "bench-keeper";
-
-/// Longest wait for a run that is ready.
-const WAIT: Duration = Duration::from_secs(30);
 
 /// See the module. Leases are not renewed, so they must last longer than what is measured.
 #[derive(Debug)]
@@ -31,15 +25,7 @@ impl HeldRuns {
         let mut leases = Vec::new();
         let mut runs = RunServiceClient::new(scheduler.clone());
         for _ in 0..count {
-            let request = AcquireRunRequest {
-                kinds: Vec::new(),
-                request_id: String::new(),
-                worker_id: WORKER.to_owned(),
-                wait: Some(duration_to_wire(WAIT)),
-                capabilities: Some(capabilities()),
-            };
-            let answer = runs.acquire_run(request).await;
-            let lease = answer.context("a worker gets no lease")?.into_inner().lease;
+            let lease = acquire(&mut runs, WORKER).await?;
             leases.push(lease.context("there are too few runs")?);
         }
         Ok(Self { scheduler, leases })

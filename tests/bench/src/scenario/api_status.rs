@@ -1,4 +1,4 @@
-//! How fast the REST API tells the status of many tasks: row 7 of the table.
+//! How fast the REST API tells the status of many tasks: rows 7 and 16 of the table.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -8,11 +8,16 @@ use futures::future::try_join_all;
 use tokio::time::sleep;
 
 use crate::arguments::{ApiStatusArguments, Modules};
+use crate::busy::{self, Busy};
 use crate::clock::Moment;
-use crate::cluster::ClusterSettings;
+use crate::cluster::{Cluster, ClusterSettings};
+use crate::hands::Hands;
 use crate::http_client::HttpClient;
+use crate::members::Members;
+use crate::played_watcher::PlayedWatcher;
 use crate::report::{Metric, say};
 use crate::sample::Sample;
+use crate::site::Site;
 use crate::stage::{Plan, Stage, Version};
 
 const PATH: &str = "/v1/status/tasks";
@@ -20,10 +25,16 @@ const PATH: &str = "/v1/status/tasks";
 /// After the first pass, until everything has come to rest.
 const REST: Duration = Duration::from_secs(5);
 
+/// Of the played workers that do the first pass.
+const FIRST_PASS_SLOTS: u32 = 16;
+
 /// Before each measurement; what is asked then does not count.
 const WARM_UP: Duration = Duration::from_secs(2);
 
 pub(super) async fn run(stage: &mut Stage, options: &ApiStatusArguments) -> Result<Vec<Metric>> {
+    if options.busy {
+        return measure_busy(stage, options).await;
+    }
     stage.register(0, Version::FIRST).await?;
     let mut cluster = measure(stage, "cluster", options, true).await?;
     let embedded = measure(stage, "embedded", options, false).await?;
@@ -56,11 +67,7 @@ async fn measure(
     runs.first_pass(site.tasks().len()).await?;
     drop(runs);
     sleep(REST).await;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, site.api_port()));
-    let mut clients = Vec::new();
-    for _ in 0..options.connections {
-        clients.push(HttpClient::connect(address, PATH).await?);
-    }
+    let mut clients = clients(&site, options.connections).await?;
     let mut rounds = Vec::new();
     for round in 1..=options.rounds {
         load(&mut clients, WARM_UP).await?;
@@ -77,6 +84,63 @@ async fn measure(
     drop(clients);
     stage.stop_cts().await?;
     Ok(crate::report::median_of_rounds(&rounds))
+}
+
+/// While other things are committed, which are no business of who asks.
+async fn measure_busy(stage: &mut Stage, options: &ApiStatusArguments) -> Result<Vec<Metric>> {
+    let plan = Plan {
+        name: "busy",
+        tasks: options.tasks,
+        modules: Modules::Shared,
+        cluster: Some(ClusterSettings::default()),
+    };
+    let site = stage.new_site(plan).await?;
+    for number in 0..busy::SERVICES {
+        let service = busy::service(number);
+        site.add_task(&service, &service)?;
+    }
+    stage.migrate(&site).await?;
+    let cluster = site.cluster()?;
+    let watcher = PlayedWatcher::start(cluster.watcher_address()).await?;
+    stage.launch(&site, &cluster.scheduler(&site, 0)?)?;
+    stage.launch(&site, &Cluster::gateway())?;
+    let scheduler = cluster.scheduler_address(0);
+    let count = options.tasks + u32::try_from(busy::SERVICES)?;
+    say("first pass");
+    Members::new(cts_rpc::connect(scheduler)?)
+        .ready(count)
+        .await?;
+    let mut hands = Hands::start(scheduler, FIRST_PASS_SLOTS).await?;
+    hands.all(count).await?;
+    drop(hands);
+    let mut busy = Busy::start(scheduler, watcher)?;
+    sleep(REST).await;
+    let mut clients = clients(&site, options.connections).await?;
+    let mut rounds = Vec::new();
+    for round in 1..=options.rounds {
+        load(&mut clients, WARM_UP).await?;
+        let (before, transactions) = (stage.usage()?, stage.transactions().await?);
+        let measured = load(&mut clients, Duration::from_secs(options.seconds.into())).await?;
+        let cpu = stage.usage()?.cpu.saturating_sub(before.cpu);
+        let transactions = u32::try_from(stage.transactions().await? - transactions)?;
+        busy.check()?;
+        let per_second = f64::from(transactions) / measured.seconds;
+        say(&format!(
+            "round {round} of {}: {:.0}/s",
+            options.rounds,
+            measured.per_second()
+        ));
+        let mut metrics = measured.metrics(cpu);
+        metrics.push(Metric::new("transactions_per_second", per_second, "1/s"));
+        rounds.push(metrics);
+    }
+    Ok(crate::report::median_of_rounds(&rounds))
+}
+
+async fn clients(site: &Site, connections: u32) -> Result<Vec<HttpClient>> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, site.api_port()));
+    let connect = (0..connections).map(|_| HttpClient::connect(address, PATH));
+    try_join_all(connect).await
 }
 
 /// All clients ask one question after the other for some time.
