@@ -1,5 +1,7 @@
 //! States of tasks as their newest events tell them.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use cts_core::{EVENTS_KEPT, EventConfig, TaskName, TaskStatus};
 use cts_store::{StoreError, TaskState};
 use sqlx::postgres::PgRow;
@@ -36,14 +38,45 @@ pub(crate) async fn all(
     Ok(states)
 }
 
-/// Which transactions can be seen: another text after each one that has written.
-pub(crate) async fn version(connection: &mut PgConnection) -> Result<String, StoreError> {
-    let read = "read the version of the data";
-    let row = sqlx::query("-- version\n SELECT pg_current_snapshot()::text")
+/// The version of the states, as it was read last. Cheap to clone; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Version(Arc<Mutex<Known>>);
+
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// Which transactions could be seen: another text after each one that has written.
+    snapshot: String,
+    version: String,
+}
+
+impl Version {
+    /// A digest over the versions of all tasks, which is made only if something was written since.
+    pub(crate) async fn read(&self, connection: &mut PgConnection) -> Result<String, StoreError> {
+        let known = self.lock().clone();
+        let (snapshot, version): (String, Option<String>) = sqlx::query_as(
+            "-- version
+            SELECT seen, CASE WHEN seen <> $1 THEN (
+                SELECT concat(count(*), '.', sum(hashtextextended(task_name, version)))
+                FROM task_versions) END
+            FROM (SELECT pg_current_snapshot()::TEXT AS seen) AS now",
+        )
+        .bind(&known.snapshot)
         .fetch_one(connection)
         .await
-        .map_err(failed_to(read))?;
-    row.try_get(0).map_err(failed_to(read))
+        .map_err(failed_to("read the version of the states"))?;
+        let Some(version) = version else {
+            return Ok(known.version);
+        };
+        *self.lock() = Known {
+            snapshot,
+            version: version.clone(),
+        };
+        Ok(version)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 pub(crate) async fn one(

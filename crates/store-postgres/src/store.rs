@@ -43,6 +43,7 @@ pub struct PostgresStore {
     election: ElectionConnection,
     target: Target,
     timeline: Timeline,
+    version: states::Version,
 }
 
 impl PostgresStore {
@@ -59,6 +60,7 @@ impl PostgresStore {
             election: ElectionConnection::new(target.clone(), timeline.clone()),
             target,
             timeline,
+            version: states::Version::default(),
         })
     }
 
@@ -245,7 +247,7 @@ impl Store for PostgresStore {
     }
 
     async fn version(&self) -> Result<String, StoreError> {
-        call!(&self.pool, c => states::version(c))
+        call!(&self.pool, c => self.version.read(c))
     }
 
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError> {

@@ -201,7 +201,8 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// A text that is another one whenever [`Store::task_states`] may give something else. Who reads it first
     /// and the states then has states that are as good as new while it is the same. It may change without
-    /// reason, and means nothing but in comparison with another one of this store.
+    /// reason, and means nothing but in comparison with another one of this store. Only a [prune](Store::prune) to fewer
+    /// runs than a status is made of ([`cts_core::EVENTS_KEPT`]) need not change it.
     async fn version(&self) -> Result<String, StoreError>;
 
     /// The states of all tasks that are to be seen by name, or of those with one status.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::TaskName;
 use cts_core::runs::{AttemptOutcome, RunStatus};
 use cts_store::conformance::{Fixture as _, bytes_of, input, spec, stored_input, task};
-use cts_store::{Hint, LeaderError, Retention, Store as _};
+use cts_store::{Hint, LeaderError, LogLine, LogStream, Retention, Store as _};
 use cts_store_postgres::PostgresStore;
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -205,4 +205,40 @@ async fn a_run_queued_while_the_one_before_ends_is_told() {
         let stored = stored_input(&one, input.hash).await;
         assert_eq!(stored, Some(bytes_of(&input)));
     }
+}
+
+/// Most of what is written is none of their business who look at states.
+#[tokio::test]
+async fn the_version_of_states_stays_while_runs_go_on_and_is_one_for_all() {
+    let (_url, one, other) = stores().await;
+    let leader = lead(&one, "one").await;
+    one.replace_config_tasks(leader, &[spec("a")])
+        .await
+        .unwrap();
+    let version = async || {
+        let of_one = one.version().await.unwrap();
+        assert_eq!(other.version().await.unwrap(), of_one);
+        of_one
+    };
+    let before = version().await;
+    one.enqueue(leader, vec![request("a", "1")]).await.unwrap();
+    let lease = one.acquire(&claim("worker")).await.unwrap().unwrap();
+    let line = LogLine {
+        stream: LogStream::Stdout,
+        text: "line".into(),
+    };
+    one.append_log(lease.run, &lease.holder, lease.epoch, vec![line])
+        .await
+        .unwrap();
+    one.renew(
+        lease.run,
+        &lease.holder,
+        lease.epoch,
+        Duration::from_mins(1),
+    )
+    .await
+    .unwrap();
+    assert_eq!(version().await, before);
+    one.complete(applied(&lease)).await.unwrap();
+    assert_ne!(version().await, before);
 }
