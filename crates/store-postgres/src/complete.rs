@@ -65,7 +65,7 @@ async fn applied(
                 holder = NULL,
                 expires_at = NULL
             FROM task
-            WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $6 AND r.status = 'running'
+            WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $6 AND r.status IS NOT DISTINCT FROM 'running'
               AND r.kind = 'apply' AND r.task_name = task.name
             RETURNING r.id, r.task_name, r.incarnation, r.input_hash, r.started_at, r.finished_at,
                       task.event_config
@@ -278,7 +278,7 @@ async fn settle(
             UPDATE runs
             SET status = 'succeeded', finished_at = $3, updated_at = $3,
                 holder = NULL, expires_at = NULL
-            WHERE id = $1 AND epoch = $2 AND status = 'running'
+            WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
             RETURNING id, task_name, incarnation, input_hash, started_at
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
@@ -314,7 +314,7 @@ async fn cancel(
         UPDATE runs
         SET status = 'cancelled', errors = $3, finished_at = $4, updated_at = $4,
             holder = NULL, expires_at = NULL
-        WHERE id = $1 AND epoch = $2 AND status = 'running'",
+        WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
     )
     .bind(completion.run.as_uuid())
     .bind(stored_epoch(completion.epoch))
@@ -344,7 +344,7 @@ async fn give_up(
             UPDATE runs
             SET status = 'failed', errors = $3, finished_at = $4, updated_at = $4,
                 holder = NULL, expires_at = NULL
-            WHERE id = $1 AND epoch = $2 AND status = 'running'
+            WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
             RETURNING id, task_name, incarnation, input_hash, started_at
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
@@ -393,7 +393,7 @@ async fn put_back(
         UPDATE runs
         SET status = 'queued', attempts = $3, errors = $4, due_at = $5, updated_at = $6,
             holder = NULL, expires_at = NULL
-        WHERE id = $1 AND epoch = $2 AND status = 'running'",
+        WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
     )
     .bind(completion.run.as_uuid())
     .bind(stored_epoch(completion.epoch))

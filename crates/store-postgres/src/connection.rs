@@ -144,22 +144,14 @@ impl Target {
     /// The connections that do the work; made when they are needed. Each is on the timeline that is stored, and
     /// its commits are on the disk when they return.
     pub(crate) fn pool(&self, timeline: &Timeline) -> PgPool {
-        let limited = self
-            .options
-            .clone()
-            .options([
-                ("statement_timeout", "20s"),
-                ("lock_timeout", "10s"),
-                // A process that is frozen in a transaction must not keep others from taking over.
-                ("idle_in_transaction_session_timeout", "5s"),
-            ])
-            // Every statement has its index, and what the planner knows of a queue is always out of
-            // date: it would sort all that waits to find the first, and keep that plan.
-            .options([
-                ("enable_seqscan", "off"),
-                ("enable_sort", "off"),
-                ("jit", "off"),
-            ]);
+        let limited = self.options.clone().options([
+            ("statement_timeout", "20s"),
+            ("lock_timeout", "10s"),
+            // A process that is frozen in a transaction must not keep others from taking over.
+            ("idle_in_transaction_session_timeout", "5s"),
+            // No statement is worth compiling.
+            ("jit", "off"),
+        ]);
         let timeline = timeline.clone();
         pool_options(self.max_connections)
             .after_connect(move |connection, _metadata| {

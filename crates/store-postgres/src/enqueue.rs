@@ -166,8 +166,11 @@ async fn situations(
         FROM unnest($1::TEXT[], $2::UUID[]) AS n (task, run)
         JOIN tasks t ON t.name = n.task
         LEFT JOIN runs e ON e.id = n.run
-        LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued' AND q.kind = 'apply'
-        LEFT JOIN runs r ON r.task_name = t.name AND r.status = 'running' AND r.kind = 'apply'",
+        -- Of each task for itself: what the statistics say of a queue is always out of date.
+        LEFT JOIN LATERAL (SELECT * FROM runs WHERE task_name = t.name AND status = 'queued'
+                           AND kind = 'apply' LIMIT 1) q ON TRUE
+        LEFT JOIN LATERAL (SELECT * FROM runs WHERE task_name = t.name AND status = 'running'
+                           AND kind = 'apply' LIMIT 1) r ON TRUE",
     )
     .bind(names)
     .bind(runs)

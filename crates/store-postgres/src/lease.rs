@@ -12,6 +12,10 @@ use crate::row::{Cell, failed_to, span_micros};
 
 /// One statement, on the way of every change. The rows of the run and of its task are locked before
 /// they are looked at for good; what somebody else is about to lease is passed over.
+///
+/// Runs must be looked at in the order of the index. What the statistics say of a queue is always out of date: if the
+/// planner could conclude from them that hardly any run is to be had, it would sort all that wait to find the first. So
+/// the conditions stand in a `CASE`, of which it takes half to be true.
 pub(crate) async fn acquire(
     connection: &mut PgConnection,
     claim: &Claim,
@@ -24,17 +28,17 @@ pub(crate) async fn acquire(
         WITH candidate AS (
             SELECT r.id
             FROM runs r JOIN tasks t ON t.name = r.task_name
-            WHERE r.status = 'queued' AND r.due_at <= cts_now()
-              AND CASE r.kind WHEN 'plan' THEN $6 WHEN 'check' THEN $9
-                  ELSE $7 AND (t.enabled OR r.requested) END
-              AND t.phase IN ('ready', 'creating')
-              AND (r.single OR NOT $8)
-              AND t.active_run IS NULL
-              AND EXISTS (
-                SELECT FROM unnest($3::TEXT[], $4::TEXT[]) AS engine (driver, version)
-                WHERE engine.driver = t.requires_driver
-                  AND (t.requires_version IS NULL OR engine.version = t.requires_version))
-              AND ($5 OR NOT t.requires_bundle)
+            WHERE r.status = 'queued' AND r.due_at BETWEEN 0 AND cts_now()
+              AND CASE
+                  WHEN t.active_run IS NOT NULL OR t.phase NOT IN ('ready', 'creating') THEN FALSE
+                  WHEN $8 AND NOT r.single OR t.requires_bundle AND NOT $5 THEN FALSE
+                  WHEN r.kind = 'plan' AND NOT $6 OR r.kind = 'check' AND NOT $9 THEN FALSE
+                  WHEN r.kind = 'apply' AND NOT ($7 AND (t.enabled OR r.requested)) THEN FALSE
+                  ELSE EXISTS (
+                    SELECT FROM unnest($3::TEXT[], $4::TEXT[]) AS engine (driver, version)
+                    WHERE engine.driver = t.requires_driver
+                      AND (t.requires_version IS NULL OR engine.version = t.requires_version))
+                  END
               AND NOT EXISTS (
                 SELECT FROM workers w WHERE w.id = $1 AND (w.draining OR w.told_to_drain))
             ORDER BY r.due_at, r.id
@@ -51,7 +55,7 @@ pub(crate) async fn acquire(
                 started_at = coalesce(r.started_at, cts_now()),
                 updated_at = cts_now()
             FROM candidate
-            WHERE r.id = candidate.id AND r.status = 'queued'
+            WHERE r.id = candidate.id AND r.status IS NOT DISTINCT FROM 'queued'
             RETURNING r.id, r.task_name, r.kind, r.holder, r.epoch, r.input_hash, r.attempts
         ), busy AS (
             -- From now on Terraform may change anything, so nothing counts as applied. Plans and
@@ -103,7 +107,7 @@ async fn give_back_unreadable(
             UPDATE tasks SET active_run = NULL WHERE active_run = $1 RETURNING name)
         UPDATE runs SET status = 'queued', holder = NULL, expires_at = NULL
         FROM free
-        WHERE id = $1 AND task_name = free.name AND status = 'running'",
+        WHERE id = $1 AND task_name = free.name AND status IS NOT DISTINCT FROM 'running'",
     )
     .bind(id)
     .execute(connection)
@@ -183,7 +187,7 @@ pub(crate) async fn renew(
     let renewed = sqlx::query(
         "-- renew
         UPDATE runs SET expires_at = greatest(expires_at, cts_now() + $3), updated_at = cts_now()
-        WHERE id = $1 AND epoch = $2 AND holder = $4 AND status = 'running'",
+        WHERE id = $1 AND epoch = $2 AND holder = $4 AND status IS NOT DISTINCT FROM 'running'",
     )
     .bind(run.as_uuid())
     .bind(stored_epoch(epoch))

@@ -35,6 +35,7 @@ mod row;
 mod schema;
 mod session;
 mod states;
+mod statistics;
 mod store;
 mod take_back;
 mod tasks;

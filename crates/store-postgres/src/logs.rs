@@ -36,7 +36,7 @@ pub(crate) async fn append_leased(
         "-- append_log
         WITH leased AS MATERIALIZED (
             SELECT id FROM runs
-            WHERE id = $1 AND epoch = $2 AND holder = $5 AND status = 'running'
+            WHERE id = $1 AND epoch = $2 AND holder = $5 AND status IS NOT DISTINCT FROM 'running'
             FOR NO KEY UPDATE
         ), last AS MATERIALIZED (
             SELECT id, cts_last_line(id) AS position FROM leased

@@ -19,65 +19,159 @@ const BUNDLE_LIFE: i64 = 7 * 24 * 3600 * 1_000_000;
 
 const OPERATION: &str = "forget old runs";
 
+/// Names of tasks whose runs are looked at in one statement.
+const NAMES_AT_ONCE: i64 = 100;
+
+/// Runs or inputs that one statement finds.
+const FOUND_AT_ONCE: usize = 1_000;
+
 pub(crate) async fn prune(
     connection: &mut PgConnection,
     retention: Retention,
 ) -> Result<u64, StoreError> {
     forget_drafts(connection).await?;
     forget_bundles(connection).await?;
-    let old = old_runs(connection, retention).await?;
     let mut forgotten = 0;
-    for runs in old.chunks(PRUNED_AT_ONCE) {
-        while forget_lines(connection, runs).await? == u64::from(LINES_PRUNED_AT_ONCE) {}
-        forgotten += forget_runs(connection, runs).await?;
+    let mut names = next_names(connection, "").await?;
+    while let Some(last) = names.last() {
+        loop {
+            let surplus = surplus(connection, &names, retention).await?;
+            forgotten += forget(connection, &surplus).await?;
+            if surplus.len() < FOUND_AT_ONCE {
+                break;
+            }
+        }
+        names = next_names(connection, last).await?;
     }
-    let unused = unused_inputs(connection).await?;
-    for inputs in unused.chunks(PRUNED_AT_ONCE) {
-        forget_inputs(connection, inputs).await?;
+    let mut place = Some(Place::default());
+    while let Some(before) = place {
+        let outdated = outdated(connection, retention, before).await?;
+        let runs: Vec<_> = outdated.iter().map(|place| place.run).collect();
+        forgotten += forget(connection, &runs).await?;
+        place = outdated.last().copied();
+    }
+    let mut place = Some(String::new());
+    while let Some(before) = place {
+        let (last, unused) = next_inputs(connection, &before).await?;
+        for inputs in unused.chunks(PRUNED_AT_ONCE) {
+            forget_inputs(connection, inputs).await?;
+        }
+        place = last;
     }
     Ok(forgotten)
 }
 
-async fn old_runs(
-    connection: &mut PgConnection,
-    retention: Retention,
-) -> Result<Vec<Uuid>, StoreError> {
-    let mut reading = long_reading(connection).await?;
-    let runs = sqlx::query_scalar(
-        "-- prune: old runs; earlier tasks of a name count together
-        SELECT id
-        FROM (SELECT r.id, r.kind, r.status, r.finished_at, t.name IS NOT NULL AS there,
-                     row_number() OVER (
-                         PARTITION BY r.task_name, t.name IS NULL, r.kind, r.status = 'cancelled'
-                         ORDER BY r.created_at DESC, r.id DESC) AS place
-              FROM runs r
-              LEFT JOIN tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation
-              WHERE r.status IN ('succeeded', 'failed', 'cancelled')) ended
-        WHERE place > CASE kind WHEN 'apply' THEN $1 ELSE $2 END
-           OR finished_at < cts_now() - $3
-              AND NOT (there AND kind = 'apply' AND status <> 'cancelled' AND place <= $4)",
+/// Names of tasks of which there are runs, behind this one.
+async fn next_names(connection: &mut PgConnection, after: &str) -> Result<Vec<String>, StoreError> {
+    sqlx::query_scalar(
+        "-- prune: names; index runs_task, from each name to the next one
+        WITH RECURSIVE names (name) AS (
+            (SELECT task_name FROM runs WHERE task_name > $1 ORDER BY task_name LIMIT 1)
+            UNION ALL
+            SELECT (SELECT r.task_name FROM runs r WHERE r.task_name > n.name
+                    ORDER BY r.task_name LIMIT 1)
+            FROM names n WHERE n.name IS NOT NULL
+        )
+        SELECT name FROM names WHERE name IS NOT NULL LIMIT $2",
     )
-    .bind(i64::from(retention.runs))
-    .bind(i64::from(retention.runs.min(PLANS_KEPT)))
-    .bind(span_micros(retention.age))
-    .bind(i64::try_from(EVENTS_KEPT).unwrap_or(i64::MAX))
-    .fetch_all(&mut *reading)
+    .bind(after)
+    .bind(NAMES_AT_ONCE)
+    .fetch_all(connection)
     .await
-    .map_err(failed_to(OPERATION))?;
-    reading.commit().await.map_err(failed_to(OPERATION))?;
-    Ok(runs)
+    .map_err(failed_to(OPERATION))
 }
 
-/// A transaction that may look through everything. It only reads, so nothing waits for it.
-async fn long_reading(
+/// Runs beyond the number that is kept, of tasks with these names; no more than are found at once.
+async fn surplus(
     connection: &mut PgConnection,
-) -> Result<sqlx::PgTransaction<'_>, StoreError> {
-    let mut reading = connection.begin().await.map_err(failed_to(OPERATION))?;
-    sqlx::query("-- prune: it may take long\nSET LOCAL statement_timeout = '5min'")
-        .execute(&mut *reading)
-        .await
-        .map_err(failed_to(OPERATION))?;
-    Ok(reading)
+    names: &[String],
+    retention: Retention,
+) -> Result<Vec<Uuid>, StoreError> {
+    sqlx::query_scalar(
+        "-- prune: surplus; indexes runs_results, runs_cancelled; earlier tasks of a name count together
+        SELECT surplus.id
+        FROM unnest($1::TEXT[]) AS n (name)
+        LEFT JOIN tasks t ON t.name = n.name
+        CROSS JOIN LATERAL (VALUES
+            (t.incarnation, 9223372036854775807),
+            (0, coalesce(t.incarnation - 1, 9223372036854775807))) AS life (first, last)
+        CROSS JOIN (VALUES ('apply', $2), ('plan', $3), ('check', $3)) AS k (kind, kept)
+        CROSS JOIN LATERAL (
+            (SELECT r.id FROM runs r
+             WHERE r.status IN ('succeeded', 'failed') AND r.task_name = n.name AND r.kind = k.kind
+               AND r.incarnation BETWEEN life.first AND life.last
+             ORDER BY r.incarnation DESC, r.created_at DESC, r.id DESC OFFSET k.kept)
+            UNION ALL
+            (SELECT r.id FROM runs r
+             WHERE r.status = 'cancelled' AND r.task_name = n.name AND r.kind = k.kind
+               AND r.incarnation BETWEEN life.first AND life.last
+             ORDER BY r.incarnation DESC, r.created_at DESC, r.id DESC OFFSET k.kept)) surplus
+        LIMIT $4",
+    )
+    .bind(names)
+    .bind(i64::from(retention.runs))
+    .bind(i64::from(retention.runs.min(PLANS_KEPT)))
+    .bind(found_at_once())
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to(OPERATION))
+}
+
+/// Where a run stands in the order of their ends.
+#[derive(Debug, Clone, Copy, Default, sqlx::FromRow)]
+struct Place {
+    finished_at: i64,
+    #[sqlx(rename = "id")]
+    run: Uuid,
+}
+
+/// The next runs that are too old; not those that the status of a task is made of.
+async fn outdated(
+    connection: &mut PgConnection,
+    retention: Retention,
+    after: Place,
+) -> Result<Vec<Place>, StoreError> {
+    sqlx::query_as(
+        "-- prune: outdated; indexes runs_finished, runs_results
+        SELECT r.finished_at, r.id
+        FROM runs r
+        WHERE r.status IN ('succeeded', 'failed', 'cancelled')
+          AND r.finished_at < cts_now() - $1 AND (r.finished_at, r.id) > ($2, $3)
+          AND CASE
+              WHEN r.kind <> 'apply' OR r.status = 'cancelled' THEN TRUE
+              WHEN (SELECT t.incarnation FROM tasks t WHERE t.name = r.task_name)
+                  IS DISTINCT FROM r.incarnation THEN TRUE
+              ELSE (SELECT count(*) FROM (
+                        SELECT FROM runs newer
+                        WHERE newer.status IN ('succeeded', 'failed') AND newer.kind = 'apply'
+                          AND newer.task_name = r.task_name AND newer.incarnation = r.incarnation
+                          AND (newer.created_at, newer.id) > (r.created_at, r.id)
+                        LIMIT $4) later) = $4
+              END
+        ORDER BY r.finished_at, r.id
+        LIMIT $5",
+    )
+    .bind(span_micros(retention.age))
+    .bind(after.finished_at)
+    .bind(after.run)
+    .bind(i64::try_from(EVENTS_KEPT).unwrap_or(i64::MAX))
+    .bind(found_at_once())
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to(OPERATION))
+}
+
+fn found_at_once() -> i64 {
+    i64::try_from(FOUND_AT_ONCE).unwrap_or(i64::MAX)
+}
+
+async fn forget(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u64, StoreError> {
+    let mut forgotten = 0;
+    for runs in runs.chunks(PRUNED_AT_ONCE) {
+        while forget_lines(connection, runs).await? == u64::from(LINES_PRUNED_AT_ONCE) {}
+        forgotten += forget_runs(connection, runs).await?;
+    }
+    Ok(forgotten)
 }
 
 /// A part of the logs of these runs: a log may be too long for one statement.
@@ -122,18 +216,23 @@ async fn forget_bundles(connection: &mut PgConnection) -> Result<(), StoreError>
     Ok(())
 }
 
-async fn unused_inputs(connection: &mut PgConnection) -> Result<Vec<String>, StoreError> {
-    let mut reading = long_reading(connection).await?;
-    let inputs = sqlx::query_scalar(
-        "-- prune: unused inputs; index runs_input
-        SELECT i.hash FROM inputs i
-        WHERE NOT EXISTS (SELECT FROM runs r WHERE r.input_hash = i.hash)",
+/// Looks at the next inputs: gives the last of them, and those that no run refers to.
+async fn next_inputs(
+    connection: &mut PgConnection,
+    after: &str,
+) -> Result<(Option<String>, Vec<String>), StoreError> {
+    sqlx::query_as(
+        "-- prune: unused inputs; indexes inputs_pkey, runs_input
+        SELECT max(i.hash),
+               coalesce(array_agg(i.hash) FILTER (
+                   WHERE NOT EXISTS (SELECT FROM runs r WHERE r.input_hash = i.hash)), '{}')
+        FROM (SELECT hash FROM inputs WHERE hash > $1 ORDER BY hash LIMIT $2) i",
     )
-    .fetch_all(&mut *reading)
+    .bind(after)
+    .bind(found_at_once())
+    .fetch_one(connection)
     .await
-    .map_err(failed_to(OPERATION))?;
-    reading.commit().await.map_err(failed_to(OPERATION))?;
-    Ok(inputs)
+    .map_err(failed_to(OPERATION))
 }
 
 /// Those of them that have not come into use since.

@@ -6,7 +6,7 @@ use cts_core::runs::RunStatus;
 use cts_core::{RunId, TaskName};
 use cts_store::{QueueDepth, RunFilter, RunRecord, StoreError};
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 use uuid::Uuid;
 
 use crate::row::{Cell, failed_to, span};
@@ -15,10 +15,13 @@ pub(crate) async fn next_due(
     connection: &mut PgConnection,
 ) -> Result<Option<Duration>, StoreError> {
     let due: Option<i64> = sqlx::query_scalar(
+        // Conditions in a `CASE`, so that the order of the index is kept: see `acquire`.
         "-- next_due; index runs_due
         SELECT r.due_at - cts_now()
         FROM runs r JOIN tasks t ON t.name = r.task_name
-        WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested) AND t.active_run IS NULL
+        WHERE r.status = 'queued' AND r.due_at >= 0
+          AND CASE WHEN t.active_run IS NULL THEN t.enabled OR r.kind <> 'apply' OR r.requested
+              ELSE FALSE END
         ORDER BY r.due_at
         LIMIT 1",
     )
@@ -77,25 +80,54 @@ pub(crate) async fn runs(
     connection: &mut PgConnection,
     filter: &RunFilter,
 ) -> Result<Vec<RunRecord>, StoreError> {
-    let rows = sqlx::query(
-        "-- runs: without the texts of plans
-        SELECT id, task_name, kind, single, status, input_hash, attempts, errors, changes_present,
-               CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
-               CASE WHEN plan IS NOT NULL THEN ''::BYTEA END AS plan,
-               created_at, due_at, started_at, finished_at
-        FROM runs
-        WHERE ($1 IS NULL OR task_name = $1) AND ($2 IS NULL OR status = $2)
-          AND ($3 IS NULL OR id < $3)
-        ORDER BY id DESC LIMIT $4",
-    )
-    .bind(filter.task.as_ref().map(TaskName::as_str))
-    .bind(filter.status.map(RunStatus::as_str))
-    .bind(filter.after.map(RunId::as_uuid))
-    .bind(i64::from(filter.limit))
-    .fetch_all(connection)
-    .await
-    .map_err(failed_to("list runs"))?;
+    let rows = sqlx::query(AssertSqlSafe(listing(filter)))
+        .bind(filter.task.as_ref().map(TaskName::as_str))
+        .bind(filter.after.map(RunId::as_uuid))
+        .bind(i64::from(filter.limit))
+        .fetch_all(connection)
+        .await
+        .map_err(failed_to("list runs"))?;
     rows.iter().map(record).collect()
+}
+
+/// A statement of its own for each kind of filter, so that each has its index.
+fn listing(filter: &RunFilter) -> String {
+    let task = filter.task.as_ref();
+    let of_task = task.map_or("$1::TEXT IS NULL", |_| "task_name = $1");
+    let behind = filter.after.map_or("$2::UUID IS NULL", |_| "id < $2");
+    let equal = |status: RunStatus| format!("status = '{}'", status.as_str());
+    let (found, of_status, order) = match filter.status {
+        None => ("NOT MATERIALIZED", "TRUE".to_owned(), "id DESC"),
+        // There are few, and how many is never known: they are all found before they are sorted.
+        Some(status @ (RunStatus::Queued | RunStatus::Running)) if task.is_none() => {
+            ("MATERIALIZED", equal(status), "id DESC")
+        }
+        // A range, because only one index has its order: of an equality the planner believes that such runs are
+        // everywhere, and goes through all of them.
+        Some(status @ (RunStatus::Failed | RunStatus::Cancelled)) if task.is_none() => {
+            let status = status.as_str();
+            let range = format!(
+                "status IN ('failed', 'cancelled') AND status BETWEEN '{status}' AND '{status}'"
+            );
+            ("NOT MATERIALIZED", range, "status DESC, id DESC")
+        }
+        Some(status) => ("NOT MATERIALIZED", equal(status), "id DESC"),
+    };
+    format!(
+        "-- runs: without the texts of plans; indexes runs_pkey, runs_task, runs_not_applied
+        WITH found AS {found} (
+            SELECT id, task_name, kind, single, status, input_hash, attempts, errors,
+                   changes_present,
+                   CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
+                   CASE WHEN plan IS NOT NULL THEN ''::BYTEA END AS plan,
+                   created_at, due_at, started_at, finished_at
+            FROM runs
+            WHERE {of_task} AND {of_status} AND {behind}
+        )
+        SELECT id, task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+               plan_encoding, plan, created_at, due_at, started_at, finished_at
+        FROM found ORDER BY {order} LIMIT $3"
+    )
 }
 
 fn record(row: &PgRow) -> Result<RunRecord, StoreError> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Content, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus,
-    WorkerId,
+    ArchiveId, Chain, Content, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    TaskStatus, WorkerId,
 };
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
@@ -24,8 +24,8 @@ use crate::session::call;
 use crate::timeline::Timeline;
 use crate::{
     archive, bundles, changes, complete, configurations, configure, enqueue, hints, inputs,
-    leadership, lease, logs, prune, queue, requests, schema, states, take_back, tasks, waiting,
-    workers,
+    leadership, lease, logs, prune, queue, requests, schema, states, statistics, take_back, tasks,
+    waiting, workers,
 };
 
 /// How long forgetting may take, transaction after transaction. What is left is forgotten the next time.
@@ -297,7 +297,12 @@ impl Store for PostgresStore {
         leader: LeaderEpoch,
         each: &[TakeBack],
     ) -> Result<Vec<Requeued>, LeaderError> {
-        call!(&self.pool, c => take_back::reap(c, leader, each))
+        let requeued = call!(&self.pool, c => take_back::reap(c, leader, each))?;
+        // The leader does this every second, and the leases that were taken back are what counts.
+        if let Err(error) = call!(&self.pool, c => statistics::follow(c)) {
+            tracing::debug!(error = %Chain(&error), "no statistics could be made");
+        }
+        Ok(requeued)
     }
 
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {

@@ -191,7 +191,7 @@ async fn take_back_all(
                 expires_at = NULL,
                 updated_at = $1
             FROM lost
-            WHERE r.id = lost.id AND r.status = 'running'
+            WHERE r.id = lost.id AND r.status IS NOT DISTINCT FROM 'running'
             RETURNING r.id, r.task_name, r.kind, r.status
         ), free AS (
             UPDATE tasks t SET active_run = NULL FROM back WHERE t.name = back.task_name

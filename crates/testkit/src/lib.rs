@@ -1,5 +1,5 @@
 //! What tests of several crates share: a real Consul, a real Postgres, a clock that stands still,
-//! polling with a deadline, free ports, an HTTP server with a script, a TCP proxy that breaks connections, certificates, and
+//! polling with a deadline, free ports, an HTTP server with a script, a TCP proxy that breaks connections, certificates, a long history, and
 //! where the outside programs are.
 //!
 //! A dev-dependency only. It panics where a test cannot go on, with what to do about it. Start with
@@ -14,6 +14,7 @@ mod certificates;
 mod clock;
 mod consul;
 mod eventually;
+mod history;
 mod limited_disk;
 mod ports;
 mod postgres;
@@ -25,6 +26,7 @@ pub use certificates::{Authority, KeyPairFiles};
 pub use clock::ManualClock;
 pub use consul::ConsulAgent;
 pub use eventually::eventually;
+pub use history::History;
 pub use limited_disk::LimitedDisk;
 pub use ports::free_port;
 pub use postgres::{Postgres, PostgresSettings};

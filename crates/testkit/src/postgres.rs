@@ -180,6 +180,13 @@ impl Postgres {
         self.port
     }
 
+    /// What it has said since it was started last.
+    pub fn log(&self) -> String {
+        let log = std::fs::read(self.directory.log());
+        let log = log.unwrap_or_else(|error| panic!("no log of Postgres: {error}"));
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
     /// The disk of its own, if it has one.
     pub const fn disk(&self) -> Option<&LimitedDisk> {
         self.directory.disk()

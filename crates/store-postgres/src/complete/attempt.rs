@@ -57,7 +57,7 @@ impl Attempt {
                            WHERE q.task_name = r.task_name AND q.status = 'queued'
                              AND q.kind = 'apply') AS newer_waits
             FROM runs r JOIN tasks t ON t.name = r.task_name
-            WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status = 'running'
+            WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running'
             FOR NO KEY UPDATE OF r",
         )
         .bind(completion.run.as_uuid())

@@ -35,7 +35,7 @@ pub(super) async fn end(
         SET status = $3, errors = $4, finished_at = $5, updated_at = $5,
             changes_present = $6, plan_encoding = $7, plan = $8,
             holder = NULL, expires_at = NULL
-        WHERE id = $1 AND epoch = $2 AND status = 'running'",
+        WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
     )
     .bind(completion.run.as_uuid())
     .bind(stored_epoch(completion.epoch))

@@ -138,11 +138,18 @@ impl<'a> Changes<'a> {
             // can tell them.
             sqlx::query(
                 "-- enqueue: replace; index runs_one_queued
+                WITH n AS MATERIALIZED (
+                    SELECT queued.id, n.input, n.single
+                    FROM unnest($1::TEXT[], $2::TEXT[], $3::BOOLEAN[]) AS n (task, input, single)
+                    CROSS JOIN LATERAL (
+                        SELECT id FROM runs
+                        WHERE task_name = n.task AND status = 'queued' AND kind = 'apply'
+                        LIMIT 1) queued
+                )
                 UPDATE runs r
                 SET input_hash = n.input, single = n.single, attempts = 0,
                     due_at = least(r.due_at, $4), updated_at = $4
-                FROM unnest($1::TEXT[], $2::TEXT[], $3::BOOLEAN[]) AS n (task, input, single)
-                WHERE r.task_name = n.task AND r.status = 'queued' AND r.kind = 'apply'",
+                FROM n WHERE r.id = n.id AND r.status IS NOT DISTINCT FROM 'queued'",
             )
             .bind(self.replaced_tasks)
             .bind(self.replaced_inputs)

@@ -1,0 +1,247 @@
+//! Every call that must stay fast.
+
+use std::time::Duration;
+
+use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
+use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName};
+use cts_store::conformance::{claim, input, member, spec, task, worker_record};
+use cts_store::{
+    Claim, Completion, EnqueueRequest, Lease, LogLine, LogStream, NewTask, Retention, RunFilter,
+    Store as _, TakeBack, TaskChange, Unchanged,
+};
+use cts_store_postgres::PostgresStore;
+use uuid::Uuid;
+
+/// Of the leadership; longer than any test.
+const LIFE: Duration = Duration::from_hours(1);
+
+/// Tasks whose inputs come at once.
+const AT_ONCE: usize = 20;
+
+pub(crate) struct Calls {
+    store: PostgresStore,
+    leader: LeaderEpoch,
+    number: usize,
+}
+
+fn run_id() -> RunId {
+    RunId::from_uuid(Uuid::now_v7())
+}
+
+fn request(task: &TaskName, text: &str) -> EnqueueRequest {
+    EnqueueRequest {
+        task: task.clone(),
+        input: input(text),
+        run: run_id(),
+        kind: RunKind::Apply,
+        single: false,
+        unchanged: Unchanged::AsTaskSays,
+    }
+}
+
+fn lines(number: usize) -> Vec<LogLine> {
+    let line = |n| LogLine {
+        stream: LogStream::Stdout,
+        text: format!("line {n}"),
+    };
+    (0..number).map(line).collect()
+}
+
+fn completion(lease: &Lease, outcome: AttemptOutcome) -> Completion {
+    Completion {
+        run: lease.run,
+        holder: lease.holder.clone(),
+        epoch: lease.epoch,
+        outcome,
+        event: EventId::from_uuid(Uuid::now_v7()),
+        retry_run: run_id(),
+        jitter: 0.5,
+        log: lines(3),
+    }
+}
+
+impl Calls {
+    pub(crate) async fn begin(store: PostgresStore) -> Self {
+        let leadership = store.lead(&member("one"), None, LIFE).await.unwrap();
+        Self {
+            store,
+            leader: leadership.epoch,
+            number: 0,
+        }
+    }
+
+    pub(crate) fn leader(&self) -> LeaderEpoch {
+        self.leader
+    }
+
+    /// All of them so many times, and one deletion of what is old.
+    pub(crate) async fn all(&mut self, times: usize, names: &[String]) {
+        self.work(times, names).await;
+        self.look(times).await;
+        for _ in 0..times {
+            self.store.tasks().await.unwrap();
+            self.store.task_states(None).await.unwrap();
+        }
+        let retention = Retention {
+            runs: 99,
+            age: Duration::from_hours(24 * 30 - 1),
+        };
+        self.store.prune(retention).await.unwrap();
+    }
+
+    /// The calls that change runs or tasks, each with some of these tasks.
+    pub(crate) async fn work(&mut self, times: usize, names: &[String]) {
+        for time in 0..times {
+            self.number += 1;
+            let begin = time * 997 % names.len();
+            let names = names
+                .iter()
+                .cycle()
+                .skip(begin)
+                .take(AT_ONCE.min(names.len()));
+            let names: Vec<TaskName> = names.map(|name| task(name)).collect();
+            self.enqueue(&names).await;
+            self.run_some().await;
+            self.change(&names[0]).await;
+            self.reap().await;
+        }
+    }
+
+    async fn enqueue(&self, names: &[TaskName]) {
+        let number = self.number;
+        let of = |text: &str| {
+            let requests = names
+                .iter()
+                .map(|name| request(name, &format!("{text} {number} {name}")));
+            requests.collect::<Vec<_>>()
+        };
+        for text in ["new", "newer"] {
+            let queued = self.store.enqueue(self.leader, of(text)).await.unwrap();
+            assert_eq!(queued.len(), names.len());
+        }
+    }
+
+    async fn run_some(&self) {
+        let store = &self.store;
+        let failed = || AttemptOutcome::Failed("it failed".to_owned());
+        for outcome in [
+            AttemptOutcome::Applied,
+            failed(),
+            AttemptOutcome::Interrupted,
+        ] {
+            let claim = Claim {
+                request: format!("request {}", self.number),
+                ..claim()
+            };
+            let lease = store.acquire(&claim).await.unwrap();
+            let lease = lease.expect("runs wait");
+            let holder = (&lease.holder, lease.epoch);
+            let granted = store.grants(holder.0, &[claim.request]).await.unwrap();
+            assert_eq!(granted.len(), 1);
+            store
+                .renew(lease.run, holder.0, holder.1, LIFE)
+                .await
+                .unwrap();
+            store
+                .append_log(lease.run, holder.0, holder.1, lines(10))
+                .await
+                .unwrap();
+            store.read_log(lease.run, 5, 100).await.unwrap().unwrap();
+            store.input(lease.input).await.unwrap();
+            store.run(lease.run).await.unwrap().unwrap();
+            store.complete(completion(&lease, outcome)).await.unwrap();
+            store.task_state(&lease.task).await.unwrap().unwrap();
+        }
+    }
+
+    async fn change(&self, name: &TaskName) {
+        let store = &self.store;
+        for enabled in [false, true] {
+            let change = TaskChange {
+                enabled: Some(enabled),
+                request: enabled.then(|| (run_id(), RunKind::Plan)),
+                ..TaskChange::default()
+            };
+            store.change_task(name, &change).await.unwrap();
+        }
+        for request in store.requests().await.unwrap() {
+            store.request(request.run).await.unwrap().unwrap();
+            store
+                .refuse(self.leader, request.run, "not now")
+                .await
+                .unwrap();
+        }
+        let run = run_id();
+        let draft = NewTask {
+            spec: spec(&format!("draft-{}", self.number)),
+            creation: Creation::Keep,
+            run,
+            kind: RunKind::Check,
+        };
+        store.create_task(&draft).await.unwrap();
+        store.refuse(self.leader, run, "not now").await.unwrap();
+        store.drop_draft(draft.spec.name(), run).await.unwrap();
+        let explanation = [(name.clone(), "it waits".to_owned())];
+        store.explain(self.leader, &explanation).await.unwrap();
+        store.explanation(name).await.unwrap();
+    }
+
+    /// Takes back leases.
+    pub(crate) async fn reap(&self) {
+        let ids = || TakeBack {
+            event: EventId::from_uuid(Uuid::now_v7()),
+            retry_run: run_id(),
+            jitter: 0.5,
+        };
+        let each: Vec<_> = (0..16).map(|_| ids()).collect();
+        self.store.reap(self.leader, &each).await.unwrap();
+    }
+
+    /// The calls that change no run.
+    pub(crate) async fn look(&self, times: usize) {
+        let store = &self.store;
+        for _ in 0..times {
+            store
+                .lead(&member("one"), Some(self.leader), LIFE)
+                .await
+                .unwrap();
+            store.beat_worker(&worker_record("worker-1")).await.unwrap();
+            store.workers(LIFE).await.unwrap();
+            store.members(LIFE).await.unwrap();
+            store.configuration_version().await.unwrap();
+            store.version().await.unwrap();
+            store.next_due().await.unwrap();
+            store.queue_depth().await.unwrap();
+            store.waiting_runs(Duration::from_secs(5)).await.unwrap();
+            store.hasten_retries(Duration::ZERO).await.unwrap();
+            self.list().await;
+        }
+    }
+
+    async fn list(&self) {
+        let first = RunFilter {
+            limit: 100,
+            ..RunFilter::default()
+        };
+        let page = self.store.runs(&first).await.unwrap();
+        let behind = RunFilter {
+            after: page.last().map(|run| run.id),
+            ..first.clone()
+        };
+        let of_task = RunFilter {
+            task: page.last().map(|run| run.task.clone()),
+            ..first.clone()
+        };
+        let failed = RunFilter {
+            status: Some(RunStatus::Failed),
+            ..first.clone()
+        };
+        let running = RunFilter {
+            status: Some(RunStatus::Running),
+            ..first
+        };
+        for filter in [behind, of_task, failed, running] {
+            self.store.runs(&filter).await.unwrap();
+        }
+    }
+}
