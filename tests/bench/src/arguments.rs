@@ -159,6 +159,15 @@ pub(crate) enum Scenario {
     /// that appends a line at one scheduler until its follower at the other one has it, one at a time; with
     /// `_same_scheduler` both are at one.
     LogFollow(LogFollowArguments),
+    /// A long history of runs, while the old ones are forgotten.
+    ///
+    /// After the first pass, with Terraform as a script that does nothing with success, the database is given a month of
+    /// ended runs of these tasks, with inputs, events and logs. Then cts is started anew with a retention of a minute, so that
+    /// it forgets almost all of them. `prune_pause_max` is how much later than a third of its life the leadership was
+    /// renewed, at most, as a connection of this program sees that in the database; `status_p99` is the latency of `GET
+    /// /v1/status/tasks`, asked ten times a second. Both are taken for some time from when the first runs are forgotten, or until
+    /// no more are. `forgotten_per_second` says how fast that went.
+    History(HistoryArguments),
     /// Many tasks after their first pass, while nothing changes.
     ///
     /// Embedded first, then as four processes over Postgres, the worker's guard included. Terraform is
@@ -208,6 +217,19 @@ pub(crate) struct ApiStatusArguments {
     /// While runs, logs and heartbeats are committed.
     #[arg(long)]
     pub(crate) busy: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArguments {
+    /// Number of tasks.
+    #[arg(long, default_value_t = 1000, value_parser = positive())]
+    pub(crate) tasks: u32,
+    /// Ended runs of each task.
+    #[arg(long, default_value_t = 1000, value_parser = positive())]
+    pub(crate) runs: u32,
+    /// Seconds of the measurement.
+    #[arg(long, default_value_t = 60, value_parser = positive())]
+    pub(crate) seconds: u32,
 }
 
 #[derive(Debug, Args)]
@@ -286,6 +308,7 @@ impl Scenario {
             Self::SharedInput(_) => "shared-input",
             Self::Failover(_) => "failover",
             Self::ConfigLoad { .. } => "config-load",
+            Self::History(_) => "history",
             Self::Idle { .. } => "idle",
             Self::LogFollow(_) => "log-follow",
         }
@@ -324,7 +347,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 11);
+        assert_eq!(Scenario::names().len(), 12);
     }
 
     #[test]

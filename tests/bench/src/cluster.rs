@@ -15,6 +15,8 @@ pub(crate) struct ClusterSettings {
     pub(crate) slots: Option<u32>,
     pub(crate) lease_ttl: Duration,
     pub(crate) session_ttl: Duration,
+    /// After how long an ended run is forgotten; the default if absent.
+    pub(crate) runs_kept_for: Option<Duration>,
 }
 
 impl Default for ClusterSettings {
@@ -24,6 +26,7 @@ impl Default for ClusterSettings {
             slots: None,
             lease_ttl: Duration::from_secs(30),
             session_ttl: Duration::from_secs(15),
+            runs_kept_for: None,
         }
     }
 }
@@ -46,6 +49,11 @@ impl Cluster {
             watcher: new_address(),
             schedulers: (0..settings.schedulers).map(|_| new_address()).collect(),
         }
+    }
+
+    /// Its address.
+    pub(crate) fn database(&self) -> &str {
+        &self.database
     }
 
     pub(crate) fn watcher_address(&self) -> &str {
@@ -73,8 +81,12 @@ impl Cluster {
             slots,
             lease_ttl,
             session_ttl,
+            runs_kept_for,
             ..
         } = self.settings;
+        let kept_for = runs_kept_for.map_or_else(String::new, |age| {
+            format!("\n  runs_kept_for = \"{}s\"", age.as_secs())
+        });
         let slots = slots.map_or_else(String::new, |slots| format!("\n  slots = {slots}"));
         format!(
             r#"
@@ -89,7 +101,7 @@ services {{
 
 scheduler {{
   lease_ttl   = "{}ms"
-  on_takeover = "changed"
+  on_takeover = "changed"{kept_for}
 }}
 
 worker {{

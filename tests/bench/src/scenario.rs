@@ -6,6 +6,7 @@ mod config_load;
 mod decide;
 mod failover;
 mod fan_out;
+mod history;
 mod idle;
 mod log_follow;
 mod queue;
@@ -44,6 +45,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::Queue(options) => queue::run(stage, options).await,
         Scenario::Failover(options) => failover::run(stage, options).await,
         Scenario::LogFollow(options) => log_follow::run(stage, options).await,
+        Scenario::History(options) => history::run(stage, options).await,
         Scenario::Idle { tasks, seconds } => idle::run(stage, *tasks, *seconds).await,
     }
 }
@@ -59,6 +61,7 @@ const fn needs(scenario: &Scenario) -> Needs {
         | Scenario::Queue(_)
         | Scenario::Failover(_)
         | Scenario::LogFollow(_)
+        | Scenario::History(_)
         | Scenario::Idle { .. } => (true, true),
     };
     Needs {

@@ -1,0 +1,146 @@
+//! A long history and its end: row 18 of the table.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use cts_testkit::History;
+use sqlx::{Connection as _, PgConnection};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use crate::arguments::{HistoryArguments, Modules};
+use crate::clock::Moment;
+use crate::cluster::ClusterSettings;
+use crate::http_client::HttpClient;
+use crate::report::{Metric, say};
+use crate::sample::Sample;
+use crate::stage::{Plan, Stage, Version};
+
+const PATH: &str = "/v1/status/tasks";
+
+/// Between two questions for the status.
+const ASKED_EVERY: Duration = Duration::from_millis(100);
+
+/// Between two looks at the leadership.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// The shortest that can be configured: old runs are looked for after a quarter of it.
+const KEPT_FOR: Duration = Duration::from_mins(1);
+
+/// Short, so that it is renewed often.
+const SESSION_TTL: Duration = Duration::from_secs(3);
+
+/// Longest wait until the first runs are forgotten.
+const BEGIN: Duration = Duration::from_mins(2);
+
+const SPAN: Duration = Duration::from_hours(24 * 30);
+
+pub(super) async fn run(stage: &mut Stage, options: &HistoryArguments) -> Result<Vec<Metric>> {
+    stage.register(0, Version::FIRST).await?;
+    let site = stage
+        .new_site(Plan {
+            name: "history",
+            tasks: options.tasks,
+            modules: Modules::Shared,
+            cluster: Some(ClusterSettings {
+                session_ttl: SESSION_TTL,
+                runs_kept_for: Some(KEPT_FOR),
+                ..ClusterSettings::default()
+            }),
+        })
+        .await?;
+    say("first pass");
+    let (_started, mut runs) = stage.start_cts(&site).await?;
+    runs.first_pass(site.tasks().len()).await?;
+    drop(runs);
+    stage.stop_cts().await?;
+
+    say("making the history");
+    let history = History {
+        runs_per_task: options.runs,
+        lines_per_run: 2,
+        span: SPAN,
+    };
+    let database = site.cluster()?.database();
+    history.add(database).await;
+    let mut connection = PgConnection::connect(database).await?;
+    sqlx::query("VACUUM ANALYZE")
+        .execute(&mut connection)
+        .await?;
+
+    let (_started, _runs) = stage.start_cts(&site).await?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, site.api_port()));
+    let mut client = HttpClient::connect(address, PATH).await?;
+    let before = ended(&mut connection).await?;
+    let begun = timeout(BEGIN, async {
+        while ended(&mut connection).await? >= before {
+            sleep(Duration::from_secs(1)).await;
+        }
+        anyhow::Ok(())
+    });
+    begun.await.context("no run is forgotten")??;
+    say("measuring");
+    let first = ended(&mut connection).await?;
+    let begin = Moment::now();
+    let time = Duration::from_secs(options.seconds.into());
+    let (latencies, pause) =
+        tokio::try_join!(ask(&mut client, time), longest_pause(&mut connection, time))?;
+    let seconds = Moment::now().since(begin).as_secs_f64();
+    let forgotten = first.saturating_sub(ended(&mut connection).await?);
+    ensure!(forgotten > 0, "nothing was forgotten meanwhile");
+    connection.close().await?;
+    stage.stop_cts().await?;
+    let per_second = u32::try_from(forgotten).map_or(f64::NAN, f64::from) / seconds;
+    Ok(vec![
+        Metric::new("prune_pause_max", pause.as_secs_f64() * 1e3, "ms"),
+        Metric::new("status_p50", latencies.percentile(50), "ms"),
+        Metric::new("status_p99", latencies.percentile(99), "ms"),
+        Metric::new("forgotten_per_second", per_second, "1/s"),
+    ])
+}
+
+/// Runs that have ended.
+async fn ended(connection: &mut PgConnection) -> Result<u64> {
+    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM runs WHERE finished_at IS NOT NULL")
+        .fetch_one(connection)
+        .await?;
+    Ok(count.unsigned_abs())
+}
+
+async fn ask(client: &mut HttpClient, time: Duration) -> Result<Sample> {
+    let mut latencies = Sample::default();
+    let begin = Moment::now();
+    let mut ticks = interval(ASKED_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while Moment::now().since(begin) < time {
+        ticks.tick().await;
+        let asked = Moment::now();
+        client.ask().await?;
+        latencies.add_milliseconds(Moment::now().since(asked));
+    }
+    Ok(latencies)
+}
+
+/// How much longer than it should the leadership was not renewed.
+async fn longest_pause(connection: &mut PgConnection, time: Duration) -> Result<Duration> {
+    let begin = Moment::now();
+    let mut known = None;
+    let mut longest = None;
+    while Moment::now().since(begin) < time {
+        let renewed: i64 = sqlx::query_scalar("SELECT expires_at FROM leadership")
+            .fetch_one(&mut *connection)
+            .await?;
+        let seen = Moment::now();
+        match known {
+            Some((last, _)) if last == renewed => {}
+            Some((_, at)) => {
+                longest = longest.max(Some(seen.since(at)));
+                known = Some((renewed, seen));
+            }
+            None => known = Some((renewed, seen)),
+        }
+        sleep(LOOK).await;
+    }
+    let longest = longest.context("the leadership was renewed less than twice")?;
+    Ok(longest.saturating_sub(SESSION_TTL / 3))
+}
