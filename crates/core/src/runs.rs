@@ -27,6 +27,7 @@
 //! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].
 
 mod attempt;
+mod errors;
 mod plan;
 
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 pub use self::attempt::{
     ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt, after_lost_lease,
 };
+pub use self::errors::{ERROR_BYTES, ERRORS_BYTES, keep_error, shortened};
 pub use self::plan::{PLAN_BYTES, Plan};
 use crate::input::Digest;
 use crate::phase::TaskPhase;

@@ -6,7 +6,7 @@ mod end;
 use std::time::Duration;
 
 use cts_core::runs::{
-    AfterAttempt, AttemptOutcome, RunKind, RunStatus, after_attempt, after_lost_lease,
+    AfterAttempt, AttemptOutcome, RunKind, RunStatus, after_attempt, after_lost_lease, keep_error,
 };
 use cts_core::{
     Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName, WorkerId, task_after_run,
@@ -143,7 +143,7 @@ async fn not_applied(
         return Err(lost(completion));
     };
     if let Some(error) = completion.outcome.error(attempt.kind) {
-        attempt.errors.push(error.to_owned());
+        keep_error(&mut attempt.errors, error);
     }
     let after = after_attempt(&completion.outcome, attempt.context(completion.jitter));
     logs::append(&mut transaction, completion.run, &completion.log).await?;
@@ -178,7 +178,7 @@ pub(crate) async fn lose(
     };
     let after = after_lost_lease(renewable, attempt.context(ids.jitter));
     if renewable {
-        attempt.errors.push(lost_lease_error(holder));
+        keep_error(&mut attempt.errors, &lost_lease_error(holder));
     }
     end_attempt(transaction, &completion, &attempt, after).await
 }

@@ -6,7 +6,7 @@ mod end;
 use std::time::Duration;
 
 use cts_core::runs::{
-    AfterAttempt, AttemptOutcome, RunKind, RunStatus, after_attempt, after_lost_lease,
+    AfterAttempt, AttemptOutcome, RunKind, RunStatus, after_attempt, after_lost_lease, keep_error,
 };
 use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun, TaskName, WorkerId, task_after_run};
 use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack, lost_lease_error};
@@ -32,7 +32,7 @@ pub(crate) async fn complete(
         return Err(lost(completion));
     };
     if let Some(error) = completion.outcome.error(attempt.kind) {
-        attempt.errors.push(error.to_owned());
+        keep_error(&mut attempt.errors, error);
     }
     let after = after_attempt(&completion.outcome, attempt.context(completion.jitter));
     logs::append(connection, completion.run, &completion.log).await?;
@@ -63,7 +63,7 @@ pub(crate) async fn lose(
     };
     let after = after_lost_lease(renewable, attempt.context(ids.jitter));
     if renewable {
-        attempt.errors.push(lost_lease_error(holder));
+        keep_error(&mut attempt.errors, &lost_lease_error(holder));
     }
     end_attempt(connection, &completion, &attempt, after, now).await
 }

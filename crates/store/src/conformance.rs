@@ -440,6 +440,7 @@ macro_rules! store_suite {
             }
             losses {
                 the_first_lost_lease_costs_no_time_and_later_ones_delay,
+                the_newest_errors_of_a_run_stay_and_none_is_long,
                 a_run_that_loses_its_workers_fails_with_one_event_that_says_why,
                 without_retry_failed_nothing_follows_lost_leases,
                 what_applies_nothing_fails_without_an_event,

@@ -1,5 +1,6 @@
 //! Tasks, their states and events.
 
+use cts_core::runs::{ERRORS_BYTES, shortened};
 use cts_core::{
     BufferSetting, CloudExecution, CloudWorkspace, Condition, Event, EventConfig, KvQuery,
     ModuleInput, ScheduleCondition, ServicesCondition, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
@@ -180,7 +181,8 @@ pub fn event_to_wire(event: Event) -> proto::Event {
         success: event.success,
         start_time: Some(timestamp_to_wire(event.start_time)),
         end_time: Some(timestamp_to_wire(event.end_time)),
-        error: event.error,
+        // One that was stored when more was kept would not fit into a message.
+        error: event.error.map(|error| shortened(&error, ERRORS_BYTES)),
         providers: event.config.providers,
         services: event.config.services,
         source: event.config.source,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::TaskStatus;
-use cts_core::runs::{RunKind, RunStatus};
+use cts_core::runs::{ERROR_BYTES, RunKind, RunStatus};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, line, seconds, spec, worker};
@@ -34,6 +34,24 @@ pub async fn the_first_lost_lease_costs_no_time_and_later_ones_delay<F: Fixture>
         assert_eq!(scene.next_due().await, Some(seconds(1)), "{kind:?}");
         assert_eq!(scene.run(run).await.attempts, 2);
     }
+}
+
+/// Newer inputs give a queued run new attempts without end.
+pub async fn the_newest_errors_of_a_run_stay_and_none_is_long<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let mut lease = scene.leased("a", "0").await;
+    for number in 0..8 {
+        scene.failed(&lease, &format!("error {number}")).await;
+        scene.enqueue("a", &format!("input {number}")).await;
+        lease = scene.lease().await;
+    }
+    let record = scene.run(lease.run).await;
+    assert_eq!(record.errors, ["error 5", "error 6", "error 7"]);
+    scene.failed(&lease, &"long ".repeat(ERROR_BYTES)).await;
+    let record = scene.run(lease.run).await;
+    assert_eq!(record.errors.len(), 3);
+    assert!(record.errors[2].len() <= ERROR_BYTES);
+    assert!(record.errors[2].contains("bytes are left out here"));
 }
 
 pub async fn a_run_that_loses_its_workers_fails_with_one_event_that_says_why<F: Fixture>() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use cts_core::runs::{
     AfterAttempt, Asked, AttemptContext, AttemptOutcome, EnqueueDecision, Plan, QueuedApply,
     RunKind, RunStatus, TaskRuns, WantedApply, after_attempt, after_lost_lease, decide_enqueue,
-    is_change, may_enqueue,
+    is_change, keep_error, may_enqueue,
 };
 use cts_core::{
     Digest, EventId, Incarnation, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId,
@@ -350,7 +350,7 @@ impl Model {
         run.log
             .extend(completion.log.iter().map(|line| line.text.clone()));
         if let Some(error) = completion.outcome.error(run.kind) {
-            run.errors.push(error.to_owned());
+            keep_error(&mut run.errors, error);
         }
         let run = run.clone();
         let context = self.context(&run, completion.jitter)?;
@@ -471,7 +471,7 @@ impl Model {
             let context = self.context(&run, ids.jitter).expect("its task is there");
             let after = after_lost_lease(renewable, context);
             if renewable {
-                run.errors.push(lost_lease_error(&run.holder));
+                keep_error(&mut run.errors, &lost_lease_error(&run.holder));
             }
             let (task, kind) = (run.task.clone(), run.kind);
             let ended = self.end_attempt(run, context, after, &completion);

@@ -84,3 +84,45 @@ fn status(status: proto::RunStatus) -> Option<RunStatus> {
         proto::RunStatus::Cancelled => Some(RunStatus::Cancelled),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::DateTime;
+    use cts_core::runs::RunKind;
+    use cts_core::{Digest, TaskName};
+    use uuid::Uuid;
+
+    /// What a client takes that does not say how much.
+    const USUAL_LIMIT: usize = 4 * 1024 * 1024;
+
+    fn record(number: u128, errors: Vec<String>) -> RunRecord {
+        RunRecord {
+            id: RunId::from_uuid(Uuid::from_u128(number)),
+            task: TaskName::new("t").unwrap(),
+            kind: RunKind::Apply,
+            single: false,
+            status: RunStatus::Failed,
+            input: Digest::of(b"input"),
+            attempts: 3,
+            errors,
+            plan: None,
+            created_at: DateTime::UNIX_EPOCH,
+            due_at: DateTime::UNIX_EPOCH,
+            started_at: None,
+            finished_at: None,
+        }
+    }
+
+    /// An earlier version has stored whatever it got.
+    #[test]
+    fn a_run_with_errors_of_any_length_can_be_listed() {
+        let long = || vec!["long ".repeat(1024 * 1024); 20];
+        let records = vec![record(3, Vec::new()), record(2, long()), record(1, Vec::new())];
+        let page = Page::of(&proto::ListRunsRequest::default());
+        let page = page.unwrap().unwrap().response(records);
+        assert_eq!(page.runs.len(), 3);
+        assert!(prost::Message::encoded_len(&page) < USUAL_LIMIT);
+        assert!(page.runs[1].error.contains("bytes are left out here"));
+    }
+}

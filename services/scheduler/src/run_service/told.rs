@@ -1,11 +1,11 @@
 //! Runs as they are told: to callers, and to the log.
 
-use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
+use cts_core::runs::{AttemptOutcome, ERRORS_BYTES, RunKind, RunStatus, shortened};
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
 use cts_store::{Completed, Completion, RunRecord, RunRequest};
 
-/// A run for the wire.
+/// A run for the wire. Errors that were stored when more of them was kept are cut, so that it fits into a message.
 pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
     proto::Run {
         id: record.id.to_string(),
@@ -13,7 +13,10 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
         single: record.single,
         status: convert::status_to_wire(record.status).into(),
         attempts: record.attempts,
-        error: record.error().unwrap_or_default(),
+        error: record
+            .error()
+            .map(|error| shortened(&error, ERRORS_BYTES))
+            .unwrap_or_default(),
         plan: record.plan.map(convert::plan_to_wire),
         queued_at: Some(convert::timestamp_to_wire(record.created_at)),
         started_at: record.started_at.map(convert::timestamp_to_wire),
