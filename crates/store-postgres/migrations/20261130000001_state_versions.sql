@@ -1,5 +1,5 @@
--- Tells whether the states of tasks are others than before. Most of what is written changes none: runs on
--- their way, log lines, heartbeats. Kept by triggers, so that it holds whoever writes. A row is locked by
+-- Shows whether the states of tasks are others than before. Most of what is written changes none: runs on
+-- their way, log lines, heartbeats. Kept by triggers, so that no writer can forget it. A row is locked by
 -- those only who have locked its task.
 
 CREATE TABLE task_versions (

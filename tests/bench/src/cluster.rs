@@ -51,18 +51,13 @@ impl Cluster {
         }
     }
 
-    /// Its address.
+    /// Address of the database.
     pub(crate) fn database(&self) -> &str {
         &self.database
     }
 
     pub(crate) fn watcher_address(&self) -> &str {
         &self.watcher
-    }
-
-    /// Address of the database.
-    pub(crate) fn database(&self) -> &str {
-        &self.database
     }
 
     /// Life of the leadership.

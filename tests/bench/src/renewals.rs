@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::cluster::Cluster;
 
 /// Between two looks: much less than any delay that matters.
-const POLL: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(5);
 
 /// Life of the leadership where its renewals are watched: it is renewed often enough to show what delays it.
 pub(crate) const SESSION_TTL: Duration = Duration::from_millis(1500);

@@ -118,7 +118,11 @@ mod tests {
     #[test]
     fn a_run_with_errors_of_any_length_can_be_listed() {
         let long = || vec!["long ".repeat(1024 * 1024); 20];
-        let records = vec![record(3, Vec::new()), record(2, long()), record(1, Vec::new())];
+        let records = vec![
+            record(3, Vec::new()),
+            record(2, long()),
+            record(1, Vec::new()),
+        ];
         let page = Page::of(&proto::ListRunsRequest::default());
         let page = page.unwrap().unwrap().response(records);
         assert_eq!(page.runs.len(), 3);

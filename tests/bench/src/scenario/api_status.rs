@@ -1,4 +1,4 @@
-//! How fast the REST API tells the status of many tasks: rows 7 and 16 of the table.
+//! How fast the REST API gives the status of many tasks: rows 7 and 16 of the table.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;

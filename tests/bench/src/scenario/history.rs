@@ -12,6 +12,7 @@ use crate::arguments::{HistoryArguments, Modules};
 use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
 use crate::http_client::HttpClient;
+use crate::renewals::{Renewals, SESSION_TTL};
 use crate::report::{Metric, say};
 use crate::sample::Sample;
 use crate::stage::{Plan, Stage, Version};
@@ -21,14 +22,8 @@ const PATH: &str = "/v1/status/tasks";
 /// Between two questions for the status.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
-/// Between two looks at the leadership.
-const LOOK: Duration = Duration::from_millis(2);
-
 /// The shortest that can be configured: old runs are looked for after a quarter of it.
 const KEPT_FOR: Duration = Duration::from_mins(1);
-
-/// Short, so that it is renewed often.
-const SESSION_TTL: Duration = Duration::from_secs(3);
 
 /// Longest wait until the first runs are forgotten.
 const BEGIN: Duration = Duration::from_mins(2);
@@ -83,8 +78,9 @@ pub(super) async fn run(stage: &mut Stage, options: &HistoryArguments) -> Result
     let first = ended(&mut connection).await?;
     let begin = Moment::now();
     let time = Duration::from_secs(options.seconds.into());
-    let (latencies, pause) =
-        tokio::try_join!(ask(&mut client, time), longest_pause(&mut connection, time))?;
+    let renewals = Renewals::watch(site.cluster()?).await?;
+    let latencies = ask(&mut client, time).await?;
+    let pause = renewals.longest_delay().await?;
     let seconds = Moment::now().since(begin).as_secs_f64();
     let forgotten = first.saturating_sub(ended(&mut connection).await?);
     ensure!(forgotten > 0, "nothing was forgotten meanwhile");
@@ -119,28 +115,4 @@ async fn ask(client: &mut HttpClient, time: Duration) -> Result<Sample> {
         latencies.add_milliseconds(Moment::now().since(asked));
     }
     Ok(latencies)
-}
-
-/// How much longer than it should the leadership was not renewed.
-async fn longest_pause(connection: &mut PgConnection, time: Duration) -> Result<Duration> {
-    let begin = Moment::now();
-    let mut known = None;
-    let mut longest = None;
-    while Moment::now().since(begin) < time {
-        let renewed: i64 = sqlx::query_scalar("SELECT expires_at FROM leadership")
-            .fetch_one(&mut *connection)
-            .await?;
-        let seen = Moment::now();
-        match known {
-            Some((last, _)) if last == renewed => {}
-            Some((_, at)) => {
-                longest = longest.max(Some(seen.since(at)));
-                known = Some((renewed, seen));
-            }
-            None => known = Some((renewed, seen)),
-        }
-        sleep(LOOK).await;
-    }
-    let longest = longest.context("the leadership was renewed less than twice")?;
-    Ok(longest.saturating_sub(SESSION_TTL / 3))
 }
