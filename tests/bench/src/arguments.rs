@@ -112,6 +112,13 @@ pub(crate) enum Scenario {
     /// tables of inputs grow by with each change, divided by the content of the service as it is stored;
     /// `queued_seconds` is from the change to the full queue.
     SharedInput(SharedInputArguments),
+    /// Steady changes for a long time: what grows?
+    ///
+    /// Tasks on services of their own in a real Consul, Terraform as a script of which one in ten fails, ended runs
+    /// are kept for some minutes. Memory and open files of each process, the size of the database and of its log are
+    /// taken every 15 s. Each is reported as the mean around a third of the time (`_early`), of the last ninth (`_late`),
+    /// and `_growth`, the second divided by the first.
+    Soak(SoakArguments),
     /// Workers and leading schedulers that are lost.
     ///
     /// Two schedulers, a watcher and a worker over Postgres, one task, a Terraform that does nothing or
@@ -275,6 +282,25 @@ pub(crate) struct LogFollowArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SoakArguments {
+    /// Number of tasks.
+    #[arg(long, default_value_t = 1000, value_parser = positive())]
+    pub(crate) tasks: u32,
+    /// Changes in a second.
+    #[arg(long, default_value_t = 20, value_parser = positive())]
+    pub(crate) changes: u32,
+    /// Length of the measurement.
+    #[arg(long, default_value_t = 30, value_parser = positive())]
+    pub(crate) minutes: u32,
+    /// Minutes for which an ended run is kept.
+    #[arg(long, default_value_t = 5, value_parser = positive())]
+    pub(crate) kept: u32,
+    /// One process over SQLite instead of four over Postgres.
+    #[arg(long)]
+    pub(crate) embedded: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct FailoverArguments {
     /// Life of a run's lease, in seconds.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=600))]
@@ -306,6 +332,7 @@ impl Scenario {
             Self::Queue(_) => "queue",
             Self::Decide { .. } => "decide",
             Self::SharedInput(_) => "shared-input",
+            Self::Soak(_) => "soak",
             Self::Failover(_) => "failover",
             Self::ConfigLoad { .. } => "config-load",
             Self::History(_) => "history",
@@ -347,7 +374,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 12);
+        assert_eq!(Scenario::names().len(), 13);
     }
 
     #[test]

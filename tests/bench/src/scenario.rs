@@ -11,6 +11,7 @@ mod idle;
 mod log_follow;
 mod queue;
 mod shared_input;
+mod soak;
 mod start_up;
 
 use anyhow::Result;
@@ -42,6 +43,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         } => start_up::run(stage, *tasks, *rounds, *modules).await,
         Scenario::Decide { tasks, rounds } => decide::run(stage, *tasks, *rounds).await,
         Scenario::SharedInput(options) => shared_input::run(stage, options).await,
+        Scenario::Soak(options) => soak::run(stage, options).await,
         Scenario::Queue(options) => queue::run(stage, options).await,
         Scenario::Failover(options) => failover::run(stage, options).await,
         Scenario::LogFollow(options) => log_follow::run(stage, options).await,
@@ -58,6 +60,7 @@ const fn needs(scenario: &Scenario) -> Needs {
         Scenario::ApiStatus(_)
         | Scenario::Decide { .. }
         | Scenario::SharedInput(_)
+        | Scenario::Soak(_)
         | Scenario::Queue(_)
         | Scenario::Failover(_)
         | Scenario::LogFollow(_)

@@ -24,6 +24,7 @@ const NAME: &str = "terraform";
 const REAL: &str = "real";
 const STARTS: &str = "starts";
 const HOLD: &str = "hold";
+const FAIL: &str = "fail";
 
 /// Version of the one that does nothing.
 const PRETENDED: &str = "1.11.4";
@@ -67,7 +68,7 @@ impl TerraformShim {
             symlink(shim, directory.join(NAME))?;
             let real = directory.join(REAL);
             let Some(terraform) = terraform else {
-                std::fs::write(&real, pretender(&directory.join(HOLD)))?;
+                std::fs::write(&real, pretender(&directory))?;
                 return std::fs::set_permissions(&real, Permissions::from_mode(0o755));
             };
             symlink(terraform, real)
@@ -84,6 +85,12 @@ impl TerraformShim {
 
     pub(crate) fn let_applies_go(&self) -> Result<()> {
         std::fs::remove_file(self.directory.join(HOLD)).context("cannot let applies go")
+    }
+
+    /// Without the real Terraform: lets every `apply` from now on fail whose task's name ends like this.
+    pub(crate) fn fail_applies(&self, ending: &str) -> Result<()> {
+        let line = format!("{ending}\n");
+        std::fs::write(self.directory.join(FAIL), line).context("cannot let applies fail")
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -139,17 +146,24 @@ impl TerraformShim {
     }
 }
 
-fn pretender(hold: &Path) -> String {
+fn pretender(directory: &Path) -> String {
+    let [hold, fail] = [HOLD, FAIL].map(|name| directory.join(name).display().to_string());
     format!(
         r#"#!/bin/sh
 case "$1" in
 version) echo '{{"terraform_version":"{PRETENDED}"}}' ;;
 validate) echo '{{"valid":true,"diagnostics":[]}}' ;;
 init) mkdir -p .terraform ;;
-apply) while [ -e '{}' ]; do sleep 0.05; done ;;
+apply)
+    while [ -e '{hold}' ]; do sleep 0.05; done
+    if [ -e '{fail}' ]; then
+        read -r ending <'{fail}'
+        case "$PWD" in *"$ending") echo 'Error: it is to fail' >&2; exit 1 ;; esac
+    fi
+    echo 'Apply complete!'
+    ;;
 esac
-"#,
-        hold.display()
+"#
     )
 }
 

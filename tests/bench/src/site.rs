@@ -1,6 +1,7 @@
 //! A directory in which cts is started: configuration, modules, and room for copies.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -117,6 +118,14 @@ impl Site {
             fs::write(path, text)
         };
         add().context("cannot add a task")
+    }
+
+    /// Adds to the configuration; before cts starts.
+    pub(crate) fn configure(&self, text: &str) -> Result<()> {
+        let path = self.directory.join(CONFIGURATION);
+        let file = fs::File::options().append(true).open(path);
+        let added = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        added.context("cannot add to the configuration")
     }
 
     /// If it is for the cluster shape.

@@ -275,10 +275,20 @@ impl Stage {
     /// Registers an instance of the service whose port and metadata tell `version`; gives the moment
     /// just before the request.
     pub(crate) async fn register(&self, instance: u32, version: Version) -> Result<Moment> {
+        self.register_for(SERVICE, instance, version).await
+    }
+
+    /// The same for another service.
+    pub(crate) async fn register_for(
+        &self,
+        service: &str,
+        instance: u32,
+        version: Version,
+    ) -> Result<Moment> {
         let port = 1024 + version.0 % 60_000;
         let body = json!({
-            "ID": format!("{SERVICE}-{instance}"),
-            "Name": SERVICE,
+            "ID": format!("{service}-{instance}"),
+            "Name": service,
             "Address": format!("10.20.{}.{}", instance / 250, instance % 250 + 1),
             "Port": port,
             "Meta": {"version": version.text(), "zone": "a"},

@@ -18,6 +18,8 @@ pub(crate) struct Usage {
     pub(crate) pss: f64,
     /// The most that `rss` ever was.
     pub(crate) rss_peak: f64,
+    /// Open files.
+    pub(crate) files: u32,
 }
 
 impl Usage {
@@ -37,6 +39,7 @@ impl Usage {
             rss: mebibytes(&status, "VmRSS:")?,
             pss: mebibytes(&read("smaps_rollup")?, "Pss:")?,
             rss_peak: mebibytes(&status, "VmHWM:")?,
+            files: open_files(pid)?,
         })
     }
 }
@@ -48,6 +51,7 @@ impl Sum for Usage {
             rss: sum.rss + usage.rss,
             pss: sum.pss + usage.pss,
             rss_peak: sum.rss_peak + usage.rss_peak,
+            files: sum.files + usage.files,
         })
     }
 }
@@ -73,6 +77,11 @@ fn twins_below(pid: Pid) -> Vec<Pid> {
             parent(&stat) == Some(pid) && own.is_some() && executable(*child) == own
         })
         .collect()
+}
+
+fn open_files(pid: Pid) -> Result<u32> {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).context("no list of open files")?;
+    Ok(u32::try_from(files.count())?)
 }
 
 /// From kibibytes of a file such as `/proc/<pid>/status` to mebibytes.
