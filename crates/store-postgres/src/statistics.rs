@@ -14,7 +14,8 @@ const OPERATION: &str = "make statistics";
 /// A table of so many pages is read quickly.
 const SMALL: i64 = 8;
 
-/// Has the statistics made of one table that has grown to more than twice its size since that was done last.
+/// Has the statistics made of one table that has grown to more than twice its size since that was done last: the one that has
+/// grown most.
 pub(crate) async fn follow(connection: &mut PgConnection) -> Result<(), StoreError> {
     let outgrown: Option<String> = sqlx::query_scalar(
         "-- statistics: a table that has outgrown them, of those that grow with the work
@@ -23,7 +24,7 @@ pub(crate) async fn follow(connection: &mut PgConnection) -> Result<(), StoreErr
           AND pg_has_role(relowner, 'USAGE')
           AND pg_relation_size(oid) / current_setting('block_size')::INTEGER
               > 2 * greatest(relpages, $1)
-        ORDER BY pg_relation_size(oid) LIMIT 1",
+        ORDER BY pg_relation_size(oid) / greatest(relpages, 1) DESC LIMIT 1",
     )
     .bind(SMALL)
     .fetch_optional(&mut *connection)

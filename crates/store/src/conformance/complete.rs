@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind, RunStatus};
+use cts_core::runs::{AttemptOutcome, ERROR_BYTES, EnqueueDecision, RunKind, RunStatus};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, input, seconds, spec, task};
@@ -312,7 +312,7 @@ pub async fn error_texts_come_back_unchanged<F: Fixture>() {
         "line\nbreak\r\n\ttab \\ \u{1}\u{7f}\u{1b}[31mred\u{1b}[0m",
         "ünïcödé ☃ 🦀 \u{feff}\u{202e}\u{fffd}",
         "{\"json\": [null, \"\\u0000\"]} ${x} %s ?1 :a @b $c",
-        &"long ".repeat(100_000),
+        &"long ".repeat(ERROR_BYTES / "long ".len()),
     ];
     let scene = Scene::<F>::new(&["a"]).await;
     for (text, error) in hostile.into_iter().enumerate() {

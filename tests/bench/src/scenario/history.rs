@@ -65,7 +65,6 @@ pub(super) async fn run(stage: &mut Stage, options: &HistoryArguments) -> Result
 
     let (_started, _runs) = stage.start_cts(&site).await?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, site.api_port()));
-    let mut client = HttpClient::connect(address, PATH).await?;
     let before = ended(&mut connection).await?;
     let begun = timeout(BEGIN, async {
         while ended(&mut connection).await? >= before {
@@ -75,6 +74,7 @@ pub(super) async fn run(stage: &mut Stage, options: &HistoryArguments) -> Result
     });
     begun.await.context("no run is forgotten")??;
     say("measuring");
+    let mut client = HttpClient::connect(address, PATH).await?;
     let first = ended(&mut connection).await?;
     let begin = Moment::now();
     let time = Duration::from_secs(options.seconds.into());
