@@ -11,6 +11,7 @@ use sqlx::SqlitePool;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
+use crate::space;
 use crate::version::Observer;
 use crate::writer::Writer;
 
@@ -18,6 +19,9 @@ pub(crate) static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// Connections for reading; API requests do not wait for writes.
 const READERS: u32 = 2;
+
+/// The log of changes is cut to so many bytes when it begins anew: 16 MiB.
+const LOG_KEPT: &str = "16777216";
 
 /// A connection that writes, some that read, and what sees whether anything was written.
 #[derive(Debug, Clone)]
@@ -40,12 +44,16 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(std::time::Duration::from_secs(10));
-    let writer = Writer::connect(options.clone())
+    let writing = options.clone().pragma("journal_size_limit", LOG_KEPT);
+    let writer = Writer::connect(writing)
         .await
         .map_err(|error| failed(error.into()))?;
     // The migrator also refuses a file whose migrations it does not know.
     MIGRATIONS
         .run(writer.pool())
+        .await
+        .map_err(|error| failed(error.into()))?;
+    space::make_shrinkable(writer.pool())
         .await
         .map_err(|error| failed(error.into()))?;
     let observer = Observer::new(options.clone());

@@ -30,6 +30,7 @@ mod queue;
 mod requests;
 mod row;
 mod runs;
+mod space;
 mod states;
 mod store;
 mod take_back;

@@ -10,6 +10,7 @@ use crate::bundles;
 use crate::connection::Pools;
 use crate::inputs;
 use crate::row::{failed_to, span_micros};
+use crate::space;
 use crate::writer::Durability;
 
 const OPERATION: &str = "forget old runs";
@@ -40,6 +41,7 @@ pub(crate) async fn prune(
             .map_err(failed_to(OPERATION))?;
         write.commit().await?;
     }
+    space::give_back(pools).await?;
     Ok(forgotten)
 }
 

@@ -9,5 +9,6 @@ mod fixture;
 mod full_disk;
 mod power_cut;
 mod sharing;
+mod space;
 mod suite;
 mod upgrade;

@@ -1,0 +1,82 @@
+//! The room that deleted rows leave, given back to the disk in steps so small that nothing waits long.
+
+use cts_store::StoreError;
+use sqlx::{SqliteConnection, SqlitePool};
+
+use crate::connection::Pools;
+use crate::row::failed_to;
+use crate::writer::Durability;
+
+/// Free pages that stay, for what is written next: 1 MiB.
+const KEPT: i64 = 256;
+
+/// A file of an earlier version, which does not shrink, is written anew at the start if it has no more pages: 1 GiB.
+const WRITTEN_ANEW: i64 = 256 * 1024;
+
+const OPERATION: &str = "give back room";
+
+/// Gives back what is free, and empties the log of changes.
+pub(crate) async fn give_back(pools: &Pools) -> Result<(), StoreError> {
+    let mut free = i64::MAX;
+    loop {
+        let mut write = pools.writer.begin(Durability::Process).await?;
+        let now_free = number(&mut write, "PRAGMA freelist_count").await?;
+        // A file that does not shrink keeps what it has.
+        if now_free <= KEPT || now_free >= free {
+            break;
+        }
+        free = now_free;
+        sqlx::raw_sql("PRAGMA incremental_vacuum(1000)")
+            .execute(&mut *write)
+            .await
+            .map_err(failed_to(OPERATION))?;
+        write.commit().await?;
+    }
+    // Waits for those who read at this moment; what comes later reads the file itself.
+    sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        .execute(pools.writer.pool())
+        .await
+        .map_err(failed_to(OPERATION))?;
+    Ok(())
+}
+
+/// Makes a new file, or one of an earlier version, one that can shrink, if that does not take long. Not with every connection: to
+/// say so again is a write.
+pub(crate) async fn make_shrinkable(pool: &SqlitePool) -> Result<(), sqlx::Error> {
+    let mut connection = pool.acquire().await?;
+    let incremental = 2;
+    let mode: i64 = sqlx::query_scalar("PRAGMA auto_vacuum")
+        .fetch_one(&mut *connection)
+        .await?;
+    if mode == incremental {
+        return Ok(());
+    }
+    let pages: i64 = sqlx::query_scalar("PRAGMA page_count")
+        .fetch_one(&mut *connection)
+        .await?;
+    if pages > WRITTEN_ANEW {
+        tracing::warn!(
+            pages,
+            "the database file is of an earlier version and does not shrink: `VACUUM` with `PRAGMA auto_vacuum = \
+             INCREMENTAL` would change that, while cts does not run"
+        );
+        return Ok(());
+    }
+    let written = sqlx::raw_sql("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
+        .execute(&mut *connection)
+        .await;
+    if let Err(error) = written {
+        tracing::warn!(%error, "the database file cannot be written anew, and does not shrink");
+    }
+    Ok(())
+}
+
+async fn number(
+    connection: &mut SqliteConnection,
+    pragma: &'static str,
+) -> Result<i64, StoreError> {
+    sqlx::query_scalar(pragma)
+        .fetch_one(connection)
+        .await
+        .map_err(failed_to(OPERATION))
+}
