@@ -19,7 +19,7 @@ use crate::clock::Moment;
 const POLL: Duration = Duration::from_millis(5);
 
 /// Counting thousands of runs more often would be a load of its own.
-const QUEUE_POLL: Duration = Duration::from_millis(25);
+const QUEUE_POLL: Duration = Duration::from_millis(100);
 
 /// Longest wait for anything.
 const DEADLINE: Duration = Duration::from_mins(1);

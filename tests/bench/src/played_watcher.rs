@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
+use cts_core::Digest;
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::watch_service_server::{WatchService, WatchServiceServer};
@@ -135,22 +136,34 @@ impl Part {
     }
 }
 
+/// Ids are as random as those of a real catalog, and the same in every run.
 fn instance(service: &str, number: u32, revision: u64) -> ServiceInstance {
     // Only the first one changes.
     let revision = if number == 1 { revision } else { 1 };
-    let [_, high, middle, low] = number.to_be_bytes();
+    let node = number / 10;
+    let [_, high, middle, low] = node.to_be_bytes();
     ServiceInstance {
-        id: format!("{service}-{number}"),
+        id: format!("{service}-{}", random_id("instance", number)),
         name: service.to_owned(),
         address: format!("10.{high}.{middle}.{low}"),
-        port: u32::try_from(1024 + revision % 60_000).unwrap_or(1024),
+        port: u32::try_from(1024 + (revision + u64::from(number) * 7919) % 60_000).unwrap_or(1024),
+        node_id: random_id("node", node),
+        node_address: format!("10.{high}.{middle}.{low}"),
+        node_datacenter: "dc1".to_owned(),
         meta: HashMap::from([("revision".to_owned(), revision.to_string())])
             .into_iter()
             .collect(),
         status: HealthStatus::Passing.into(),
-        node: format!("node-{}", number / 10),
+        node: format!("node-{node}"),
         ..ServiceInstance::default()
     }
+}
+
+/// As a UUID is written.
+fn random_id(kind: &str, number: u32) -> String {
+    let digest = Digest::of(format!("{kind} {number}").as_bytes()).to_string();
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
+    parts.map(|part| &digest[part]).join("-")
 }
 
 fn delta(
