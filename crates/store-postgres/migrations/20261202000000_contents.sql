@@ -9,11 +9,14 @@ CREATE TABLE contents (
     created_at BIGINT NOT NULL
 );
 
+-- Short, for the lists of contents: there is one for every input.
+ALTER TABLE inputs ADD COLUMN id BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE;
+
 CREATE TABLE input_contents (
+    input_id   BIGINT   NOT NULL REFERENCES inputs (id) ON DELETE CASCADE,
     content_id BIGINT   NOT NULL REFERENCES contents (id),
     position   SMALLINT NOT NULL,                   -- in the input, from 0
-    input_hash TEXT     COLLATE "C" NOT NULL REFERENCES inputs (hash) ON DELETE CASCADE,
-    PRIMARY KEY (input_hash, position)
+    PRIMARY KEY (input_id, position)
 );
 
 CREATE INDEX input_contents_content ON input_contents (content_id);

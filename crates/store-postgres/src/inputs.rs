@@ -30,7 +30,7 @@ pub(crate) async fn read(
         "-- input
         SELECT hash, encoding, content,
                ARRAY(SELECT c.hash FROM input_contents p JOIN contents c ON c.id = p.content_id
-                     WHERE p.input_hash = i.hash ORDER BY p.position) AS contents
+                     WHERE p.input_id = i.id ORDER BY p.position) AS contents
         FROM inputs i WHERE hash = $1",
     )
     .bind(hash.to_string())
@@ -158,14 +158,14 @@ pub(crate) async fn store(
             INSERT INTO inputs (hash, encoding, content, created_at)
             SELECT n.hash, 'plain', ''::BYTEA, $8 FROM unnest($9::TEXT[]) AS n (hash)
             ON CONFLICT (hash) DO NOTHING
-            RETURNING hash
+            RETURNING id, hash
         ), parts AS (
             SELECT n.input, n.position, there.id
             FROM unnest($5::TEXT[], $6::SMALLINT[], $7::TEXT[]) AS n (input, position, content)
             LEFT JOIN there ON there.hash = n.content
         ), listed AS (
-            INSERT INTO input_contents (content_id, position, input_hash)
-            SELECT parts.id, parts.position, parts.input
+            INSERT INTO input_contents (input_id, content_id, position)
+            SELECT named.id, parts.id, parts.position
             FROM parts JOIN named ON named.hash = parts.input
             WHERE parts.id IS NOT NULL
         )

@@ -248,14 +248,14 @@ async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Resu
     let contents: Vec<i64> = sqlx::query_scalar(
         "-- prune: inputs; index runs_input
         WITH unused AS MATERIALIZED (
-            SELECT i.hash FROM inputs i
+            SELECT i.id FROM inputs i
             WHERE i.hash = ANY ($1)
               AND NOT EXISTS (SELECT FROM runs r WHERE r.input_hash = i.hash)
         ), forgotten AS (
-            DELETE FROM inputs WHERE hash IN (SELECT hash FROM unused)
+            DELETE FROM inputs WHERE id IN (SELECT id FROM unused)
         )
         SELECT DISTINCT content_id FROM input_contents
-        WHERE input_hash IN (SELECT hash FROM unused)",
+        WHERE input_id IN (SELECT id FROM unused)",
     )
     .bind(inputs)
     .fetch_all(&mut *transaction)

@@ -9,11 +9,18 @@ CREATE TABLE contents (
     created_at INTEGER NOT NULL
 );
 
+-- Short, for the lists of contents: there is one for every input.
+ALTER TABLE inputs ADD COLUMN id INTEGER;
+
+UPDATE inputs SET id = rowid;
+
+CREATE UNIQUE INDEX inputs_id ON inputs (id);
+
 CREATE TABLE input_contents (
+    input_id   INTEGER NOT NULL REFERENCES inputs (id) ON DELETE CASCADE,
     content_id INTEGER NOT NULL REFERENCES contents (id),
     position   INTEGER NOT NULL,                    -- in the input, from 0
-    input_hash TEXT    NOT NULL REFERENCES inputs (hash) ON DELETE CASCADE,
-    PRIMARY KEY (input_hash, position)
+    PRIMARY KEY (input_id, position)
 ) WITHOUT ROWID;
 
 CREATE INDEX input_contents_content ON input_contents (content_id);

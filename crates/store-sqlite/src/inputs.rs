@@ -32,7 +32,7 @@ pub(crate) async fn read(
         SELECT hash, encoding, content,
                (SELECT json_group_array(hash)
                 FROM (SELECT c.hash FROM input_contents p JOIN contents c ON c.id = p.content_id
-                      WHERE p.input_hash = i.hash ORDER BY p.position)) AS contents
+                      WHERE p.input_id = i.id ORDER BY p.position)) AS contents
         FROM inputs i WHERE hash = ?",
     )
     .bind(hash.to_string())
@@ -124,19 +124,19 @@ pub(crate) async fn store(
     now: i64,
 ) -> Result<(), InputError> {
     let hash = input.hash.to_string();
-    let named = sqlx::query(
+    let id: Option<i64> = sqlx::query_scalar(
         "-- enqueue: inputs are stored once
-        INSERT INTO inputs (hash, encoding, content, created_at) VALUES (?, 'plain', x'', ?)
-        ON CONFLICT (hash) DO NOTHING",
+        INSERT INTO inputs (id, hash, encoding, content, created_at)
+        VALUES ((SELECT coalesce(max(id), 0) + 1 FROM inputs), ?, 'plain', x'', ?)
+        ON CONFLICT (hash) DO NOTHING
+        RETURNING id",
     )
-    .bind(&hash)
+    .bind(hash)
     .bind(now)
-    .execute(&mut *connection)
+    .fetch_optional(&mut *connection)
     .await
     .map_err(failed_to(STORE))?;
-    if named.rows_affected() == 0 {
-        return Ok(());
-    }
+    let Some(id) = id else { return Ok(()) };
     for (position, content) in (0_i64..).zip(&input.contents) {
         if let Some((encoding, bytes)) = encoded.get(&content.hash) {
             sqlx::query(
@@ -154,11 +154,11 @@ pub(crate) async fn store(
         }
         let listed = sqlx::query(
             "-- enqueue: contents of an input
-            INSERT INTO input_contents (content_id, position, input_hash)
-            SELECT id, ?, ? FROM contents WHERE hash = ?",
+            INSERT INTO input_contents (input_id, content_id, position)
+            SELECT ?, id, ? FROM contents WHERE hash = ?",
         )
+        .bind(id)
         .bind(position)
-        .bind(&hash)
         .bind(content.hash.to_string())
         .execute(&mut *connection)
         .await
@@ -178,9 +178,10 @@ pub(crate) async fn forget(
     let inputs = serde_json::json!(inputs).to_string();
     let contents: Vec<i64> = sqlx::query_scalar(
         "-- prune: contents of unused inputs; index runs_input
-        SELECT DISTINCT content_id FROM input_contents
-        WHERE input_hash IN (SELECT value FROM json_each(?))
-          AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.input_hash = input_contents.input_hash)",
+        SELECT DISTINCT p.content_id
+        FROM inputs i JOIN input_contents p ON p.input_id = i.id
+        WHERE i.hash IN (SELECT value FROM json_each(?))
+          AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.input_hash = i.hash)",
     )
     .bind(&inputs)
     .fetch_all(&mut *connection)

@@ -182,10 +182,10 @@ impl Import for PostgresImport {
                 INSERT INTO inputs (hash, encoding, content, created_at)
                 SELECT * FROM unnest($1::TEXT[], $2::TEXT[], $3::BYTEA[], $4::BIGINT[])
                 ON CONFLICT (hash) DO NOTHING
-                RETURNING hash
+                RETURNING id, hash
             )
-            INSERT INTO input_contents (content_id, position, input_hash)
-            SELECT c.id, n.position, n.input
+            INSERT INTO input_contents (input_id, content_id, position)
+            SELECT named.id, c.id, n.position
             FROM unnest($5::TEXT[], $6::SMALLINT[], $7::TEXT[]) AS n (input, position, content)
             JOIN named ON named.hash = n.input
             JOIN contents c ON c.hash = n.content",

@@ -40,7 +40,7 @@ pub(super) const CONTENTS: &str = "-- export: contents
 pub(super) const INPUTS: &str = "-- export: inputs
     SELECT hash, encoding, content, created_at,
            ARRAY(SELECT c.hash FROM input_contents p JOIN contents c ON c.id = p.content_id
-                 WHERE p.input_hash = i.hash ORDER BY p.position) AS contents
+                 WHERE p.input_id = i.id ORDER BY p.position) AS contents
     FROM inputs i ORDER BY hash";
 
 /// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one

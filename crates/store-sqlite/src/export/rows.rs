@@ -39,7 +39,7 @@ pub(super) const INPUTS: &str = "-- export: inputs
     SELECT hash, encoding, content, created_at,
            (SELECT json_group_array(hash)
             FROM (SELECT c.hash FROM input_contents p JOIN contents c ON c.id = p.content_id
-                  WHERE p.input_hash = i.hash ORDER BY p.position)) AS contents
+                  WHERE p.input_id = i.id ORDER BY p.position)) AS contents
     FROM inputs i ORDER BY hash";
 
 /// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one
