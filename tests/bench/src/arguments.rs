@@ -114,7 +114,8 @@ pub(crate) enum Scenario {
     SharedInput(SharedInputArguments),
     /// Steady changes for a long time: what grows?
     ///
-    /// Tasks on services of their own in a real Consul, Terraform as a script of which one in ten fails, ended runs
+    /// Most tasks watch a service that stays, 150 have one each that changes in turn, in a real Consul. Terraform is a
+    /// script that fails for one task in ten, ended runs
     /// are kept for some minutes. Memory and open files of each process, the size of the database and of its log are
     /// taken every 15 s. Each is reported as the mean around a third of the time (`_early`), of the last ninth (`_late`),
     /// and `_growth`, the second divided by the first.

@@ -53,8 +53,8 @@ pub(crate) struct Site {
 pub(crate) enum Services {
     /// All of them [`SERVICE`].
     Shared,
-    /// Each a service of its own name.
-    Distinct,
+    /// So many of them each a service of its own name, the others [`SERVICE`].
+    Distinct(usize),
 }
 
 /// What the configuration says besides the tasks.
@@ -78,7 +78,7 @@ impl Site {
         let tasks: Vec<String> = (1..=tasks).map(|task| format!("task-{task:04}")).collect();
         let write = || {
             let mut text = head(&settings);
-            for task in &tasks {
+            for (place, task) in tasks.iter().enumerate() {
                 let module = match modules {
                     Modules::Shared => "shared",
                     Modules::Distinct => task.as_str(),
@@ -86,7 +86,8 @@ impl Site {
                 write_module(&directory.join("modules").join(module))?;
                 let service = match services {
                     Services::Shared => SERVICE,
-                    Services::Distinct => task.as_str(),
+                    Services::Distinct(count) if place < count => task.as_str(),
+                    Services::Distinct(_) => SERVICE,
                 };
                 write_task(&mut text, task, module, service);
             }

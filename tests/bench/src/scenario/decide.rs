@@ -27,7 +27,9 @@ pub(super) async fn run(stage: &mut Stage, tasks: u32, rounds: u32) -> Result<Ve
             ..ClusterSettings::default()
         }),
     };
-    let site = stage.new_site_on(plan, Services::Distinct).await?;
+    let site = stage
+        .new_site_on(plan, Services::Distinct(usize::MAX))
+        .await?;
     stage.migrate(&site).await?;
     let cluster = site.cluster()?;
     let watcher = PlayedWatcher::start(cluster.watcher_address()).await?;

@@ -20,6 +20,9 @@ const SAMPLED_EVERY: Duration = Duration::from_secs(15);
 /// One in ten tasks.
 const FAILING: &str = "7";
 
+/// Services that change, each of one task. Consul lets one client have 200 connections.
+const SERVICES: usize = 150;
+
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 pub(super) async fn run(stage: &mut Stage, options: &SoakArguments) -> Result<Vec<Metric>> {
@@ -34,7 +37,9 @@ pub(super) async fn run(stage: &mut Stage, options: &SoakArguments) -> Result<Ve
         modules: Modules::Shared,
         cluster: (!options.embedded).then_some(settings),
     };
-    let site = stage.new_site_on(plan, Services::Distinct).await?;
+    let site = stage
+        .new_site_on(plan, Services::Distinct(SERVICES))
+        .await?;
     if options.embedded {
         let text = format!(
             "\nscheduler {{\n  runs_kept_for = \"{}m\"\n}}\n",
@@ -42,7 +47,9 @@ pub(super) async fn run(stage: &mut Stage, options: &SoakArguments) -> Result<Ve
         );
         site.configure(&text)?;
     }
-    for service in site.tasks() {
+    stage.register(0, Version::FIRST).await?;
+    let services: Vec<&String> = site.tasks().iter().take(SERVICES).collect();
+    for service in &services {
         stage.register_for(service, 0, Version::FIRST).await?;
     }
     say("first pass");
@@ -62,8 +69,8 @@ pub(super) async fn run(stage: &mut Stage, options: &SoakArguments) -> Result<Ve
     let mut ticks = interval(Duration::from_secs(1) / options.changes);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut version, mut changes, mut next) = (Version::FIRST, 0_u32, SAMPLED_EVERY);
-    // With a step that has no divisor in common with their number, every task has its turn.
-    let mut turns = site.tasks().iter().cycle().step_by(7);
+    // With a step that has no divisor in common with their number, each has its turn.
+    let mut turns = services.iter().cycle().step_by(7);
     while begin.elapsed() < length {
         ticks.tick().await;
         let service = turns.next().context("there are no tasks")?;
