@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn every_view_without_a_snapshot_is_named_and_an_empty_snapshot_is_one() {
         let empty = Arc::new(ViewInstances::of(&ViewSnapshot::new(1, [])));
-        let read = |id: &ViewId| (id.as_str() == "health.service(web)").then(|| empty.clone());
+        let read = |id: &ViewId| (id.as_str() == "health.service(web)").then(|| Arc::clone(&empty));
         let incomplete = CompleteInput::new(on(&["web", "db", "api"]), read).unwrap_err();
         let missing: Vec<_> = incomplete.missing.iter().map(ViewId::as_str).collect();
         assert_eq!(missing, ["health.service(api)", "health.service(db)"]);

@@ -21,10 +21,9 @@ use cts_core::lease::Hold;
 use cts_core::{Chain, LeaderEpoch};
 use cts_rpc::HealthSwitch;
 use cts_store::{Leadership, Member, Store};
-use tokio::task::JoinError;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use self::patience::Patience;
 use crate::changes::Changes;
@@ -52,7 +51,7 @@ pub(crate) struct Campaign {
 
 /// The duties of one term: a task of its own, so that nothing that they compute delays a renewal. They end when they
 /// are dropped.
-pub(crate) type Duties = AbortOnDropHandle<Infallible>;
+pub(crate) type Duties = JoinSet<Infallible>;
 
 /// How things stand.
 struct Standing {
@@ -258,11 +257,11 @@ async fn at(moment: Option<Instant>) {
 async fn duties(leading: &mut Option<Leading>) {
     match leading {
         Some(Leading { term, duties, .. }) => tokio::select! {
-            ended = duties => match ended.map_err(JoinError::try_into_panic) {
-                Ok(never) => match never {},
-                Err(Ok(panic)) => resume_unwind(panic),
+            ended = duties.join_next() => match ended.map(|ended| ended.map_err(JoinError::try_into_panic)) {
+                Some(Ok(never)) => match never {},
+                Some(Err(Ok(panic))) => resume_unwind(panic),
                 // The runtime ends.
-                Err(Err(_cancelled)) => std::future::pending().await,
+                Some(Err(Err(_))) | None => std::future::pending().await,
             },
             () = term.ended() => {}
         },

@@ -17,9 +17,10 @@ use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
 use cts_rpc::{Endpoints, HealthSwitch, Peers};
 use cts_store::{Hint, LeaderError, Member, Retention, Store, StoreError, Unchanged};
 use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tokio_util::task::TaskTracker;
 
 use crate::bundle_service::BundleEndpoint;
 use crate::campaign::{Campaign, Joined, join};
@@ -374,7 +375,7 @@ impl Scheduler {
         };
         let own = tenure.own.clone();
         let begin = move |term| -> crate::campaign::Duties {
-            AbortOnDropHandle::new(tokio::spawn(tenure.clone().serve(term)))
+            JoinSet::from_iter([tenure.clone().serve(term)])
         };
         let beside = async {
             tokio::join!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use sqlx::{Connection as _, PgConnection};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::Cluster;
@@ -20,7 +20,7 @@ pub(crate) const SESSION_TTL: Duration = Duration::from_millis(1500);
 #[derive(Debug)]
 pub(crate) struct Renewals {
     enough: oneshot::Sender<()>,
-    watching: JoinHandle<Result<Duration>>,
+    watching: JoinSet<Result<Duration>>,
     /// Between two renewals that nothing delays.
     usual: Duration,
 }
@@ -31,18 +31,21 @@ impl Renewals {
         let database = PgConnection::connect(cluster.database()).await;
         let database = database.context("the leadership cannot be looked at")?;
         let (enough, asked) = oneshot::channel();
+        let mut watching = JoinSet::new();
+        watching.spawn(longest_gap(database, asked));
         Ok(Self {
             enough,
-            watching: tokio::spawn(longest_gap(database, asked)),
+            watching,
             usual: cluster.session_ttl() / 3,
         })
     }
 
     /// How much longer than usual the longest time between two renewals was; waits for the next one.
-    pub(crate) async fn longest_delay(self) -> Result<Duration> {
+    pub(crate) async fn longest_delay(mut self) -> Result<Duration> {
         // A failed watch is reported by its result.
         let _sent = self.enough.send(());
-        let longest = self.watching.await.context("the watch was lost")??;
+        let longest = self.watching.join_next().await;
+        let longest = longest.context("the watch was lost")???;
         Ok(longest.saturating_sub(self.usual))
     }
 }

@@ -85,9 +85,8 @@ impl Site {
                 };
                 write_module(&directory.join("modules").join(module))?;
                 let service = match services {
-                    Services::Shared => SERVICE,
                     Services::Distinct(count) if place < count => task.as_str(),
-                    Services::Distinct(_) => SERVICE,
+                    Services::Shared | Services::Distinct(_) => SERVICE,
                 };
                 write_task(&mut text, task, module, service);
             }

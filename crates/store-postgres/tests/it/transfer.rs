@@ -112,9 +112,9 @@ async fn the_moved_store_answers_as_the_file_did() {
         let input = store.input(row.hash).await.unwrap();
         assert_eq!(input.as_ref(), Some(&row.input));
     }
-    for row in &before.contents {
+    for row in &before.of_inputs {
         let contents = store.contents(&[row.content.hash]).await.unwrap();
-        assert_eq!(contents, [row.content.clone()]);
+        assert_eq!(contents, std::slice::from_ref(&row.content));
     }
     for row in &before.bundles {
         let bytes = store.bundle(row.hash).await.unwrap();

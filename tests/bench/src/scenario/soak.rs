@@ -117,10 +117,11 @@ async fn sample(stage: &Stage, site: &Site, database: Option<&mut PgConnection>)
         None => (size_of(site.path(), "db")?, size_of(site.path(), "db-wal")?),
     };
     values.insert("database".to_owned(), size / MEBIBYTE);
-    match site.is_cluster() {
-        true => values.insert("runs".to_owned(), log),
-        false => values.insert("wal".to_owned(), log / MEBIBYTE),
-    };
+    if site.is_cluster() {
+        values.insert("runs".to_owned(), log);
+    } else {
+        values.insert("wal".to_owned(), log / MEBIBYTE);
+    }
     Ok(values)
 }
 

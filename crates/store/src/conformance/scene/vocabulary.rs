@@ -78,9 +78,11 @@ pub fn input_of(contents: &[&[u8]]) -> FrozenInput {
 /// The bytes of the contents that a store has of an input; `None` if it has no such input.
 pub async fn stored_input(store: &dyn Store, hash: Digest) -> Option<Vec<Vec<u8>>> {
     let stored = store.input(hash).await.expect("inputs can be read")?;
-    let StoredInput::Contents(hashes) = stored else {
-        panic!("the input is in one piece");
+    let hashes = match stored {
+        StoredInput::Contents(hashes) => Some(hashes),
+        StoredInput::OnePiece(_bytes) => None,
     };
+    let hashes = hashes.expect("the input has contents");
     let contents = store.contents(&hashes).await;
     let contents = contents.expect("contents can be read");
     let bytes = hashes.iter().map(|hash| {
