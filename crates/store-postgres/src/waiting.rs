@@ -55,15 +55,14 @@ pub(crate) async fn hasten_retries(
         WITH hastened AS (
             INSERT INTO hastened_tasks AS h (task_name, hastened_at)
             SELECT t.name, cts_now()
-            FROM tasks t
+            FROM (SELECT DISTINCT task_name FROM runs
+                  WHERE status = 'queued' AND kind = 'apply' AND due_at > cts_now()) waiting
+            -- Each for itself: few wait, whatever old statistics say.
+            CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = waiting.task_name LIMIT 1) t
             WHERE t.enabled AND t.retry_failed AND t.phase = 'ready'
               AND NOT EXISTS (
                 SELECT FROM hastened_tasks h
                 WHERE h.task_name = t.name AND h.hastened_at > cts_now() - $1)
-              AND EXISTS (
-                SELECT FROM runs r
-                WHERE r.task_name = t.name AND r.status = 'queued' AND r.kind = 'apply'
-                  AND r.due_at > cts_now())
             ORDER BY t.name
             -- Against another process that starts at the same moment.
             ON CONFLICT (task_name) DO UPDATE SET hastened_at = excluded.hastened_at

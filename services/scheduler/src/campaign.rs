@@ -110,7 +110,10 @@ impl Campaign {
                 () = duties(&mut standing.leading) => standing.doubt(),
             }
         }
-        standing.leading = None;
+        // Gone before this returns: what they have followed may end then.
+        if let Some(mut leading) = standing.leading.take() {
+            leading.duties.shutdown().await;
+        }
         self.leave().await;
     }
 

@@ -13,8 +13,11 @@ use tonic::transport::Channel;
 
 use crate::scheduler_calls::within;
 
-/// Bytes of the contents that are kept: the next run often needs the same.
-const KEPT: u64 = 16 * 1024 * 1024;
+/// Bytes of the contents that are kept, with what each of them needs besides: the next run often needs the same.
+const KEPT: u64 = 8 * 1024 * 1024;
+
+/// What keeping a content needs besides its bytes, roughly.
+const BESIDES: usize = 512;
 
 /// Longest time for the parts of an input.
 const TRANSFER: Duration = Duration::from_mins(2);
@@ -43,8 +46,9 @@ pub(crate) struct Contents(Cache<Digest, Arc<Content>>);
 
 impl Default for Contents {
     fn default() -> Self {
-        let length =
-            |content: &Arc<Content>| u32::try_from(content.bytes.len()).unwrap_or(u32::MAX);
+        let length = |content: &Arc<Content>| {
+            u32::try_from(content.bytes.len() + BESIDES).unwrap_or(u32::MAX)
+        };
         let cache = Cache::builder().max_capacity(KEPT);
         Self(cache.weigher(move |_, content| length(content)).build())
     }

@@ -56,7 +56,9 @@ impl Attempt {
                    EXISTS (SELECT FROM runs q
                            WHERE q.task_name = r.task_name AND q.status = 'queued'
                              AND q.kind = 'apply') AS newer_waits
-            FROM runs r JOIN tasks t ON t.name = r.task_name
+            FROM runs r
+            -- Of this run alone: old statistics could make reading all tasks in order look cheaper.
+            CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = r.task_name LIMIT 1) t
             WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running'
             FOR NO KEY UPDATE OF r",
         )
