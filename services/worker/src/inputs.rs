@@ -64,46 +64,44 @@ impl Contents {
         if let Some(bytes) = &lease.input {
             return Ok(RunInput::from_one_piece(bytes)?);
         }
-        let mut carried = HashMap::new();
-        let mut hashes = Vec::with_capacity(lease.contents.len());
-        for content in &lease.contents {
-            let hash: Digest = content.hash.parse()?;
-            if let Some(bytes) = &content.content {
-                carried.insert(hash, self.keep(hash, bytes.clone())?);
-            }
-            hashes.push(hash);
-        }
-        if hashes.is_empty() {
+        let named = if lease.contents.is_empty() {
             match within(TRANSFER, ask(runs, &lease.input_hash)).await? {
                 Asked::OnePiece(bytes) => return Ok(RunInput::from_one_piece(&bytes)?),
-                Asked::Contents(named) => {
-                    let named = named.iter().map(|hash| hash.parse());
-                    hashes = named.collect::<Result<_, _>>()?;
-                }
+                Asked::Contents(named) => named.into_iter().map(|hash| (hash, None)).collect(),
             }
-        }
+        } else {
+            let named = lease.contents.iter();
+            let named = named.map(|named| (named.hash.clone(), named.content.clone()));
+            named.collect::<Vec<_>>()
+        };
+        let mut hashes = Vec::with_capacity(named.len());
+        let mut contents = HashMap::new();
         let mut missing = Vec::new();
-        for hash in &hashes {
-            if carried.contains_key(hash) {
-                continue;
-            }
-            match self.0.get(hash) {
-                Some(content) => drop(carried.insert(*hash, content)),
-                None => missing.push(*hash),
+        for (hash, carried) in named {
+            let hash: Digest = hash.parse()?;
+            hashes.push(hash);
+            let kept = self.0.get(&hash);
+            match (kept, carried) {
+                (Some(content), _) => drop(contents.insert(hash, content)),
+                (None, Some(bytes)) => drop(contents.insert(hash, self.keep(hash, bytes)?)),
+                (None, None) => missing.push(hash),
             }
         }
+        // Two views can show the same.
+        missing.sort_unstable();
+        missing.dedup();
         for part in missing.chunks(AT_ONCE) {
             for (hash, bytes) in within(TRANSFER, fetch(runs, part)).await? {
                 let hash: Digest = hash.parse()?;
-                carried.insert(hash, self.keep(hash, bytes)?);
+                contents.insert(hash, self.keep(hash, bytes)?);
             }
         }
-        let mut contents = Vec::with_capacity(hashes.len());
+        let mut bytes = Vec::with_capacity(hashes.len());
         for hash in &hashes {
-            let content = carried.get(hash).ok_or(InputError::Missing(*hash))?;
-            contents.push(content.bytes.as_slice());
+            let content = contents.get(hash).ok_or(InputError::Missing(*hash))?;
+            bytes.push(content.bytes.as_slice());
         }
-        Ok(RunInput::thaw(contents)?)
+        Ok(RunInput::thaw(bytes)?)
     }
 
     fn keep(&self, wanted: Digest, bytes: Vec<u8>) -> Result<Arc<Content>, InputError> {

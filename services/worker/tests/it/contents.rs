@@ -61,6 +61,19 @@ async fn what_a_lease_names_is_fetched_once() {
     assert_eq!(asked(&stage).len(), 1);
 }
 
+/// As of two views without instances.
+#[tokio::test]
+async fn a_content_that_an_input_has_twice_is_fetched_once() {
+    let mut stage = Stage::new(KEEPS).await;
+    let head = head(&stage);
+    stage.strings.serve(&[&head, NONE]);
+    let contents = vec![named(&head, true), named(NONE, false), named(NONE, false)];
+    stage.strings.grant_contents(RunKind::Check, contents);
+    checked(&mut stage).await;
+    let fetched = stage.strings.conduct(|conduct| conduct.fetched.clone());
+    assert_eq!(fetched, [Digest::of(NONE).to_string()]);
+}
+
 #[tokio::test]
 async fn what_a_lease_does_not_name_is_asked_for() {
     let mut stage = Stage::new(KEEPS).await;
