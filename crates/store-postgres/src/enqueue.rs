@@ -9,7 +9,9 @@ use cts_core::runs::{
     is_change, may_enqueue,
 };
 use cts_core::{Digest, LeaderEpoch, RunId, TaskPhase};
-use cts_store::{EncodedContents, EnqueueRequest, Enqueued, LeaderError, StoreError, Unchanged};
+use cts_store::{
+    EncodedContents, EnqueueRequest, Enqueued, InputContents, LeaderError, StoreError, Unchanged,
+};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
@@ -40,9 +42,10 @@ pub(crate) async fn enqueue(
     leader: LeaderEpoch,
     requests: &[EnqueueRequest],
 ) -> Result<Vec<Enqueued>, LeaderError> {
-    let mut known = inputs::known(connection, requests).await?;
+    let contents = InputContents::of(requests);
+    let mut known = inputs::known(connection, &contents.worth_asking()).await?;
     loop {
-        let encoded = EncodedContents::of(requests, |hash| known.contains(hash)).await?;
+        let encoded = contents.encoded(&known).await?;
         match enqueue_encoded(connection, leader, requests, &encoded).await {
             Err(EnqueueError::Forgotten) => known.clear(),
             Err(EnqueueError::Leader(error)) => return Err(error),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use cts_core::{Content, Digest, FrozenInput};
-use cts_store::{EncodedContents, EnqueueRequest, StoreError, StoredInput};
+use cts_store::{EncodedContents, StoreError, StoredInput};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, PgTransaction, Row as _};
 
@@ -88,30 +88,28 @@ pub(crate) fn content(row: &PgRow) -> Result<Content, StoreError> {
     cell.content(encoding, row.try_get("content").map_err(&read)?)
 }
 
-/// Which of the contents of these inputs are stored, if it is worth asking.
+/// Which of these contents are stored.
 pub(crate) async fn known(
     connection: &mut PgConnection,
-    requests: &[EnqueueRequest],
+    hashes: &[Digest],
 ) -> Result<HashSet<Digest>, StoreError> {
-    if !EncodedContents::is_worth_asking(requests) {
+    if hashes.is_empty() {
         return Ok(HashSet::new());
     }
-    let contents = requests.iter().flat_map(|request| &request.input.contents);
-    let hashes: HashSet<Digest> = contents.map(|content| content.hash).collect();
-    let hashes: Vec<Digest> = hashes.into_iter().collect();
     let known: Vec<String> = sqlx::query_scalar(
         "-- enqueue: contents that are known
         SELECT hash FROM contents WHERE hash = ANY ($1)",
     )
-    .bind(texts(&hashes))
+    .bind(texts(hashes))
     .fetch_all(connection)
     .await
     .map_err(failed_to("store inputs"))?;
-    let known: HashSet<String> = known.into_iter().collect();
-    Ok(hashes
-        .into_iter()
-        .filter(|hash| known.contains(&hash.to_string()))
-        .collect())
+    let cell = |hash| Cell {
+        table: "contents",
+        column: "hash",
+        row: hash,
+    };
+    known.iter().map(|hash| cell(hash).parse(hash)).collect()
 }
 
 /// Stores inputs with those contents that are not there yet. The caller holds the lock that keeps what is there.

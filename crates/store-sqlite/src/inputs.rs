@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cts_core::{Content, Digest, FrozenInput};
-use cts_store::{EncodedContents, EnqueueRequest, StoreError, StoredInput};
+use cts_store::{EncodedContents, StoreError, StoredInput};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
@@ -90,16 +90,14 @@ pub(crate) fn content(row: &SqliteRow) -> Result<Content, StoreError> {
     cell.content(encoding, row.try_get("content").map_err(&read)?)
 }
 
-/// Which of the contents of these inputs are stored, if it is worth asking.
+/// Which of these contents are stored.
 pub(crate) async fn known(
     executor: impl SqliteExecutor<'_>,
-    requests: &[EnqueueRequest],
+    hashes: &[Digest],
 ) -> Result<HashSet<Digest>, StoreError> {
-    if !EncodedContents::is_worth_asking(requests) {
+    if hashes.is_empty() {
         return Ok(HashSet::new());
     }
-    let contents = requests.iter().flat_map(|request| &request.input.contents);
-    let hashes: HashSet<Digest> = contents.map(|content| content.hash).collect();
     let known: Vec<String> = sqlx::query_scalar(
         "-- enqueue: contents that are known
         SELECT hash FROM contents WHERE hash IN (SELECT value FROM json_each(?))",

@@ -1,6 +1,6 @@
 //! Contents of inputs on their way into a store, and what is stored of an input.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use cts_core::{Content, Digest};
@@ -21,23 +21,36 @@ pub enum StoredInput {
     OnePiece(Vec<u8>),
 }
 
-/// The contents of some inputs, each once and in the form in which they are stored.
-///
-/// Made before the transaction that needs them begins: large ones take their time.
-#[derive(Debug, Default)]
-pub struct EncodedContents(BTreeMap<Digest, (InputEncoding, Vec<u8>)>);
+/// The contents of some inputs, each once: by hash, so that two that store the same ones do not wait for each other in a
+/// circle.
+#[derive(Debug)]
+pub struct InputContents(BTreeMap<Digest, Arc<Content>>);
 
-impl EncodedContents {
-    /// Encodes what the inputs of these requests consist of and `is_known` does not name.
+impl InputContents {
+    /// What the inputs of these requests consist of.
+    pub fn of(requests: &[EnqueueRequest]) -> Self {
+        let contents = requests.iter().flat_map(|request| &request.input.contents);
+        let contents = contents.map(|content| (content.hash, Arc::clone(content)));
+        Self(contents.collect())
+    }
+
+    /// Those that the store is to be asked for: all, or none if they are encoded faster than that.
+    pub fn worth_asking(&self) -> Vec<Digest> {
+        if is_few(&self.0) {
+            return Vec::new();
+        }
+        self.0.keys().copied().collect()
+    }
+
+    /// Those that are not known in the form in which they are stored.
+    ///
+    /// Made before the transaction that needs them begins: large ones take their time.
     ///
     /// # Errors
     /// If a content cannot be compressed.
-    pub async fn of(
-        requests: &[EnqueueRequest],
-        is_known: impl Fn(&Digest) -> bool,
-    ) -> Result<Self, StoreError> {
-        let mut contents = distinct(requests);
-        contents.retain(|hash, _content| !is_known(hash));
+    pub async fn encoded(&self, known: &HashSet<Digest>) -> Result<EncodedContents, StoreError> {
+        let mut contents = self.0.clone();
+        contents.retain(|hash, _content| !known.contains(hash));
         if is_few(&contents) {
             return encode(&contents);
         }
@@ -45,25 +58,18 @@ impl EncodedContents {
             .await
             .map_err(|error| failed(error.into()))?
     }
+}
 
-    /// Whether there are so many bytes that it is worth asking which contents the store has.
-    pub fn is_worth_asking(requests: &[EnqueueRequest]) -> bool {
-        !is_few(&distinct(requests))
-    }
+/// Contents of inputs as they are stored.
+#[derive(Debug)]
+pub struct EncodedContents(BTreeMap<Digest, (InputEncoding, Vec<u8>)>);
 
+impl EncodedContents {
     /// How a content is stored; `None` if it was known.
     pub fn get(&self, hash: &Digest) -> Option<(InputEncoding, &[u8])> {
         let (encoding, bytes) = self.0.get(hash)?;
         Some((*encoding, bytes))
     }
-}
-
-/// By hash, so that two that store the same contents do not wait for each other in a circle.
-fn distinct(requests: &[EnqueueRequest]) -> BTreeMap<Digest, Arc<Content>> {
-    let contents = requests.iter().flat_map(|request| &request.input.contents);
-    contents
-        .map(|content| (content.hash, Arc::clone(content)))
-        .collect()
 }
 
 fn is_few(contents: &BTreeMap<Digest, Arc<Content>>) -> bool {

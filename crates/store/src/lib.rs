@@ -25,7 +25,7 @@ pub use configuration::{
     Configuration, ConfigurationInForce, MemberConfiguration, OtherConfiguration, Registered,
     decide,
 };
-pub use contents::{EncodedContents, StoredInput};
+pub use contents::{EncodedContents, InputContents, StoredInput};
 pub use cts_core::WorkerRecord;
 pub use error::{LeaderError, LeaseError, StoreError, TaskError};
 pub use model::{
