@@ -1,33 +1,27 @@
 //! What a reset removes, kept to be read.
 
-use cts_core::ArchiveId;
-use cts_store::{ARCHIVES_KEPT, Archive, ArchivedRow, StoreError};
-use sqlx::{AssertSqlSafe, PgConnection, PgTransaction, Row as _};
+use cts_core::{ArchiveId, LeaderEpoch};
+use cts_store::{
+    ARCHIVES_KEPT, Archive, ArchivedRow, LINES_PRUNED_AT_ONCE, LeaderError, StoreError,
+};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
+use crate::leadership;
 use crate::row::{Cell, failed_to};
 
 const OPERATION: &str = "archive what is removed";
 
-/// Tables, the order of their rows, and which of them are removed: nothing that belongs to running runs.
-const TABLES: [(&str, &str, &str); 5] = [
-    ("tasks", "t.position, t.name", ""),
-    ("deleted_tasks", "t.name", ""),
-    ("runs", "t.id", "WHERE t.status <> 'running'"),
-    (
-        "events",
-        "t.position",
-        "WHERE t.run_id IN (SELECT id FROM runs WHERE status <> 'running')",
-    ),
-    (
-        "log_lines",
-        "t.run_id, t.position",
-        "WHERE t.run_id IN (SELECT id FROM runs WHERE status <> 'running')",
-    ),
-];
+/// Runs that are moved in one transaction. Nothing else is done meanwhile, so that it may be more than prune forgets.
+const RUNS_AT_ONCE: i64 = 200;
 
-/// Stores what is about to be removed. Stores nothing if there is nothing.
-pub(crate) async fn store(
+/// The next position in an archive is one behind this.
+const LAST_POSITION: &str =
+    "(SELECT coalesce(max(position), 0) FROM archived_rows WHERE archive_id = $1)";
+
+/// Stores the tasks that are about to be removed, and what the API has deleted. Makes no archive if there is
+/// nothing to remove.
+pub(crate) async fn begin(
     transaction: &mut PgTransaction<'_>,
     archive: ArchiveId,
 ) -> Result<(), StoreError> {
@@ -43,15 +37,13 @@ pub(crate) async fn store(
     .execute(&mut **transaction)
     .await
     .map_err(&failed)?;
-    for (table, order, removed) in TABLES {
+    for (table, order) in [("tasks", "t.position, t.name"), ("deleted_tasks", "t.name")] {
         let statement = format!(
             "-- reset_tasks: rows of the archive
             INSERT INTO archived_rows (archive_id, position, table_name, content)
-            SELECT $1,
-                   (SELECT coalesce(max(position), 0) FROM archived_rows WHERE archive_id = $1)
-                       + row_number() OVER (ORDER BY {order}),
-                   $2, row_to_json(t)::TEXT
-            FROM {table} t {removed}"
+            SELECT $1, {LAST_POSITION} + row_number() OVER (ORDER BY {order}), $2,
+                   row_to_json(t)::TEXT
+            FROM {table} t"
         );
         sqlx::query(AssertSqlSafe(statement))
             .bind(archive.as_uuid())
@@ -60,16 +52,154 @@ pub(crate) async fn store(
             .await
             .map_err(&failed)?;
     }
-    sqlx::query(
-        "-- reset_tasks: old archives
-        DELETE FROM archives
-        WHERE id NOT IN (SELECT id FROM archives ORDER BY created_at DESC, id DESC LIMIT $1)",
+    Ok(())
+}
+
+/// How far the runs of removed tasks have been moved into an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moved {
+    /// All runs up to this one.
+    To(Uuid),
+    All,
+}
+
+/// Moves the next ended runs of tasks that are gone, or that go, with their events and logs into an archive: a
+/// part of them, so that it is done soon.
+pub(crate) async fn move_runs(
+    connection: &mut PgConnection,
+    leader: LeaderEpoch,
+    archive: ArchiveId,
+    after: Uuid,
+) -> Result<Moved, LeaderError> {
+    let next: Vec<(Uuid, bool)> = sqlx::query_as(
+        "-- reset_tasks: the next runs; indexes runs_pkey, tasks_pkey
+        SELECT r.id,
+               NOT EXISTS (
+                   SELECT FROM tasks t
+                   WHERE t.name = r.task_name AND t.incarnation = r.incarnation
+                     AND t.phase <> 'deleting')
+        FROM (SELECT id, task_name, incarnation FROM runs
+              WHERE id > $1 AND status IN ('succeeded', 'failed', 'cancelled')
+              ORDER BY id LIMIT $2) r
+        ORDER BY r.id",
+    )
+    .bind(after)
+    .bind(RUNS_AT_ONCE)
+    .fetch_all(&mut *connection)
+    .await
+    .map_err(failed_to(OPERATION))?;
+    let Some((last, _)) = next.last().copied() else {
+        return Ok(Moved::All);
+    };
+    let runs: Vec<Uuid> = next
+        .into_iter()
+        .filter_map(|(run, goes)| goes.then_some(run))
+        .collect();
+    let next_lines = format!(
+        "ctid = ANY (ARRAY(
+            SELECT l.ctid FROM unnest($2) AS r (id)
+            CROSS JOIN LATERAL (
+                SELECT ctid FROM log_lines WHERE run_id = r.id
+                ORDER BY position LIMIT {LINES_PRUNED_AT_ONCE}) l
+            LIMIT {LINES_PRUNED_AT_ONCE}))"
+    );
+    let lines = Part {
+        table: "log_lines",
+        which: &next_lines,
+        order: "run_id, position",
+    };
+    let events = Part {
+        table: "events",
+        which: "run_id = ANY ($2)",
+        order: "position",
+    };
+    let ended = Part {
+        table: "runs",
+        which: "id = ANY ($2) AND status IN ('succeeded', 'failed', 'cancelled')",
+        order: "id",
+    };
+    let failed = failed_to(OPERATION);
+    loop {
+        let mut transaction = connection.begin().await.map_err(&failed)?;
+        leadership::fence(&mut transaction, leader).await?;
+        let moved_lines = moved(&mut transaction, archive, &runs, &lines).await?;
+        let are_all = moved_lines < u64::from(LINES_PRUNED_AT_ONCE);
+        if are_all {
+            moved(&mut transaction, archive, &runs, &events).await?;
+            moved(&mut transaction, archive, &runs, &ended).await?;
+        }
+        transaction.commit().await.map_err(&failed)?;
+        if are_all {
+            return Ok(Moved::To(last));
+        }
+    }
+}
+
+/// Rows of a table that belong to some runs ($2).
+struct Part<'a> {
+    table: &'a str,
+    which: &'a str,
+    order: &'a str,
+}
+
+async fn moved(
+    transaction: &mut PgTransaction<'_>,
+    archive: ArchiveId,
+    runs: &[Uuid],
+    part: &Part<'_>,
+) -> Result<u64, StoreError> {
+    let Part {
+        table,
+        which,
+        order,
+    } = part;
+    let statement = format!(
+        "-- reset_tasks: moved into the archive
+        WITH gone AS (DELETE FROM {table} WHERE {which} RETURNING *)
+        INSERT INTO archived_rows (archive_id, position, table_name, content)
+        SELECT $1, {LAST_POSITION} + row_number() OVER (ORDER BY {order}), '{table}',
+               row_to_json(gone)::TEXT
+        FROM gone"
+    );
+    let moved = sqlx::query(AssertSqlSafe(statement))
+        .bind(archive.as_uuid())
+        .bind(runs)
+        .execute(&mut **transaction)
+        .await
+        .map_err(failed_to(OPERATION))?;
+    Ok(moved.rows_affected())
+}
+
+/// Forgets a part of the archives that are beyond those that are kept. Says whether there is more.
+pub(crate) async fn forget_old(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    let failed = failed_to("forget an archive");
+    let old: Option<Uuid> = sqlx::query_scalar(
+        "-- reset_tasks: an old archive
+        SELECT id FROM archives ORDER BY created_at DESC, id DESC OFFSET $1 LIMIT 1",
     )
     .bind(i64::from(ARCHIVES_KEPT))
-    .execute(&mut **transaction)
+    .fetch_optional(&mut *connection)
     .await
     .map_err(&failed)?;
-    Ok(())
+    let Some(old) = old else { return Ok(false) };
+    let rows = sqlx::query(
+        "-- reset_tasks: rows of an old archive
+        DELETE FROM archived_rows
+        WHERE ctid = ANY (ARRAY(SELECT ctid FROM archived_rows WHERE archive_id = $1 LIMIT $2))",
+    )
+    .bind(old)
+    .bind(i64::from(LINES_PRUNED_AT_ONCE))
+    .execute(&mut *connection)
+    .await
+    .map_err(&failed)?;
+    if rows.rows_affected() < u64::from(LINES_PRUNED_AT_ONCE) {
+        sqlx::query("-- reset_tasks: old archives\nDELETE FROM archives WHERE id = $1")
+            .bind(old)
+            .execute(connection)
+            .await
+            .map_err(&failed)?;
+    }
+    Ok(true)
 }
 
 pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<Archive>, StoreError> {

@@ -15,6 +15,10 @@ use crate::{archive, changes, leadership};
 
 const OPERATION: &str = "store the configured tasks";
 
+/// What is as large as the configuration may take longer than other statements.
+const LONG: &str =
+    "-- replace_config_tasks, reset_tasks: it may take long\nSET LOCAL statement_timeout = '5min'";
+
 /// What is stored of a task.
 struct Known {
     origin: TaskOrigin,
@@ -71,10 +75,15 @@ pub(crate) async fn replace_config_tasks(
     let write = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&write)?;
     let now = leadership::fence(&mut transaction, leader).await?;
-    sqlx::query("-- replace_config_tasks: in order\nSELECT FROM tasks ORDER BY name FOR UPDATE")
-        .execute(&mut *transaction)
-        .await
-        .map_err(&write)?;
+    for statement in [
+        LONG,
+        "-- replace_config_tasks: in order\nSELECT FROM tasks ORDER BY name FOR UPDATE",
+    ] {
+        sqlx::query(statement)
+            .execute(&mut *transaction)
+            .await
+            .map_err(&write)?;
+    }
     let mut unfinished = Unfinished {
         deleting: remove_others(&mut transaction, tasks).await?,
         postponed: Vec::new(),
@@ -318,7 +327,8 @@ async fn take_effect(
     Ok(())
 }
 
-/// Removes everything but running runs, whose tasks are being deleted from now on; what is removed is archived.
+/// Removes all tasks but those of which something runs, which are being deleted from now on. What is removed is archived;
+/// the runs are left to [`archive::move_runs`].
 pub(crate) async fn reset(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
@@ -328,7 +338,7 @@ pub(crate) async fn reset(
     let mut transaction = connection.begin().await.map_err(&write)?;
     leadership::fence(&mut transaction, leader).await?;
     for statement in [
-        "-- reset_tasks: it may take long\nSET LOCAL statement_timeout = '5min'",
+        LONG,
         "-- reset_tasks: in order\nSELECT FROM tasks ORDER BY name FOR UPDATE",
         "-- reset_tasks: what is queued
         UPDATE runs SET status = 'cancelled', finished_at = cts_now(), updated_at = cts_now()
@@ -339,11 +349,10 @@ pub(crate) async fn reset(
             .await
             .map_err(&write)?;
     }
-    archive::store(&mut transaction, archive).await?;
+    archive::begin(&mut transaction, archive).await?;
     for statement in [
         "-- reset_tasks: requests\nDELETE FROM run_requests",
         "-- reset_tasks: tasks\nDELETE FROM tasks WHERE active_run IS NULL",
-        "-- reset_tasks: runs, with their events and logs\nDELETE FROM runs WHERE status <> 'running'",
         "-- reset_tasks: and what was deleted\nDELETE FROM deleted_tasks",
     ] {
         sqlx::query(statement)

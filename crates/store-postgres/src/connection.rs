@@ -6,7 +6,7 @@ use std::time::Duration;
 use cts_store::StoreError;
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
-use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection, PgPool, raw_sql};
 use tokio::time::timeout;
 
 use crate::row::failed_to;
@@ -21,6 +21,32 @@ const TRUSTED_FOR: Duration = Duration::from_millis(500);
 const CONNECTION_LIFE: Duration = Duration::from_mins(30);
 const IDLE_LIFE: Duration = Duration::from_mins(5);
 
+/// What holds for every connection: the server ends what a client has left behind, so that its locks are not in the way.
+const SESSION: &str = "-- connect: what holds for every connection
+    SET tcp_keepalives_idle = '10s';
+    SET tcp_keepalives_interval = '5s';
+    SET tcp_keepalives_count = 3;
+    SET idle_in_transaction_session_timeout = '60s';";
+
+/// For the leadership. Its statements are short, and what waits longer than its caller does must not do its work later.
+const ELECTION: &str = "-- connect: for the leadership
+    SET statement_timeout = '5s';
+    SET lock_timeout = '5s';
+    SET idle_in_transaction_session_timeout = '5s';";
+
+/// For the work. A process that is frozen in a transaction must not keep others from taking over, and no statement is
+/// worth compiling.
+const WORK: &str = "-- connect: for the work
+    SET statement_timeout = '20s';
+    SET lock_timeout = '10s';
+    SET idle_in_transaction_session_timeout = '5s';
+    SET jit = off;";
+
+/// For hints that are sent: a commit that carries nothing but them waits for no disk.
+const SENDING: &str = "-- connect: for hints
+    SET statement_timeout = '20s';
+    SET synchronous_commit = off;";
+
 /// Where systems keep the certificates that they trust.
 const SYSTEM_BUNDLES: [&str; 3] = [
     "/etc/ssl/certs/ca-certificates.crt",
@@ -34,8 +60,7 @@ pub struct Settings {
     /// `postgres://user:password@host:port/database?sslmode=…`; what is missing comes from the usual
     /// `PG…` variables and the password file.
     pub url: SecretString,
-    /// Connections that do the work, at least 1. Up to two more tell and hear hints, and one more is for the
-    /// leadership.
+    /// Connections that do the work, at least 1. Up to two more are for hints, and one more is for the leadership.
     pub max_connections: u32,
     /// PEM file with the certificates to trust with `sslmode=verify-ca` and `verify-full`; without it
     /// those of the system.
@@ -80,14 +105,9 @@ impl Target {
         let location = format!("postgres://{place}/{database}");
         let options = options
             .application_name("cts")
-            .disable_statement_logging()
-            // The server ends what a client has left behind, so that its locks are not in the way.
-            .options([
-                ("tcp_keepalives_idle", "10"),
-                ("tcp_keepalives_interval", "5"),
-                ("tcp_keepalives_count", "3"),
-                ("idle_in_transaction_session_timeout", "60s"),
-            ]);
+            // No floating point number is read, and poolers refuse the setting.
+            .extra_float_digits(None)
+            .disable_statement_logging();
         Ok(Self {
             options: trusting(options, settings.ca_cert.as_deref()),
             max_connections: settings.max_connections.max(1),
@@ -107,28 +127,31 @@ impl Target {
 
     /// One connection without a pool and without limits for its statements.
     pub(crate) async fn single(&self) -> Result<PgConnection, StoreError> {
-        let connecting = timeout(CONNECT_LIMIT, PgConnection::connect_with(&self.options));
-        match connecting.await {
+        let connecting = async {
+            let mut connection = PgConnection::connect_with(&self.options).await?;
+            set(&mut connection, "").await?;
+            Ok::<_, sqlx::Error>(connection)
+        };
+        match timeout(CONNECT_LIMIT, connecting).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(self.open_error(error)),
             Err(_elapsed) => Err(self.open_error(NoConnection(CONNECT_LIMIT))),
         }
     }
 
-    /// A connection for the leadership. Its statements are short, and what waits longer than its caller does
-    /// must not do its work later.
+    /// What the address asks the server for (`options`), if anything.
+    pub(crate) fn start_up_options(&self) -> Option<&str> {
+        self.options.get_options()
+    }
+
+    /// A connection for the leadership.
     pub(crate) async fn for_election(
         &self,
         timeline: &Timeline,
     ) -> Result<PgConnection, StoreError> {
-        let limited = self.options.clone().options([
-            ("statement_timeout", "5s"),
-            ("lock_timeout", "5s"),
-            ("idle_in_transaction_session_timeout", "5s"),
-        ]);
         let connecting = async {
-            let mut connection = PgConnection::connect_with(&limited).await?;
-            prepare(&mut connection, timeline).await?;
+            let mut connection = PgConnection::connect_with(&self.options).await?;
+            prepare(&mut connection, ELECTION, timeline).await?;
             Ok(connection)
         };
         match timeout(CONNECT_LIMIT, connecting).await {
@@ -144,43 +167,41 @@ impl Target {
     /// The connections that do the work; made when they are needed. Each is on the timeline that is stored, and
     /// its commits are on the disk when they return.
     pub(crate) fn pool(&self, timeline: &Timeline) -> PgPool {
-        let limited = self.options.clone().options([
-            ("statement_timeout", "20s"),
-            ("lock_timeout", "10s"),
-            // A process that is frozen in a transaction must not keep others from taking over.
-            ("idle_in_transaction_session_timeout", "5s"),
-            // No statement is worth compiling.
-            ("jit", "off"),
-        ]);
         let timeline = timeline.clone();
         pool_options(self.max_connections)
             .after_connect(move |connection, _metadata| {
                 let timeline = timeline.clone();
-                Box::pin(async move { prepare(connection, &timeline).await })
+                Box::pin(async move { prepare(connection, WORK, &timeline).await })
             })
-            .connect_lazy_with(limited)
+            .connect_lazy_with(self.options.clone())
     }
 
-    /// The connection that tells hints: a commit that carries nothing but them waits for no disk.
-    pub(crate) fn teller(&self) -> PgPool {
-        let hasty = self
-            .options
-            .clone()
-            .options([("statement_timeout", "20s"), ("synchronous_commit", "off")]);
-        pool_options(1).connect_lazy_with(hasty)
+    /// The connection that sends hints.
+    pub(crate) fn sender(&self) -> PgPool {
+        self.pool_of_one(SENDING)
     }
 
-    /// A connection that hears hints, in a pool of its own, so that a dead one is in nobody's way.
+    /// A connection that receives hints, in a pool of its own, so that a dead one is in nobody's way.
     pub(crate) fn listener(&self) -> PgPool {
-        pool_options(1).connect_lazy_with(self.options.clone())
+        self.pool_of_one("")
+    }
+
+    fn pool_of_one(&self, settings: &'static str) -> PgPool {
+        pool_options(1)
+            .after_connect(move |connection, _metadata| {
+                Box::pin(async move { set(connection, settings).await })
+            })
+            .connect_lazy_with(self.options.clone())
     }
 }
 
 /// Makes a new connection ready for work.
-pub(crate) async fn prepare(
+async fn prepare(
     connection: &mut PgConnection,
+    settings: &'static str,
     timeline: &Timeline,
 ) -> Result<(), sqlx::Error> {
+    set(connection, settings).await?;
     // What Terraform may do must be known after a crash of the server, whatever its configuration says of others.
     sqlx::query(
         "-- prepare: commits wait for the disk
@@ -190,6 +211,13 @@ pub(crate) async fn prepare(
     .execute(&mut *connection)
     .await?;
     timeline.check(connection).await
+}
+
+/// Settings are statements, since poolers do not pass on what travels with the start-up.
+async fn set(connection: &mut PgConnection, settings: &'static str) -> Result<(), sqlx::Error> {
+    let settings = AssertSqlSafe(format!("{SESSION}\n{settings}"));
+    raw_sql(settings).execute(connection).await?;
+    Ok(())
 }
 
 fn pool_options(connections: u32) -> PgPoolOptions {

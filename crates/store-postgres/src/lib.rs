@@ -28,6 +28,7 @@ mod inputs;
 mod leadership;
 mod lease;
 mod logs;
+mod pooling;
 mod prune;
 mod queue;
 mod requests;
@@ -45,6 +46,7 @@ mod waiting;
 mod workers;
 
 pub use connection::Settings;
+pub use pooling::PoolerError;
 pub use schema::{AppliedMigration, SchemaError, migrate, pending};
 pub use store::PostgresStore;
 pub use transfer::{PostgresExport, PostgresImport, check_empty};

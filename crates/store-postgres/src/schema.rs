@@ -7,6 +7,7 @@ use sqlx::migrate::{Migrate as _, MigrateError, Migrator};
 use sqlx::{Connection as _, PgConnection};
 
 use crate::connection::{Settings, Target};
+use crate::pooling;
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
@@ -106,7 +107,7 @@ pub async fn pending(settings: &Settings) -> Result<Vec<AppliedMigration>, Store
     Ok(missing)
 }
 
-/// Refuses a server or a schema that this program cannot work with.
+/// Refuses a server, a pooler before it, or a schema that this program cannot work with.
 pub(crate) async fn check(target: &Target) -> Result<(), StoreError> {
     let mut connection = target.single().await?;
     check_server(target, &mut connection).await?;
@@ -121,6 +122,7 @@ pub(crate) async fn check(target: &Target) -> Result<(), StoreError> {
 }
 
 async fn check_server(target: &Target, connection: &mut PgConnection) -> Result<(), StoreError> {
+    pooling::check(target, connection).await?;
     let server: (i32, String, String) = sqlx::query_as(
         "-- check_server
         SELECT current_setting('server_version_num')::INTEGER,

@@ -16,7 +16,9 @@ use cts_store::{
     WorkerRecord, WorkerState,
 };
 use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
 
+use crate::archive::Moved;
 use crate::connection::{Settings, Target};
 use crate::election_connection::{ElectionConnection, election_call};
 use crate::row::failed_to;
@@ -28,8 +30,9 @@ use crate::{
     waiting, workers,
 };
 
-/// How long forgetting may take, transaction after transaction. What is left is forgotten the next time.
-const PRUNE_LIMIT: Duration = Duration::from_mins(30);
+/// How long a call may take whose work grows with the configuration or the history, transaction after transaction.
+/// What prune leaves is forgotten the next time.
+const LONG_LIMIT: Duration = Duration::from_mins(30);
 
 /// A store in one Postgres database. Cheap to clone; clones share the connections.
 ///
@@ -39,7 +42,7 @@ const PRUNE_LIMIT: Duration = Duration::from_mins(30);
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
     pool: PgPool,
-    teller: PgPool,
+    sender: PgPool,
     election: ElectionConnection,
     target: Target,
     timeline: Timeline,
@@ -56,7 +59,7 @@ impl PostgresStore {
         let timeline = Timeline::default();
         Ok(Self {
             pool: target.pool(&timeline),
-            teller: target.teller(),
+            sender: target.sender(),
             election: ElectionConnection::new(target.clone(), timeline.clone()),
             target,
             timeline,
@@ -67,7 +70,7 @@ impl PostgresStore {
     /// Closes the connections, after the calls in progress. Streams of hints go on.
     pub async fn close(&self) {
         self.election.close().await;
-        self.teller.close().await;
+        self.sender.close().await;
         self.pool.close().await;
     }
 }
@@ -157,7 +160,7 @@ impl Store for PostgresStore {
         leader: LeaderEpoch,
         specs: &[TaskSpec],
     ) -> Result<Unfinished, LeaderError> {
-        call!(&self.pool, c => configure::replace_config_tasks(c, leader, specs))
+        call!(&self.pool, LONG_LIMIT, c => configure::replace_config_tasks(c, leader, specs))
     }
 
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
@@ -218,7 +221,15 @@ impl Store for PostgresStore {
         leader: LeaderEpoch,
         archive: ArchiveId,
     ) -> Result<Unfinished, LeaderError> {
-        call!(&self.pool, PRUNE_LIMIT, c => configure::reset(c, leader, archive))
+        let reset = call!(&self.pool, LONG_LIMIT, c => configure::reset(c, leader, archive))?;
+        let mut after = Uuid::nil();
+        while let Moved::To(run) =
+            call!(&self.pool, LONG_LIMIT, c => archive::move_runs(c, leader, archive, after))?
+        {
+            after = run;
+        }
+        while call!(&self.pool, c => archive::forget_old(c))? {}
+        Ok(reset)
     }
 
     async fn archives(&self) -> Result<Vec<Archive>, StoreError> {
@@ -370,7 +381,7 @@ impl Store for PostgresStore {
     }
 
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
-        call!(&self.pool, PRUNE_LIMIT, c => prune::prune(c, retention))
+        call!(&self.pool, LONG_LIMIT, c => prune::prune(c, retention))
     }
 
     async fn append_log(
@@ -397,7 +408,7 @@ impl Store for PostgresStore {
     }
 
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {
-        call!(&self.teller, c => hints::publish(c, hints))
+        call!(&self.sender, c => hints::publish(c, hints))
     }
 
     async fn listen(&self) -> Result<Option<HintStream>, StoreError> {

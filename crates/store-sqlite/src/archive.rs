@@ -18,10 +18,9 @@ const TABLES: [(&str, &str, &str); 5] = [
     ),
     ("deleted_tasks", "name, configured, deleted_at", "name"),
     (
-        "runs",
-        "id, task_name, incarnation, kind, single, requested, status, input_hash, attempts, errors, epoch, \
-         due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan",
-        "id",
+        "log_lines",
+        "run_id, position, stream, line",
+        "run_id, position",
     ),
     (
         "events",
@@ -29,9 +28,10 @@ const TABLES: [(&str, &str, &str); 5] = [
         "position",
     ),
     (
-        "log_lines",
-        "run_id, position, stream, line",
-        "run_id, position",
+        "runs",
+        "id, task_name, incarnation, kind, single, requested, status, input_hash, attempts, errors, epoch, \
+         due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan",
+        "id",
     ),
 ];
 

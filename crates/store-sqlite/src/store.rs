@@ -11,7 +11,7 @@ use cts_core::{
 };
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
-    EncodedContents, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease,
+    EnqueueRequest, Enqueued, Hint, HintStream, InputContents, LeaderError, Leadership, Lease,
     LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth,
     Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
     StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished,
@@ -327,9 +327,10 @@ impl Store for SqliteStore {
         leader: LeaderEpoch,
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError> {
-        let mut known = inputs::known(&self.pools.reader, &requests).await?;
+        let contents = InputContents::of(&requests);
+        let mut known = inputs::known(&self.pools.reader, &contents.worth_asking()).await?;
         loop {
-            let encoded = EncodedContents::of(&requests, |hash| known.contains(hash)).await?;
+            let encoded = contents.encoded(&known).await?;
             let mut transaction = self.begin().await?;
             let now = self.now();
             leadership::check(&mut transaction, leader, now).await?;

@@ -166,7 +166,8 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Removes every task with its runs, events and logs, and what the API has deleted of the configuration
     /// (`-reset-storage`). What is removed can be read in an archive of this id, if it was anything;
-    /// the newest [`ARCHIVES_KEPT`](crate::ARCHIVES_KEPT) archives are kept.
+    /// the newest [`ARCHIVES_KEPT`](crate::ARCHIVES_KEPT) archives are kept. A store may move the runs into it in
+    /// parts: after a failure the tasks are gone, and the next reset moves what is left into an archive of its own.
     ///
     /// A task of which something runs is being deleted instead, as with [`Store::delete_task`], and that run
     /// stays. Says which tasks that are.

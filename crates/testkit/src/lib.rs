@@ -1,4 +1,4 @@
-//! What tests of several crates share: a real Consul, a real Postgres, a clock that stands still,
+//! What tests of several crates share: a real Consul, a real Postgres, a PgBouncer, a clock that stands still,
 //! polling with a deadline, free ports, an HTTP server with a script, a TCP proxy that breaks connections, certificates, a long history, and
 //! where the outside programs are.
 //!
@@ -29,7 +29,7 @@ pub use eventually::eventually;
 pub use history::History;
 pub use limited_disk::LimitedDisk;
 pub use ports::free_port;
-pub use postgres::{Postgres, PostgresSettings};
-pub use programs::{consul_path, postgres_path, terraform_path};
+pub use postgres::{PgBouncer, Postgres, PostgresSettings};
+pub use programs::{consul_path, pgbouncer_path, postgres_path, terraform_path};
 pub use proxy::{Link, TcpProxy};
 pub use scripted_http::{ScriptedAnswer, ScriptedHttp, ScriptedRequest};

@@ -2,6 +2,7 @@
 
 mod directory;
 mod keeper;
+mod pgbouncer;
 mod replica;
 mod server;
 
@@ -14,6 +15,7 @@ use tokio::sync::OnceCell;
 
 use self::directory::DataDirectory;
 use self::keeper::Keeper;
+pub use self::pgbouncer::PgBouncer;
 use self::server::Server;
 use crate::limited_disk::LimitedDisk;
 use crate::ports::free_port;

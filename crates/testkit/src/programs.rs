@@ -12,6 +12,11 @@ pub fn terraform_path() -> PathBuf {
     find("CTS_TEST_TERRAFORM", "terraform")
 }
 
+/// The PgBouncer to test with: `CTS_TEST_PGBOUNCER`, else `pgbouncer` on `PATH`.
+pub fn pgbouncer_path() -> PathBuf {
+    find("CTS_TEST_PGBOUNCER", "pgbouncer")
+}
+
 /// A program of the Postgres to test with, such as `initdb`: in the directory `CTS_TEST_POSTGRES_BIN`,
 /// else on `PATH`, else in the newest of the directories that Debian installs.
 pub fn postgres_path(name: &str) -> PathBuf {

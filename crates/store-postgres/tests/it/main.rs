@@ -6,6 +6,8 @@ mod election;
 mod failover;
 mod fixture;
 mod outage;
+mod pooler;
+mod reset;
 mod schema;
 mod sharing;
 mod stored;

@@ -88,19 +88,24 @@ impl DataDirectory {
         self.path.join(LOG)
     }
 
-    /// A program of Postgres, to be started in this directory as its owner. What it says goes to the
-    /// log, and nothing of the caller's environment reaches it.
+    /// A program of Postgres, to be started as with [`DataDirectory::command`].
+    pub(super) fn program(&self, name: &str) -> Command {
+        self.command(&postgres_path(name))
+    }
+
+    /// A program to be started in this directory as its owner. What it says goes to the log, and nothing of the
+    /// caller's environment reaches it.
     #[expect(
         clippy::disallowed_methods,
         reason = "a server shared by the tests of a process outlives the runtime of each"
     )]
-    pub(super) fn program(&self, name: &str) -> Command {
+    pub(super) fn command(&self, program: &Path) -> Command {
         let mut log = File::options();
         let log = log.append(true).create(true).open(self.log());
         let log = log.unwrap_or_else(|error| panic!("no log of Postgres: {error}"));
         let again = log.try_clone();
         let again = again.unwrap_or_else(|error| panic!("no log of Postgres: {error}"));
-        let mut command = Command::new(postgres_path(name));
+        let mut command = Command::new(program);
         command
             .current_dir(&self.path)
             .env_clear()
@@ -125,9 +130,7 @@ impl DataDirectory {
             .args(["-D", DATA, "-U", user, "-E", "UTF8"])
             .args(["--locale=C.UTF-8", "--no-sync"]);
         if let Some(word) = settings.password {
-            fs::write(&password, word)
-                .and_then(|()| self.give(&password))
-                .unwrap_or_else(|error| panic!("cannot write a password: {error}"));
+            self.write(&password, word);
             initdb
                 .args(["-A", "scram-sha-256", "--pwfile"])
                 .arg(&password);
@@ -195,6 +198,12 @@ impl DataDirectory {
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+
+    /// Makes a file that only the owner reads.
+    pub(super) fn write(&self, path: &Path, text: &str) {
+        let written = fs::write(path, text).and_then(|()| self.give(path));
+        written.unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
     }
 
     fn give(&self, path: &Path) -> std::io::Result<()> {
