@@ -3,6 +3,10 @@
 /// Size at which a payload is cut, in bytes.
 pub const CHUNK_BYTES: usize = 1 << 20;
 
+/// Largest message of one task, in bytes. A task of the configuration can have settings of many megabytes, and is one
+/// message: who asks for tasks takes so large an answer.
+pub const TASK_BYTES: usize = 64 << 20;
+
 /// Cuts `items` into batches of about [`CHUNK_BYTES`] by the size that `size_of` gives each; an item
 /// that is larger alone makes a batch of its own. Never yields an empty batch.
 pub fn chunks<T>(

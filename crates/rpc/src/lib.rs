@@ -18,7 +18,7 @@ mod tls;
 mod transport_rule;
 
 pub use address::{Address, AddressProblem, InvalidAddress};
-pub use chunk::{CHUNK_BYTES, chunks};
+pub use chunk::{CHUNK_BYTES, TASK_BYTES, chunks};
 pub use client::{connect, connect_tls};
 pub use convert::ConversionError;
 pub use cts_tls::{IdentityFiles, ServerTls, TlsError};

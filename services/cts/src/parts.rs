@@ -205,7 +205,8 @@ pub(crate) fn gateway(config: &Config, scheduler: Channel, tls: Option<ServerTls
         mode: settings::gateway_mode(config),
     };
     let deps = GatewayDeps {
-        tasks: TaskServiceClient::new(scheduler.clone()),
+        tasks: TaskServiceClient::new(scheduler.clone())
+            .max_decoding_message_size(cts_rpc::TASK_BYTES),
         cluster: ClusterServiceClient::new(scheduler.clone()),
         runs: RunServiceClient::new(scheduler.clone()),
         logs: LogServiceClient::new(scheduler),

@@ -14,6 +14,7 @@ mod failing_module;
 mod grpc;
 mod grpc_log;
 mod hostile_values;
+mod large_task;
 mod migrate;
 mod module_variables;
 mod outside;

@@ -1,0 +1,55 @@
+//! A task whose settings are several megabytes is applied, and shown.
+
+use cts_testkit::ConsulAgent;
+use cts_tests::{Backend, Instance, Site, task};
+
+/// More than a message of gRPC usually holds.
+const LARGE: usize = 5 * 1024 * 1024;
+
+const MODULE: &str = r#"
+variable "services" {
+  type = any
+}
+
+variable "large" {
+  type = string
+}
+
+resource "terraform_data" "length" {
+  input = length(var.large)
+
+  lifecycle {
+    precondition {
+      condition     = length(var.large) == 5242880
+      error_message = "a part is missing"
+    }
+  }
+}
+"#;
+
+#[tokio::test]
+async fn it_does_what_others_do() {
+    let consul = ConsulAgent::start().await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let site = Site::new();
+    site.write("modules/pool/main.tf", MODULE);
+    let large = "x".repeat(LARGE);
+    site.write("large.tfvars", &format!("large = \"{large}\"\n"));
+    let pool = task(
+        "pool",
+        "./modules/pool",
+        &["web"],
+        "variable_files = [\"./large.tfvars\"]",
+    );
+    site.configure(&consul.address(), Backend::Local, &pool);
+    let cts = Instance::start(&site).await;
+
+    let events = cts.api.wait_for_events("pool", 1).await;
+    assert_eq!(events[0]["success"], true, "{}", cts.output());
+    let all = cts.api.get("/v1/tasks").await;
+    assert_eq!(all["tasks"][0]["name"], "pool");
+    let shown = cts.api.get("/v1/tasks/pool").await;
+    let shown = shown["task"]["variables"]["large"].as_str();
+    assert!(shown.is_some_and(|shown| shown.len() >= LARGE));
+    cts.stop().await;
+}
