@@ -20,6 +20,9 @@ pub(crate) static MIGRATIONS: Migrator = sqlx::migrate!();
 /// Connections for reading; API requests do not wait for writes.
 const READERS: u32 = 2;
 
+/// What a connection keeps of the file, as SQLite says it: 512 KiB. The system keeps more of it for all of them.
+const CACHE: &str = "-512";
+
 /// The log of changes is cut to so many bytes when it begins anew: 16 MiB.
 const LOG_KEPT: &str = "16777216";
 
@@ -43,7 +46,8 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
         // Until a transaction says what it needs.
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
-        .busy_timeout(std::time::Duration::from_secs(10));
+        .busy_timeout(std::time::Duration::from_secs(10))
+        .pragma("cache_size", CACHE);
     let writing = options.clone().pragma("journal_size_limit", LOG_KEPT);
     let writer = Writer::connect(writing)
         .await

@@ -247,7 +247,16 @@ async fn begin(
             grpc_address,
             watchers,
             ..
-        } => single::run_scheduler(config, surroundings, &watchers, grpc_address, end).await,
+        } => {
+            Box::pin(single::run_scheduler(
+                config,
+                surroundings,
+                &watchers,
+                grpc_address,
+                end,
+            ))
+            .await
+        }
         Command::Worker {
             grpc_address,
             schedulers,

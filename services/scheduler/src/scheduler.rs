@@ -182,7 +182,10 @@ impl Scheduler {
     /// Takes back leases of the dead, if this process has the store for itself, becomes a member, which takes
     /// up to [`Options::leadership`] if its id was in use a moment ago, and, if it leads, brings the stored tasks
     /// in line with the configuration. After this the endpoints may be served. Safe to cancel.
-    pub async fn prepare(options: Options, dependencies: Dependencies) -> Result<Self, RunError> {
+    pub async fn prepare(
+        mut options: Options,
+        dependencies: Dependencies,
+    ) -> Result<Self, RunError> {
         let Dependencies {
             store,
             watchers,
@@ -233,6 +236,8 @@ impl Scheduler {
             options.settings.clone(),
         );
         let own = own.await.map_err(RunError::Prepare)?;
+        // It has them from here on, with their modules.
+        options.tasks = Vec::new();
         let registered = if options.mode.is_one_round() {
             let registered = own.register_for_good().await;
             // That may have taken longer than a lease.

@@ -83,11 +83,15 @@ impl Tenure {
                 Mode::Inspect => "inspecting all tasks",
             };
             tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
+            let duty = self.duty(&term, &tasks);
+            // The tasks themselves are not needed for as long as the duty lasts.
+            drop(tasks);
+            let removals = (unfinished != Unfinished::default()).then_some((declared, unfinished));
             tokio::select! {
-                never = self.duty(&term, &tasks).run() => match never {},
+                never = duty.run() => match never {},
                 never = self.reap(&term) => match never {},
                 never = self.keep_house() => match never {},
-                never = self.finish(&term, &declared, &unfinished) => match never {},
+                never = self.finish(&term, removals) => match never {},
                 () = self.own.changed(number), if !self.mode.is_one_round() => {}
             }
             // A planner for the other tasks. What this one has begun to write may still be written.
@@ -188,20 +192,19 @@ impl Tenure {
         })
     }
 
-    /// Finishes removals, and goes on waiting when they are.
+    /// Finishes removals, if there are any, and goes on waiting when they are.
     async fn finish(
         &self,
         term: &Term,
-        declared: &[TaskSpec],
-        unfinished: &Unfinished,
+        removals: Option<(Vec<TaskSpec>, Unfinished)>,
     ) -> Infallible {
-        loop {
+        while let Some((declared, unfinished)) = &removals {
             let epoch = term.in_force().await;
             match self
                 .finish_removals(epoch, declared, unfinished.clone())
                 .await
             {
-                Ok(()) => return std::future::pending().await,
+                Ok(()) => break,
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
                 Err(LeaderError::Store(error)) => {
                     tracing::error!(target: "ctrl", error = %Chain(&error), "cannot remove tasks, trying again");
@@ -209,6 +212,8 @@ impl Tenure {
                 }
             }
         }
+        drop(removals);
+        std::future::pending().await
     }
 
     /// Takes back leases whose holders have fallen silent.

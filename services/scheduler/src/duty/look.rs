@@ -11,8 +11,12 @@ use super::Duty;
 use crate::desk::{Present, Standing, Wanted};
 use crate::following::Following;
 
-/// Longest time between two looks: what nobody told is found after this.
+/// Time between two looks for which there was no hint. It doubles while they find nothing: hints are lost only when a
+/// replica dies between a change and its hint.
 const POLL: Duration = Duration::from_secs(1);
+
+/// Longest time between two looks: what there was no hint for is found after this.
+const LONGEST_POLL: Duration = Duration::from_secs(8);
 
 /// Shortest time between two looks, in which hints gather.
 const GATHER: Duration = Duration::from_millis(5);
@@ -29,6 +33,7 @@ pub(super) struct Looks {
     next: Instant,
     /// Hints do not make the next look earlier than this.
     earliest: Instant,
+    pause: Duration,
 }
 
 impl Looks {
@@ -37,6 +42,7 @@ impl Looks {
         Self {
             next: now,
             earliest: now,
+            pause: POLL,
         }
     }
 
@@ -47,13 +53,24 @@ impl Looks {
     /// Something may have changed.
     pub(super) fn hint(&mut self, now: Instant) {
         self.next = self.next.min(self.earliest.max(now));
+        self.pause = POLL;
     }
 
-    fn ended(&mut self, begun: Instant, now: Instant) {
+    fn ended(&mut self, begun: Instant, now: Instant, found: Found) {
         let took = now.saturating_duration_since(begun);
         self.earliest = now + took.max(GATHER);
-        self.next = now + POLL.max(took * SHARE);
+        if found == Found::Something {
+            self.pause = POLL;
+        }
+        self.next = now + self.pause.max(took * SHARE);
+        self.pause = (self.pause * 2).min(LONGEST_POLL);
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Something,
+    Nothing,
 }
 
 /// What the last look has found.
@@ -67,6 +84,13 @@ struct Stored {
     tasks: HashMap<TaskName, StoredTask>,
 }
 
+impl Stored {
+    /// Whether nothing has come, changed or gone.
+    fn is_as(&self, seen: &Seen) -> bool {
+        self.requests.is_empty() && self.tasks.is_empty() && self.marks.len() == seen.0.len()
+    }
+}
+
 impl Duty {
     /// Brings the desk in line with the stored tasks and requests. Failing changes nothing; the next look
     /// comes.
@@ -77,8 +101,13 @@ impl Duty {
         seen: &mut Seen,
     ) {
         let begun = Instant::now();
+        // After a failure the next look comes soon.
+        let mut found = Found::Something;
         match self.stored(seen).await {
             Ok(stored) => {
+                if stored.is_as(seen) {
+                    found = Found::Nothing;
+                }
                 if self.arrange(&stored) {
                     following.set_views(self.desk.views());
                 }
@@ -88,7 +117,7 @@ impl Duty {
                 tracing::warn!(error = %Chain(&error), "cannot look for changed tasks, trying again");
             }
         }
-        looks.ended(begun, Instant::now());
+        looks.ended(begun, Instant::now(), found);
     }
 
     /// The requests are read first: then each is carried out with a task that is no older than itself.
@@ -188,14 +217,33 @@ mod tests {
         let at = |milliseconds| begun + Duration::from_millis(milliseconds);
         let mut looks = Looks::begin(begun);
         assert_eq!(looks.next(), begun);
-        looks.ended(begun, at(2));
+        looks.ended(begun, at(2), Found::Something);
         assert_eq!(looks.next(), at(1002));
         looks.hint(at(3));
         assert_eq!(looks.next(), at(7), "others may come");
-        looks.ended(at(7), at(207));
+        looks.ended(at(7), at(207), Found::Something);
         looks.hint(at(208));
         assert_eq!(looks.next(), at(407), "half of the time is for others");
-        looks.ended(at(407), at(607));
+        looks.ended(at(407), at(607), Found::Something);
         assert_eq!(looks.next(), at(4607));
+    }
+
+    #[test]
+    fn looks_that_find_nothing_become_rarer() {
+        let now = Instant::now();
+        let mut looks = Looks::begin(now);
+        let mut pauses = |found, count: usize| {
+            let pause = |_| {
+                looks.ended(now, now, found);
+                (looks.next() - now).as_secs()
+            };
+            (0..count).map(pause).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(Found::Nothing, 6), [1, 2, 4, 8, 8, 8]);
+        assert_eq!(pauses(Found::Something, 1), [1]);
+        assert_eq!(pauses(Found::Nothing, 2), [2, 4]);
+        looks.hint(now);
+        looks.ended(now, now, Found::Nothing);
+        assert_eq!(looks.next() - now, POLL);
     }
 }
