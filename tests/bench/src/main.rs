@@ -6,6 +6,7 @@
 //! scenario is a module below [`scenario`]; what they share is a [`stage::Stage`].
 
 mod arguments;
+mod bare_loop;
 mod busy;
 mod by_hand;
 mod clock;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use tokio::time::sleep;
 
 use crate::arguments::{Modules, QueueArguments};
+use crate::bare_loop;
 use crate::cluster::ClusterSettings;
 use crate::hands::Hands;
 use crate::members::Members;
@@ -42,6 +43,7 @@ pub(super) async fn run(stage: &mut Stage, options: &QueueArguments) -> Result<V
         watcher,
         members,
         scheduler,
+        database: cluster.database().to_owned(),
         tasks: options.tasks,
     };
     say("first pass");
@@ -62,9 +64,10 @@ pub(super) async fn run(stage: &mut Stage, options: &QueueArguments) -> Result<V
         for round in 1..=options.rounds {
             bench.load(*slots, &mut load).await?;
             say(&format!(
-                "{slots} slots, round {round} of {}: {:.0}/s",
+                "{slots} slots, round {round} of {}: {:.0}/s, bare {:.0}/s",
                 options.rounds,
-                load.last()
+                load.per_second.last(),
+                load.bare.last()
             ));
         }
         let mut pickup = Sample::default();
@@ -83,11 +86,12 @@ struct Bench<'a> {
     watcher: PlayedWatcher,
     members: Members,
     scheduler: String,
+    database: String,
     tasks: u32,
 }
 
 impl Bench<'_> {
-    /// Fills the queue, then lets the workers empty it.
+    /// Fills the queue, then lets the workers empty it; the same with the bare loop.
     async fn load(&self, slots: u32, load: &mut Load) -> Result<()> {
         let changed = self.watcher.change(SERVICE);
         let filled = self.members.ready(self.tasks).await?;
@@ -107,6 +111,11 @@ impl Bench<'_> {
             let used = after.cpu.saturating_sub(before.cpu);
             sample.add(used.as_secs_f64() * 1e6 / runs);
         }
+        drop(hands);
+        self.watcher.change(SERVICE);
+        self.members.ready(self.tasks).await?;
+        let bare = bare_loop::run(&self.database, slots, self.tasks).await?;
+        load.bare.add(bare);
         Ok(())
     }
 
@@ -144,6 +153,7 @@ struct Usages {
 #[derive(Default)]
 struct Load {
     per_second: Sample,
+    bare: Sample,
     fill_seconds: Sample,
     scheduler_cpu: Sample,
     postgres_cpu: Sample,
@@ -151,16 +161,15 @@ struct Load {
 }
 
 impl Load {
-    fn last(&self) -> f64 {
-        self.per_second.last()
-    }
-
     fn metrics(&self, suffix: &str) -> Vec<Metric> {
         let metric = |name: &str, sample: &Sample, unit| {
             Metric::new(format!("{name}{suffix}"), sample.median(), unit)
         };
+        let ratio = self.per_second.median() / self.bare.median();
         vec![
             metric("completed_per_second", &self.per_second, "1/s"),
+            metric("bare_per_second", &self.bare, "1/s"),
+            Metric::new(format!("completed_ratio{suffix}"), ratio, "1"),
             metric("scheduler_cpu_per_run", &self.scheduler_cpu, "us"),
             metric("postgres_cpu_per_run", &self.postgres_cpu, "us"),
             metric("bench_cpu_per_run", &self.bench_cpu, "us"),
