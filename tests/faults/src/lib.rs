@@ -18,6 +18,7 @@ pub mod audit;
 mod campaign;
 mod database;
 mod evidence;
+mod followers;
 pub mod history;
 pub mod journal;
 mod judge;

@@ -35,6 +35,12 @@ struct Arguments {
     /// Whether the file of one scheduler is an old one, which must change nothing. Default: by the seed.
     #[arg(long)]
     stale_file: Option<bool>,
+    /// Runs of a cluster that have ended in the past, and are forgotten after two minutes. Default: 100000.
+    #[arg(long)]
+    past: Option<u32>,
+    /// Clients that follow logs. Default: 8.
+    #[arg(long)]
+    followers: Option<usize>,
     /// Number of tasks in the configuration.
     #[arg(long, default_value_t = 50)]
     tasks: usize,
@@ -103,7 +109,9 @@ impl Arguments {
         if shape == Shape::Cluster {
             setup.takeover_runs_all = self.takeover_runs_all.unwrap_or(setup.takeover_runs_all);
             setup.stale_file = self.stale_file.unwrap_or(setup.stale_file);
+            setup.past = self.past.unwrap_or(setup.past);
         }
+        setup.followers = self.followers.unwrap_or(setup.followers);
         let minutes = self.minutes.clamp(0.1, 24.0 * 60.0);
         let time = Duration::from_secs_f64(minutes * 60.0);
         let extent = self.changes.map_or(Extent::Time(time), Extent::Changes);

@@ -1,6 +1,7 @@
 //! Everything that runs: Consul, the database, and all processes of cts.
 
 mod configuration;
+mod past;
 mod wires;
 
 use std::net::SocketAddr;
@@ -147,7 +148,6 @@ async fn cluster(
     };
     site.write_database(&url);
     site.migrate().await;
-    Audit::install(&database).await.unwrap();
     let services = ClusterPlan {
         session_ttl: SESSION_TTL,
         lease_ttl: LEASE_TTL,
@@ -168,6 +168,8 @@ async fn cluster(
         configuration.write(site, member, consul);
     }
     let mut system = System::Cluster(Box::new(cluster));
+    past::make(plan, &mut system, &url, plan.setup.past).await;
+    Audit::install(&database).await.unwrap();
     // The file of the first leader is the one in force.
     let (later, first): (Vec<Member>, Vec<Member>) = members
         .iter()

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::campaign::Campaign;
 use crate::evidence::{KeepOnPanic, keep, show};
+use crate::followers::Followed;
 use crate::history::History;
 use crate::judge::judge;
 use crate::plan::Plan;
@@ -44,6 +45,7 @@ pub(crate) struct Suite<'a> {
     pub(crate) campaign: Campaign,
     pub(crate) writes: Writes,
     pub(crate) history: History,
+    pub(crate) followed: Followed,
     pub(crate) report: Report,
     pub(crate) scene: Scene,
 }
@@ -72,6 +74,7 @@ async fn from_begin_to_verdict(plan: &Plan, course: &Course) -> Report {
         campaign: Campaign::new(&scene.members, scene.outside.clone()),
         writes: Writes::new(plan, scene.system.apis()),
         history: History::default(),
+        followed: Followed::default(),
         report: Report::of(plan),
         scene,
     };
@@ -88,6 +91,13 @@ async fn from_begin_to_verdict(plan: &Plan, course: &Course) -> Report {
     suite.end_all().await;
     let violations = suite.campaign.take_violations();
     suite.report.violations.extend(violations);
+    let followed = std::mem::take(&mut suite.followed);
+    let (whole, broken, left) = (followed.whole, followed.broken, followed.left);
+    suite.figure(
+        "logs that were followed",
+        format!("{whole} to the end, {broken} broke off, {left} were left"),
+    );
+    suite.report.violations.extend(followed.violations);
     judge(&mut suite, lookout, over).await;
     if !suite.report.violations.is_empty() {
         show(&suite);

@@ -20,6 +20,8 @@ async fn in_the_end_everything_is_applied_as_five_hundred_changes_left_it() {
         backend: Backend::Shared,
         takeover_runs_all: false,
         stale_file: false,
+        past: 20_000,
+        followers: 4,
     };
     let plan = Plan::new(SEED, size, setup, Extent::Changes(500));
     let keep = std::env::temp_dir().join(format!("cts-faults.seed-{SEED}.{}", std::process::id()));

@@ -21,6 +21,8 @@ async fn nothing_forbidden_happens_in_a_minute_of_trouble() {
         backend: Backend::Shared,
         takeover_runs_all: false,
         stale_file: false,
+        past: 100_000,
+        followers: 4,
     };
     let plan = Plan::new(SEED, size, setup, Extent::Time(Duration::from_secs(30)));
     let keep = std::env::temp_dir().join(format!("cts-faults.seed-{SEED}.{}", std::process::id()));

@@ -60,6 +60,17 @@ END $$;
 CREATE TRIGGER audit_tasks AFTER INSERT OR UPDATE OR DELETE ON tasks
     FOR EACH ROW EXECUTE FUNCTION audit.switch();
 
+INSERT INTO audit.switches (at, task, enabled) SELECT 0, name, enabled FROM tasks;
+
+CREATE TABLE audit.events (seq BIGSERIAL PRIMARY KEY, task TEXT NOT NULL, run TEXT NOT NULL, id TEXT NOT NULL);
+CREATE FUNCTION audit.event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO audit.events (task, run, id) VALUES (NEW.task_name, NEW.run_id, NEW.id);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER audit_events AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION audit.event();
+INSERT INTO audit.events (task, run, id) SELECT task_name, run_id, id FROM events ORDER BY position;
+
 CREATE TABLE audit.drag (milliseconds BIGINT NOT NULL);
 CREATE FUNCTION audit.drag() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE pause BIGINT;
@@ -113,10 +124,9 @@ pub(super) async fn read(url: &str) -> Result<Audit, sqlx::Error> {
     let switches = sqlx::query("SELECT * FROM audit.switches ORDER BY seq")
         .fetch_all(&mut connection)
         .await?;
-    let events =
-        sqlx::query_as("SELECT task_name, run_id::TEXT, id::TEXT FROM events ORDER BY position")
-            .fetch_all(&mut connection)
-            .await?;
+    let events = sqlx::query_as("SELECT task, run, id FROM audit.events ORDER BY seq")
+        .fetch_all(&mut connection)
+        .await?;
     let skipped = sqlx::query_scalar("SELECT coalesce(sum(skipped), 0)::BIGINT FROM tasks")
         .fetch_one(&mut connection)
         .await?;

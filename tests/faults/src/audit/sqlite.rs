@@ -45,6 +45,14 @@ CREATE TRIGGER audit_tasks_delete AFTER DELETE ON tasks
 BEGIN
     INSERT INTO audit_switches (at, task) VALUES (@NOW@, OLD.name);
 END;
+
+CREATE TABLE audit_events (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT NOT NULL, run TEXT NOT NULL, id TEXT NOT NULL);
+CREATE TRIGGER audit_events_insert AFTER INSERT ON events
+BEGIN
+    INSERT INTO audit_events (task, run, id) VALUES (NEW.task_name, NEW.run_id, NEW.id);
+END;
+INSERT INTO audit_events (task, run, id) SELECT task_name, run_id, id FROM events ORDER BY rowid;
 INSERT INTO audit_switches (at, task, enabled) SELECT 0, name, enabled FROM tasks;
 ";
 
@@ -79,7 +87,7 @@ pub(super) async fn read(path: &Path) -> Result<Audit, sqlx::Error> {
     let switches = sqlx::query("SELECT * FROM audit_switches ORDER BY seq")
         .fetch_all(&mut connection)
         .await?;
-    let events = sqlx::query_as("SELECT task_name, run_id, id FROM events ORDER BY rowid")
+    let events = sqlx::query_as("SELECT task, run, id FROM audit_events ORDER BY seq")
         .fetch_all(&mut connection)
         .await?;
     let skipped = sqlx::query_scalar("SELECT coalesce(sum(skipped), 0) FROM tasks")

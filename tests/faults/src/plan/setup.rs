@@ -36,6 +36,10 @@ pub struct Setup {
     pub takeover_runs_all: bool,
     /// The file of the last scheduler is an old one, which must not take effect.
     pub stale_file: bool,
+    /// Runs that have ended in the past, of a cluster; they are kept for two minutes.
+    pub past: u32,
+    /// Clients that follow logs.
+    pub followers: usize,
 }
 
 /// Processes of each kind in a cluster.
@@ -45,6 +49,9 @@ pub const MEMBERS: [(Service, usize); 4] = [
     (Service::Worker, 3),
     (Service::Gateway, 2),
 ];
+
+const PAST: u32 = 100_000;
+const FOLLOWERS: usize = 8;
 
 impl Setup {
     /// The setup of a seed.
@@ -64,6 +71,8 @@ impl Setup {
             },
             takeover_runs_all: takeover_runs_all && cluster,
             stale_file: stale_file && cluster,
+            past: if cluster { PAST } else { 0 },
+            followers: FOLLOWERS,
         }
     }
 

@@ -17,6 +17,8 @@ fn setup(shape: Shape) -> Setup {
         backend: Backend::Shared,
         takeover_runs_all: false,
         stale_file: false,
+        past: 0,
+        followers: 0,
     }
 }
 

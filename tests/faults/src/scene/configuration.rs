@@ -6,6 +6,7 @@ use std::path::Path;
 
 use cts_tests::{Backend, Site, task};
 
+use super::past;
 use super::wires::file;
 use crate::plan::{Member, Plan};
 use crate::{journal, module, terraform};
@@ -65,7 +66,16 @@ impl Configuration<'_> {
         } else {
             "worker { drain_timeout = \"15s\" }\n".to_owned()
         };
-        site.configure_driver(&consul.to_string(), &driver, &format!("{worker}{tasks}"));
+        let kept = if self.plan.setup.past > 0 {
+            format!("scheduler {{\n  runs_kept_for = {:?}\n}}\n", past::KEPT_FOR)
+        } else {
+            String::new()
+        };
+        site.configure_driver(
+            &consul.to_string(),
+            &driver,
+            &format!("{worker}{kept}{tasks}"),
+        );
     }
 
     fn tasks(&self) -> String {

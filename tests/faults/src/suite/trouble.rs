@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use cts_tests::Api;
 use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{BETWEEN_LOOKS, Suite};
+use crate::followers::follow;
 use crate::history::History;
 use crate::plan::{Change, Round, Write};
+use crate::random::Random;
 use crate::report::say;
 use crate::wanted::Wanted;
 use crate::writes::Writes;
@@ -31,10 +34,19 @@ impl Suite<'_> {
             );
             over.cancel();
         };
+        let mut following = JoinSet::new();
+        for number in 0..self.plan.setup.followers {
+            let random = Random::new(self.plan.seed ^ number as u64);
+            let (apis, over, forgotten) = (apis.clone(), over.clone(), forgotten.clone());
+            following.spawn(async move { follow(&apis, random, over, forgotten).await });
+        }
         tokio::join!(
             both,
             read(&apis, &mut self.history, &over, forgotten.clone())
         );
+        while let Some(followed) = following.join_next().await {
+            self.followed.add(followed.unwrap());
+        }
         say("the trouble is over; waiting for quiet");
         self.writes.finish().await;
         for [(from, _), (until, _)] in forgotten.borrow().iter().skip(before) {

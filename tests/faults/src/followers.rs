@@ -1,0 +1,141 @@
+//! Clients that follow the logs of runs, and may leave at any time. One that was shown the end of a log was shown all
+//! of it.
+
+use std::time::Duration;
+
+use cts_tests::Api;
+use reqwest::Client;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::random::Random;
+use crate::violation::{Rule, Violation};
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+const READ_PATIENCE: Duration = Duration::from_secs(5);
+/// Longest time at one log.
+const LONGEST: Duration = Duration::from_secs(20);
+/// Of a hundred, how many leave after a moment.
+const IMPATIENT: u64 = 30;
+
+/// What became of some followers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Followed {
+    /// Logs to their end.
+    pub(crate) whole: usize,
+    /// Logs that broke off, as they may while something fails.
+    pub(crate) broken: usize,
+    /// Logs that were left.
+    pub(crate) left: usize,
+    /// Logs that had an end and were not whole.
+    pub(crate) violations: Vec<Violation>,
+}
+
+impl Followed {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.whole += other.whole;
+        self.broken += other.broken;
+        self.left += other.left;
+        self.violations.extend(other.violations);
+    }
+}
+
+/// How it went with one log.
+enum Course {
+    Whole(String),
+    Broken,
+    Left,
+}
+
+/// Follows one log after the other until the trouble is over. `forgotten` changes when the database has lost what it
+/// had confirmed.
+pub(crate) async fn follow(
+    apis: &[Api],
+    mut random: Random,
+    over: CancellationToken,
+    mut forgotten: watch::Receiver<Vec<[(Instant, u64); 2]>>,
+) -> Followed {
+    let client = Client::builder().no_proxy().build().unwrap();
+    let mut followed = Followed::default();
+    while !over.is_cancelled() {
+        let api = &apis[random.index(apis.len())];
+        let Some(run) = running(api, &mut random).await else {
+            tokio::select! {
+                () = over.cancelled() => break,
+                () = sleep(BETWEEN_LOOKS) => continue,
+            }
+        };
+        forgotten.mark_unchanged();
+        let time = if random.percent(IMPATIENT) {
+            Duration::from_millis(random.between(1, 500))
+        } else {
+            LONGEST
+        };
+        match of_one(&client, api, &run, time).await {
+            Course::Left => followed.left += 1,
+            Course::Broken => followed.broken += 1,
+            Course::Whole(shown) => {
+                followed.whole += 1;
+                let stored = whole_log(&client, api, &run).await;
+                let lost = forgotten.has_changed().unwrap_or(true);
+                if let Some(stored) = stored.filter(|stored| *stored != shown && !lost) {
+                    followed.violations.push(incomplete(&run, &shown, &stored));
+                }
+            }
+        }
+    }
+    followed
+}
+
+/// A run that is at work, if there is one and somebody says so.
+async fn running(api: &Api, random: &mut Random) -> Option<String> {
+    let ask = api.ask("/v1/runs?status=running&limit=20");
+    let Ok(Ok((200, answer))) = timeout(READ_PATIENCE, ask).await else {
+        return None;
+    };
+    let runs = answer["runs"].as_array()?;
+    if runs.is_empty() {
+        return None;
+    }
+    let run = &runs[random.index(runs.len())];
+    run["id"].as_str().map(str::to_owned)
+}
+
+async fn of_one(client: &Client, api: &Api, run: &str, time: Duration) -> Course {
+    let path = format!("/v1/runs/{run}/log?follow=true");
+    let reading = async {
+        let answer = client.get(api.url(&path)).send().await?;
+        answer.error_for_status()?.text().await
+    };
+    match timeout(time, reading).await {
+        Ok(Ok(text)) => Course::Whole(text),
+        Ok(Err(_)) => Course::Broken,
+        Err(_) => Course::Left,
+    }
+}
+
+/// `None` if it cannot be read, or the run is gone.
+async fn whole_log(client: &Client, api: &Api, run: &str) -> Option<String> {
+    let path = format!("/v1/runs/{run}/log");
+    let reading = async {
+        let answer = client.get(api.url(&path)).send().await?;
+        answer.error_for_status()?.text().await
+    };
+    timeout(READ_PATIENCE, reading).await.ok()?.ok()
+}
+
+fn incomplete(run: &str, shown: &str, stored: &str) -> Violation {
+    let last = |text: &str| text.lines().next_back().unwrap_or_default().to_owned();
+    Violation::new(
+        Rule::NothingLost,
+        format!("log of run {run}"),
+        format!(
+            "a follower was shown {} lines to the end, and there are {}; the last ones are {} and {}",
+            shown.lines().count(),
+            stored.lines().count(),
+            last(shown),
+            last(stored)
+        ),
+    )
+}
