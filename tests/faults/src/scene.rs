@@ -11,9 +11,12 @@ use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, LimitedDisk, Postgres, PostgresSettings};
 use cts_tests::{Backend, Cluster, Plan as ClusterPlan, Site};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
 
 use self::configuration::Configuration;
 pub(crate) use self::wires::Wires;
@@ -34,6 +37,9 @@ const DATABASE: &str = "cts_faults";
 const DISK: u64 = 512 << 20;
 /// So that the log of a long run fits, too.
 const LITTLE_LOG: [(&str, &str); 2] = [("max_wal_size", "96MB"), ("min_wal_size", "32MB")];
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// Life of the leadership.
 pub(crate) const SESSION_TTL: Duration = Duration::from_secs(3);
@@ -180,7 +186,34 @@ async fn cluster(
             cluster.wait_for_leader().await;
         }
     }
+    if plan.setup.stale_file {
+        // A leader whose database stands still would not count as a member, and the stale file be put in force.
+        let decided = format!(
+            "SELECT count(*) = 2 AND max(registered_at) + {} < cts_now() FROM member_configurations",
+            2 * SESSION_TTL.as_micros()
+        );
+        wait_until(&url, &decided).await;
+    }
     (system, database, wires)
+}
+
+/// Waits until the database answers a question with yes.
+async fn wait_until(url: &str, question: &str) {
+    let options: PgConnectOptions = url.parse().unwrap();
+    let mut connection = PgConnection::connect_with(&options).await.unwrap();
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let answer: bool = sqlx::query_scalar(AssertSqlSafe(question.to_owned()))
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        if answer {
+            break;
+        }
+        assert!(Instant::now() < end, "not true for long: {question}");
+        sleep(BETWEEN_LOOKS).await;
+    }
+    connection.close().await.unwrap();
 }
 
 async fn whole(

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use cts_testkit::History;
 use cts_tests::Service;
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection as _, PgConnection};
-use tokio::time::{Instant, sleep};
 
+use super::wait_until;
 use crate::plan::{Member, Plan};
 use crate::report::say;
 use crate::system::System;
@@ -18,9 +16,6 @@ pub(super) const KEPT_FOR: &str = "2m";
 const SPAN: Duration = Duration::from_mins(4);
 const LINES: u32 = 3;
 
-const PATIENCE: Duration = Duration::from_secs(30);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
-
 /// Lets a scheduler store the tasks, and gives them `runs` ended runs. Nothing runs before and after.
 pub(super) async fn make(plan: &Plan, system: &mut System, url: &str, runs: u32) {
     if runs == 0 {
@@ -29,11 +24,8 @@ pub(super) async fn make(plan: &Plan, system: &mut System, url: &str, runs: u32)
     let scheduler = Member::Of(Service::Scheduler, 0);
     system.start(&[scheduler]).await;
     let tasks = plan.tasks.len();
-    let end = Instant::now() + PATIENCE;
-    while stored(url).await != tasks {
-        assert!(Instant::now() < end, "the tasks are not stored");
-        sleep(BETWEEN_LOOKS).await;
-    }
+    let stored = format!("SELECT count(*) = {tasks} FROM tasks");
+    wait_until(url, &stored).await;
     if let Some(process) = system.take(scheduler) {
         process.terminate().await;
     }
@@ -44,15 +36,4 @@ pub(super) async fn make(plan: &Plan, system: &mut System, url: &str, runs: u32)
     };
     history.add(url).await;
     say(&format!("{runs} runs have ended in the past"));
-}
-
-async fn stored(url: &str) -> usize {
-    let options: PgConnectOptions = url.parse().unwrap();
-    let mut connection = PgConnection::connect_with(&options).await.unwrap();
-    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM tasks")
-        .fetch_one(&mut connection)
-        .await
-        .unwrap();
-    connection.close().await.unwrap();
-    usize::try_from(count).unwrap()
 }
