@@ -115,9 +115,9 @@ pub(crate) enum Scenario {
     SharedInput(SharedInputArguments),
     /// Steady changes for a long time: what grows?
     ///
-    /// Most tasks watch a service that stays, 150 have one each that changes in turn, in a real Consul. Terraform is a
-    /// script that fails for one task in ten, ended runs
-    /// are kept for some minutes. Memory and open files of each process, the size of the database and of its log are
+    /// Each task watches a service of its own, and these change in turn, in a real Consul that lets one client have more
+    /// connections than by default. Terraform is a script that fails for one task in ten, ended runs are kept for some
+    /// minutes. Memory and open files of each process, the size of the database and of its log are
     /// taken every 15 s. Each is reported as the mean around a third of the time (`_early`), of the last ninth (`_late`),
     /// and `_growth`, the second divided by the first.
     Soak(SoakArguments),
@@ -183,14 +183,20 @@ pub(crate) enum Scenario {
     /// a script that does nothing with success. After the first pass and 10 s of rest, processor time
     /// is taken over some time, and memory at its end: `rss` is the resident memory of each process,
     /// added up; for `pss` shared pages count once. `cpu_share` is the larger one of the two shapes.
-    Idle {
-        /// Number of tasks.
-        #[arg(long, default_value_t = 1000, value_parser = positive())]
-        tasks: u32,
-        /// Seconds over which processor time is taken.
-        #[arg(long, default_value_t = 30, value_parser = positive())]
-        seconds: u32,
-    },
+    Idle(IdleArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IdleArguments {
+    /// Number of tasks.
+    #[arg(long, default_value_t = 1000, value_parser = positive())]
+    pub(crate) tasks: u32,
+    /// Number of services; each task is on one of them.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) services: u16,
+    /// Seconds over which processor time is taken.
+    #[arg(long, default_value_t = 30, value_parser = positive())]
+    pub(crate) seconds: u32,
 }
 
 #[derive(Debug, Args)]
@@ -338,7 +344,7 @@ impl Scenario {
             Self::Failover(_) => "failover",
             Self::ConfigLoad { .. } => "config-load",
             Self::History(_) => "history",
-            Self::Idle { .. } => "idle",
+            Self::Idle(_) => "idle",
             Self::LogFollow(_) => "log-follow",
         }
     }

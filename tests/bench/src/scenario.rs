@@ -48,7 +48,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::Failover(options) => failover::run(stage, options).await,
         Scenario::LogFollow(options) => log_follow::run(stage, options).await,
         Scenario::History(options) => history::run(stage, options).await,
-        Scenario::Idle { tasks, seconds } => idle::run(stage, *tasks, *seconds).await,
+        Scenario::Idle(options) => idle::run(stage, options).await,
     }
 }
 
@@ -65,7 +65,7 @@ const fn needs(scenario: &Scenario) -> Needs {
         | Scenario::Failover(_)
         | Scenario::LogFollow(_)
         | Scenario::History(_)
-        | Scenario::Idle { .. } => (true, true),
+        | Scenario::Idle(_) => (true, true),
     };
     Needs {
         consul: !matches!(scenario, Scenario::ConfigLoad { .. }),

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
 use nix::sys::wait::waitpid;
+use tempfile::TempDir;
 
 use crate::clock::Moment;
 use crate::sample::Sample;
@@ -104,9 +105,13 @@ impl TerraformShim {
     /// How long it takes from the start of a process to the note that the shim takes of it: what its
     /// notes are late by, measured again and again. Blocks for about a second.
     pub(crate) fn lateness(&self) -> Result<Sample> {
-        let directory = self.directory.join("lateness");
+        let directory = TempDir::new_in(&self.directory).context("cannot measure the shim")?;
         let shim = std::fs::read_link(self.executable()).context("the shim is gone")?;
-        let shim = Self::install(directory, &shim, Some(Path::new("/bin/true")))?;
+        let shim = Self::install(
+            directory.path().to_owned(),
+            &shim,
+            Some(Path::new("/bin/true")),
+        )?;
         let executable = CString::new(shim.executable().into_os_string().into_vec())?;
         let nothing = PosixSpawnFileActions::init()?;
         let usual = PosixSpawnAttr::init()?;

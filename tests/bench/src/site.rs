@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use crate::arguments::Modules;
 use crate::cluster::Cluster;
 
-/// The service that all tasks watch.
+/// The service that all tasks watch, if there is one only.
 pub(crate) const SERVICE: &str = "web";
 
 pub(crate) const CONFIGURATION: &str = "cts.hcl";
@@ -48,13 +48,12 @@ pub(crate) struct Site {
     cluster: Option<Cluster>,
 }
 
-/// What the tasks watch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Services {
-    /// All of them [`SERVICE`].
-    Shared,
-    /// So many of them each a service of its own name, the others [`SERVICE`].
-    Distinct(usize),
+/// So many services, the first of them [`SERVICE`].
+pub(crate) fn services(count: u32) -> impl Iterator<Item = String> {
+    (0..count).map(|number| match number {
+        0 => SERVICE.to_owned(),
+        number => format!("service-{number:04}"),
+    })
 }
 
 /// What the configuration says besides the tasks.
@@ -68,26 +67,24 @@ pub(crate) struct Settings<'a> {
 }
 
 impl Site {
+    /// With so many `tasks`, on so many `services` in turn.
     pub(crate) fn create(
         directory: PathBuf,
         settings: Settings<'_>,
         tasks: u32,
         modules: Modules,
-        services: Services,
+        services: u32,
     ) -> Result<Self> {
+        let services: Vec<String> = self::services(services).collect();
         let tasks: Vec<String> = (1..=tasks).map(|task| format!("task-{task:04}")).collect();
         let write = || {
             let mut text = head(&settings);
-            for (place, task) in tasks.iter().enumerate() {
+            for (task, service) in tasks.iter().zip(services.iter().cycle()) {
                 let module = match modules {
                     Modules::Shared => "shared",
                     Modules::Distinct => task.as_str(),
                 };
                 write_module(&directory.join("modules").join(module))?;
-                let service = match services {
-                    Services::Distinct(count) if place < count => task.as_str(),
-                    Services::Shared | Services::Distinct(_) => SERVICE,
-                };
                 write_task(&mut text, task, module, service);
             }
             // Beside the directories of cts, so that relative paths out of them stay right.

@@ -18,7 +18,7 @@ use crate::process::{Launch, Process};
 use crate::report::say;
 use crate::runs::Runs;
 use crate::shim::TerraformShim;
-use crate::site::{CONFIGURATION, SERVICE, Services, Settings, Site};
+use crate::site::{CONFIGURATION, SERVICE, Settings, Site};
 use crate::surroundings::Surroundings;
 use crate::usage::{Usage, with_twins};
 
@@ -99,7 +99,9 @@ impl Stage {
         self.tools = Some(Tools { cts, shim });
         if needs.consul {
             say("starting Consul");
-            self.consul = Some(ConsulAgent::start().await);
+            // Each view has a connection of its own, and Consul counts those of a cts that has ended for minutes.
+            let limits = json!({"limits": {"http_max_conns_per_client": 10_000}});
+            self.consul = Some(ConsulAgent::start_with(limits).await);
         }
         if needs.postgres {
             say("starting Postgres");
@@ -130,11 +132,11 @@ impl Stage {
 
     /// A new directory for cts, and a new database where it needs one. All tasks watch one service.
     pub(crate) async fn new_site(&self, plan: Plan<'_>) -> Result<Site> {
-        self.new_site_on(plan, Services::Shared).await
+        self.new_site_on(plan, 1).await
     }
 
-    /// The same with tasks on these services.
-    pub(crate) async fn new_site_on(&self, plan: Plan<'_>, services: Services) -> Result<Site> {
+    /// The same with tasks on so many services in turn.
+    pub(crate) async fn new_site_on(&self, plan: Plan<'_>, services: u32) -> Result<Site> {
         let cluster = match plan.cluster {
             None => None,
             Some(settings) => {

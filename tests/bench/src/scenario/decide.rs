@@ -11,7 +11,7 @@ use crate::played_watcher::PlayedWatcher;
 use crate::renewals::{Renewals, SESSION_TTL};
 use crate::report::{Metric, say};
 use crate::sample::Sample;
-use crate::site::Services;
+use crate::site::services;
 use crate::stage::{Plan, Stage};
 
 /// For the passes, which are not measured.
@@ -27,9 +27,7 @@ pub(super) async fn run(stage: &mut Stage, tasks: u32, rounds: u32) -> Result<Ve
             ..ClusterSettings::default()
         }),
     };
-    let site = stage
-        .new_site_on(plan, Services::Distinct(usize::MAX))
-        .await?;
+    let site = stage.new_site_on(plan, tasks).await?;
     stage.migrate(&site).await?;
     let cluster = site.cluster()?;
     let watcher = PlayedWatcher::start(cluster.watcher_address()).await?;
@@ -46,8 +44,8 @@ pub(super) async fn run(stage: &mut Stage, tasks: u32, rounds: u32) -> Result<Ve
     for round in 1..=rounds {
         let renewals = Renewals::watch(cluster).await?;
         let begin = Moment::now();
-        for service in site.tasks() {
-            watcher.change(service);
+        for service in services(tasks) {
+            watcher.change(&service);
         }
         sent.add(Moment::now().since(begin).as_secs_f64());
         let full = members.ready(tasks).await?;

@@ -5,10 +5,11 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::time::sleep;
 
-use crate::arguments::Modules;
+use crate::arguments::{IdleArguments, Modules};
 use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
 use crate::report::{Metric, say};
+use crate::site::services;
 use crate::stage::{Plan, Stage, Version};
 use crate::usage::Usage;
 
@@ -17,13 +18,17 @@ const INSTANCES: u32 = 10;
 /// After the first pass, until everything has come to rest.
 const REST: Duration = Duration::from_secs(10);
 
-pub(super) async fn run(stage: &mut Stage, tasks: u32, seconds: u32) -> Result<Vec<Metric>> {
-    for instance in 0..INSTANCES {
-        stage.register(instance, Version::FIRST).await?;
+pub(super) async fn run(stage: &mut Stage, options: &IdleArguments) -> Result<Vec<Metric>> {
+    for service in services(options.services.into()) {
+        for instance in 0..INSTANCES {
+            stage
+                .register_for(&service, instance, Version::FIRST)
+                .await?;
+        }
     }
-    let embedded = measure(stage, "embedded", tasks, seconds, None).await?;
+    let embedded = measure(stage, "embedded", options, None).await?;
     let cluster = Some(ClusterSettings::default());
-    let total = measure(stage, "cluster", tasks, seconds, cluster).await?;
+    let total = measure(stage, "cluster", options, cluster).await?;
     let share = embedded.cpu_share.max(total.cpu_share);
     Ok(vec![
         Metric::new("rss_embedded", embedded.usage.rss, "MiB"),
@@ -49,17 +54,16 @@ struct Idleness {
 async fn measure(
     stage: &mut Stage,
     name: &str,
-    tasks: u32,
-    seconds: u32,
+    options: &IdleArguments,
     cluster: Option<ClusterSettings>,
 ) -> Result<Idleness> {
     let plan = Plan {
         name,
-        tasks,
+        tasks: options.tasks,
         modules: Modules::Shared,
         cluster,
     };
-    let site = stage.new_site(plan).await?;
+    let site = stage.new_site_on(plan, options.services.into()).await?;
     say(&format!("{name}: first pass"));
     let (started, mut runs) = stage.start_cts(&site).await?;
     let applied = runs.first_pass(site.tasks().len()).await?;
@@ -68,7 +72,7 @@ async fn measure(
     say(&format!("{name}: rest"));
     sleep(REST).await;
     let (begin, before) = (Moment::now(), stage.usage()?);
-    sleep(Duration::from_secs(seconds.into())).await;
+    sleep(Duration::from_secs(options.seconds.into())).await;
     let (end, after) = (Moment::now(), stage.usage()?);
     for (process, usage) in stage.usages()? {
         say(&format!("{name}: {process} has {:.1} MiB", usage.rss));

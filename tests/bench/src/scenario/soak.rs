@@ -12,16 +12,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::arguments::{Modules, SoakArguments};
 use crate::cluster::ClusterSettings;
 use crate::report::{Metric, say};
-use crate::site::{Services, Site};
+use crate::site::{Site, services};
 use crate::stage::{Plan, Stage, Version};
 
 const SAMPLED_EVERY: Duration = Duration::from_secs(15);
 
 /// One in ten tasks.
 const FAILING: &str = "7";
-
-/// Services that change, each of one task. Consul lets one client have 200 connections.
-const SERVICES: usize = 150;
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
@@ -37,9 +34,7 @@ pub(super) async fn run(stage: &mut Stage, options: &SoakArguments) -> Result<Ve
         modules: Modules::Shared,
         cluster: (!options.embedded).then_some(settings),
     };
-    let site = stage
-        .new_site_on(plan, Services::Distinct(SERVICES))
-        .await?;
+    let site = stage.new_site_on(plan, options.tasks).await?;
     if options.embedded {
         let text = format!(
             "\nscheduler {{\n  runs_kept_for = \"{}m\"\n}}\n",
@@ -47,8 +42,7 @@ pub(super) async fn run(stage: &mut Stage, options: &SoakArguments) -> Result<Ve
         );
         site.configure(&text)?;
     }
-    stage.register(0, Version::FIRST).await?;
-    let services: Vec<&String> = site.tasks().iter().take(SERVICES).collect();
+    let services: Vec<String> = services(options.tasks).collect();
     for service in &services {
         stage.register_for(service, 0, Version::FIRST).await?;
     }
