@@ -29,14 +29,24 @@ pub(crate) struct Writes {
     at_work: BTreeSet<usize>,
     /// Tasks that were created or deleted, or may have been: their history begins anew.
     pub(crate) reborn: BTreeSet<usize>,
-    /// What was confirmed lately: the task, when, and what it was before.
-    recent: Vec<(usize, Instant, TaskState)>,
+    /// What was confirmed lately: the task, between which moments it was written, and what it was before.
+    recent: Vec<(usize, Between, TaskState)>,
     /// Answers by what was asked for and what they promise.
     pub(crate) figures: BTreeMap<String, usize>,
     /// Writes that were confirmed.
     pub(crate) confirmed: usize,
-    /// What was not shown although it was confirmed, and when.
-    violations: Vec<(Instant, Violation)>,
+    /// What was not shown although it was confirmed, and between which moments.
+    violations: Vec<(Between, Violation)>,
+}
+
+/// A time in which something has happened at a moment that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Between(Instant, Instant);
+
+impl Between {
+    fn may_be_in(self, from: Instant, until: Instant) -> bool {
+        self.1 >= from && self.0 <= until
+    }
 }
 
 #[derive(Debug)]
@@ -44,6 +54,8 @@ struct Answered {
     task: usize,
     order: Order,
     outcome: Outcome,
+    /// From the request to its answer.
+    written: Between,
     /// What another gateway shows right after a confirmed write.
     shown: Result<Option<Shown>, String>,
 }
@@ -85,7 +97,9 @@ impl Writes {
         let other = self.apis[(place + 1) % self.apis.len()].clone();
         let (client, task) = (self.client.clone(), write.task);
         self.open.spawn(async move {
+            let sent = Instant::now();
             let outcome = send(&client, &api, task, &order).await;
+            let written = Between(sent, Instant::now());
             let readable = outcome == Outcome::Confirmed && order != Order::Delete;
             let shown = if readable {
                 show(&other, task).await
@@ -96,6 +110,7 @@ impl Writes {
                 task,
                 order,
                 outcome,
+                written,
                 shown,
             }
         });
@@ -120,6 +135,7 @@ impl Writes {
             task,
             order,
             outcome,
+            written,
             shown,
         } = answered;
         self.at_work.remove(&task);
@@ -137,7 +153,7 @@ impl Writes {
         }
         self.confirmed += 1;
         self.recent
-            .extend(before.map(|before| (task, Instant::now(), before)));
+            .extend(before.map(|before| (task, written, before)));
         // A failover in between would take it back.
         if let Ok(shown) = shown
             && let Err(evidence) = self.book.clone().settle(task, shown.as_ref())
@@ -147,20 +163,21 @@ impl Writes {
                 Plan::task(task),
                 format!("right after {order:?} was confirmed: {evidence}"),
             );
-            self.violations.push((Instant::now(), violation));
+            self.violations
+                .push((Between(written.0, Instant::now()), violation));
         }
     }
 
-    /// The database has forgotten what was confirmed between these moments: that is in doubt.
+    /// The database has forgotten what was written between these moments: that is in doubt.
     pub(crate) fn forget(&mut self, from: Instant, until: Instant) {
-        let is_lost = |at: Instant| (from..=until).contains(&at);
-        for (task, at, before) in &self.recent {
-            if is_lost(*at) {
+        for (task, written, before) in &self.recent {
+            if written.may_be_in(from, until) {
                 self.book.doubt(*task, before.clone());
                 self.reborn.insert(*task);
             }
         }
-        self.violations.retain(|(at, _)| !is_lost(*at));
+        self.violations
+            .retain(|(between, _)| !between.may_be_in(from, until));
     }
 
     /// Compares every task with what the API shows. To be called when nothing is at work any more.
@@ -217,6 +234,7 @@ fn order(state: &TaskState, write: &Write) -> Order {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Engine, Extent, Setup, Shape, Size};
 
     #[test]
     fn a_write_does_what_can_be_done() {
@@ -241,6 +259,31 @@ mod tests {
                 order(&present, &write(choice)),
                 Order::Create { .. }
             ));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_written_during_a_failover_is_in_doubt_however_late_it_is_taken_down() {
+        let size = Size {
+            tasks: 6,
+            spare: 2,
+            services: 3,
+        };
+        let setup = Setup::new(1, Shape::Cluster, Engine::Real);
+        let plan = Plan::new(1, size, setup, Extent::Time(Duration::ZERO));
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        for (written, is_in_doubt) in [(1, false), (5, true), (9, false)] {
+            let mut writes = Writes::new(&plan, Vec::new());
+            writes.take_down(Answered {
+                task: 0,
+                order: Order::Delete,
+                outcome: Outcome::Confirmed,
+                written: Between(at(written), at(written + 1)),
+                shown: Err("nothing to look at".to_owned()),
+            });
+            writes.forget(at(4), at(7));
+            assert_eq!(writes.book.certain(0).is_none(), is_in_doubt, "{written}");
         }
     }
 }
