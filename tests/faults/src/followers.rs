@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use cts_tests::Api;
 use reqwest::Client;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::between::Between;
 use crate::random::Random;
 use crate::violation::{Rule, Violation};
 
@@ -28,8 +28,8 @@ pub(crate) struct Followed {
     pub(crate) broken: usize,
     /// Logs that were left.
     pub(crate) left: usize,
-    /// Logs that had an end and were not whole.
-    pub(crate) violations: Vec<Violation>,
+    /// Logs that had an end and were not whole, and when they were followed and looked at again.
+    violations: Vec<(Between, Violation)>,
 }
 
 impl Followed {
@@ -38,6 +38,16 @@ impl Followed {
         self.broken += other.broken;
         self.left += other.left;
         self.violations.extend(other.violations);
+    }
+
+    /// The database has forgotten what was written in this time.
+    pub(crate) fn forget(&mut self, lost: Between) {
+        self.violations.retain(|(at, _)| !at.may_be_in(lost));
+    }
+
+    /// What is left when all is forgotten that could be.
+    pub(crate) fn violations(&mut self) -> impl Iterator<Item = Violation> {
+        self.violations.drain(..).map(|(_, violation)| violation)
     }
 }
 
@@ -48,14 +58,8 @@ enum Course {
     Left,
 }
 
-/// Follows one log after the other until the trouble is over. `forgotten` changes when the database has lost what it
-/// had confirmed.
-pub(crate) async fn follow(
-    apis: &[Api],
-    mut random: Random,
-    over: CancellationToken,
-    mut forgotten: watch::Receiver<Vec<[(Instant, u64); 2]>>,
-) -> Followed {
+/// Follows one log after the other until the trouble is over.
+pub(crate) async fn follow(apis: &[Api], mut random: Random, over: CancellationToken) -> Followed {
     let client = Client::builder().no_proxy().build().unwrap();
     let mut followed = Followed::default();
     while !over.is_cancelled() {
@@ -66,7 +70,7 @@ pub(crate) async fn follow(
                 () = sleep(BETWEEN_LOOKS) => continue,
             }
         };
-        forgotten.mark_unchanged();
+        let begun = Instant::now();
         let time = if random.percent(IMPATIENT) {
             Duration::from_millis(random.between(1, 500))
         } else {
@@ -78,9 +82,10 @@ pub(crate) async fn follow(
             Course::Whole(shown) => {
                 followed.whole += 1;
                 let stored = whole_log(&client, api, &run).await;
-                let lost = forgotten.has_changed().unwrap_or(true);
-                if let Some(stored) = stored.filter(|stored| *stored != shown && !lost) {
-                    followed.violations.push(incomplete(&run, &shown, &stored));
+                if let Some(stored) = stored.filter(|stored| *stored != shown) {
+                    let violation = incomplete(&run, &shown, &stored);
+                    let at = Between(begun, Instant::now());
+                    followed.violations.push((at, violation));
                 }
             }
         }
@@ -138,4 +143,23 @@ fn incomplete(run: &str, shown: &str, stored: &str) -> Violation {
             last(stored)
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_was_followed_during_a_failover_may_have_lost_lines() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let followed = |from, until| Followed {
+            violations: vec![(Between(at(from), at(until)), incomplete("a", "x", ""))],
+            ..Followed::default()
+        };
+        for (mut followed, violations) in [(followed(1, 3), 1), (followed(1, 5), 0)] {
+            followed.forget(Between(at(4), at(7)));
+            assert_eq!(followed.violations().count(), violations);
+        }
+    }
 }

@@ -15,6 +15,7 @@
 )]
 
 pub mod audit;
+mod between;
 mod campaign;
 mod database;
 mod evidence;

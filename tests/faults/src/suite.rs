@@ -91,13 +91,13 @@ async fn from_begin_to_verdict(plan: &Plan, course: &Course) -> Report {
     suite.end_all().await;
     let violations = suite.campaign.take_violations();
     suite.report.violations.extend(violations);
-    let followed = std::mem::take(&mut suite.followed);
+    let mut followed = std::mem::take(&mut suite.followed);
     let (whole, broken, left) = (followed.whole, followed.broken, followed.left);
     suite.figure(
         "logs that were followed",
         format!("{whole} to the end, {broken} broke off, {left} were left"),
     );
-    suite.report.violations.extend(followed.violations);
+    suite.report.violations.extend(followed.violations());
     judge(&mut suite, lookout, over).await;
     if !suite.report.violations.is_empty() {
         show(&suite);

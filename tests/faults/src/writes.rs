@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 pub use self::book::{Book, Declared, Follows, Order, Outcome, Shown, TaskState};
 use self::call::{send, show};
+use crate::between::Between;
 use crate::plan::{Plan, Write};
 use crate::violation::{Rule, Violation};
 
@@ -37,16 +38,6 @@ pub(crate) struct Writes {
     pub(crate) confirmed: usize,
     /// What was not shown although it was confirmed, and between which moments.
     violations: Vec<(Between, Violation)>,
-}
-
-/// A time in which something has happened at a moment that is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Between(Instant, Instant);
-
-impl Between {
-    fn may_be_in(self, from: Instant, until: Instant) -> bool {
-        self.1 >= from && self.0 <= until
-    }
 }
 
 #[derive(Debug)]
@@ -168,16 +159,16 @@ impl Writes {
         }
     }
 
-    /// The database has forgotten what was written between these moments: that is in doubt.
-    pub(crate) fn forget(&mut self, from: Instant, until: Instant) {
+    /// The database has forgotten what was written in this time: that is in doubt.
+    pub(crate) fn forget(&mut self, lost: Between) {
         for (task, written, before) in &self.recent {
-            if written.may_be_in(from, until) {
+            if written.may_be_in(lost) {
                 self.book.doubt(*task, before.clone());
                 self.reborn.insert(*task);
             }
         }
         self.violations
-            .retain(|(between, _)| !between.may_be_in(from, until));
+            .retain(|(between, _)| !between.may_be_in(lost));
     }
 
     /// Compares every task with what the API shows. To be called when nothing is at work any more.
@@ -282,7 +273,7 @@ mod tests {
                 written: Between(at(written), at(written + 1)),
                 shown: Err("nothing to look at".to_owned()),
             });
-            writes.forget(at(4), at(7));
+            writes.forget(Between(at(4), at(7)));
             assert_eq!(writes.book.certain(0).is_none(), is_in_doubt, "{written}");
         }
     }

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{BETWEEN_LOOKS, Suite};
+use crate::between::Between;
 use crate::followers::follow;
 use crate::history::History;
 use crate::plan::{Change, Round, Write};
@@ -37,8 +38,8 @@ impl Suite<'_> {
         let mut following = JoinSet::new();
         for number in 0..self.plan.setup.followers {
             let random = Random::new(self.plan.seed ^ number as u64);
-            let (apis, over, forgotten) = (apis.clone(), over.clone(), forgotten.clone());
-            following.spawn(async move { follow(&apis, random, over, forgotten).await });
+            let (apis, over) = (apis.clone(), over.clone());
+            following.spawn(async move { follow(&apis, random, over).await });
         }
         tokio::join!(
             both,
@@ -50,7 +51,9 @@ impl Suite<'_> {
         say("the trouble is over; waiting for quiet");
         self.writes.finish().await;
         for [(from, _), (until, _)] in forgotten.borrow().iter().skip(before) {
-            self.writes.forget(*from, *until);
+            let lost = Between(*from, *until);
+            self.writes.forget(lost);
+            self.followed.forget(lost);
         }
     }
 }
