@@ -107,7 +107,10 @@ impl Reader {
             };
             tokio::select! {
                 () = follower.moved_behind(self.position) => {}
-                () = self.shutdown.cancelled() => return Ok(None),
+                // An end would say that this is all of the log.
+                () = self.shutdown.cancelled() => {
+                    return Err(Status::unavailable("this scheduler is shutting down"));
+                }
             }
         }
     }

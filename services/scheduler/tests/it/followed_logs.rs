@@ -163,3 +163,16 @@ async fn a_failed_question_for_all_cuts_nobody_off() {
     setup.append(&lease, "one").await;
     assert_eq!(next(&mut followed).await, Some(vec![line("one")]));
 }
+
+#[tokio::test]
+async fn a_follower_is_not_shown_an_end_by_a_scheduler_that_shuts_down() {
+    let setup = Setup::new(vec![task("t")], Duration::from_mins(1)).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = setup.acquired().await;
+    let mut followed = setup.followed(&lease.run_id).await;
+    setup.append(&lease, "one").await;
+    assert_eq!(next(&mut followed).await, Some(vec![line("one")]));
+    drop(setup.stop);
+    let end = timeout(PROMPT * 5, followed.message()).await.unwrap();
+    assert_eq!(end.unwrap_err().code(), tonic::Code::Unavailable);
+}

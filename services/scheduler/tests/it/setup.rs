@@ -48,7 +48,8 @@ pub(crate) struct Setup {
     /// Changes of runs, from before the scheduler has begun.
     changes: Mutex<Streaming<run::FollowRunsResponse>>,
     _parts: JoinSet<()>,
-    _stop: DropGuard,
+    /// The scheduler shuts down when it is dropped.
+    pub(crate) stop: DropGuard,
     _directory: Option<tempfile::TempDir>,
 }
 
@@ -118,7 +119,7 @@ impl Setup {
             workers: WorkerServiceClient::new(channel),
             watcher,
             _parts: parts,
-            _stop: stop.drop_guard(),
+            stop: stop.drop_guard(),
             _directory: None,
         })
     }
