@@ -93,7 +93,7 @@ pub(crate) async fn follow(apis: &[Api], mut random: Random, over: CancellationT
     followed
 }
 
-/// A run that is at work, if there is one and somebody says so.
+/// A run that is at work, if there is one and the API says so.
 async fn running(api: &Api, random: &mut Random) -> Option<String> {
     let ask = api.ask("/v1/runs?status=running&limit=20");
     let Ok(Ok((200, answer))) = timeout(READ_PATIENCE, ask).await else {
@@ -109,11 +109,7 @@ async fn running(api: &Api, random: &mut Random) -> Option<String> {
 
 async fn of_one(client: &Client, api: &Api, run: &str, time: Duration) -> Course {
     let path = format!("/v1/runs/{run}/log?follow=true");
-    let reading = async {
-        let answer = client.get(api.url(&path)).send().await?;
-        answer.error_for_status()?.text().await
-    };
-    match timeout(time, reading).await {
+    match timeout(time, text(client, api, &path)).await {
         Ok(Ok(text)) => Course::Whole(text),
         Ok(Err(_)) => Course::Broken,
         Err(_) => Course::Left,
@@ -123,11 +119,13 @@ async fn of_one(client: &Client, api: &Api, run: &str, time: Duration) -> Course
 /// `None` if it cannot be read, or the run is gone.
 async fn whole_log(client: &Client, api: &Api, run: &str) -> Option<String> {
     let path = format!("/v1/runs/{run}/log");
-    let reading = async {
-        let answer = client.get(api.url(&path)).send().await?;
-        answer.error_for_status()?.text().await
-    };
-    timeout(READ_PATIENCE, reading).await.ok()?.ok()
+    let reading = timeout(READ_PATIENCE, text(client, api, &path));
+    reading.await.ok()?.ok()
+}
+
+async fn text(client: &Client, api: &Api, path: &str) -> reqwest::Result<String> {
+    let answer = client.get(api.url(path)).send().await?;
+    answer.error_for_status()?.text().await
 }
 
 fn incomplete(run: &str, shown: &str, stored: &str) -> Violation {

@@ -227,6 +227,17 @@ mod tests {
     use super::*;
     use crate::plan::{Engine, Extent, Setup, Shape, Size};
 
+    /// Of few tasks.
+    pub(super) fn plan() -> Plan {
+        let size = Size {
+            tasks: 6,
+            spare: 2,
+            services: 3,
+        };
+        let setup = Setup::new(1, Shape::Cluster, Engine::Real);
+        Plan::new(1, size, setup, Extent::Time(Duration::ZERO))
+    }
+
     #[test]
     fn a_write_does_what_can_be_done() {
         let write = |choice| Write {
@@ -255,13 +266,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_written_during_a_failover_is_in_doubt_however_late_it_is_taken_down() {
-        let size = Size {
-            tasks: 6,
-            spare: 2,
-            services: 3,
-        };
-        let setup = Setup::new(1, Shape::Cluster, Engine::Real);
-        let plan = Plan::new(1, size, setup, Extent::Time(Duration::ZERO));
+        let plan = plan();
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         for (written, is_in_doubt) in [(1, false), (5, true), (9, false)] {

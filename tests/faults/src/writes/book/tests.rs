@@ -1,19 +1,10 @@
-use std::time::Duration;
-
 use serde_json::json;
 
 use super::*;
-use crate::plan::{Engine, Extent, Setup, Shape, Size};
+use crate::writes::tests::plan;
 
 fn book() -> Book {
-    let size = Size {
-        tasks: 6,
-        spare: 2,
-        services: 3,
-    };
-    let setup = Setup::new(1, Shape::Cluster, Engine::Real);
-    let plan = Plan::new(1, size, setup, Extent::Time(Duration::ZERO));
-    Book::new(&plan)
+    Book::new(&plan())
 }
 
 fn create(services: &[usize], now: bool) -> Order {
