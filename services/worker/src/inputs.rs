@@ -64,15 +64,17 @@ impl Contents {
         if let Some(bytes) = &lease.input {
             return Ok(RunInput::from_one_piece(bytes)?);
         }
-        let named = if lease.contents.is_empty() {
+        let asked: Vec<String>;
+        let named: Vec<(&String, Option<&Vec<u8>>)> = if lease.contents.is_empty() {
             match within(TRANSFER, ask(runs, &lease.input_hash)).await? {
                 Asked::OnePiece(bytes) => return Ok(RunInput::from_one_piece(&bytes)?),
-                Asked::Contents(named) => named.into_iter().map(|hash| (hash, None)).collect(),
+                Asked::Contents(named) => asked = named,
             }
+            asked.iter().map(|hash| (hash, None)).collect()
         } else {
             let named = lease.contents.iter();
-            let named = named.map(|named| (named.hash.clone(), named.content.clone()));
-            named.collect::<Vec<_>>()
+            let named = named.map(|named| (&named.hash, named.content.as_ref()));
+            named.collect()
         };
         let mut hashes = Vec::with_capacity(named.len());
         let mut contents = HashMap::new();
@@ -83,7 +85,9 @@ impl Contents {
             let kept = self.0.get(&hash);
             match (kept, carried) {
                 (Some(content), _) => drop(contents.insert(hash, content)),
-                (None, Some(bytes)) => drop(contents.insert(hash, self.keep(hash, bytes)?)),
+                (None, Some(bytes)) => {
+                    contents.insert(hash, self.keep(hash, bytes.clone())?);
+                }
                 (None, None) => missing.push(hash),
             }
         }
