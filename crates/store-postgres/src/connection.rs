@@ -181,7 +181,7 @@ impl Target {
         self.pool_of_one(SENDING)
     }
 
-    /// A connection that receives hints, in a pool of its own, so that a dead one is in nobody's way.
+    /// A connection that receives hints, in a pool of its own, so that nothing else waits for a dead one.
     pub(crate) fn listener(&self) -> PgPool {
         self.pool_of_one("")
     }

@@ -84,7 +84,7 @@ impl Tenure {
             };
             tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
             let duty = self.duty(&term, &tasks);
-            // The tasks themselves are not needed for as long as the duty lasts.
+            // The planner has copied what it needs. Thousands of tasks need not stay in memory beside it.
             drop(tasks);
             let removals = (unfinished != Unfinished::default()).then_some((declared, unfinished));
             tokio::select! {
@@ -192,7 +192,7 @@ impl Tenure {
         })
     }
 
-    /// Finishes removals, if there are any, and goes on waiting when they are.
+    /// Finishes removals, if there are any. Never returns, so that it can be polled beside the other duties.
     async fn finish(
         &self,
         term: &Term,

@@ -86,8 +86,9 @@ pub(crate) enum Scenario {
     /// service has changed, on which all tasks are, and leases their runs and reports them as applied
     /// at once. A worker has at most 4 slots and a connection of its own. `completed_per_second`: the
     /// queue is filled, then the workers begin; all runs divided by the time until the last report
-    /// is answered; the median of the rounds. `bare_per_second` is the same queue emptied by the statements of the
-    /// store over as many connections, without any service, and `completed_ratio` the one divided by the other. `pickup`: one run at a time while all workers wait, from
+    /// is answered; the median of the rounds. `bare_per_second` is the same queue emptied by the statements of
+    /// the store over as many connections, without any service, and `completed_ratio` the one divided by the
+    /// other. `pickup`: one run at a time while all workers wait, from
     /// just before the change is told until the worker has the lease, so that it includes freezing and
     /// queueing the run; each pause before it is 20 to 50 ms. `fill_seconds` is from the change to the
     /// full queue. The processor time per run is that of scheduler, Postgres and this program while the
