@@ -179,7 +179,7 @@ impl Entry {
             kind: service.kind,
             address,
             port: service.port,
-            meta: service.meta,
+            meta: service.meta.into_iter().collect(),
             tags,
             namespace: service.namespace,
             status: aggregate(&checks),
@@ -187,8 +187,8 @@ impl Entry {
             node_id: node.id,
             node_address: node.address,
             node_datacenter: node.datacenter,
-            node_tagged_addresses: node.tagged_addresses,
-            node_meta: node.meta,
+            node_tagged_addresses: node.tagged_addresses.into_iter().collect(),
+            node_meta: node.meta.into_iter().collect(),
         }
     }
 }

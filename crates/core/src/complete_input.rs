@@ -113,6 +113,7 @@ mod tests {
     use crate::identity::TaskName;
     use crate::input::RunInput;
     use crate::service::HealthStatus;
+    use crate::service::Labels;
 
     fn on(services: &[&str]) -> Arc<TaskDefinition> {
         Arc::new(TaskDefinition {
@@ -165,7 +166,7 @@ mod tests {
             kind: String::new(),
             address: String::new(),
             port: 1,
-            meta: BTreeMap::new(),
+            meta: Labels::default(),
             tags: Vec::new(),
             namespace: String::new(),
             status: HealthStatus::Passing,
@@ -173,8 +174,8 @@ mod tests {
             node_id: String::new(),
             node_address: String::new(),
             node_datacenter: String::new(),
-            node_tagged_addresses: BTreeMap::new(),
-            node_meta: BTreeMap::new(),
+            node_tagged_addresses: Labels::default(),
+            node_meta: Labels::default(),
         };
         let [one, two] = ["one", "two"]
             .map(|id| Arc::new(ViewInstances::of(&ViewSnapshot::new(1, [instance(id)]))));

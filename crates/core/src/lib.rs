@@ -69,7 +69,7 @@ pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run}
 pub use provider::{ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};
 pub use schedule::TaskSchedule;
-pub use service::{HealthStatus, InstanceKey, ServiceInstance};
+pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance};
 pub use task::{
     BundleReference, CloudExecution, CloudWorkspace, TaskDefinition, TaskOrigin, TaskSpec,
 };

@@ -1,7 +1,6 @@
 //! One instance of a service, reduced to what a module can see (spec/runtime-watch.md 1.9).
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 /// The aggregate of an instance's checks.
@@ -43,6 +42,10 @@ pub struct InstanceKey {
     pub id: String,
 }
 
+/// Names with their values, by name. They are few and each instance has three such maps, of which a
+/// `BTreeMap` would take more memory than all of its texts.
+pub type Labels = LiteMap<String, String>;
+
 /// One instance as modules see it. What Consul says beyond this (check output, modify indexes,
 /// weights, …) is left out on purpose: it is no change (architecture, "The life of a change").
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -58,7 +61,7 @@ pub struct ServiceInstance {
     /// Port as Consul has it, which accepts numbers that no socket can have.
     pub port: i64,
     /// Meta data of the service.
-    pub meta: BTreeMap<String, String>,
+    pub meta: Labels,
     /// Tags, sorted.
     pub tags: Vec<String>,
     /// Consul Enterprise namespace, else empty.
@@ -74,9 +77,9 @@ pub struct ServiceInstance {
     /// Datacenter of the node.
     pub node_datacenter: String,
     /// Tagged addresses of the node.
-    pub node_tagged_addresses: BTreeMap<String, String>,
+    pub node_tagged_addresses: Labels,
     /// Meta data of the node.
-    pub node_meta: BTreeMap<String, String>,
+    pub node_meta: Labels,
 }
 
 impl ServiceInstance {

@@ -2,6 +2,7 @@
 //! a call. Only a shortcut: whatever is missing here is read from the store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_core::{Content, Digest, FrozenInput};
 use cts_proto::run::v1 as proto;
@@ -16,6 +17,10 @@ const CONTENTS: u64 = 4 * 1024 * 1024;
 /// Contents of all inputs kept together, each counted for every input that has it.
 const LISTED: u64 = 20_000;
 
+/// How long an input or a content is kept that no lease asks for. Runs begin soon, or they wait for reasons
+/// that take longer.
+const KEPT: Duration = Duration::from_secs(20);
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct RecentInputs {
@@ -25,9 +30,16 @@ pub(crate) struct RecentInputs {
 
 impl Default for RecentInputs {
     fn default() -> Self {
+        Self::keeping(KEPT)
+    }
+}
+
+impl RecentInputs {
+    /// Keeps for so long what no lease asks for.
+    fn keeping(kept: Duration) -> Self {
         let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-        let inputs = Cache::builder().max_capacity(LISTED);
-        let contents = Cache::builder().max_capacity(CONTENTS);
+        let inputs = Cache::builder().max_capacity(LISTED).time_to_idle(kept);
+        let contents = Cache::builder().max_capacity(CONTENTS).time_to_idle(kept);
         Self {
             inputs: inputs
                 .weigher(move |_, contents: &Arc<[Digest]>| length(contents.len()))
@@ -37,9 +49,14 @@ impl Default for RecentInputs {
                 .build(),
         }
     }
-}
 
-impl RecentInputs {
+    /// Gives back the memory of what has been kept for long enough; by itself that happens only when more
+    /// is kept.
+    pub(crate) fn forget_old(&self) {
+        self.inputs.run_pending_tasks();
+        self.contents.run_pending_tasks();
+    }
+
     /// Keeps an input, and forgets others beyond the limits.
     pub(crate) fn keep(&self, input: &FrozenInput) {
         let contents = input.contents.iter();
@@ -117,10 +134,22 @@ mod tests {
         for number in 0..30_000_u32 {
             inputs.keep(&input(&[&content(number.to_be_bytes().into()), &shared]));
         }
-        inputs.inputs.run_pending_tasks();
-        inputs.contents.run_pending_tasks();
+        inputs.forget_old();
         assert!(inputs.inputs.weighted_size() <= LISTED);
         assert!(inputs.contents.weighted_size() <= CONTENTS);
         assert!(inputs.content(&shared.hash).is_some());
+    }
+
+    #[test]
+    fn what_no_lease_asks_for_goes_by_itself() {
+        let inputs = RecentInputs::keeping(Duration::ZERO);
+        inputs.keep(&input(&[&content(vec![7; 100])]));
+        inputs.forget_old();
+        let left = (inputs.inputs.entry_count(), inputs.contents.weighted_size());
+        assert_eq!(left, (0, 0));
+        let inputs = RecentInputs::default();
+        inputs.keep(&input(&[&content(vec![7; 100])]));
+        inputs.forget_old();
+        assert_eq!(inputs.contents.weighted_size(), 100);
     }
 }

@@ -49,7 +49,8 @@ async fn hostile_text_arrives_as_it_was_registered() {
     assert_eq!(instance.node, ConsulAgent::NODE);
     assert_eq!(instance.node_address, "127.0.0.1");
     assert_eq!(instance.node_datacenter, "dc1");
-    assert_eq!(instance.node_tagged_addresses["lan"], "127.0.0.1");
+    let lan = instance.node_tagged_addresses.get("lan");
+    assert_eq!(lan.map(String::as_str), Some("127.0.0.1"));
     assert_eq!(instance.node_id.len(), 36);
     assert_eq!(instance.namespace, "");
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::HealthStatus;
+use crate::{HealthStatus, Labels};
 
 fn instance(node: &str, id: &str, port: i64) -> ServiceInstance {
     ServiceInstance {
@@ -10,7 +10,7 @@ fn instance(node: &str, id: &str, port: i64) -> ServiceInstance {
         kind: String::new(),
         address: "10.0.0.1".into(),
         port,
-        meta: BTreeMap::new(),
+        meta: Labels::default(),
         tags: Vec::new(),
         namespace: String::new(),
         status: HealthStatus::Passing,
@@ -18,8 +18,8 @@ fn instance(node: &str, id: &str, port: i64) -> ServiceInstance {
         node_id: String::new(),
         node_address: "10.0.0.1".into(),
         node_datacenter: "dc1".into(),
-        node_tagged_addresses: BTreeMap::new(),
-        node_meta: BTreeMap::new(),
+        node_tagged_addresses: Labels::default(),
+        node_meta: Labels::default(),
     }
 }
 

@@ -61,7 +61,7 @@ pub fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
         kind: instance.kind,
         address: instance.address,
         port: u16::try_from(instance.port).map_or(0, u32::from),
-        meta: instance.meta,
+        meta: instance.meta.into_iter().collect(),
         tags: instance.tags,
         namespace: instance.namespace,
         status: status.into(),
@@ -69,8 +69,8 @@ pub fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
         node_id: instance.node_id,
         node_address: instance.node_address,
         node_datacenter: instance.node_datacenter,
-        node_tagged_addresses: instance.node_tagged_addresses,
-        node_meta: instance.node_meta,
+        node_tagged_addresses: instance.node_tagged_addresses.into_iter().collect(),
+        node_meta: instance.node_meta.into_iter().collect(),
         port_number: instance.port,
     }
 }
@@ -94,7 +94,7 @@ pub fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
         kind: instance.kind,
         address: instance.address,
         port,
-        meta: instance.meta,
+        meta: instance.meta.into_iter().collect(),
         tags: instance.tags,
         namespace: instance.namespace,
         status,
@@ -102,8 +102,8 @@ pub fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
         node_id: instance.node_id,
         node_address: instance.node_address,
         node_datacenter: instance.node_datacenter,
-        node_tagged_addresses: instance.node_tagged_addresses,
-        node_meta: instance.node_meta,
+        node_tagged_addresses: instance.node_tagged_addresses.into_iter().collect(),
+        node_meta: instance.node_meta.into_iter().collect(),
     }
 }
 
@@ -178,7 +178,7 @@ pub fn delta_from_wire(delta: proto::ViewDelta) -> ViewDelta {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use cts_core::Labels;
 
     use super::*;
 
@@ -189,7 +189,7 @@ mod tests {
             kind: String::new(),
             address: "10.0.0.1".into(),
             port: 80,
-            meta: BTreeMap::from([("k".into(), "v\n${x}".repeat(8000))]),
+            meta: Labels::from_iter([("k".into(), "v\n${x}".repeat(8000))]),
             tags: vec!["a".into()],
             namespace: "ns".into(),
             status: HealthStatus::Maintenance,
@@ -197,8 +197,8 @@ mod tests {
             node_id: "i".into(),
             node_address: "10.0.0.1".into(),
             node_datacenter: "dc1".into(),
-            node_tagged_addresses: BTreeMap::new(),
-            node_meta: BTreeMap::from([("rack".into(), "r".into())]),
+            node_tagged_addresses: Labels::default(),
+            node_meta: Labels::from_iter([("rack".into(), "r".into())]),
         }
     }
 

@@ -4,7 +4,6 @@
 //! no indentation here, the others get theirs.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
@@ -94,9 +93,12 @@ pub(super) fn value(value: &Value, depth: usize) -> String {
 }
 
 /// A map of strings as an object.
-pub(super) fn string_map(map: &BTreeMap<String, String>, depth: usize) -> String {
+pub(super) fn string_map<'a>(
+    map: impl IntoIterator<Item = (&'a String, &'a String)>,
+    depth: usize,
+) -> String {
     let pairs: Vec<_> = map
-        .iter()
+        .into_iter()
         .map(|(name, text)| (key(name), quoted(text)))
         .collect();
     object(&pairs, depth)

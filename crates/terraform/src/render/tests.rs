@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cts_core::{
-    Condition, HealthStatus, ProviderId, RunInput, ServiceInstance, ServicesCondition, TaskName,
+    Condition, HealthStatus, Labels, ProviderId, RunInput, ServiceInstance, ServicesCondition,
+    TaskName,
 };
 use serde_json::json;
 
@@ -86,7 +87,7 @@ fn instance(id: &str) -> ServiceInstance {
         kind: String::new(),
         address: "10.1.2.3".into(),
         port: 9090,
-        meta: BTreeMap::new(),
+        meta: Labels::default(),
         tags: vec!["blue".into(), "v2".into()],
         namespace: String::new(),
         status: HealthStatus::Passing,
@@ -94,11 +95,11 @@ fn instance(id: &str) -> ServiceInstance {
         node_id: "5f0c3b1e-7d41-4a0e-9c55-2b6a1f4d8e90".into(),
         node_address: "10.1.2.1".into(),
         node_datacenter: "dc1".into(),
-        node_tagged_addresses: BTreeMap::from([
+        node_tagged_addresses: Labels::from_iter([
             ("lan".into(), "10.1.2.1".into()),
             ("wan".into(), "198.51.100.7".into()),
         ]),
-        node_meta: BTreeMap::from([("rack".into(), "r12".into())]),
+        node_meta: Labels::from_iter([("rack".into(), "r12".into())]),
     }
 }
 

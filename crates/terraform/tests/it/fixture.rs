@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cts_core::{
-    Backend, Condition, Digest, HealthStatus, RunInput, ServiceInstance, ServicesCondition,
+    Backend, Condition, Digest, HealthStatus, Labels, RunInput, ServiceInstance, ServicesCondition,
     StepTimeouts, TaskDefinition, TaskName,
 };
 use cts_terraform::{
@@ -72,7 +72,7 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
 
 /// An instance whose texts all come from `text`.
 pub(crate) fn instance(id: &str, text: &str) -> ServiceInstance {
-    let map = BTreeMap::from([("key".to_owned(), text.to_owned())]);
+    let map = Labels::from_iter([("key".to_owned(), text.to_owned())]);
     ServiceInstance {
         id: id.to_owned(),
         name: text.to_owned(),

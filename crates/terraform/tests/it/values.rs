@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use cts_core::{Condition, ServiceInstance};
+use cts_core::{Condition, Labels, ServiceInstance};
 use serde_json::{Value, json};
 
 use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, kept_services};
@@ -84,7 +84,7 @@ async fn hostile_texts_arrive_unchanged() {
         .enumerate()
         .map(|(index, text)| {
             let mut instance = instance(&format!("{text}-{index}"), text);
-            instance.meta = BTreeMap::from([(text.clone(), text.clone())]);
+            instance.meta = Labels::from_iter([(text.clone(), text.clone())]);
             instance
         })
         .collect();

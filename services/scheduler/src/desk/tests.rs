@@ -4,7 +4,7 @@ mod sequences;
 
 use std::path::PathBuf;
 
-use cts_core::{BufferPeriod, Condition, HealthStatus, ServiceInstance, ServicesCondition};
+use cts_core::{BufferPeriod, Condition, HealthStatus, Labels, ServiceInstance, ServicesCondition};
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn instance(service: &str, id: &str, port: i64) -> ServiceInstance {
         kind: String::new(),
         address: "10.0.0.1".into(),
         port,
-        meta: BTreeMap::new(),
+        meta: Labels::default(),
         tags: Vec::new(),
         namespace: String::new(),
         status: HealthStatus::Passing,
@@ -60,8 +60,8 @@ fn instance(service: &str, id: &str, port: i64) -> ServiceInstance {
         node_id: String::new(),
         node_address: String::new(),
         node_datacenter: "dc1".into(),
-        node_tagged_addresses: BTreeMap::new(),
-        node_meta: BTreeMap::new(),
+        node_tagged_addresses: Labels::default(),
+        node_meta: Labels::default(),
     }
 }
 

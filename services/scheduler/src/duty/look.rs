@@ -117,6 +117,7 @@ impl Duty {
                 tracing::warn!(error = %Chain(&error), "cannot look for changed tasks, trying again");
             }
         }
+        self.recent_inputs.forget_old();
         looks.ended(begun, Instant::now(), found);
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{
-    BufferPeriod, Capabilities, Condition, DEFAULT_DRIVER, Digest, Engine, HealthStatus,
+    BufferPeriod, Capabilities, Condition, DEFAULT_DRIVER, Digest, Engine, HealthStatus, Labels,
     Requirement, RunInput, ServiceInstance, ServicesCondition, SystemClock, TaskDefinition,
     TaskDraft, TaskName, TaskSpec, TaskTimeouts,
 };
@@ -335,7 +335,7 @@ pub(crate) fn instance(id: &str, port: i64) -> ServiceInstance {
         kind: String::new(),
         address: "10.0.0.1".into(),
         port,
-        meta: BTreeMap::new(),
+        meta: Labels::default(),
         tags: Vec::new(),
         namespace: String::new(),
         status: HealthStatus::Passing,
@@ -343,7 +343,7 @@ pub(crate) fn instance(id: &str, port: i64) -> ServiceInstance {
         node_id: String::new(),
         node_address: String::new(),
         node_datacenter: "dc1".into(),
-        node_tagged_addresses: BTreeMap::new(),
-        node_meta: BTreeMap::new(),
+        node_tagged_addresses: Labels::default(),
+        node_meta: Labels::default(),
     }
 }

@@ -1,3 +1,5 @@
+use cts_core::Labels;
+
 use super::*;
 
 fn instance(id: &str, port: i64) -> ServiceInstance {
@@ -7,7 +9,7 @@ fn instance(id: &str, port: i64) -> ServiceInstance {
         kind: String::new(),
         address: "10.0.0.1".into(),
         port,
-        meta: BTreeMap::new(),
+        meta: Labels::default(),
         tags: Vec::new(),
         namespace: String::new(),
         status: cts_core::HealthStatus::Passing,
@@ -15,8 +17,8 @@ fn instance(id: &str, port: i64) -> ServiceInstance {
         node_id: String::new(),
         node_address: "10.0.0.1".into(),
         node_datacenter: "dc1".into(),
-        node_tagged_addresses: BTreeMap::new(),
-        node_meta: BTreeMap::new(),
+        node_tagged_addresses: Labels::default(),
+        node_meta: Labels::default(),
     }
 }
 
