@@ -4,7 +4,7 @@ use std::fmt;
 
 use reqwest::Url;
 
-/// The address of the API cannot be used (spec/cli.md 8). A password in it is not shown.
+/// The address of the API cannot be used (docs/cli.md#options-of-all-of-them). A password in it is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// It is empty.

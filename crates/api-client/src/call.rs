@@ -94,7 +94,7 @@ impl Answer {
     /// What it says, taken as a refusal.
     ///
     /// Its content type is not looked at: the original sends some of its errors, and proxies send
-    /// theirs, with a wrong one (spec/api.md 19, item 1).
+    /// theirs, with a wrong one (docs/compatibility.md#api).
     pub(crate) fn refusal(self) -> Refusal {
         let (message, request_id) = match serde_json::from_str::<ErrorAnswer>(&self.body) {
             Ok(answer) => (Some(answer.error.message), answer.request_id),

@@ -26,7 +26,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// The REST API at one address.
 ///
-/// No request has a time limit, and no proxy is used, whatever the environment says (spec/cli.md 8).
+/// No request has a time limit, and no proxy is used, whatever the environment says
+/// (docs/cli.md#options-of-all-of-them).
 /// Dropping the future of a request ends the connection; the server may finish the work all the same.
 #[derive(Debug, Clone)]
 pub struct ApiClient {
@@ -58,7 +59,7 @@ impl ApiClient {
         self.address.to_string()
     }
 
-    /// All tasks as configured, in the server's order (spec/api.md 10).
+    /// All tasks as configured, in the server's order (docs/rest.md#reading-tasks).
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ impl ApiClient {
         Ok(answer.tasks)
     }
 
-    /// One task as configured (spec/api.md 10).
+    /// One task as configured (docs/rest.md#reading-tasks).
     ///
     /// # Errors
     ///
@@ -78,7 +79,7 @@ impl ApiClient {
         Ok(answer.task)
     }
 
-    /// Status of all tasks by name, without events (spec/api.md 7).
+    /// Status of all tasks by name, without events (docs/rest.md#task-status).
     ///
     /// # Errors
     ///
@@ -87,7 +88,7 @@ impl ApiClient {
         self.get(self.address.endpoint(&["status", "tasks"])).await
     }
 
-    /// Status of one task with its events, newest first (spec/api.md 7).
+    /// Status of one task with its events, newest first (docs/rest.md#task-status).
     ///
     /// # Errors
     ///
@@ -102,7 +103,7 @@ impl ApiClient {
             .ok_or_else(|| self.lacking("the task's status"))
     }
 
-    /// Numbers of tasks by status (spec/api.md 6).
+    /// Numbers of tasks by status (docs/rest.md#overall-status).
     ///
     /// # Errors
     ///
@@ -120,7 +121,7 @@ impl ApiClient {
         self.get(self.address.endpoint(&["queue"])).await
     }
 
-    /// Whether the system is well (spec/api.md 5).
+    /// Whether the system is well (docs/rest.md#health).
     ///
     /// # Errors
     ///
@@ -138,8 +139,8 @@ impl ApiClient {
         }
     }
 
-    /// What creating this task would do (spec/api.md 11). Nothing is created. `task` is the task object of
-    /// spec/api.md 9.
+    /// What creating this task would do (docs/rest.md#creating-a-task). Nothing is created. `task` is the task
+    /// object of docs/rest.md#task-objects.
     ///
     /// # Errors
     ///
@@ -151,7 +152,8 @@ impl ApiClient {
         self.post_task(task, RunMode::Inspect).await?.decode()
     }
 
-    /// Creates this task and runs it, if it is enabled (spec/api.md 11). The answer comes when that is done.
+    /// Creates this task and runs it, if it is enabled (docs/rest.md#creating-a-task). The answer comes when
+    /// that is done.
     ///
     /// # Errors
     ///
@@ -166,7 +168,7 @@ impl ApiClient {
     }
 
     /// Marks a task for deletion and gives the id of the request; it is gone when it does not run
-    /// (spec/api.md 12).
+    /// (docs/rest.md#deleting-a-task).
     ///
     /// # Errors
     ///
@@ -177,7 +179,7 @@ impl ApiClient {
         Ok(answer.decode::<DeletionAnswer>()?.request_id)
     }
 
-    /// What enabling and running a task would do (spec/api.md 13). Nothing is changed.
+    /// What enabling and running a task would do (docs/rest.md#updating-a-task). Nothing is changed.
     ///
     /// # Errors
     ///
@@ -187,7 +189,7 @@ impl ApiClient {
         answer.ok_or_else(|| self.lacking("the plan"))
     }
 
-    /// Lets a task react to its triggers, without a run (spec/api.md 13).
+    /// Lets a task react to its triggers, without a run (docs/rest.md#updating-a-task).
     ///
     /// # Errors
     ///
@@ -196,7 +198,7 @@ impl ApiClient {
         self.patch_task(name, true, RunMode::Later).await.map(drop)
     }
 
-    /// Makes a task ignore its triggers (spec/api.md 13).
+    /// Makes a task ignore its triggers (docs/rest.md#updating-a-task).
     ///
     /// # Errors
     ///
@@ -205,7 +207,7 @@ impl ApiClient {
         self.patch_task(name, false, RunMode::Later).await.map(drop)
     }
 
-    /// Enables a task and runs it; the answer comes when the run is over (spec/api.md 13).
+    /// Enables a task and runs it; the answer comes when the run is over (docs/rest.md#updating-a-task).
     ///
     /// # Errors
     ///

@@ -121,7 +121,7 @@ pub enum CallError {
     },
 }
 
-/// How a refusal is told. The original has two forms (spec/cli.md 12, "Error details").
+/// How a refusal is told. The original has two forms (docs/cli.md#cts-task).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorForm {
     /// `request returned 500 status code with error: …`, for changes of existing tasks.
@@ -221,7 +221,7 @@ impl CallError {
         )
     }
 
-    /// Whether the task could not be changed only because it is at work (spec/api.md 13).
+    /// Whether the task could not be changed only because it is at work (docs/rest.md#updating-a-task).
     pub fn is_busy(&self) -> bool {
         let Self::Refused(Refusal {
             status: 500,

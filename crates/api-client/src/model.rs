@@ -1,4 +1,4 @@
-//! Answers (spec/api.md 6, 7, 9-13). Members that an answer has beyond these are kept where a person may
+//! Answers (docs/rest.md). Members that an answer has beyond these are kept where a person may
 //! want to see them, and ignored elsewhere.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Refusal;
 
-/// A task as configured (spec/api.md 9).
+/// A task as configured (docs/rest.md#task-objects).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its name.
@@ -60,7 +60,7 @@ pub struct BufferPeriod {
     pub max: String,
 }
 
-/// Status of a task (spec/api.md 7).
+/// Status of a task (docs/rest.md#task-status).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskStatus {
     /// Name of the task.
@@ -105,7 +105,7 @@ pub struct EventError {
     pub message: String,
 }
 
-/// Numbers of tasks (spec/api.md 6).
+/// Numbers of tasks (docs/rest.md#overall-status).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverallStatus {
     /// By status and by `enabled`.

@@ -1,4 +1,4 @@
-//! From options and environment to settings (spec/cli.md 8).
+//! From options and environment to settings (docs/cli.md#options-of-all-of-them).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -163,7 +163,7 @@ impl ClientSettings {
     }
 }
 
-/// The boolean that `text` stands for, in any of the spellings of spec/cli.md 1.
+/// The boolean that `text` stands for, in any of the spellings of docs/cli.md#options-and-arguments.
 pub fn boolean(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),

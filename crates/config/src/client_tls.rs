@@ -1,4 +1,4 @@
-//! The `tls` block of a connection that cts opens (spec/config.md 7.2, 8, 10).
+//! The `tls` block of a connection that cts opens (docs/configuration.md#tls-of-consul-and-vault).
 
 use crate::block::Block;
 

@@ -1,5 +1,5 @@
 //! `terraform_cloud_workspace` and `terraform_version` of a task, for the driver `terraform-cloud`
-//! (spec/config.md 16).
+//! (docs/configuration.md#terraform_cloud_workspace).
 
 use cts_core::{CloudExecution, CloudWorkspace};
 use serde_json::{Map, Value};
@@ -66,7 +66,7 @@ impl WrittenWorkspace {
             .collect()
     }
 
-    /// The object of the API; what is unset is left out (spec/api.md 9).
+    /// The object of the API; what is unset is left out (docs/rest.md#task-objects).
     pub(crate) fn to_object(&self) -> Map<String, Value> {
         let mut object = Map::new();
         for (name, text) in [

@@ -1,4 +1,4 @@
-//! Conversions between types (spec/config.md 1.5). Files in the field rely on them.
+//! Conversions between types (docs/configuration.md#types). Files in the field rely on them.
 
 use cts_hcl1::{Number, Span, Value, ValueKind};
 

@@ -1,4 +1,4 @@
-//! `condition` of a task (spec/config.md 13).
+//! `condition` of a task (docs/configuration.md#condition).
 
 use std::collections::BTreeMap;
 
@@ -213,7 +213,7 @@ impl WrittenCondition {
     }
 
     /// The object of the API, with the type as its only member; what is unset is left out
-    /// (spec/api.md 9).
+    /// (docs/rest.md#task-objects).
     pub(crate) fn to_object(&self) -> Map<String, Value> {
         let (kind, mut object, use_as_module_input) = match self {
             Self::NoCondition => return Map::new(),
@@ -302,7 +302,7 @@ fn check_path(query: &WrittenKv, given: bool, block: &Block<'_>) {
     }
 }
 
-/// What can never fire again keeps the original busy without end (spec/config.md 23, accident 4).
+/// What can never fire again keeps the original busy without end (docs/compatibility.md).
 fn decode_cron(block: &mut Block<'_>, now: DateTime<Utc>) -> String {
     let given = block.has("cron");
     let Some(cron) = block.take("cron", coerce::text) else {

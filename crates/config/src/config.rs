@@ -66,7 +66,8 @@ pub struct Config {
 
 impl Config {
     /// The variables that Terraform's `consul` backend needs in the environment of its process;
-    /// none with any other backend (spec/config.md 9.5). One of them may be the token, so all values
+    /// none with any other backend (docs/configuration.md#driver-terraform). One of them may be the
+    /// token, so all values
     /// are wrapped.
     pub fn terraform_environment(&self) -> Vec<(String, SecretString)> {
         if self.driver.backend.kind == "consul" {
@@ -77,7 +78,7 @@ impl Config {
     }
 
     /// What a new leader runs. Who brings the `high_availability` block of CTS Enterprise, with its
-    /// storage written or left out, gets what it did there: every task once (spec/ha.md 1.5).
+    /// storage written or left out, gets what it did there: every task once (docs/configuration.md#scheduler).
     pub fn on_takeover(&self) -> OnTakeover {
         let storage = self.high_availability.as_ref().map(|block| &block.storage);
         let default = match storage {
@@ -88,7 +89,7 @@ impl Config {
     }
 }
 
-/// How much is logged (spec/config.md 3).
+/// How much is logged (docs/configuration.md#top-level).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum LogLevel {
     /// `TRACE`.

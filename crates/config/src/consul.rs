@@ -1,4 +1,4 @@
-//! `consul`: the connection and the registration there (spec/config.md 7).
+//! `consul`: the connection and the registration there (docs/configuration.md#consul).
 
 mod decode;
 
@@ -43,7 +43,7 @@ pub struct BasicAuth {
     pub password: SecretString,
 }
 
-/// `consul.service_registration` (spec/config.md 7.4).
+/// `consul.service_registration` (docs/configuration.md#consulservice_registration).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceRegistration {
     /// Whether this instance registers itself.

@@ -1,4 +1,4 @@
-//! `driver "terraform"` (spec/config.md 9).
+//! `driver "terraform"` (docs/configuration.md#driver-terraform).
 
 mod backend;
 mod sharing;
@@ -37,7 +37,7 @@ pub struct TerraformDriver {
     /// Ours: how long each step of Terraform may take, from 1 s to 30 days; `init` half an hour by default, `plan`
     /// and `apply` a day. A task can say something else.
     pub timeouts: StepTimeouts,
-    /// State backend, for `consul` with its defaults (spec/config.md 9.3).
+    /// State backend, for `consul` with its defaults (docs/configuration.md#driver-terraform).
     pub backend: Backend,
     /// Ours: whether the state of backend `local` is on storage that all workers share.
     pub shared_local_backend: bool,
@@ -45,7 +45,7 @@ pub struct TerraformDriver {
     pub required_providers: Map<String, Value>,
 }
 
-/// The first Terraform whose backend `pg` works with the workspaces of tasks (spec/config.md 9.1).
+/// The first Terraform whose backend `pg` works with the workspaces of tasks (docs/configuration.md#driver-terraform).
 const FIRST_WITH_PG: [u64; 3] = [0, 14, 0];
 
 /// Reads `driver`, which may be absent. Beside a driver of the other kind the first one has its defaults.
@@ -138,7 +138,7 @@ fn warn_of_old_terraform(block: &Block<'_>, version: Option<&Located<String>>, b
 }
 
 /// Tasks run in a named workspace, of which backend `local` keeps the state below `workspace_dir`; its
-/// `path` means nothing there (spec/runtime-terraform.md 5.5).
+/// `path` means nothing there (docs/terraform.md#state).
 fn decode_shared(block: &mut Block<'_>, backend: &Backend) -> bool {
     let Some(written) = block.take("shared_local_backend", coerce::flag) else {
         return false;
@@ -161,7 +161,7 @@ fn decode_shared(block: &mut Block<'_>, backend: &Backend) -> bool {
     true
 }
 
-/// An entry replaces an earlier one of the same provider as a whole (spec/config.md 1.8).
+/// An entry replaces an earlier one of the same provider as a whole (docs/configuration.md#files).
 pub(crate) fn decode_required(block: Block<'_>) -> Map<String, Value> {
     let sink = block.sink();
     let mut required = Map::new();

@@ -1,4 +1,4 @@
-//! The only place that names environment variables (spec/config.md 2, 9.5).
+//! The only place that names environment variables (docs/configuration.md#environment, #driver-terraform).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -168,7 +168,7 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// What Terraform's `consul` backend finds in the environment of its process (spec/config.md 9.5).
+/// What Terraform's `consul` backend finds in the environment of its process (docs/configuration.md#driver-terraform).
 pub(crate) fn of_consul_backend(consul: &ConsulConfig) -> Vec<(String, SecretString)> {
     let mut variables = vec![(
         Setting::ConsulAddress.variable().to_owned(),

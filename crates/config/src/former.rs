@@ -1,4 +1,4 @@
-//! Keys of former versions (spec/config.md 19), and blocks that may be left out.
+//! Keys of former versions (docs/configuration.md#deprecated-keys-of-tasks), and blocks that may be left out.
 
 use crate::block::Block;
 

@@ -9,7 +9,7 @@ use crate::place::{Place, Rules};
 use crate::sink::Sink;
 use crate::tree::{Entry, Part};
 
-/// Turns free-form entries into JSON (spec/config.md 1.5, last paragraph).
+/// Turns free-form entries into JSON (docs/configuration.md#types).
 ///
 /// In HCL a block given once is an object, given several times a list of objects; lists of the same
 /// name are joined, of other repeated values the last one wins. JSON is taken as it is.
@@ -79,7 +79,7 @@ fn joined(same: &[&Entry<'_>], sink: &Sink) -> Value {
 ///
 /// Looks like an accident, and `cidrs = ["10.0.0.0/8"]` does reach Terraform as a string. But it is
 /// also what makes a block that is given once an object, and configurations in use are written for
-/// it, so it stays (spec/config.md 23, no. 16).
+/// it, so it stays (docs/compatibility.md).
 fn unwrap_single(mut value: Value) -> Value {
     loop {
         match value {

@@ -14,13 +14,13 @@ pub struct GatewayConfig {
     pub mode: GatewayMode,
 }
 
-/// What a gateway answers for a scheduler that is not the leader (spec/ha.md 2.4).
+/// What a gateway answers for a scheduler that is not the leader (docs/rest.md#strict-followers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GatewayMode {
     /// The same as the leader would.
     #[default]
     Transparent,
-    /// The refusals that followers of the original give (spec/ha.md 1.7).
+    /// The refusals that followers of the original give (docs/rest.md#strict-followers).
     StrictFollower,
 }
 

@@ -1,4 +1,4 @@
-//! `high_availability`, the block of CTS Enterprise (spec/ha.md 1.2, 2.1).
+//! `high_availability`, the block of CTS Enterprise (docs/configuration.md#high_availability).
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Reads JSON into the same tree as HCL, so that every key and value knows its place.
 //!
-//! The language is that of RFC 8259 and nothing beyond it (spec/config.md 1.3). Two parsers see the
+//! The language is that of RFC 8259 and nothing beyond it (docs/configuration.md#json). Two parsers see the
 //! text: the one that knows places reads dialects of JSON too and lets some of their freedoms pass even
 //! when told not to, so the strict one has the last word.
 

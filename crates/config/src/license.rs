@@ -1,4 +1,4 @@
-//! `license` and `license_path` of CTS Enterprise: read and of no use (spec/config.md 17.1).
+//! `license` and `license_path` of CTS Enterprise: read and of no use (docs/configuration.md#license).
 
 use crate::block::Block;
 use crate::coerce;

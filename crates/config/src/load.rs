@@ -64,7 +64,7 @@ pub enum ConfigError {
 }
 
 /// Loads and merges the files at `paths`, each a file or a directory; of what is given twice the later
-/// one wins (spec/config.md 1).
+/// one wins (docs/configuration.md#files).
 pub fn load(paths: &[PathBuf], context: &LoadContext<'_>) -> Result<Loaded, ConfigError> {
     let sink = Sink::default();
     let (found, config) = read_and_decode(paths, context, &sink);

@@ -1,4 +1,4 @@
-//! `module_input` of a task, and `source_input` as it was called (spec/config.md 14).
+//! `module_input` of a task, and `source_input` as it was called (docs/configuration.md#module_input).
 
 use cts_core::ModuleInput;
 use serde_json::{Map, Value};
@@ -137,7 +137,7 @@ impl WrittenInput {
         }
     }
 
-    /// The member of the API's object that it is, and its content (spec/api.md 9).
+    /// The member of the API's object that it is, and its content (docs/rest.md#task-objects).
     pub(crate) fn to_object(&self) -> Map<String, Value> {
         match self {
             Self::Services(query) => query.to_object(),

@@ -65,7 +65,7 @@ impl<'a> ModuleSources<'a> {
     }
 
     /// A module directory that is missing is only warned of: with a database of several members another
-    /// one may have it, or have stored its bundle (spec/ha.md 1.9).
+    /// one may have it, or have stored its bundle (docs/compatibility.md#high-availability).
     pub(crate) fn may_be_elsewhere(&mut self) {
         self.may_be_elsewhere = true;
     }

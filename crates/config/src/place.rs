@@ -26,7 +26,7 @@ const STRIDE: usize = 1 << 8;
 /// How much of a line is shown on either side of a place.
 const SHOWN: usize = 160;
 
-/// By which rules the content of a file is understood (spec/config.md 1.4, 1.5).
+/// By which rules the content of a file is understood (docs/configuration.md#json, #types).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Rules {
     /// Blocks may be lists of blocks, and lists of one element count as their element.

@@ -1,4 +1,4 @@
-//! What conditions and module inputs ask Consul for (spec/config.md 13, 14).
+//! What conditions and module inputs ask Consul for (docs/configuration.md#condition, #module_input).
 
 use std::collections::BTreeMap;
 

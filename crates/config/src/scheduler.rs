@@ -36,7 +36,7 @@ pub struct SchedulerConfig {
     pub runs_kept_for: Duration,
 }
 
-/// Which tasks a scheduler runs when it becomes the leader (spec/ha.md 1.5, 4).
+/// Which tasks a scheduler runs when it becomes the leader (docs/configuration.md#scheduler).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnTakeover {
     /// Those whose input differs from the applied one, or whose run was interrupted.

@@ -1,4 +1,5 @@
-//! `service`, and what the deprecated list `services` of a task stands for (spec/config.md 12.2, 15).
+//! `service`, and what the deprecated list `services` of a task stands for
+//! (docs/configuration.md#service).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -118,7 +119,7 @@ impl ServiceBlocks {
         listed
     }
 
-    /// A block with an id can only be addressed by it (spec/config.md 23, accident 20).
+    /// A block with an id can only be addressed by it (docs/compatibility.md).
     fn warn_of_name(&self, entry: &Located<String>, sink: &Sink) {
         if let Some(id) = self.ids.get(&entry.value) {
             let message = format!(

@@ -1,4 +1,4 @@
-//! Finds the configuration files (spec/config.md 1.2).
+//! Finds the configuration files (docs/configuration.md#files).
 
 mod read;
 

@@ -1,4 +1,4 @@
-//! `syslog`: the second destination of the log (spec/config.md 4).
+//! `syslog`: the second destination of the log (docs/configuration.md#syslog).
 
 use crate::block::Block;
 use crate::coerce;

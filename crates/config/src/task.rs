@@ -1,4 +1,4 @@
-//! `task` (spec/config.md 12).
+//! `task` (docs/configuration.md#task).
 
 pub(crate) mod former;
 pub(crate) mod references;
@@ -178,7 +178,7 @@ impl<'a> TaskDecoder<'a> {
     }
 
     /// What triggers the task and what else its module gets; the deprecated list of services is one or
-    /// the other (spec/config.md 12.2).
+    /// the other (docs/configuration.md#deprecated-keys-of-tasks).
     fn monitored(&self, written: &mut WrittenTask) -> (Condition, Vec<ModuleInput>) {
         let mut inputs = Vec::new();
         for input in written.inputs.drain(..) {
@@ -229,7 +229,7 @@ impl<'a> TaskDecoder<'a> {
         }
     }
 
-    /// A schedule is never buffered (spec/config.md 5).
+    /// A schedule is never buffered (docs/configuration.md#buffer_period).
     fn buffer(
         &self,
         written: &WrittenTask,

@@ -1,4 +1,5 @@
-//! Tasks that are declared over the API, with the defaults and checks of those in the files (spec/api.md 9).
+//! Tasks that are declared over the API, with the defaults and checks of those in the files
+//! (docs/rest.md#task-objects).
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -94,7 +95,7 @@ impl DeclaredTasks {
         resolve_one(written, &self.current_dir, &self.working_dirs)
     }
 
-    /// A schedule is never buffered (spec/config.md 5).
+    /// A schedule is never buffered (docs/configuration.md#buffer_period).
     fn buffer(
         &self,
         draft: &TaskDraft,
@@ -196,7 +197,7 @@ fn condition(condition: Condition, now: DateTime<Utc>, faults: &mut Faults) -> C
     }
 }
 
-/// With names an expression is dropped; names that are none count as absent (spec/api.md 9).
+/// With names an expression is dropped; names that are none count as absent (docs/rest.md#task-objects).
 fn services_condition(mut services: ServicesCondition, faults: &mut Faults) -> ServicesCondition {
     if services.names.iter().any(String::is_empty) {
         faults.add("`names` of a `services` condition includes an empty string");

@@ -1,4 +1,4 @@
-//! The file of `task create`: one task for the API (spec/config.md 20, spec/cli.md 9).
+//! The file of `task create`: one task for the API (docs/cli.md#task-files, #cts-task).
 
 use std::path::Path;
 use std::time::Duration;
@@ -49,7 +49,7 @@ const OTHERS: [&str; 21] = [
 pub struct TaskFile {
     /// Its name.
     pub name: String,
-    /// The API's task object (spec/api.md 9): what the file sets, and always `variables` and `condition`.
+    /// The API's task object (docs/rest.md#task-objects): what the file sets, and always `variables` and `condition`.
     pub request: Map<String, Value>,
     /// Things that do not mean what they seem to; may be empty.
     pub warnings: Report,
@@ -239,7 +239,7 @@ fn request(written: &WrittenTask, variables: Map<String, Value>) -> Map<String, 
     request
 }
 
-/// A missing `min` or `max` is sent as 0, as the original does (spec/config.md 20).
+/// A missing `min` or `max` is sent as 0, as the original does (docs/cli.md#task-files).
 fn buffer_object(buffer: &Located<BufferSetting>) -> Map<String, Value> {
     let mut object = Map::new();
     insert_some(&mut object, "enabled", buffer.value.enabled.as_ref());

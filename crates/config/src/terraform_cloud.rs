@@ -1,4 +1,4 @@
-//! `driver "terraform-cloud"` of CTS Enterprise (spec/config.md 10).
+//! `driver "terraform-cloud"` of CTS Enterprise (docs/configuration.md#driver-terraform-cloud).
 
 use secrecy::SecretString;
 use serde_json::{Map, Value};

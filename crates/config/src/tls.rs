@@ -1,4 +1,4 @@
-//! `tls`: TLS of the program's own API (spec/config.md 6).
+//! `tls`: TLS of the program's own API (docs/configuration.md#tls).
 
 use std::path::{Path, PathBuf};
 

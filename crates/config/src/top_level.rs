@@ -1,4 +1,4 @@
-//! The top level of the configuration (spec/config.md 3).
+//! The top level of the configuration (docs/configuration.md#top-level).
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The `transport` block of `consul` and `vault` (spec/config.md 7.3).
+//! The `transport` block of `consul` and `vault` (docs/configuration.md#transport).
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ pub(crate) struct ParsedFile {
 
 /// An item of which the first `n` keys have been dealt with.
 ///
-/// `a "b" { }`, `a b { }` and `a { b { } }` are the same thing (spec/config.md 1.3), so an item with
+/// `a "b" { }`, `a b { }` and `a { b { } }` are the same thing (docs/configuration.md#hcl), so an item with
 /// keys left is seen as a body with one item in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry<'a> {
@@ -82,7 +82,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The value where a single one is expected: in HCL, lists of one element count as their element,
-    /// at any depth (spec/config.md 1.5).
+    /// at any depth (docs/configuration.md#types).
     pub(crate) fn single<'v>(&self, value: &'v Value) -> &'v Value {
         match self.rules() {
             Rules::Hcl => unwrapped(value),
@@ -188,7 +188,7 @@ impl<'a> Part<'a> {
     }
 
     /// Takes out the entries of a name: those that match exactly, or if there are none those that
-    /// match without regard to case (spec/config.md 1.5), all in the spelling of the first. What is
+    /// match without regard to case (docs/configuration.md#types), all in the spelling of the first. What is
     /// `null` is taken out as well but not given: it counts as absent.
     pub(crate) fn claim(&mut self, name: &str) -> Vec<Entry<'a>> {
         let Some(spelling) = self.spelling(name) else {

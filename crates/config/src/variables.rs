@@ -1,4 +1,4 @@
-//! Variables of a task's module: HCL 2 files and expressions (spec/config.md 12.1).
+//! Variables of a task's module: HCL 2 files and expressions (docs/configuration.md#task).
 
 mod effort;
 pub(crate) mod written;

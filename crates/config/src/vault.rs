@@ -1,4 +1,4 @@
-//! `vault` (spec/config.md 8).
+//! `vault` (docs/configuration.md#vault).
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub struct VaultConfig {
     pub address: String,
     /// `namespace` of Vault Enterprise, may be empty.
     pub namespace: String,
-    /// The token; `None` if there is none in any of the places of spec/config.md 8.1.
+    /// The token; `None` if there is none in any of the places of docs/configuration.md#vault.
     pub token: Option<SecretString>,
     /// `vault_agent_token_file`, absolute: where `token` was read from. Its content may change.
     pub vault_agent_token_file: Option<PathBuf>,

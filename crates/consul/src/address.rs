@@ -1,4 +1,4 @@
-//! The forms of an address (spec/runtime-watch.md 1.1).
+//! The forms of an address (docs/runs.md#the-connection-to-consul).
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -61,7 +61,7 @@ impl ConsulClient {
         Ok(Some(leader).filter(|leader| !leader.is_empty()))
     }
 
-    /// The instances of a view (spec/runtime-watch.md 1.2, 1.3, 1.9). With `index` 0 Consul answers at
+    /// The instances of a view (docs/runs.md#views-and-blocking-queries, #instances). With `index` 0 Consul answers at
     /// once, otherwise when its index has passed `index` or its own wait is over.
     pub async fn health_service(
         &self,
@@ -93,7 +93,7 @@ impl ConsulClient {
     }
 
     /// Registers a service with the agent, or replaces what it has under the same id
-    /// (spec/runtime-tasks.md 6).
+    /// (docs/configuration.md#consulservice_registration).
     pub(crate) async fn register(&self, body: &Value, namespace: &str) -> Result<(), ConsulError> {
         let url = self.url(
             "/v1/agent/service/register",

@@ -1,4 +1,4 @@
-//! Waiting for a cluster that has a leader (spec/runtime-watch.md 1.1).
+//! Waiting for a cluster that has a leader (docs/runs.md#the-connection-to-consul).
 
 use std::time::Duration;
 

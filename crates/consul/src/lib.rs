@@ -1,5 +1,5 @@
 //! Consul over HTTP: the endpoints that cts uses, and the loop that follows one of them by blocking
-//! queries (spec/runtime-watch.md, section 1).
+//! queries (docs/runs.md#views-and-blocking-queries).
 //!
 //! It knows nothing of tasks, subscribers or gRPC: it yields what Consul says, reduced to what a module
 //! can see, and what went wrong.

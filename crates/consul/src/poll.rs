@@ -1,6 +1,6 @@
-//! Following a view by blocking queries (spec/runtime-watch.md 1.4, 1.5).
+//! Following a view by blocking queries (docs/runs.md#views-and-blocking-queries).
 //!
-//! Where this differs from the original, on purpose (architecture, section 7):
+//! Where this differs from the original, on purpose (docs/compatibility.md#watching):
 //!
 //! * An answer is handed on before the pause that keeps requests apart, so the pause costs a change
 //!   nothing unless it follows another one closely.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 /// Everything about the way to Consul, resolved: file, environment and defaults are the caller's
-/// business (spec/runtime-watch.md 1.1). Only the proxy variables are read by the HTTP library.
+/// business (docs/runs.md#the-connection-to-consul). Only the proxy variables are read by the HTTP library.
 #[derive(Debug, Clone)]
 pub struct ConsulSettings {
     /// `host:port`, `http://…`, `https://…` or `unix://…`; a path after the host goes before every

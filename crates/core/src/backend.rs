@@ -1,4 +1,4 @@
-//! The Terraform state backend of all tasks (spec/config.md 9.2, 9.3).
+//! The Terraform state backend of all tasks (docs/configuration.md#driver-terraform).
 
 use std::fmt;
 

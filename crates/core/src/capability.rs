@@ -1,4 +1,4 @@
-//! What a run asks of a worker, and what a worker can do (spec/ha.md 2.6).
+//! What a run asks of a worker, and what a worker can do (ARCHITECTURE.md#7-data).
 
 use std::fmt;
 

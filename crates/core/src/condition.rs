@@ -1,4 +1,4 @@
-//! What triggers a task, and what else its module gets (spec/config.md 13 and 14).
+//! What triggers a task, and what else its module gets (docs/configuration.md#condition, #module_input).
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::view::ServiceView;
 
-/// What triggers a task (spec/config.md 13).
+/// What triggers a task (docs/configuration.md#condition).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(
@@ -27,7 +27,7 @@ pub enum Condition {
     Schedule(ScheduleCondition),
 }
 
-/// `condition "services"` (spec/config.md 13.1).
+/// `condition "services"` (docs/configuration.md#condition).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServicesCondition {
     /// Names as configured, none empty; none at all exactly where `regexp` is set.
@@ -44,14 +44,14 @@ pub struct ServicesCondition {
     /// Copied into every instance that the module gets.
     pub cts_user_defined_meta: BTreeMap<String, String>,
     /// Settings of the deprecated `service` blocks, by service name. They take the place of the ones
-    /// above for that name (spec/config.md 15).
+    /// above for that name (docs/configuration.md#service).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub declared: BTreeMap<String, DeclaredService>,
     /// Whether the module gets the instances; if not, changes still run it.
     pub use_as_module_input: bool,
 }
 
-/// What a deprecated `service` block says of its service (spec/config.md 15).
+/// What a deprecated `service` block says of its service (docs/configuration.md#service).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeclaredService {
     /// Datacenter, empty for the agent's own.
@@ -64,7 +64,7 @@ pub struct DeclaredService {
     pub cts_user_defined_meta: BTreeMap<String, String>,
 }
 
-/// `condition "catalog-services"` (spec/config.md 13.2).
+/// `condition "catalog-services"` (docs/configuration.md#condition).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CatalogServicesCondition {
     /// RE2 expression over service names, not anchored; "" takes every service.
@@ -79,7 +79,7 @@ pub struct CatalogServicesCondition {
     pub use_as_module_input: bool,
 }
 
-/// `condition "consul-kv"` (spec/config.md 13.3).
+/// `condition "consul-kv"` (docs/configuration.md#condition).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsulKvCondition {
     /// What is watched.
@@ -101,14 +101,14 @@ pub struct KvQuery {
     pub namespace: String,
 }
 
-/// `condition "schedule"` (spec/config.md 13.4).
+/// `condition "schedule"` (docs/configuration.md#condition).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleCondition {
     /// Cron expression as configured, in the local time zone.
     pub cron: String,
 }
 
-/// What a module gets beside its condition, without being triggered by it (spec/config.md 14). At most
+/// What a module gets beside its condition, without being triggered by it (docs/configuration.md#module_input). At most
 /// one of each kind in a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -119,7 +119,7 @@ pub enum ModuleInput {
     ConsulKv(KvQuery),
 }
 
-/// `module_input "services"`. Its content is not validated (spec/config.md 14).
+/// `module_input "services"`. Its content is not validated (docs/configuration.md#module_input).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServicesInput {
     /// Names as configured.
@@ -164,7 +164,7 @@ impl Condition {
     }
 
     /// The service views that must have given a full snapshot before the task can run, in module order:
-    /// names sorted bytewise (spec/runtime-watch.md 1.9), each once.
+    /// names sorted bytewise (docs/runs.md#instances), each once.
     pub fn views(&self) -> Vec<ServiceView> {
         self.services()
             .map_or_else(Vec::new, ServicesCondition::views)

@@ -1,4 +1,4 @@
-//! Cron expressions of `condition "schedule"` (spec/config.md 13.4).
+//! Cron expressions of `condition "schedule"` (docs/configuration.md#condition).
 //!
 //! No crate that is in wide use reads this dialect. The nearest, `croner`, takes a sixth field for seconds
 //! instead of the year, knows neither full names nor `5/20` nor `?` outside the days, refuses a surplus

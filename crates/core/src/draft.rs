@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 
 use crate::condition::{Condition, ModuleInput};
 
-/// A task as declared over the API (spec/api.md 9).
+/// A task as declared over the API (docs/rest.md#task-objects).
 ///
 /// Every text is as sent, nothing is checked or resolved, and nothing is inherited yet. What is wrong with
 /// it is for the one to say who makes a [`TaskSpec`](crate::TaskSpec) of it.

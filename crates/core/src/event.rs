@@ -1,4 +1,4 @@
-//! Events and the status that follows from them (spec/runtime-tasks.md 3.9, spec/api.md 7).
+//! Events and the status that follows from them (docs/runs.md#events-and-status, docs/rest.md#task-status).
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};

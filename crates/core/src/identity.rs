@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 /// Name of a task: unique, the Terraform workspace and the label of the generated module block.
 ///
-/// An identifier as in HCL 2 (spec/config.md 12): a letter or `_` first, then letters, digits, `_`
+/// An identifier as in HCL 2 (docs/configuration.md#task): a letter or `_` first, then letters, digits, `_`
 /// and `-`, in the Unicode sense. So a task name is always one safe path segment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -146,7 +146,7 @@ uuid_identity! {
     RunId
 }
 uuid_identity! {
-    /// Identifies one event of one task (spec/api.md 7).
+    /// Identifies one event of one task (docs/rest.md#task-status).
     EventId
 }
 uuid_identity! {

@@ -83,7 +83,7 @@ impl From<Digest> for String {
 ///
 /// The condition's instances are here even where they are not rendered
 /// (`use_as_module_input = false`): the generated text is then always the same, yet every change must
-/// run (spec/runtime-watch.md 1.7).
+/// run (docs/runs.md#what-triggers-a-task).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInput {
     /// The task.

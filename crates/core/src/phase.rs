@@ -1,4 +1,5 @@
-//! The life of a task that comes and goes while the program runs (spec/api.md 11-14).
+//! The life of a task that comes and goes while the program runs
+//! (docs/rest.md#creating-a-task and what follows there).
 //!
 //! A task of the API begins as a *draft*: in the phase [`Creating`](TaskPhase::Creating), while the one run
 //! goes on that its creation asks for, and perhaps [`Discarded`](TaskPhase::Discarded) after it. Nobody is
@@ -110,8 +111,8 @@ pub struct TaskActivity {
 }
 
 impl TaskActivity {
-    /// Whether the task is *active* (spec/api.md 14), so that who wants it idle has to come again. A failed
-    /// input that is tried afresh after a minute or an hour does not make it so.
+    /// Whether the task is *active* (docs/rest.md#while-a-task-runs), so that calls which need it idle
+    /// have to be repeated. A failed input that is tried afresh after a minute or an hour does not make it so.
     pub const fn is_busy(self) -> bool {
         let Self {
             phase,

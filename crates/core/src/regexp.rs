@@ -1,4 +1,4 @@
-//! Expressions over service names, in the syntax of Go's package `regexp` (spec/config.md 13.1).
+//! Expressions over service names, in the syntax of Go's package `regexp` (docs/configuration.md#condition).
 //!
 //! The engine is the crate `regex`, a relative of the original's with the same guarantee of linear time. Its
 //! syntax differs in details, so what is configured is translated first: what the original refuses is
@@ -42,7 +42,7 @@ impl Regexp {
     /// Compiles a `regexp` as configured.
     ///
     /// The original pastes the text between quotes of a template, where `\d` breaks and only `\\d` works
-    /// (spec/config.md 23, accident 29). Both mean the digit here, because no service has a backslash in
+    /// (docs/compatibility.md). Both mean the digit here, because no service has a backslash in
     /// its name: see [`Regexp::has_doubled_backslashes`].
     pub fn new(text: &str) -> Result<Self, InvalidRegexp> {
         let folded = if Self::has_doubled_backslashes(text) {

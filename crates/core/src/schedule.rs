@@ -6,7 +6,7 @@ use crate::buffer::{BufferPeriod, BufferTimer};
 
 /// The waiting state of one task. Times are durations since any fixed moment.
 ///
-/// The first input of a task's life is not buffered (spec/runtime-watch.md 2.3); every later trigger
+/// The first input of a task's life is not buffered (docs/runs.md#the-buffer-period); every later trigger
 /// starts or extends the buffer timer.
 #[derive(Debug, Clone)]
 pub struct TaskSchedule {

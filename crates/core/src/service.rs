@@ -1,4 +1,4 @@
-//! One instance of a service, reduced to what a module can see (spec/runtime-watch.md 1.9).
+//! One instance of a service, reduced to what a module can see (docs/runs.md#instances).
 
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub struct InstanceKey {
 pub type Labels = LiteMap<String, String>;
 
 /// One instance as modules see it. What Consul says beyond this (check output, modify indexes,
-/// weights, …) is left out on purpose: it is no change (architecture, "The life of a change").
+/// weights, …) is left out on purpose: it is no change (docs/runs.md#instances).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ServiceInstance {
     /// Service id.
@@ -92,7 +92,7 @@ impl ServiceInstance {
     }
 
     /// Key in the `services` map of a module: the non-empty parts of service id, node, namespace and
-    /// datacenter, joined with dots (spec/runtime-terraform.md 4.6).
+    /// datacenter, joined with dots (docs/terraform.md#keys-of-services).
     pub fn module_key(&self) -> String {
         [&self.id, &self.node, &self.namespace, &self.node_datacenter]
             .into_iter()

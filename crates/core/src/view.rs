@@ -44,7 +44,7 @@ impl fmt::Display for ViewId {
 }
 
 impl ServiceView {
-    /// The view's id, in the form that the logs of the original use (spec/runtime-watch.md 1.6). What
+    /// The view's id, in the form that the logs of the original use (docs/runs.md#views-and-blocking-queries). What
     /// would make the ids of two views equal is percent-encoded.
     pub fn id(&self) -> ViewId {
         let mut text = format!("health.service({}", unambiguous(&self.name));
@@ -70,7 +70,7 @@ impl ServiceView {
     }
 
     /// Whether Consul is asked for passing instances only: always, unless the filter speaks of check
-    /// states itself (spec/runtime-watch.md 1.3).
+    /// states itself (docs/runs.md#views-and-blocking-queries).
     pub fn passing_only(&self) -> bool {
         !self.filter.contains("Checks.Status")
     }

@@ -2,7 +2,7 @@
 
 use crate::Span;
 
-/// The first syntax error of a file (spec/config.md 1.3).
+/// The first syntax error of a file (docs/configuration.md#hcl).
 ///
 /// `Display` gives the message only: lower case, without file name and line, which the caller
 /// knows or derives from the span. No text from inside quotes or heredocs is ever part of it;

@@ -1,4 +1,4 @@
-//! Reads HCL version 1, the language of the configuration files (spec/config.md 1.3).
+//! Reads HCL version 1, the language of the configuration files (docs/configuration.md#hcl).
 //!
 //! [`parse`] turns the bytes of one file into a tree in which every node knows its place in the
 //! source, so that whoever gives the tree a meaning can point at the exact spot of a problem.

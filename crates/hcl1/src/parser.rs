@@ -10,7 +10,7 @@ use crate::source;
 /// How deep lists and objects may be nested in each other.
 pub const MAXIMUM_DEPTH: usize = 128;
 
-/// Reads one HCL 1 file (spec/config.md 1.3).
+/// Reads one HCL 1 file (docs/configuration.md#hcl).
 ///
 /// Keys have no meaning here: repeated ones are all in the tree. A last `key =` without value is
 /// left out, as the language demands. Only the first syntax error is reported. JSON, which the

@@ -1,4 +1,4 @@
-//! Long payloads travel in parts well below the message limit of 4 MiB (architecture, section 6).
+//! Long payloads travel in parts well below the message limit of 4 MiB.
 
 /// Size at which a payload is cut, in bytes.
 pub const CHUNK_BYTES: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! The log: on standard error, and on syslog if asked for (spec/cli.md 4, spec/config.md 4).
+//! The log: on standard error, and on syslog if asked for (docs/cli.md#log, docs/configuration.md#syslog).
 
 mod json;
 mod line;
@@ -20,7 +20,7 @@ use crate::log::syslog::Syslog;
 
 pub use crate::log::syslog::{LONGEST_DATAGRAM, SYSLOG_SOCKETS, SyslogError, SyslogSettings};
 
-/// How much is logged (spec/config.md 3, `log_level`).
+/// How much is logged (docs/configuration.md#top-level, `log_level`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogLevel {
     /// Everything.

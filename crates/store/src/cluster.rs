@@ -7,7 +7,7 @@ use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{Incarnation, LeaderEpoch, Requirement, RunId, TaskName, WorkerId, WorkerRecord};
 use serde::{Deserialize, Serialize};
 
-/// A scheduler replica as it tells of itself (spec/ha.md 1.8).
+/// A scheduler replica as it tells of itself (docs/rest.md#cluster-status).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// Instance id, unique among the replicas that live.

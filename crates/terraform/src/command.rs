@@ -1,4 +1,4 @@
-//! Arguments and environment of the commands (spec/runtime-terraform.md 5.2, 5.3).
+//! Arguments and environment of the commands (docs/terraform.md#commands, #the-environment-of-terraform).
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -49,7 +49,7 @@ const FORCED: [&str; 6] = [
 const FURTHER_ARGUMENTS: [&str; 2] = ["TF_CLI_ARGS_apply", "TF_CLI_ARGS_plan"];
 
 /// How long they wait for the lock of the state where a worker may follow another one that was killed:
-/// longer than Consul keeps the lock of the dead (spec/ha.md 2.3). A `task_env` can say something else.
+/// longer than Consul keeps the lock of the dead (ARCHITECTURE.md#7-data). A `task_env` can say something else.
 const LOCK_TIMEOUT: &str = "-lock-timeout=60s";
 
 /// First version without the flags that plugins once needed.
@@ -172,7 +172,7 @@ pub struct ChildEnvironment {
 }
 
 impl ChildEnvironment {
-    /// Puts the environment of `task` together (spec/runtime-terraform.md 5.3).
+    /// Puts the environment of `task` together (docs/terraform.md#the-environment-of-terraform).
     ///
     /// An absolute `TF_DATA_DIR` would be shared by all tasks, whose workspaces and modules would
     /// overwrite each other: each task gets a subdirectory of its own name in it.
@@ -263,7 +263,7 @@ pub(crate) fn is_inherited(name: &OsStr) -> bool {
 }
 
 /// The `task_env` of `definition`'s providers in the order in which the task names them, so that
-/// later ones win (spec/config.md 9.5).
+/// later ones win (docs/configuration.md#driver-terraform).
 pub fn task_env(definition: &TaskDefinition, providers: &[ProviderBlock]) -> Vec<(String, String)> {
     definition
         .providers

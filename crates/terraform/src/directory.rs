@@ -1,4 +1,4 @@
-//! The directory of one task (spec/runtime-terraform.md 4.1).
+//! The directory of one task (docs/terraform.md#the-task-directory).
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};

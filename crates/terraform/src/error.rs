@@ -1,4 +1,4 @@
-//! What can go wrong around a Terraform process (spec/runtime-terraform.md 5.7).
+//! What can go wrong around a Terraform process (docs/terraform.md#output-and-errors).
 
 use std::error::Error;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Finding the Terraform executable and judging its version (spec/runtime-terraform.md 5.1).
+//! Finding the Terraform executable and judging its version (docs/terraform.md#the-executable).
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -20,7 +20,7 @@ pub const SUPPORTED_RANGE: &str = ">= 0.13.0, <= 1.14.3";
 const OLDEST: Version = Version::new(0, 13, 0);
 const NEWEST: Version = Version::new(1, 14, 3);
 
-/// First version whose `pg` backend is supported (spec/config.md 9.1).
+/// First version whose `pg` backend is supported (docs/configuration.md#driver-terraform).
 const PG_BACKEND_SINCE: Version = Version::new(0, 14, 0);
 
 /// File name of the executable.

@@ -1,7 +1,7 @@
 //! Generated root modules, and the Terraform processes that run in them.
 //!
 //! The first half is pure: [`render_root_module`] and [`render_tfvars`] turn a task and its frozen
-//! input into the text of the files that Terraform reads (spec/runtime-terraform.md 4). The second
+//! input into the text of the files that Terraform reads (docs/terraform.md#the-task-directory). The second
 //! half drives the executable: [`Executable`] is the checked binary, [`TaskDirectory`] the place
 //! where one task lives, [`Terraform`] runs the commands of one [`Attempt`] and stops them gently
 //! when told to, and [`stop_orphans`] ends what a killed predecessor left behind (section 5). The

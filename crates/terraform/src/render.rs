@@ -1,4 +1,4 @@
-//! Text of the generated root module (spec/runtime-terraform.md 4). Pure functions of values.
+//! Text of the generated root module (docs/terraform.md#the-task-directory). Pure functions of values.
 //!
 //! Whatever comes from Consul or from a user is written through [`expression`] or [`header`], which
 //! escape; names that Terraform only takes bare are checked and refused if they are no identifiers.
@@ -126,7 +126,7 @@ fn refuse_unsupported(definition: &TaskDefinition) -> Result<(), RenderError> {
 }
 
 /// Renders every file of `definition`'s root module except `terraform.tfvars`
-/// (spec/runtime-terraform.md 4.2 to 4.5, 4.8, 4.9).
+/// (docs/terraform.md#the-task-directory).
 pub fn render_root_module(
     definition: &TaskDefinition,
     settings: &RenderSettings,

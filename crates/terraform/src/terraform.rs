@@ -1,4 +1,4 @@
-//! The commands of one attempt (spec/runtime-terraform.md 5.2).
+//! The commands of one attempt (docs/terraform.md#commands).
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -106,7 +106,7 @@ impl Terraform {
     }
 
     /// Runs `terraform plan` with a lock on the state, in the workspace of the task
-    /// (spec/runtime-terraform.md 5.8). Standard output is shown live, and it is the plan's text.
+    /// (docs/terraform.md#output-and-errors). Standard output is shown live, and it is the plan's text.
     ///
     /// When Terraform asks for an initialisation, it is as for [`Terraform::apply`].
     ///

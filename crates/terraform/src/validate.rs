@@ -1,4 +1,4 @@
-//! `terraform validate` and its diagnostics (spec/runtime-terraform.md 5.7).
+//! `terraform validate` and its diagnostics (docs/terraform.md#output-and-errors).
 
 use std::fmt::Write as _;
 use std::sync::PoisonError;

@@ -24,8 +24,8 @@ pub struct IdentityFiles {
 pub enum Authorities {
     /// One file with any number of certificates.
     File(PathBuf),
-    /// Every file below a directory. A file without a certificate is an error (spec/api.md 1, "TLS and
-    /// mutual TLS"); links to directories are left out, since they may lead in a circle.
+    /// Every file below a directory. A file without a certificate is an error (docs/configuration.md#tls);
+    /// links to directories are left out, since they may lead in a circle.
     Directory(PathBuf),
 }
 

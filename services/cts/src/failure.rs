@@ -1,4 +1,4 @@
-//! Why a program ends, and the exit code that says so (spec/cli.md 3).
+//! Why a program ends, and the exit code that says so (docs/cli.md#exit-codes).
 
 use std::io;
 use std::net::SocketAddr;

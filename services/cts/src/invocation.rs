@@ -1,7 +1,7 @@
 //! From the words of a command line to what is to be done.
 //!
 //! One executable answers to two names: as `cts` it has every command and option, as
-//! `consul-terraform-sync` those of that program (spec/cli.md 1-7 and 14). The words are read by the
+//! `consul-terraform-sync` those of that program (docs/cli.md). The words are read by the
 //! original's rules under both names, so that a script goes on working when only the name in it is changed.
 //! What commands and options there are is defined once, in `arguments`: [`Words`](words) turn into a
 //! spelling that clap reads, by clap's own definitions.

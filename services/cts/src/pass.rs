@@ -1,4 +1,4 @@
-//! `-once` and `-inspect`: one pass over the tasks, and the end (spec/runtime-tasks.md 3.2).
+//! `-once` and `-inspect`: one pass over the tasks, and the end (docs/runs.md#passes).
 //!
 //! Both are the embedded shape without an API: the scheduler asks for one run of each enabled task,
 //! and this module follows those runs to their ends. Tasks run side by side, as far as the worker has

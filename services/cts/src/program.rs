@@ -175,7 +175,7 @@ fn warn_of_idle_options(command: &Command) {
 }
 
 /// Which pass over the tasks was asked for instead of a daemon; to inspect beats to run once
-/// (spec/cli.md 5).
+/// (docs/cli.md#start).
 fn pass_mode(command: &Command) -> Option<Mode> {
     match command {
         Command::Start {

@@ -1,5 +1,5 @@
-//! This instance's own entry in Consul's catalog, as long as it serves the API (spec/config.md 7.4,
-//! spec/runtime-tasks.md 6).
+//! This instance's own entry in Consul's catalog, as long as it serves the API
+//! (docs/configuration.md#consulservice_registration).
 
 use std::convert::Infallible;
 

@@ -1,7 +1,7 @@
 //! `cts task`: tasks of a running cts, through its API.
 //!
 //! The commands of the original have its flows, streams and exit codes, whatever name the program was
-//! called by (spec/cli.md 4, 8-12). `list`, `show`, `events` and `run` are ours: their result alone is on
+//! called by (docs/cli.md#cts-task). `list`, `show`, `events` and `run` are ours: their result alone is on
 //! standard output, everything else on standard error.
 
 mod arguments;
@@ -36,7 +36,7 @@ use crate::surroundings::Surroundings;
 /// Ended by Ctrl-C: what a shell says of a program that the signal has ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Runs the command and gives the exit code (spec/cli.md 3). It prints itself.
+/// Runs the command and gives the exit code (docs/cli.md#exit-codes). It prints itself.
 ///
 /// Ctrl-C ends it; at a prompt that is a refusal, which has its own text and exit code. The server goes on
 /// with what it was told before.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use cts_terraform::{OutputLine, OutputSink};
 
-/// Writes lines as they are, without a prefix (spec/runtime-terraform.md 5.4).
+/// Writes lines as they are, without a prefix (docs/terraform.md#output-and-errors).
 #[derive(Debug)]
 pub(crate) struct StandardError;
 

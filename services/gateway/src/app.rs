@@ -1,7 +1,7 @@
 //! Who answers what: the application behind every connection.
 //!
 //! A request passes, from the outside in: what HTTP servers answer themselves, CORS, request id and
-//! log, then [`dispatch`], where the leader's interceptor is (spec/api.md 3, "Middleware order").
+//! log, then [`dispatch`], where the leader's interceptor is (docs/rest.md#request-ids-and-the-log).
 
 use std::sync::Arc;
 
@@ -184,7 +184,7 @@ impl Asked {
     }
 }
 
-/// The family of a route's errors. Health has the legacy one's: it has no request id (spec/api.md 5).
+/// The family of a route's errors. Health has the legacy one's: it has no request id (docs/rest.md#health).
 fn family(route: &Route, id: RequestId) -> Family {
     match route {
         Route::ClusterStatus

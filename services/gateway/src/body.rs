@@ -1,4 +1,4 @@
-//! Bodies of requests: complete, within limits of size and time (spec/api.md 1).
+//! Bodies of requests: complete, within limits of size and time (docs/rest.md#transport).
 
 use axum::body::{Body, HttpBody as _};
 use tokio::time::{Instant, timeout_at};

@@ -1,5 +1,5 @@
 //! Endpoints that change tasks: `POST`, `DELETE` and `PUT` of the new family, `PATCH` of the legacy one
-//! (spec/api.md 11-13).
+//! (docs/rest.md#creating-a-task, #deleting-a-task, #updating-a-task).
 
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};

@@ -1,4 +1,4 @@
-//! Durations as Go reads them: sums of decimal numbers with units (spec/api.md 9).
+//! Durations as Go reads them: sums of decimal numbers with units (docs/rest.md#task-objects).
 
 /// Nanoseconds of `text`; `None` if it is no duration or does not fit.
 pub(crate) fn parse(text: &str) -> Option<i64> {

@@ -1,4 +1,4 @@
-//! Durations as Go prints them: `1m30s`, `1.5s`, `100ms`, `0s` (spec/api.md 9).
+//! Durations as Go prints them: `1m30s`, `1.5s`, `100ms`, `0s` (docs/rest.md#task-objects).
 
 use std::fmt;
 use std::time::Duration;

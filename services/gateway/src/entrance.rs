@@ -1,4 +1,4 @@
-//! The way in over TLS (spec/api.md 1, "TLS and mutual TLS").
+//! The way in over TLS (docs/rest.md#transport).
 
 use std::future::Future;
 use std::io;

@@ -1,4 +1,4 @@
-//! The headers that every answer carries (spec/api.md 3).
+//! The headers that every answer carries (docs/rest.md#headers).
 
 use axum::extract::Request;
 use axum::middleware::Next;

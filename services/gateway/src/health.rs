@@ -1,4 +1,4 @@
-//! Health, for load balancers and Consul's check (spec/api.md 5, spec/ha.md 2.4).
+//! Health, for load balancers and Consul's check (docs/rest.md#health).
 
 use std::time::Duration;
 

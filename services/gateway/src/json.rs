@@ -1,4 +1,4 @@
-//! JSON as the API encodes it: one compact value and a newline (spec/api.md 3, "JSON encoding").
+//! JSON as the API encodes it: one compact value and a newline (docs/rest.md#json).
 
 use std::io;
 

@@ -1,5 +1,5 @@
 //! The strict-follower mode: a gateway before a replica that does not lead sends its clients to the
-//! one that does (spec/ha.md 1.7 and 2.4).
+//! one that does (docs/rest.md#strict-followers).
 
 use std::time::Duration;
 

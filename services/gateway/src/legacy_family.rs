@@ -1,4 +1,4 @@
-//! Endpoints of the legacy family: overall status and task status (spec/api.md 6 and 7).
+//! Endpoints of the legacy family: overall status and task status (docs/rest.md#overall-status, #task-status).
 
 use axum::response::Response;
 use cts_rpc::ConversionError;

@@ -1,6 +1,6 @@
 //! The REST gateway: the API of Consul-Terraform-Sync, version `v1`, in front of the gRPC services.
 //!
-//! It follows spec/api.md to the byte where clients can tell, and decides nothing: what exists, what
+//! It follows docs/rest.md to the byte where clients can tell, and decides nothing: what exists, what
 //! state it is in and what may change is asked of the scheduler with every request. It must not know a
 //! store, Consul or Terraform, and it keeps no state between two requests but the scheduler's last word
 //! on its replicas, for a second, and answers that are good until the scheduler names another version.

@@ -1,4 +1,4 @@
-//! The bodies of the API. Members are declared in the order of the examples in spec/api.md, which is
+//! The bodies of the API. Members are declared in the order of the examples in docs/rest.md, which is
 //! the order in which they are sent.
 
 mod change;

@@ -1,4 +1,4 @@
-//! Endpoints of the new family that only ask: cluster status, tasks (spec/api.md 8 and 10).
+//! Endpoints of the new family that only ask: cluster status, tasks (docs/rest.md#cluster-status, #reading-tasks).
 
 use axum::response::Response;
 use http::StatusCode;

@@ -1,4 +1,4 @@
-//! Everything that is answered instead of what was asked for (spec/api.md 2 and 3, "Error bodies").
+//! Everything that is answered instead of what was asked for (docs/rest.md#error-bodies).
 //!
 //! Causes inside are logged here, once, and not sent.
 
@@ -66,7 +66,7 @@ impl Problem {
     }
 
     /// There is no body to look at. `otherwise` is the status for all but one that is too large
-    /// (spec/api.md 1). What has not been read ends the connection.
+    /// (docs/rest.md#transport). What has not been read ends the connection.
     pub(crate) fn without_body(error: &BodyError, otherwise: StatusCode) -> Self {
         let status = match error {
             BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,

@@ -1,4 +1,4 @@
-//! Query parameters (spec/api.md 2 and 7).
+//! Query parameters (docs/rest.md#routes, #task-status).
 
 use cts_core::TaskStatus;
 

@@ -1,4 +1,4 @@
-//! The identity of each request and its two log lines (spec/api.md 3, "Logging of requests").
+//! The identity of each request and its two log lines (docs/rest.md#request-ids-and-the-log).
 //!
 //! Texts of the client are recorded as strings, never as `Display`: so every subscriber quotes them
 //! and none of them can pass for a line or a field of its own. The subscriber adds `time`.
@@ -20,7 +20,7 @@ use crate::server::RequestIds;
 /// Target of the log lines.
 const TARGET: &str = "api";
 
-/// Identifies one request, not a task and not an event (spec/api.md 3, "Request ID").
+/// Identifies one request, not a task and not an event (docs/rest.md#request-ids-and-the-log).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct RequestId(Uuid);
 

@@ -1,4 +1,4 @@
-//! Which request is what (spec/api.md 2).
+//! Which request is what (docs/rest.md#routes).
 //!
 //! A function of method and path instead of a router, since the reference compares paths as sent,
 //! serves some of them twice and answers wrong methods in four ways. Of the two families of
@@ -138,7 +138,7 @@ fn only_asked_for(path: &str) -> Option<Route> {
 }
 
 /// Whether `route`, to which `path` led, is a task or status endpoint, which a follower of the
-/// reference does not serve (spec/ha.md 1.7). What these refuse belongs to them.
+/// reference does not serve (docs/rest.md#strict-followers). What these refuse belongs to them.
 pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
     match route {
         Route::OverallStatus

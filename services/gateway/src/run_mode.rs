@@ -1,4 +1,4 @@
-//! The parameter `run` (spec/api.md 4 and 13), which the two families read differently.
+//! The parameter `run` (docs/rest.md#checks-of-requests, #updating-a-task), which the two families read differently.
 
 use cts_proto::task::v1 as proto;
 

@@ -1,5 +1,5 @@
 //! Checks JSON values against schemas of the `OpenAPI` document, in the order and the words of the
-//! reference (spec/api.md 4).
+//! reference (docs/rest.md#checks-of-requests).
 //!
 //! Of `OpenAPI`'s schemas it knows what the document uses for requests: `$ref`, `type`, `nullable`,
 //! `default`, `enum`, `minimum`, `items`, `properties`, `required` and `additionalProperties`.

@@ -26,7 +26,7 @@ use crate::app;
 use crate::connection::{Protocol, serve_connection};
 use crate::entrance::Entrance;
 
-/// How long requests in progress may go on after the shutdown (spec/api.md 1, "Shutdown").
+/// How long requests in progress may go on after the shutdown (docs/rest.md#transport).
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Pause after a failure to accept that only time can cure, such as running out of descriptors.
@@ -38,7 +38,7 @@ const PROBE_AFTER: Duration = Duration::from_secs(10);
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 
-/// Gives each request its id: 128 random bits (spec/api.md 3, "Request ID").
+/// Gives each request its id: 128 random bits (docs/rest.md#request-ids-and-the-log).
 pub type RequestIds = Arc<dyn Fn() -> Uuid + Send + Sync>;
 
 /// Moves a moment to the UTC offset that the server's place has at that moment.
@@ -56,13 +56,13 @@ pub struct Options {
 }
 
 /// What task and status endpoints answer when the replica that is asked does not lead
-/// (spec/ha.md 2.4).
+/// (docs/rest.md#strict-followers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// The same as with the leader.
     #[default]
     Transparent,
-    /// That the leader should be asked, as a follower of the reference does (spec/ha.md 1.7). Of use
+    /// That the leader should be asked, as a follower of the reference does (docs/rest.md#strict-followers). Of use
     /// where one gateway belongs to one replica. Without high availability the same as
     /// [`Mode::Transparent`].
     StrictFollower,

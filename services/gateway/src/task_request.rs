@@ -1,4 +1,4 @@
-//! Tasks in requests (spec/api.md 4, 9 and 11): from bytes to what the scheduler is asked for.
+//! Tasks in requests (docs/rest.md#task-objects): from bytes to what the scheduler is asked for.
 
 use http::{HeaderMap, header};
 use serde_json::Value;

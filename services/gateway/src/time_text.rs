@@ -1,4 +1,4 @@
-//! Times of events: RFC 3339 with the zeros at the end of the fraction cut (spec/api.md 7).
+//! Times of events: RFC 3339 with the zeros at the end of the fraction cut (docs/rest.md#task-status).
 
 use std::fmt;
 

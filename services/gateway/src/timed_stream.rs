@@ -1,7 +1,7 @@
 //! A stream that fails as timed out when the peer takes too long to send the head of a request, sends no further
 //! request, or reads nothing of an answer.
 //!
-//! Hyper has a single limit for both, counted from the end of the request before; spec/api.md 1 has
+//! Hyper has a single limit for both, counted from the end of the request before; docs/rest.md#transport has
 //! two: 15 s for a head that has begun, 60 s of idle keep-alive. The stream sees when bytes arrive and
 //! the application says through [`Activity`] when a request is being answered, where no limit holds.
 //!
@@ -109,7 +109,7 @@ impl Activity {
         Endless(self.clone())
     }
 
-    /// Until when the request that is being answered must be complete (spec/api.md 1): its body belongs
+    /// Until when the request that is being answered must be complete (docs/rest.md#transport): its body belongs
     /// to the time of its head, except where requests are interwoven.
     pub(crate) fn body_limit(&self) -> Instant {
         let began = if self.0.framed {

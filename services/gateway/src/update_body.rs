@@ -1,4 +1,4 @@
-//! The body of `PATCH` (spec/api.md 13), which is read as loosely as the reference does.
+//! The body of `PATCH` (docs/rest.md#updating-a-task), which is read as loosely as the reference does.
 
 use serde_json::{Map, Value};
 

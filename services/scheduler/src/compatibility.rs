@@ -1,4 +1,5 @@
-//! The compatibility check (spec/ha.md 1.9, 2.6): at the start and every five minutes, on every replica.
+//! The compatibility check (docs/compatibility.md#high-availability): at the start and every five minutes,
+//! on every replica.
 
 use std::io::ErrorKind;
 use std::sync::Arc;

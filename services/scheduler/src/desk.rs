@@ -10,7 +10,7 @@
 //!   everything again costs no run;
 //! * of the tasks that are there at the beginning the first complete input is a trigger, also of one that
 //!   has no view at all; of those that come later it is none, because whoever made them has asked
-//!   for what is to be done with it (spec/api.md 11, 13);
+//!   for what is to be done with it (docs/rest.md#creating-a-task, #updating-a-task);
 //! * changes of a task that is being created are kept until it is there. If the run of its creation was queued
 //!   by an earlier leader, nobody knows what has changed since, so its first complete input is kept as a
 //!   change as well;

@@ -2,7 +2,8 @@
 //! another when that one is lost.
 //!
 //! Which watcher has which view is decided by rendezvous hashing, so that the loss of one moves its views
-//! only (spec/ha.md 2.2). A view that moves begins with a full snapshot, which is compared with what is at
+//! only (ARCHITECTURE.md#6-one-process-or-four). A view that moves begins with a full snapshot, which is
+//! compared with what is at
 //! hand; so nothing is lost between two watchers, and nothing runs because of the move.
 
 mod news;

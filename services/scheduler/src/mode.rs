@@ -7,7 +7,7 @@ use cts_core::runs::{RunKind, RunKinds};
 use cts_core::{RunId, TaskName};
 use cts_store::Unchanged;
 
-/// What the scheduler is to do with its tasks (spec/runtime-tasks.md 3.2).
+/// What the scheduler is to do with its tasks (docs/runs.md#passes).
 ///
 /// `Once` and `Inspect` are for a process that has its store for itself. Each enabled task gets one run, as
 /// soon as each of its views has a snapshot, and nothing else is leased, whatever earlier processes have

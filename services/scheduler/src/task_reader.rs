@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cts_core::{TaskDraft, TaskSpec};
 
 /// Makes a task of what a caller declares, with the same defaults and checks as for one of the configuration
-/// (spec/api.md 9). May read files; what it refuses, it explains in a text for the caller.
+/// (docs/rest.md#task-objects). May read files; what it refuses, it explains in a text for the caller.
 #[derive(Clone)]
 pub struct TaskReader(Arc<Read>);
 

@@ -1,4 +1,5 @@
-//! What callers ask of tasks: to create, change, replace and delete them (spec/api.md 11-14).
+//! What callers ask of tasks: to create, change, replace and delete them
+//! (docs/rest.md#creating-a-task and what follows there).
 //!
 //! Any replica does it. It checks what is asked, writes the change and the request of a run in one
 //! transaction, and waits for the end of that run; the leader carries the request out, a worker the run. So
@@ -41,7 +42,7 @@ pub(crate) struct TaskWork {
     pub(crate) shutdown: CancellationToken,
 }
 
-/// What is done beside storing a change (spec/api.md 13).
+/// What is done beside storing a change (docs/rest.md#updating-a-task).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Run {
     /// The task is checked.
@@ -62,7 +63,7 @@ pub(crate) struct Done {
 impl TaskWork {
     /// Creates a task once a run of it has succeeded, or inspects it.
     pub(crate) async fn create(&self, draft: TaskDraft, run: Run) -> Result<Done, Refusal> {
-        // That the name is in use is said before anything else (spec/api.md 11).
+        // That the name is in use is said before anything else (docs/rest.md#creating-a-task).
         if let Ok(name) = draft.name.parse::<TaskName>()
             && self.store.task(&name).await?.is_some()
         {

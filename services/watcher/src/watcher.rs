@@ -11,7 +11,7 @@ use crate::views::Views;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Views beyond this number are warned about: each holds a connection, and Consul allows a client
-    /// 200 of them unless told otherwise (spec/runtime-watch.md 1.6, 1.12).
+    /// 200 of them unless told otherwise (docs/runs.md#views-and-blocking-queries).
     pub views_before_warning: usize,
 }
 

@@ -14,7 +14,7 @@ use crate::files::copy_directory;
 const WORKSPACE: &str = ".terraform/environment";
 const VARIABLES: &str = "terraform.tfvars";
 
-// spec/runtime-terraform.md 5.2
+// docs/terraform.md#commands
 const INIT: [&str; 7] = [
     "init",
     "-no-color",

@@ -1,4 +1,4 @@
-//! Measures cts against the table in section 8 of the architecture, with a real Consul, a real
+//! Measures cts against the figures to reach (ARCHITECTURE.md#11-speed), with a real Consul, a real
 //! Postgres, a real Terraform and the release executable of cts as processes of their own.
 //!
 //! It starts everything itself and ends everything it has started, by process id, also after errors

@@ -256,7 +256,7 @@ impl Stage {
         Ok(postgres.number(count).await)
     }
 
-    /// Terraform with the environment that cts gives it (spec/runtime-terraform.md 5.3), through the
+    /// Terraform with the environment that cts gives it (docs/terraform.md#the-environment-of-terraform), through the
     /// same shim.
     pub(crate) fn terraform_by_hand(&self) -> Result<Terraform> {
         let mut environment = self.surroundings.clean_environment();

@@ -1,4 +1,4 @@
-//! The documented forms of the language, row by row of spec/config.md 1.3, right and wrong ones.
+//! The documented forms of the language, row by row of docs/configuration.md#hcl, right and wrong ones.
 
 /// Each is compared as it is, and is material for mutations.
 pub(crate) const FORMS: &[&str] = &[

@@ -1,4 +1,4 @@
-//! The client against a server that answers as spec/api.md says, in plain text and over TLS.
+//! The client against a server that answers as docs/rest.md says, in plain text and over TLS.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod answers;

@@ -1,4 +1,4 @@
-//! `backend` of the driver (spec/config.md 9.2, 9.3).
+//! `backend` of the driver (docs/configuration.md#driver-terraform).
 
 use cts_core::Backend;
 use serde_json::{Map, Value};

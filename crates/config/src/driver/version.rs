@@ -1,4 +1,4 @@
-//! The Terraform version (spec/config.md 9.1).
+//! The Terraform version (docs/configuration.md#driver-terraform).
 
 const OLDEST: [u64; 3] = [0, 13, 0];
 const NEWEST: [u64; 3] = [1, 14, 3];

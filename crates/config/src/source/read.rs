@@ -99,7 +99,7 @@ pub(crate) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// By the name, and of HCL files by the first character that is no blank (spec/config.md 1.3).
+/// By the name, and of HCL files by the first character that is no blank (docs/configuration.md#hcl).
 fn format_of(path: &Path, bytes: &[u8]) -> Format {
     if path
         .file_name()
@@ -140,7 +140,7 @@ fn parse(format: Format, bytes: &[u8]) -> Result<Body, Fault> {
     }
 }
 
-/// Of a key that an object has several times, the last one counts (spec/config.md 1.3). The others are
+/// Of a key that an object has several times, the last one counts (docs/configuration.md#json). The others are
 /// hardly meant to be without effect, so there is a warning.
 fn keep_last(body: &mut Body, source: &Arc<SourceText>, sink: &Sink) {
     let mut last: HashMap<&str, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Keys of tasks that have a successor (spec/config.md 19).
+//! Keys of tasks that have a successor (docs/configuration.md#deprecated-keys-of-tasks).
 
 use crate::place::Place;
 use crate::sink::Sink;

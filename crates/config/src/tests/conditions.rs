@@ -1,4 +1,4 @@
-//! `condition` of a task (spec/config.md 13).
+//! `condition` of a task (docs/configuration.md#condition).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Tasks that are declared over the API (spec/api.md 9).
+//! Tasks that are declared over the API (docs/rest.md#task-objects).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `driver "terraform"` (spec/config.md 9).
+//! `driver "terraform"` (docs/configuration.md#driver-terraform).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Every variable of spec/config.md 2 that the configuration looks at.
+//! Every variable of docs/configuration.md#environment that the configuration looks at.
 
 use secrecy::ExposeSecret;
 

@@ -1,4 +1,4 @@
-//! The examples of spec/config.md 22, each accepted with what it says, or refused at the right line.
+//! The examples of docs/configuration.md#reference, each accepted with what it says, or refused at the right line.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Finding and merging files (spec/config.md 1.2, 1.7, 1.8).
+//! Finding and merging files (docs/configuration.md#files).
 
 use secrecy::ExposeSecret;
 use serde_json::json;

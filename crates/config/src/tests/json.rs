@@ -1,4 +1,4 @@
-//! Files in JSON (spec/config.md 1.3 to 1.5).
+//! Files in JSON (docs/configuration.md#json, #types).
 
 mod mixed;
 

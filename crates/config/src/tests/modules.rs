@@ -1,4 +1,4 @@
-//! Modules of tasks and the digest of local ones (spec/config.md 12).
+//! Modules of tasks and the digest of local ones (docs/configuration.md#task).
 
 use std::collections::HashSet;
 use std::fs;

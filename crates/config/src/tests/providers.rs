@@ -1,4 +1,4 @@
-//! `terraform_provider` (spec/config.md 11).
+//! `terraform_provider` (docs/configuration.md#terraform_provider).
 
 use serde_json::{Value, json};
 

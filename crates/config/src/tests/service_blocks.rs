@@ -1,4 +1,4 @@
-//! `services` of a task and the `service` blocks (spec/config.md 12.2, 15).
+//! `services` of a task and the `service` blocks (docs/configuration.md#deprecated-keys-of-tasks, #service).
 
 use std::collections::BTreeMap;
 

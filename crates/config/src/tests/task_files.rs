@@ -1,4 +1,4 @@
-//! The file of `task create` (spec/config.md 20, spec/cli.md 9).
+//! The file of `task create` (docs/cli.md#task-files, #cts-task).
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `task`, its condition and variables (spec/config.md 12, 13).
+//! `task`, its condition and variables (docs/configuration.md#task, #condition).
 
 use std::path::Path;
 use std::time::Duration;

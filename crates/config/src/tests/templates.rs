@@ -1,4 +1,4 @@
-//! Dynamic templates (spec/config.md 11.4).
+//! Dynamic templates (docs/configuration.md#dynamic-values).
 
 use super::{Sandbox, assert_problem, config, task_with};
 

@@ -1,4 +1,4 @@
-//! `driver "terraform-cloud"` (spec/config.md 10).
+//! `driver "terraform-cloud"` (docs/configuration.md#driver-terraform-cloud).
 
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};

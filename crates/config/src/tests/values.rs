@@ -1,4 +1,4 @@
-//! Top level and `consul` (spec/config.md 2, 3, 5, 7).
+//! Top level and `consul` (docs/configuration.md#environment, #top-level, #buffer_period, #consul).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `vault` (spec/config.md 8).
+//! `vault` (docs/configuration.md#vault).
 
 use std::time::Duration;
 

@@ -21,8 +21,8 @@ pub(crate) struct Variable {
 
 /// Reads the map `variables`, whose texts are expressions.
 ///
-/// A bare `true` is no text either. In the original it arrives as the number 1 (spec/config.md 23,
-/// accident 18), here as what it is.
+/// A bare `true` is no text either. In the original it arrives as the number 1
+/// (docs/compatibility.md), here as what it is.
 pub(crate) fn decode_variables(task: &mut Block<'_>) -> BTreeMap<String, Variable> {
     let block = task.united("variables");
     let sink = block.sink();
@@ -72,7 +72,7 @@ fn variable(name: &str, written: &Written) -> Result<Variable, (String, Option<S
 }
 
 /// The text of an expression with this value, as the API takes it. Unlike the original's it is no plain
-/// JSON, in which a `${` that is part of a value would begin a template (spec/config.md 23, accident 19).
+/// JSON, in which a `${` that is part of a value would begin a template (docs/compatibility.md).
 pub(crate) fn expression_of(value: &Value) -> String {
     let mut text = String::new();
     push(&mut text, value);

@@ -1,4 +1,4 @@
-//! The program's own entry in the catalog (spec/runtime-tasks.md 6).
+//! The program's own entry in the catalog (docs/configuration.md#consulservice_registration).
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::identity::LeaderEpoch;
 
-/// The one row that says which scheduler does the duties that need a single owner (spec/ha.md 2.1).
+/// The one row that says which scheduler does the duties that need a single owner (ARCHITECTURE.md#7-data).
 /// Times are database time, as durations since any fixed moment.
 ///
 /// A stored row must be locked from the [fence check](LeaderRow::admits) to the end of the duty's

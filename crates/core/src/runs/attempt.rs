@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Plan, RunKind};
 use crate::phase::TaskPhase;
 
-/// Attempts of one run before it counts as failed (spec/runtime-tasks.md 3.4).
+/// Attempts of one run before it counts as failed (docs/runs.md#runs-and-attempts).
 pub const ATTEMPTS: u32 = 3;
 
 /// How an attempt ended.
@@ -206,7 +206,7 @@ fn slow_retry(context: AttemptContext) -> Option<Duration> {
 }
 
 /// Wait before the next attempt after `attempts` failed ones: 2^n seconds and up to half as much more
-/// (spec/runtime-watch.md 1.5), so 1-1.5 s and 2-3 s.
+/// (docs/runs.md#runs-and-attempts), so 1-1.5 s and 2-3 s.
 fn attempt_delay(attempts: u32, jitter: f64) -> Duration {
     with_jitter(
         Duration::from_secs(1 << attempts.saturating_sub(1).min(10)),

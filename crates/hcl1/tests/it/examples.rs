@@ -1,4 +1,4 @@
-//! The HCL examples of spec/config.md 22, each in a file: all are right in their syntax, those
+//! The HCL examples of docs/configuration.md#reference, each in a file: all are right in their syntax, those
 //! with an `x` are wrong only in their meaning.
 
 use std::path::Path;

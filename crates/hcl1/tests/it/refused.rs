@@ -1,4 +1,4 @@
-//! What the language refuses, row by row of spec/config.md 1.3, and where the error points.
+//! What the language refuses, row by row of docs/configuration.md#hcl, and where the error points.
 
 use cts_hcl1::parse;
 

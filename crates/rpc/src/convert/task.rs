@@ -133,7 +133,7 @@ fn buffer_to_wire(setting: BufferSetting) -> proto::BufferPeriod {
     }
 }
 
-/// The text of an HCL expression with this value (spec/api.md 9).
+/// The text of an HCL expression with this value (docs/rest.md#task-objects).
 fn expression_text(value: &serde_json::Value) -> String {
     let formatted = hcl::to_expression(value).and_then(|expression| {
         let mut formatter = Formatter::builder().compact(true).build_vec();

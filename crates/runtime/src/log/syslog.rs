@@ -1,5 +1,5 @@
 //! Syslog on this machine: one datagram for each line (RFC 3164 form, as the system's C library sends
-//! it; spec/config.md 4).
+//! it; docs/configuration.md#syslog).
 
 use std::io;
 use std::os::unix::net::UnixDatagram;

@@ -1,4 +1,4 @@
-//! Lines for people (spec/cli.md 4, "Log line form").
+//! Lines for people (docs/cli.md#log).
 //!
 //! Values come from Consul, the API and Terraform too. None of them can begin a line of its own, fake a
 //! field or steer a terminal: what could is quoted or escaped, and every further line has a prefix.

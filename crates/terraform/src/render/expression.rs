@@ -1,4 +1,4 @@
-//! JSON values as HCL expressions, laid out like `terraform fmt` does (spec/runtime-terraform.md 4.2).
+//! JSON values as HCL expressions, laid out like `terraform fmt` does (docs/terraform.md#how-files-are-written).
 //!
 //! `depth` is always the nesting depth of the line on which an expression begins; the first line gets
 //! no indentation here, the others get theirs.
@@ -117,7 +117,7 @@ pub(super) fn string_list(elements: &[String]) -> String {
     list
 }
 
-/// The type of `value` as a type constraint (spec/runtime-terraform.md 4.5, 4.8).
+/// The type of `value` as a type constraint (docs/terraform.md#variablestf, #variables-and-providers).
 ///
 /// `null` has no type of its own, and an object type can only name identifiers: both become `any`.
 pub(super) fn type_constraint(value: &Value, depth: usize) -> String {

@@ -33,7 +33,7 @@ impl<'a> Title<'a> {
         }
     }
 
-    /// The header of a file (spec/runtime-terraform.md 4.3), without an empty line behind it.
+    /// The header of a file (docs/terraform.md#the-header), without an empty line behind it.
     pub(super) fn header(&self) -> String {
         let mut text = String::from(GENERATED_NOTICE);
         text.push_str("\n# Manual edits may be lost at any time.\n#\n");

@@ -1,4 +1,4 @@
-//! `main.tf`: terraform, provider and module blocks (spec/runtime-terraform.md 4.4).
+//! `main.tf`: terraform, provider and module blocks (docs/terraform.md#maintf).
 
 use cts_core::TaskDefinition;
 use serde_json::Value;

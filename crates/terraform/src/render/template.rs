@@ -1,4 +1,4 @@
-//! `terraform.tfvars.tmpl` (spec/runtime-terraform.md 4.9).
+//! `terraform.tfvars.tmpl` (docs/terraform.md#the-task-directory).
 //!
 //! Nothing here executes it: it tells people who look into a task directory, in the form they know,
 //! where the values of `terraform.tfvars` come from.

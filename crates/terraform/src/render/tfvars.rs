@@ -1,5 +1,5 @@
 //! Values: `terraform.tfvars`, `providers.auto.tfvars`, `variables.auto.tfvars`
-//! (spec/runtime-terraform.md 4.6 to 4.8).
+//! (docs/terraform.md#keys-of-services, #terraformtfvars, #variables-and-providers).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +13,7 @@ use super::expression::{
 use super::header::Title;
 
 /// Renders `terraform.tfvars`, the only file that depends on what Consul says
-/// (spec/runtime-terraform.md 4.7).
+/// (docs/terraform.md#terraformtfvars).
 ///
 /// Of instances with equal keys (4.6) the last is written, as Terraform would keep it.
 pub fn render_tfvars(input: &RunInput) -> String {

@@ -1,4 +1,4 @@
-//! `variables.tf` and `variables.module.tf` (spec/runtime-terraform.md 4.5, 4.8).
+//! `variables.tf` and `variables.module.tf` (docs/terraform.md#variablestf, #variables-and-providers).
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ pub(crate) struct Answer {
     pub(crate) stdout: String,
     /// For standard error, written first.
     pub(crate) stderr: String,
-    /// Exit code (spec/cli.md 3).
+    /// Exit code (docs/cli.md#exit-codes).
     pub(crate) code: u8,
 }
 

@@ -1,4 +1,4 @@
-//! Answers to a shell that completes a command line (spec/cli.md 14).
+//! Answers to a shell that completes a command line (docs/cli.md#completion).
 //!
 //! The shell passes the line in `COMP_LINE` and wants one candidate per line. This works for both names
 //! and in every shell, for the scripts of `cts completion` ask in the same way.

@@ -1,4 +1,4 @@
-//! Completion in the files of the user's shells (spec/cli.md 14).
+//! Completion in the files of the user's shells (docs/cli.md#completion).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};

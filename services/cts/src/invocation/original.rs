@@ -1,4 +1,4 @@
-//! What the original has of our commands and options (spec/cli.md 1, 5, 8-12, 16).
+//! What the original has of our commands and options (docs/cli.md).
 
 /// How a running instance is reached.
 const CLIENT: [&str; 7] = [

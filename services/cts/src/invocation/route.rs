@@ -1,4 +1,4 @@
-//! Which command is meant, and what is answered without one (spec/cli.md 1, 2 and 6).
+//! Which command is meant, and what is answered without one (docs/cli.md#options-and-arguments, #start).
 
 use std::ffi::{OsStr, OsString};
 

@@ -1,4 +1,4 @@
-//! What `start` says before it begins (spec/cli.md 5 and 6).
+//! What `start` says before it begins (docs/cli.md#start).
 
 use super::answer::Answer;
 use super::definitions::Definitions;

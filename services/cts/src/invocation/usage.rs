@@ -1,4 +1,4 @@
-//! Help and complaints (spec/cli.md 2 and 4): under our name as clap makes them, under the original's as
+//! Help and complaints (docs/cli.md#options-and-arguments): under our name as clap makes them, under the original's as
 //! that shows them, with one dash.
 
 mod listing;

@@ -1,4 +1,4 @@
-//! What the program says of its version (spec/cli.md 2).
+//! What the program says of its version (docs/cli.md#options-and-arguments).
 
 use cts_terraform::SUPPORTED_RANGE;
 

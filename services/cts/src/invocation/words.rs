@@ -1,4 +1,4 @@
-//! Words by the original's rules (spec/cli.md 1, "Argument rules") in a spelling that clap reads: one dash
+//! Words by the original's rules (docs/cli.md#options-and-arguments) in a spelling that clap reads: one dash
 //! or two, `-name=value` or `-name value`, `-name=false`, the last one counts.
 
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! The arguments of `cts task` (spec/cli.md 8-12).
+//! The arguments of `cts task` (docs/cli.md#options-of-all-of-them, #cts-task).
 //!
 //! Only clap and the standard library here: the build script reads this file too, for the manual pages.
 
@@ -130,7 +130,7 @@ pub(crate) enum TaskCommand {
     },
 }
 
-/// How the running cts is reached (spec/cli.md 8).
+/// How the running cts is reached (docs/cli.md#options-of-all-of-them).
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServerOptions {
     /// URL of the running cts; its scheme is http or https. Environment: `CTS_ADDRESS`; else

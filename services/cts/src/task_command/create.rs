@@ -1,4 +1,4 @@
-//! `cts task create` (spec/cli.md 9).
+//! `cts task create` (docs/cli.md#cts-task).
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `cts task delete` (spec/cli.md 10).
+//! `cts task delete` (docs/cli.md#cts-task).
 
 use cts_api_client::{ApiClient, ErrorForm};
 

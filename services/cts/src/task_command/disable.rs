@@ -1,4 +1,4 @@
-//! `cts task disable` (spec/cli.md 12).
+//! `cts task disable` (docs/cli.md#cts-task).
 
 use cts_api_client::ErrorForm;
 

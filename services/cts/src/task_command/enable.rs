@@ -1,4 +1,4 @@
-//! `cts task enable` (spec/cli.md 11).
+//! `cts task enable` (docs/cli.md#cts-task).
 
 use cts_api_client::ErrorForm;
 

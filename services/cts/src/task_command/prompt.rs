@@ -1,4 +1,4 @@
-//! Asking before something is done (spec/cli.md 9, "Prompt").
+//! Asking before something is done (docs/cli.md#the-prompt).
 
 use super::session::{Details, Session, Told};
 

@@ -1,4 +1,4 @@
-//! The file of `cts task create` (spec/cli.md 9, steps 1-4).
+//! The file of `cts task create` (docs/cli.md#task-files).
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a task command says and asks (spec/cli.md 4).
+//! What a task command says and asks (docs/cli.md#cts-task).
 //!
 //! Streams and signals are passed in, so that a conversation can be tested without a terminal. Nobody
 //! reading any more is no failure: what cannot be written is dropped.

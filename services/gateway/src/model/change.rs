@@ -1,4 +1,4 @@
-//! Answers to changes of tasks (spec/api.md 11-13).
+//! Answers to changes of tasks (docs/rest.md#creating-a-task, #deleting-a-task, #updating-a-task).
 
 use cts_proto::run::v1 as proto;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! The scheduler replicas (spec/api.md 8, spec/ha.md 1.8).
+//! The scheduler replicas (docs/rest.md#cluster-status).
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Conditions and module inputs in task objects (spec/api.md 9).
+//! Conditions and module inputs in task objects (docs/rest.md#task-objects).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Error bodies of both families (spec/api.md 3).
+//! Error bodies of both families (docs/rest.md#error-bodies).
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Statuses and events (spec/api.md 6 and 7).
+//! Statuses and events (docs/rest.md#overall-status, #task-status).
 
 use chrono::{DateTime, FixedOffset, Utc};
 use cts_core::TaskStatus;
@@ -122,7 +122,7 @@ impl<'a> TaskStatusAnswer<'a> {
     }
 
     /// Whether a filter for `status` lets the task through when the request names it. One without
-    /// events passes every filter (spec/api.md 7, "Filter rules").
+    /// events passes every filter (docs/rest.md#task-status).
     pub(crate) fn passes(&self, status: Option<TaskStatus>) -> bool {
         self.events_url.is_empty() || status.is_none_or(|status| status.as_str() == self.status)
     }

@@ -1,4 +1,4 @@
-//! Task objects in answers (spec/api.md 9-11).
+//! Task objects in answers (docs/rest.md#task-objects, #reading-tasks, #creating-a-task).
 
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ impl<'a> From<&'a proto::Task> for TaskObject<'a> {
 }
 
 impl<'a> TaskObject<'a> {
-    /// As a request has it: what is not `sent` stays absent (spec/api.md 11).
+    /// As a request has it: what is not `sent` stays absent (docs/rest.md#creating-a-task).
     pub(crate) fn echo(task: &'a proto::Task, sent: SentMembers) -> Self {
         let filled = Self::from(task);
         Self {

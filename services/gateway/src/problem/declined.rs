@@ -1,4 +1,4 @@
-//! What a client is told of a change that was not made (spec/api.md 11-13).
+//! What a client is told of a change that was not made (docs/rest.md#creating-a-task and what follows).
 
 use http::StatusCode;
 
@@ -45,13 +45,13 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
     match (change, reason) {
         (Change::Create(mode), _) => match (reason, mode) {
             (Reason::Exists | Reason::Deleting | Reason::Busy, _) => Problem::task_exists(name),
-            // Of an inspection any failure is the client's (spec/api.md 19, item 2).
+            // Of an inspection any failure is the client's (docs/compatibility.md#api).
             (_, RunMode::Inspect) => told(StatusCode::BAD_REQUEST),
             (_, RunMode::Later | RunMode::Now) => told(StatusCode::INTERNAL_SERVER_ERROR),
         },
         (_, Reason::Unknown) => Problem::unknown_task(name),
         (Change::Update, _) => {
-            // The reference knows no conflict (spec/api.md 19, item 3).
+            // The reference knows no conflict (docs/compatibility.md#api).
             let problem = match reason {
                 Reason::Busy | Reason::Deleting => busy(name),
                 Reason::NotInitialized => Problem::unknown_task(name),

@@ -239,7 +239,7 @@ impl KvMembers {
 }
 
 impl BufferPeriodMembers {
-    /// What is missing is zero, not the default (spec/api.md 19, item 7).
+    /// What is missing is zero, not the default (docs/compatibility.md#api).
     fn into_wire(self) -> proto::BufferPeriod {
         let time = |text: Option<String>| {
             let nanos = text.as_deref().and_then(duration_parse::parse);

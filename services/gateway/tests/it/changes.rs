@@ -1,4 +1,4 @@
-//! Changes of tasks: spec/api.md 4, 11-13 and 18 as tables, and `PUT`, which is ours.
+//! Changes of tasks: docs/rest.md#creating-a-task and what follows there as tables, and `PUT`, which is ours.
 
 use cts_proto::task::v1::{DeleteTaskRequest, RunMode, Task, UpdateTaskRequest};
 use serde_json::{Value, json};
@@ -493,7 +493,7 @@ async fn the_scheduler_is_asked_for_what_the_client_asks() {
     assert_eq!(asked, [Asked::Delete(deletion)]);
 }
 
-/// What the original's own command line sends and needs (spec/api.md 18).
+/// What the original's own command line sends and needs (docs/rest.md#what-the-originals-client-needs).
 #[tokio::test]
 async fn the_habits_of_the_stock_command_line() {
     let tasks = three_tasks();

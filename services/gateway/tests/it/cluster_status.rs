@@ -1,4 +1,4 @@
-//! `GET /v1/status/cluster`, to the byte (spec/api.md 8).
+//! `GET /v1/status/cluster`, to the byte (docs/rest.md#cluster-status).
 
 use cts_proto::cluster::v1::{GetClusterResponse, Member};
 use tonic::Status;

@@ -1,4 +1,4 @@
-//! Which request gets which kind of answer: spec/api.md 2, 3, 7 and 8 as a table.
+//! Which request gets which kind of answer: docs/rest.md#routes and what follows there as a table.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `GET /v1/health` (spec/api.md 5, spec/ha.md 2.4).
+//! `GET /v1/health` (docs/rest.md#health).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Log lines of requests (spec/api.md 3, "Logging of requests").
+//! Log lines of requests (docs/rest.md#request-ids-and-the-log).
 
 use std::cell::RefCell;
 use std::io;

@@ -1,4 +1,4 @@
-//! Requests that ordinary clients cannot send (spec/api.md 1 and 2).
+//! Requests that ordinary clients cannot send (docs/rest.md#transport, #routes).
 
 use crate::stage::Stage;
 use crate::tasks::three_tasks;

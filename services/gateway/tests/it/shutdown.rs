@@ -1,4 +1,4 @@
-//! The end of the gateway (spec/api.md 1, "Shutdown").
+//! The end of the gateway (docs/rest.md#transport).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The strict-follower mode (spec/ha.md 1.7, spec/api.md 17).
+//! The strict-follower mode (docs/rest.md#strict-followers).
 
 use std::time::Duration;
 

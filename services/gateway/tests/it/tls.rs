@@ -1,4 +1,4 @@
-//! TLS and mutual TLS (spec/api.md 1).
+//! TLS and mutual TLS (docs/rest.md#transport).
 
 use std::fs;
 use std::path::PathBuf;

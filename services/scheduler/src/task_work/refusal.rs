@@ -24,7 +24,7 @@ const END: usize = 1536;
 const OMITTED: &str = "\n[the middle is left out here; the run has all of it]\n";
 
 /// See the module. The words are, where there are any, those that callers of the original look for
-/// (spec/api.md 11, 13).
+/// (docs/rest.md#creating-a-task, #updating-a-task).
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("{0}")]

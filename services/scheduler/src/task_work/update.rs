@@ -8,7 +8,7 @@ use super::ending::RunEnd;
 use super::{Done, Refusal, Run, TaskWork};
 
 impl TaskWork {
-    /// Switches a task on or off, or asks for a run of it, or both (spec/api.md 13).
+    /// Switches a task on or off, or asks for a run of it, or both (docs/rest.md#updating-a-task).
     pub(crate) async fn update(
         &self,
         name: &TaskName,
@@ -75,7 +75,7 @@ impl TaskWork {
 }
 
 /// What a request does to a task that is enabled or not: the flag to be stored and the run to be made
-/// (spec/api.md 13, effect matrix). One that is switched off, or stays so, does not run.
+/// (docs/rest.md#updating-a-task). One that is switched off, or stays so, does not run.
 const fn effect(now: bool, wanted: Option<bool>, run: Run) -> (Option<bool>, Option<RunKind>) {
     let on = match wanted {
         Some(wanted) => wanted,

@@ -1,4 +1,4 @@
-//! Tasks that are created over the API (spec/api.md 11).
+//! Tasks that are created over the API (docs/rest.md#creating-a-task).
 
 use std::collections::BTreeSet;
 use std::time::Duration;

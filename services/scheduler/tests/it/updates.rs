@@ -1,4 +1,5 @@
-//! Tasks that are switched, run, replaced and deleted over the API (spec/api.md 12-14).
+//! Tasks that are switched, run, replaced and deleted over the API (docs/rest.md#deleting-a-task,
+//! #updating-a-task, #while-a-task-runs).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! spec/api.md as data: each row is a request and what is known of its answer.
+//! docs/rest.md as data: each row is a request and what is known of its answer.
 
 mod creation;
 mod patch;

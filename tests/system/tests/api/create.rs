@@ -1,4 +1,4 @@
-//! Tasks made over the API (spec/api.md 11).
+//! Tasks made over the API (docs/rest.md#creating-a-task).
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site};

@@ -1,4 +1,4 @@
-//! `DELETE` of tasks (spec/api.md 12).
+//! `DELETE` of tasks (docs/rest.md#deleting-a-task).
 
 use cts_tests::{Site, recorded_services, task};
 

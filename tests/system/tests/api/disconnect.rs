@@ -1,4 +1,4 @@
-//! Work belongs to the server: a client that goes away stops nothing (spec/api.md 19, item 4, mended).
+//! Work belongs to the server: a client that goes away stops nothing (docs/compatibility.md#api).
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task};

@@ -1,4 +1,4 @@
-//! The REST API of the built executables: each row of spec/api.md, tasks that change at run time, what is ours
+//! The REST API of the built executables: each row of docs/rest.md, tasks that change at run time, what is ours
 //! under the same `/v1`, and clients that mean no good. Real Consul, real Terraform; the shape is that of
 //! `CTS_TEST_SHAPE`.
 //!

@@ -1,4 +1,4 @@
-//! The effect matrix of spec/api.md 13, row by row, but for one mended accident (19, item 5): disabling with
+//! The effect matrix of docs/rest.md#updating-a-task, row by row, but for one mended accident: disabling with
 //! `run=now` stores no event.
 
 use cts_tests::{Site, task};

@@ -1,4 +1,4 @@
-//! spec/api.md 1: what is no request, and what HTTP servers answer themselves.
+//! docs/rest.md#transport: what is no request, and what HTTP servers answer themselves.
 
 use std::net::SocketAddr;
 

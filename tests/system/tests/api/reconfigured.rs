@@ -1,5 +1,5 @@
 //! The configuration changes while nobody works with it: what is new, changed or gone in it takes effect at the
-//! next start, and tasks of the API stay (spec/runtime-tasks.md 3.9).
+//! next start, and tasks of the API stay (docs/runs.md#tasks-of-files-and-of-the-api).
 
 use cts_tests::{Site, task};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! What the original's command line sends and what it needs of answers (spec/api.md 18), number by number.
+//! What the original's command line sends and what it needs of answers, point by point
+//! (docs/rest.md#what-the-originals-client-needs).
 
 use cts_tests::task as block;
 use serde_json::json;

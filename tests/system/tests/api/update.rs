@@ -1,4 +1,4 @@
-//! `PATCH` of tasks that are busy, fail or have just been made (spec/api.md 13, 14).
+//! `PATCH` of tasks that are busy, fail or have just been made (docs/rest.md#updating-a-task, #while-a-task-runs).
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task};

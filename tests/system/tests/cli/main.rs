@@ -1,5 +1,5 @@
 //! The command line of the built executable, under both of its names: `cts`, and
-//! `consul-terraform-sync` through a link (spec/cli.md).
+//! `consul-terraform-sync` through a link (docs/cli.md).
 //!
 //! Needs the executables of the same profile, like the other tests here. Snapshots are in `snapshots`;
 //! `INSTA_UPDATE=always cargo test -p cts-tests --test cli` writes them anew.
@@ -8,6 +8,7 @@
 mod calls;
 mod completion;
 mod config;
+mod documents;
 mod help;
 mod manual;
 mod refusals;

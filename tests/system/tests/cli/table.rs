@@ -1,4 +1,5 @@
-//! The tables of spec/cli.md sections 1 to 3 and 6, row by row: exit code, first line of each stream.
+//! The tables of docs/cli.md (#options-and-arguments, #exit-codes, #start), row by row: exit code,
+//! first line of each stream.
 
 use crate::calls::{BOTH, Place, assert_said};
 

@@ -1,4 +1,4 @@
-//! `cts task` against a server that answers as spec/api.md says, and against a real cts.
+//! `cts task` against a server that answers as docs/rest.md says, and against a real cts.
 
 mod arguments;
 mod call;

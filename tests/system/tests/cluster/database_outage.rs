@@ -1,4 +1,4 @@
-//! Postgres goes away and comes back, and nothing is forgotten (spec/ha.md, G2, G3, G6, G15).
+//! Postgres goes away and comes back, and nothing is forgotten (ARCHITECTURE.md).
 
 use std::time::Duration;
 

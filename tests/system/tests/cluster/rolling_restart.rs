@@ -1,4 +1,4 @@
-//! Every process is restarted while the cluster works (spec/ha.md, G12).
+//! Every process is restarted while the cluster works (ARCHITECTURE.md).
 
 use std::time::Duration;
 

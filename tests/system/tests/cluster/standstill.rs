@@ -1,5 +1,4 @@
-//! Processes that stand still: a leader is followed, and does nothing any more when it goes on (spec/ha.md,
-//! G1); clients hold up nobody.
+//! Processes that stand still: a leader is followed, and does nothing any more when it goes on; clients hold up nobody.
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Plan, Service};

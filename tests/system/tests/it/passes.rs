@@ -1,4 +1,4 @@
-//! `-once` and `-inspect`: one pass over the tasks, and the end (spec/runtime-tasks.md 3.2). About
+//! `-once` and `-inspect`: one pass over the tasks, and the end (docs/runs.md#passes). About
 //! `cts start` over a file whatever the shape of this run is.
 
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! JSON beside HCL (spec/config.md 1.8), and JSON in files that end in `.hcl`.
+//! JSON beside HCL (docs/configuration.md#files), and JSON in files that end in `.hcl`.
 
 use cts_core::BufferPeriod;
 

@@ -1,4 +1,4 @@
-//! The client options (spec/cli.md 8).
+//! The client options (docs/cli.md#options-of-all-of-them).
 
 use cts_testkit::{Authority, ScriptedAnswer, ScriptedHttp, eventually, free_port};
 use cts_tests::DEADLINE;

@@ -1,4 +1,4 @@
-//! `task create` (spec/cli.md 9).
+//! `task create` (docs/cli.md#cts-task).
 
 use cts_testkit::ScriptedAnswer::{self, Json, Text};
 use insta::assert_snapshot;

@@ -1,4 +1,4 @@
-//! `task delete` (spec/cli.md 10).
+//! `task delete` (docs/cli.md#cts-task).
 
 use cts_testkit::ScriptedAnswer::Close;
 use insta::assert_snapshot;

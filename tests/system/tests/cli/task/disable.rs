@@ -1,4 +1,4 @@
-//! `task disable` (spec/cli.md 12).
+//! `task disable` (docs/cli.md#cts-task).
 
 use cts_testkit::ScriptedAnswer::Text;
 use insta::assert_snapshot;

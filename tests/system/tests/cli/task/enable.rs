@@ -1,4 +1,4 @@
-//! `task enable` (spec/cli.md 11).
+//! `task enable` (docs/cli.md#cts-task).
 
 use cts_testkit::ScriptedAnswer;
 use insta::assert_snapshot;
