@@ -3,6 +3,7 @@
 //! Task blocks take effect when a member starts and all members that live then have the same; a takeover changes
 //! nothing. The leader brings what is in force into the tasks, whichever member's start has decided it.
 
+pub(crate) mod compatibility;
 mod report;
 mod watch;
 
@@ -17,12 +18,12 @@ use cts_store::{
 };
 use tokio::time::sleep;
 
-use crate::modules::Modules;
+use crate::tasks::modules::Modules;
 
 pub(crate) use self::report::list_differences;
 pub(crate) use self::watch::watch;
 
-/// Between two looks at whether another configuration is in force.
+/// Between two polls of the configuration in force.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Attempts to register within the life of the leadership.

@@ -1,14 +1,14 @@
-//! Why tasks run or do not: what the leader writes down, and how any replica tells it.
+//! Why tasks run or do not: what the leader stores, and how any replica answers from that.
 
+mod build;
 mod journal;
-mod told;
 
 use chrono::{DateTime, Utc};
 use cts_core::RunId;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::build::{explain, waiting_for};
 pub(crate) use self::journal::Journal;
-pub(crate) use self::told::{explain, waiting_for};
 
 /// What the leader knows of a task, as it is stored: JSON, for this version and later ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

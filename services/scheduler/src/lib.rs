@@ -2,43 +2,32 @@
 //! task, run and event state.
 //!
 //! It talks to watchers through their gRPC client and to a [`cts_store::Store`]; it never asks Consul
-//! and never runs Terraform. Any replica answers any request; what needs a single owner is in `tenure`,
-//! which the replica serves that `campaign` has made the leader. Start with [`Scheduler`]; the rules
-//! themselves are in `cts-core`, their bookkeeping is in `desk`.
+//! and never runs Terraform. Any replica answers any request; what needs a single owner is done by the
+//! replica that leads. The rules themselves are in `cts-core`. Read in this order:
+//!
+//! * [`Scheduler`]: how a replica is put together;
+//! * `leader`: election, the terms of a leader, and the loop that turns changes and requests into queued runs;
+//! * `planner`: which task is due, as bookkeeping without IO;
+//! * `watch`: the views that tasks need, from watchers;
+//! * `tasks`: creating, changing and deleting tasks;
+//! * `configuration`: which task blocks are in force;
+//! * `grpc`: the services that others call;
+//! * `notifier`: hints that something has changed, in this process and between replicas;
+//! * `explain`: why a task ran, or waits.
 
-mod bundle_service;
-mod campaign;
-mod changes;
-mod cluster_service;
-mod compatibility;
 mod configuration;
-mod desk;
-mod duty;
 mod explain;
-mod follow;
-mod followed_logs;
-mod following;
-mod hints;
+mod grpc;
 mod identities;
-mod log_service;
-mod mode;
-mod modules;
-mod queue_watch;
-mod recent_inputs;
-mod removals;
-mod run_service;
+mod leader;
+mod notifier;
+mod planner;
 mod scheduler;
-mod status;
-mod task_reader;
-mod task_service;
-mod task_work;
-mod tenure;
-mod term;
-mod untaken;
-mod worker_service;
+mod tasks;
+mod watch;
 
 pub use identities::{Identities, RandomIdentities};
-pub use mode::Mode;
-pub use modules::Modules;
+pub use leader::mode::Mode;
 pub use scheduler::{Dependencies, Options, RunError, Scheduler, SettingsDigest, Sharing};
-pub use task_reader::TaskReader;
+pub use tasks::modules::Modules;
+pub use tasks::reader::TaskReader;

@@ -22,23 +22,25 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::bundle_service::BundleEndpoint;
-use crate::campaign::{Campaign, Joined, join};
-use crate::changes::Changes;
-use crate::cluster_service::ClusterEndpoint;
+use crate::configuration;
 use crate::configuration::OwnConfiguration;
+use crate::configuration::compatibility;
+use crate::grpc::bundle_service::BundleEndpoint;
+use crate::grpc::cluster_service::ClusterEndpoint;
+use crate::grpc::log_service::LogEndpoint;
+use crate::grpc::run_service::RunEndpoint;
+use crate::grpc::task_service::TaskEndpoint;
+use crate::grpc::worker_service::WorkerEndpoint;
 use crate::identities::Identities;
-use crate::log_service::LogEndpoint;
-use crate::mode::Mode;
-use crate::modules::Modules;
-use crate::run_service::RunEndpoint;
-use crate::task_reader::TaskReader;
-use crate::task_service::TaskEndpoint;
-use crate::task_work::{READINGS, TaskWork};
-use crate::tenure::Tenure;
-use crate::untaken::Untaken;
-use crate::worker_service::WorkerEndpoint;
-use crate::{compatibility, configuration, followed_logs, hints, queue_watch};
+use crate::leader::Leader;
+use crate::leader::election::{Joined, LeaderElection, join};
+use crate::leader::mode::Mode;
+use crate::leader::untaken::Untaken;
+use crate::notifier::Notifier;
+use crate::notifier::{followed_logs, hints, queue_watch};
+use crate::tasks::modules::Modules;
+use crate::tasks::reader::TaskReader;
+use crate::tasks::{READINGS, TaskCommands};
 
 /// Starts of a program that is started over and over do not try a failed task again more often than this.
 const HASTENED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
@@ -54,7 +56,7 @@ pub struct Options {
     pub lease: Duration,
     /// Whether other processes use the store.
     pub sharing: Sharing,
-    /// What this replica tells of itself.
+    /// How this replica registers.
     pub member: Member,
     /// Life of the leadership that is not renewed.
     pub leadership: Duration,
@@ -68,8 +70,8 @@ pub struct Options {
     pub settings: BTreeMap<String, String>,
     /// Which ended runs are kept.
     pub retention: Retention,
-    /// How long a run that somebody has asked for waits for the data that it needs.
-    pub input_patience: Duration,
+    /// How long a requested run waits for the data that it needs.
+    pub input_timeout: Duration,
     /// Forget all tasks with what happened to them when this replica becomes the leader for the first time, so
     /// that only those of its configuration are left (`-reset-storage`).
     pub reset_storage: bool,
@@ -99,7 +101,7 @@ impl Options {
             modules: Modules::InPlace,
             settings: BTreeMap::new(),
             retention: Retention::of_any_age(500),
-            input_patience: Duration::from_mins(1),
+            input_timeout: Duration::from_mins(1),
             reset_storage: false,
         }
     }
@@ -164,7 +166,7 @@ pub enum RunError {
 #[derive(Debug)]
 pub struct Scheduler {
     options: Options,
-    tenure: Tenure,
+    leader: Leader,
     store: Arc<dyn Store>,
     identities: Arc<dyn Identities>,
     task_reader: TaskReader,
@@ -199,12 +201,15 @@ impl Scheduler {
         } else {
             0
         };
-        let (changes, outgoing) = match options.sharing {
-            Sharing::Alone => (Changes::alone(Arc::clone(&clock), tasks_in_one_round), None),
+        let (notifier, outgoing) = match options.sharing {
+            Sharing::Alone => (
+                Notifier::alone(Arc::clone(&clock), tasks_in_one_round),
+                None,
+            ),
             Sharing::Shared => {
-                let (changes, outgoing) =
-                    Changes::shared(Arc::clone(&clock), options.member.id.clone());
-                (changes, Some(outgoing))
+                let (notifier, outgoing) =
+                    Notifier::shared(Arc::clone(&clock), options.member.id.clone());
+                (notifier, Some(outgoing))
             }
         };
         if options.sharing == Sharing::Alone {
@@ -247,12 +252,12 @@ impl Scheduler {
             own.register().await
         };
         let registered = registered.map_err(RunError::Prepare)?;
-        let tenure = Tenure {
+        let leader = Leader {
             store: Arc::clone(&store),
             watchers,
             identities: Arc::clone(&identities),
             settings_digest,
-            changes: Arc::new(changes),
+            notifier: Arc::new(notifier),
             recent_inputs: Arc::default(),
             own,
             mode: options.mode,
@@ -260,20 +265,20 @@ impl Scheduler {
             first_pass: options.first_pass,
             lease: options.lease,
             retention: options.retention,
-            input_patience: options.input_patience,
+            input_timeout: options.input_timeout,
             clock,
             reset: Arc::new(AtomicBool::new(options.reset_storage)),
         };
         if first.leadership.mine {
-            match tenure.take_over_tasks(first.leadership.epoch).await {
-                // Whoever has taken over meanwhile does it.
+            match leader.take_over_tasks(first.leadership.epoch).await {
+                // The replica that has taken over meanwhile does it.
                 Ok(_) | Err(LeaderError::Deposed { .. }) => {}
                 Err(LeaderError::Store(error)) => return Err(RunError::Prepare(error)),
             }
         }
         Ok(Self {
             options,
-            tenure,
+            leader,
             store,
             identities,
             task_reader,
@@ -288,20 +293,20 @@ impl Scheduler {
 
     /// The gRPC services of the scheduler. Waiting calls end when `shutdown` is cancelled.
     ///
-    /// They may be served and used before [`Scheduler::run`]: whoever follows the runs by then misses
+    /// They may be served and used before [`Scheduler::run`]: a caller that follows runs by then misses
     /// none of those that this process asks for.
     pub fn endpoints(&self, shutdown: &CancellationToken) -> Endpoints {
         let store = &self.store;
-        let changes = &self.tenure.changes;
+        let notifier = &self.leader.notifier;
         let runs = RunEndpoint {
             store: Arc::clone(store),
             identities: Arc::clone(&self.identities),
-            changes: Arc::clone(changes),
-            recent_inputs: Arc::clone(&self.tenure.recent_inputs),
+            notifier: Arc::clone(notifier),
+            recent_inputs: Arc::clone(&self.leader.recent_inputs),
             mode: self.options.mode,
             lease: self.options.lease,
             leadership: self.options.leadership,
-            clock: Arc::clone(&self.tenure.clock),
+            clock: Arc::clone(&self.leader.clock),
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
         };
@@ -319,7 +324,7 @@ impl Scheduler {
             }))
             .with(LogServiceServer::new(LogEndpoint {
                 store: Arc::clone(store),
-                changes: Arc::clone(changes),
+                notifier: Arc::clone(notifier),
                 shutdown: shutdown.clone(),
             }))
             .with(RunServiceServer::new(runs.clone()))
@@ -327,21 +332,21 @@ impl Scheduler {
                 store: Arc::clone(store),
                 work: self.task_work(shutdown),
                 mode: self.options.mode,
-                clock: Arc::clone(&self.tenure.clock),
+                clock: Arc::clone(&self.leader.clock),
                 leadership: self.options.leadership,
-                errands: self.grants.clone(),
+                detached: self.grants.clone(),
             }))
             .with(WorkerServiceServer::new(WorkerEndpoint {
                 store: Arc::clone(store),
-                changes: Arc::clone(changes),
+                notifier: Arc::clone(notifier),
                 runs,
             }))
     }
 
-    fn task_work(&self, shutdown: &CancellationToken) -> TaskWork {
-        TaskWork {
+    fn task_work(&self, shutdown: &CancellationToken) -> TaskCommands {
+        TaskCommands {
             store: Arc::clone(&self.store),
-            changes: Arc::clone(&self.tenure.changes),
+            notifier: Arc::clone(&self.leader.notifier),
             identities: Arc::clone(&self.identities),
             modules: self.options.modules.clone(),
             readings: Arc::new(Semaphore::new(READINGS)),
@@ -350,11 +355,11 @@ impl Scheduler {
         }
     }
 
-    /// Does the scheduler's duties until `shutdown` is cancelled.
+    /// Runs the scheduler until `shutdown` is cancelled.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Infallible> {
         let Self {
             options,
-            tenure,
+            leader,
             store,
             outgoing,
             grants,
@@ -364,29 +369,29 @@ impl Scheduler {
             is_open,
             ..
         } = self;
-        let changes = Arc::clone(&tenure.changes);
+        let notifier = Arc::clone(&leader.notifier);
         let untaken = Untaken::new(
             Arc::clone(&store),
             options.member.id.clone(),
             options.leadership,
         );
-        let campaign = Campaign {
+        let election = LeaderElection {
             store: Arc::clone(&store),
-            changes: Arc::clone(&changes),
+            notifier: Arc::clone(&notifier),
             member: options.member,
             time_to_live: options.leadership,
             started,
             health,
         };
-        let own = tenure.own.clone();
-        let begin = move |term| -> crate::campaign::Duties {
-            JoinSet::from_iter([tenure.clone().serve(term)])
+        let own = leader.own.clone();
+        let begin = move |term| -> crate::leader::election::LeaderTasks {
+            JoinSet::from_iter([leader.clone().serve(term)])
         };
         let beside = async {
             tokio::join!(
-                queue_watch::watch(Arc::clone(&store), Arc::clone(&changes), untaken),
-                followed_logs::watch(Arc::clone(&store), Arc::clone(&changes)),
-                hints::listen(Arc::clone(&store), Arc::clone(&changes)),
+                queue_watch::watch(Arc::clone(&store), Arc::clone(&notifier), untaken),
+                followed_logs::watch(Arc::clone(&store), Arc::clone(&notifier)),
+                hints::listen(Arc::clone(&store), Arc::clone(&notifier)),
                 async {
                     if let Some(outgoing) = outgoing {
                         hints::publish(Arc::clone(&store), outgoing).await;
@@ -404,7 +409,7 @@ impl Scheduler {
                 },
             )
         };
-        let campaigning = campaign.run(first, begin, shutdown.clone());
+        let campaigning = election.run(first, begin, shutdown.clone());
         tokio::join!(campaigning, shutdown.run_until_cancelled(beside));
         grants.close();
         grants.wait().await;

@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::{DecisionKind, Known, KnownDecision, KnownProblem, KnownView, Written};
-use crate::desk::{Decided, Decision, Outline};
-use crate::term::Term;
+use crate::leader::term::Term;
+use crate::planner::{Decided, Decision, TaskSnapshot};
 
 /// Between two writes.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -29,11 +29,11 @@ const PART: usize = 256;
 pub(crate) struct Journal {
     term: Term,
     store: Arc<dyn Store>,
-    /// The moment that the desk counts from.
+    /// The moment that the planner counts from.
     base: DateTime<Utc>,
     /// Hashes of what is written of each task.
     written: HashMap<TaskName, u64>,
-    /// Number of the desk's changes that all is written of.
+    /// Number of the planner's changes that all is written of.
     complete: Option<u64>,
     next: Instant,
     /// A task of its own: it may hold what the leader's other calls of the store wait for.
@@ -49,7 +49,7 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// An empty one; `base` is the moment that the desk counts from.
+    /// An empty one; `base` is the moment that the planner counts from.
     pub(crate) fn new(
         term: Term,
         store: Arc<dyn Store>,
@@ -80,11 +80,11 @@ impl Journal {
         sleep_until(self.next).await;
     }
 
-    /// Begins to write what is new. `changes` is the number of the desk's changes; `write` must have returned.
+    /// Begins to write what is new. `changes` is the number of the planner's changes; `write` must have returned.
     pub(crate) fn note<'a>(
         &mut self,
         changes: u64,
-        outlines: impl Iterator<Item = Outline<'a>>,
+        task_snapshots: impl Iterator<Item = TaskSnapshot<'a>>,
         now: DateTime<Utc>,
     ) {
         self.next = Instant::now() + PAUSE;
@@ -97,11 +97,11 @@ impl Journal {
         let mut part = Vec::new();
         let mut complete = true;
         let mut present = HashSet::new();
-        for outline in outlines {
-            present.insert(outline.task);
-            let known = self.known(&outline);
+        for snapshot in task_snapshots {
+            present.insert(snapshot.task);
+            let known = self.known(&snapshot);
             let hash = hash_of(&known);
-            if self.written.get(outline.task) == Some(&hash) {
+            if self.written.get(snapshot.task) == Some(&hash) {
                 continue;
             }
             if part.len() == PART {
@@ -111,9 +111,9 @@ impl Journal {
             let written = Written { as_of: now, known };
             // Nothing in it could fail to be written as JSON.
             if let Ok(text) = serde_json::to_string(&written) {
-                part.push((outline.task.clone(), text));
+                part.push((snapshot.task.clone(), text));
             }
-            self.written.insert(outline.task.clone(), hash);
+            self.written.insert(snapshot.task.clone(), hash);
         }
         // One that comes back is another task.
         self.written.retain(|task, _| present.contains(task));
@@ -126,8 +126,8 @@ impl Journal {
             .spawn(async move { store.explain(epoch, &part).await });
     }
 
-    fn known(&self, outline: &Outline<'_>) -> Known {
-        let views = outline.views.iter().map(|view| KnownView {
+    fn known(&self, snapshot: &TaskSnapshot<'_>) -> Known {
+        let views = snapshot.views.iter().map(|view| KnownView {
             name: view.id.as_str().to_owned(),
             complete: view.seen.is_some(),
             revision: view.seen.map_or(0, |(revision, _)| revision),
@@ -142,8 +142,8 @@ impl Journal {
         });
         Known {
             views: views.collect(),
-            buffered_until: outline.buffered_until.map(|at| self.moment(at)),
-            decision: outline.decided.map(|decided| self.decision(decided)),
+            buffered_until: snapshot.buffered_until.map(|at| self.moment(at)),
+            decision: snapshot.decided.map(|decided| self.decision(decided)),
         }
     }
 

@@ -179,7 +179,7 @@ async fn a_creation_behind_one_that_fails_goes_on() {
 async fn data_that_stays_incomplete_is_waited_for_and_then_refused() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options {
-        input_patience: SHORT,
+        input_timeout: SHORT,
         ..Options::alone(Vec::new(), member())
     };
     let setup = Setup::over(store_in(directory.path()).await, options).await;

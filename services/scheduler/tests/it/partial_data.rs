@@ -11,7 +11,7 @@ use crate::setup::{Setup, instance, member, store_in, task};
 /// A task on "web" that is applied, and nothing is said of "db".
 async fn settled(directory: &tempfile::TempDir) -> Setup {
     let options = Options {
-        input_patience: SHORT,
+        input_timeout: SHORT,
         ..Options::alone(vec![task("t")], member())
     };
     let setup = Setup::over(store_in(directory.path()).await, options).await;

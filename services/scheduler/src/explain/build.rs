@@ -1,0 +1,277 @@
+//! An explanation put together from what the leader has written and what the store knows besides.
+
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use cts_core::runs::RunStatus;
+use cts_core::{Clock, TaskName, TaskPhase, excerpt, no_taker};
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::ObstacleKind;
+use cts_rpc::convert;
+use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState};
+
+use super::{DecisionKind, Known, KnownDecision, KnownProblem, KnownView, Written};
+use crate::grpc::run_service::run_to_wire;
+use crate::grpc::task_service::phase_to_wire;
+use crate::grpc::worker_service::FORGOTTEN_AFTER;
+use crate::leader::untaken::candidate;
+
+/// Characters of a run's error that are quoted.
+const ERROR_SHOWN: usize = 200;
+
+/// Newest runs among which the queued, the running and the last one are looked for.
+const RUNS: u32 = 30;
+
+/// Everything that is looked at.
+struct Facts {
+    task: StoredTask,
+    written: Option<Written>,
+    current: Option<RunRecord>,
+    last: Option<RunRecord>,
+    workers: Vec<WorkerState>,
+    led: bool,
+    now: DateTime<Utc>,
+}
+
+/// Explains a task; `None` if there is none. A leader that was silent for `leadership` counts as gone.
+pub(crate) async fn explain(
+    store: &dyn Store,
+    name: &TaskName,
+    leadership: Duration,
+    clock: &dyn Clock,
+) -> Result<Option<proto::Explanation>, StoreError> {
+    let Some(task) = store.task(name).await? else {
+        return Ok(None);
+    };
+    let written = store.explanation(name).await?;
+    // What another version has written may be of no use here.
+    let written = written.and_then(|text| serde_json::from_str(&text).ok());
+    let filter = RunFilter {
+        task: Some(name.clone()),
+        limit: RUNS,
+        ..RunFilter::default()
+    };
+    let (current, ended): (Vec<_>, Vec<_>) = store
+        .runs(&filter)
+        .await?
+        .into_iter()
+        .partition(|run| !run.status.is_end());
+    let running = |run: &RunRecord| run.status == RunStatus::Running;
+    let current = current.into_iter().max_by_key(running);
+    let last = ended.into_iter().max_by_key(|run| run.finished_at);
+    let members = store.members(leadership).await?;
+    let facts = Facts {
+        written,
+        current,
+        last,
+        workers: store.workers(FORGOTTEN_AFTER).await?,
+        led: members.iter().any(|member| member.leader),
+        task,
+        // Not before what is looked at: what is due then must not seem to wait.
+        now: clock.now(),
+    };
+    Ok(Some(facts.build()))
+}
+
+/// What a queued run of a task waits for, in one line; `None` if there is nothing to be said.
+pub(crate) async fn waiting_for(
+    store: &dyn Store,
+    name: &TaskName,
+    leadership: Duration,
+    clock: &dyn Clock,
+) -> Result<Option<String>, StoreError> {
+    let explanation = explain(store, name, leadership, clock).await?;
+    let obstacles = explanation.map_or_else(Vec::new, |explanation| explanation.obstacles);
+    let texts: Vec<String> = obstacles
+        .into_iter()
+        .map(|obstacle| obstacle.text)
+        .collect();
+    Ok((!texts.is_empty()).then(|| texts.join("; ")))
+}
+
+impl Facts {
+    fn build(self) -> proto::Explanation {
+        let obstacles = self.obstacles();
+        let Self {
+            task,
+            written,
+            current,
+            last,
+            now,
+            ..
+        } = self;
+        let as_of = written.as_ref().map(|written| written.as_of);
+        let (views, buffered_until, decision) = match written.map(|written| written.known) {
+            Some(Known {
+                views,
+                buffered_until,
+                decision,
+            }) => (views, buffered_until, decision),
+            None => (Vec::new(), None, None),
+        };
+        proto::Explanation {
+            task_name: task.spec.name().to_string(),
+            revision: task.revision,
+            enabled: task.spec.enabled,
+            phase: phase_to_wire(task.phase).into(),
+            as_of: as_of.map(convert::timestamp_to_wire),
+            views: views
+                .into_iter()
+                .map(|known| proto::ObservedView {
+                    // What was written before it was switched off says otherwise.
+                    triggers: known.triggers && task.spec.enabled,
+                    ..view(known, now)
+                })
+                .collect(),
+            buffered_until: buffered_until.map(convert::timestamp_to_wire),
+            last_decision: decision.map(told_decision),
+            current_run: current.map(run_to_wire),
+            last_run: last.map(run_to_wire),
+            obstacles,
+        }
+    }
+
+    fn obstacles(&self) -> Vec<proto::Obstacle> {
+        let mut obstacles = Vec::new();
+        let mut add = |kind, text: String, until: Option<DateTime<Utc>>| {
+            obstacles.push(obstacle(kind, text, until));
+        };
+        if self.task.phase == TaskPhase::Deleting {
+            let text = "it is being deleted: no run begins, and it goes when the running one ends";
+            add(ObstacleKind::Deleting, text.to_owned(), None);
+        }
+        if !self.task.spec.enabled {
+            let text = "it is disabled: changes do not run it";
+            add(ObstacleKind::Disabled, text.to_owned(), None);
+        }
+        if !self.led {
+            let text = "no scheduler leads, so changes are not looked at";
+            add(ObstacleKind::NoLeader, text.to_owned(), None);
+        }
+        let current = self.current.as_ref();
+        if let Some(run) = current.filter(|run| run.status == RunStatus::Running) {
+            let text = format!("run {} is running, and a task runs once at a time", run.id);
+            add(ObstacleKind::Running, text, None);
+        }
+        if self.task.spec.enabled {
+            self.input_obstacles(&mut add);
+        }
+        if let Some(run) = current.filter(|run| run.status == RunStatus::Queued) {
+            self.queue_obstacles(run, &mut add);
+        }
+        obstacles
+    }
+
+    fn input_obstacles(&self, add: &mut impl FnMut(ObstacleKind, String, Option<DateTime<Utc>>)) {
+        let Some(Written { known, .. }) = &self.written else {
+            return;
+        };
+        let (complete, incomplete): (Vec<_>, Vec<_>) =
+            known.views.iter().partition(|view| view.complete);
+        if !incomplete.is_empty() {
+            let names: Vec<&str> = incomplete.iter().map(|view| view.name.as_str()).collect();
+            let mut text = format!("not read from Consul yet: {}", names.join(", "));
+            if let Some(problem) = told_problems(&incomplete) {
+                text = format!("{text}; {problem}");
+            }
+            add(ObstacleKind::InputIncomplete, text, None);
+        }
+        if let Some(problem) = told_problems(&complete) {
+            let text = format!("changes are not seen, and the data read before is used; {problem}");
+            add(ObstacleKind::ViewUnreadable, text, None);
+        }
+        if let Some(until) = known.buffered_until.filter(|until| *until > self.now) {
+            let text = "changes are held back until its buffer period ends".to_owned();
+            add(ObstacleKind::Buffering, text, Some(until));
+        }
+    }
+
+    fn queue_obstacles(
+        &self,
+        run: &RunRecord,
+        add: &mut impl FnMut(ObstacleKind, String, Option<DateTime<Utc>>),
+    ) {
+        if run.due_at > self.now {
+            let text = match run.attempts {
+                0 => format!("run {} tries a failed input again", run.id),
+                attempts => format!("run {} has failed {attempts} times and tries again", run.id),
+            };
+            // Above all, whether it failed or has lost its worker.
+            let text = match run.error() {
+                Some(error) => format!("{text}: {}", excerpt(&error, ERROR_SHOWN)),
+                None => text,
+            };
+            add(ObstacleKind::NotDue, text, Some(run.due_at));
+            return;
+        }
+        let workers = self.workers.iter().map(candidate);
+        if let Some(reason) = no_taker(workers, &self.task.spec.requirement) {
+            let kind = if reason.ends_by_itself() {
+                ObstacleKind::NoFreeSlot
+            } else {
+                ObstacleKind::NoCapableWorker
+            };
+            add(kind, reason.to_string(), None);
+        }
+    }
+}
+
+fn obstacle(kind: ObstacleKind, text: String, until: Option<DateTime<Utc>>) -> proto::Obstacle {
+    proto::Obstacle {
+        kind: kind.into(),
+        text,
+        until: until.map(convert::timestamp_to_wire),
+    }
+}
+
+/// What hinders the reading of these views, with the first as the example; `None` if nothing does.
+fn told_problems(views: &[&KnownView]) -> Option<String> {
+    let mut problems = views
+        .iter()
+        .filter_map(|view| Some((&view.name, view.problem.as_ref()?)));
+    let (name, problem) = problems.next()?;
+    let more = match problems.count() {
+        0 => String::new(),
+        others => format!(" (and {others} more)"),
+    };
+    let since = problem.since.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let text = &problem.text;
+    Some(format!("{name}{more} cannot be read since {since}: {text}"))
+}
+
+fn problem(problem: KnownProblem, now: DateTime<Utc>) -> proto::ViewProblem {
+    // One that has passed was the last that was written down, of many.
+    let next_try = problem.next_try.filter(|at| *at > now);
+    proto::ViewProblem {
+        text: problem.text,
+        since: Some(convert::timestamp_to_wire(problem.since)),
+        next_try: next_try.map(convert::timestamp_to_wire),
+        last_answer: problem.last_answer.map(convert::timestamp_to_wire),
+    }
+}
+
+fn view(view: KnownView, now: DateTime<Utc>) -> proto::ObservedView {
+    proto::ObservedView {
+        name: view.name,
+        complete: view.complete,
+        revision: view.revision,
+        changed_at: view.changed_at.map(convert::timestamp_to_wire),
+        triggers: view.triggers,
+        problem: view.problem.map(|known| problem(known, now)),
+    }
+}
+
+fn told_decision(decision: KnownDecision) -> proto::Decision {
+    let kind = match decision.kind {
+        DecisionKind::Queued => proto::DecisionKind::Queued,
+        DecisionKind::Merged => proto::DecisionKind::Merged,
+        DecisionKind::Unchanged => proto::DecisionKind::SkippedUnchanged,
+        DecisionKind::Failed => proto::DecisionKind::Failed,
+    };
+    proto::Decision {
+        kind: kind.into(),
+        at: Some(convert::timestamp_to_wire(decision.at)),
+        run_id: decision.run.map(|run| run.to_string()).unwrap_or_default(),
+        text: decision.text,
+    }
+}

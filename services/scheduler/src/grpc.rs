@@ -1,0 +1,9 @@
+//! The gRPC services of a replica, one file each: what callers, workers and gateways ask for.
+
+pub(crate) mod bundle_service;
+pub(crate) mod cluster_service;
+pub(crate) mod log_service;
+pub(crate) mod run_service;
+pub(crate) mod status;
+pub(crate) mod task_service;
+pub(crate) mod worker_service;

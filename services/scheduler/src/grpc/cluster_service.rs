@@ -1,0 +1,138 @@
+//! `cts.cluster.v1.ClusterService`: the replicas and their leader.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::{ConfigurationFingerprint, TaskDifference};
+use cts_proto::cluster::v1 as proto;
+use cts_proto::cluster::v1::cluster_service_server::ClusterService;
+use cts_rpc::{HealthSwitch, convert};
+use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError};
+use tonic::{Request, Response, Status};
+
+use crate::grpc::status::store_failure;
+
+/// Why a scheduler does not serve.
+const NO_WRITES: &str = "its database takes no writes";
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct ClusterEndpoint {
+    pub(crate) store: Arc<dyn Store>,
+    /// Name of the cluster, where high availability is configured.
+    pub(crate) cluster_name: Option<String>,
+    pub(crate) member_id: String,
+    /// Life of the leadership.
+    pub(crate) time_to_live: Duration,
+    /// Follows whether the leadership, which is a write, can be asked for.
+    pub(crate) health: HealthSwitch,
+}
+
+#[tonic::async_trait]
+impl ClusterService for ClusterEndpoint {
+    async fn get_cluster(
+        &self,
+        _request: Request<proto::GetClusterRequest>,
+    ) -> Result<Response<proto::GetClusterResponse>, Status> {
+        let members = self
+            .store
+            .members(self.time_to_live * 3)
+            .await
+            .map_err(|error| store_failure(&error))?;
+        let to_wire = |state: MemberState| proto::Member {
+            healthy: state.silent_for < self.time_to_live,
+            silent_for: Some(convert::duration_to_wire(state.silent_for)),
+            leader: state.leader,
+            id: state.member.id,
+            service_name: state.member.service_name,
+            address: state.member.address,
+        };
+        Ok(Response::new(proto::GetClusterResponse {
+            high_availability: self.cluster_name.is_some(),
+            cluster_name: self.cluster_name.clone().unwrap_or_default(),
+            members: members.into_iter().map(to_wire).collect(),
+            answered_by: self.member_id.clone(),
+            unhealthy: if self.health.is_serving() {
+                String::new()
+            } else {
+                NO_WRITES.to_owned()
+            },
+        }))
+    }
+
+    async fn get_configuration(
+        &self,
+        _request: Request<proto::GetConfigurationRequest>,
+    ) -> Result<Response<proto::GetConfigurationResponse>, Status> {
+        let configuration = self.configuration().await;
+        configuration
+            .map(Response::new)
+            .map_err(|error| store_failure(&error))
+    }
+}
+
+impl ClusterEndpoint {
+    async fn configuration(&self) -> Result<proto::GetConfigurationResponse, StoreError> {
+        let in_force = self.store.configuration_in_force().await?;
+        let registered = self.store.configurations(self.time_to_live).await?;
+        let members = self.store.members(self.time_to_live).await?;
+        let fingerprint = in_force.as_ref().map(|in_force| &in_force.fingerprint);
+        let members = members.into_iter().map(|state| {
+            let incarnation = state.member.incarnation;
+            let own = registered.iter().find(|own| own.incarnation == incarnation);
+            member_to_wire(state, own, fingerprint)
+        });
+        Ok(proto::GetConfigurationResponse {
+            members: members.collect(),
+            in_force: in_force.as_ref().map(in_force_to_wire),
+        })
+    }
+}
+
+fn in_force_to_wire(in_force: &ConfigurationInForce) -> proto::ConfigurationInForce {
+    let names = in_force.tasks.iter().map(|task| task.name().to_string());
+    proto::ConfigurationInForce {
+        number: in_force.number,
+        digest: in_force.fingerprint.digest().to_string(),
+        decided_by: in_force.decided_by.clone(),
+        decided_at: Some(convert::timestamp_to_wire(in_force.decided_at)),
+        task_names: names.collect(),
+    }
+}
+
+fn member_to_wire(
+    state: MemberState,
+    own: Option<&MemberConfiguration>,
+    in_force: Option<&ConfigurationFingerprint>,
+) -> proto::MemberConfiguration {
+    let differences = own
+        .zip(in_force)
+        .map(|(own, in_force)| own.fingerprint.differences(in_force));
+    proto::MemberConfiguration {
+        id: state.member.id,
+        address: state.member.address,
+        leader: state.leader,
+        digest: own.map(|own| own.fingerprint.digest().to_string()),
+        in_force: differences.as_ref().is_some_and(Vec::is_empty),
+        differences: differences
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(name, difference)| proto::TaskDifference {
+                task_name: name.to_string(),
+                kind: kind_to_wire(difference).into(),
+            })
+            .collect(),
+        settings: own
+            .map(|own| own.settings.clone().into_iter().collect())
+            .unwrap_or_default(),
+        registered_at: own.map(|own| convert::timestamp_to_wire(own.registered_at)),
+    }
+}
+
+const fn kind_to_wire(difference: TaskDifference) -> proto::TaskDifferenceKind {
+    match difference {
+        TaskDifference::Added => proto::TaskDifferenceKind::Added,
+        TaskDifference::Changed => proto::TaskDifferenceKind::Changed,
+        TaskDifference::Removed => proto::TaskDifferenceKind::Removed,
+    }
+}

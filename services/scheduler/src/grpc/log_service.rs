@@ -1,0 +1,173 @@
+//! `cts.log.v1.LogService`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use cts_core::RunId;
+use cts_proto::log::v1 as proto;
+use cts_proto::log::v1::log_service_server::LogService;
+use cts_rpc::{chunks, convert};
+use cts_store::{LogLine, LogStream, Store};
+use futures::{Stream, TryStreamExt as _};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::grpc::run_service::holder;
+use crate::grpc::status::{lease_failure, store_failure};
+use crate::notifier::Notifier;
+use crate::notifier::followed_logs::LogFollower;
+
+/// Lines read at once.
+const PAGE: u32 = 1000;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct LogEndpoint {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) notifier: Arc<Notifier>,
+    pub(crate) shutdown: CancellationToken,
+}
+
+#[tonic::async_trait]
+impl LogService for LogEndpoint {
+    type ReadLogStream = Pin<Box<dyn Stream<Item = Result<proto::ReadLogResponse, Status>> + Send>>;
+
+    async fn append_log(
+        &self,
+        request: Request<Streaming<proto::AppendLogRequest>>,
+    ) -> Result<Response<proto::AppendLogResponse>, Status> {
+        let mut batches = request.into_inner();
+        while let Some(batch) = batches.message().await? {
+            let run = convert::run_id(&batch.run_id)?;
+            let epoch = convert::lease_epoch(batch.epoch)?;
+            let holder = holder(batch.worker_id)?;
+            let lines = lines_from_wire(batch.lines);
+            self.store
+                .append_log(run, &holder, epoch, lines)
+                .await
+                .map_err(lease_failure)?;
+            self.notifier.log_grew(run);
+        }
+        Ok(Response::new(proto::AppendLogResponse {}))
+    }
+
+    async fn read_log(
+        &self,
+        request: Request<proto::ReadLogRequest>,
+    ) -> Result<Response<Self::ReadLogStream>, Status> {
+        let request = request.into_inner();
+        let run = convert::run_id(&request.run_id)?;
+        let known = self.store.run(run).await;
+        if known.map_err(|error| store_failure(&error))?.is_none() {
+            return Err(Status::not_found(format!("there is no run {run}")));
+        }
+        let follower = request
+            .follow
+            .then(|| LogFollower::new(Arc::clone(&self.notifier), run));
+        let reader = Reader {
+            store: Arc::clone(&self.store),
+            run,
+            position: request.after_position,
+            follower,
+            shutdown: self.shutdown.clone(),
+        };
+        let parts = futures::stream::try_unfold(reader, Reader::next);
+        let parts = parts.map_ok(|parts| futures::stream::iter(parts.into_iter().map(Ok)));
+        Ok(Response::new(Box::pin(parts.try_flatten())))
+    }
+}
+
+#[derive(Debug)]
+struct Reader {
+    store: Arc<dyn Store>,
+    run: RunId,
+    /// What has been read.
+    position: u64,
+    /// Of a caller who wants what is still to come.
+    follower: Option<LogFollower>,
+    shutdown: CancellationToken,
+}
+
+impl Reader {
+    /// The next lines as messages; waits for lines if the caller follows, and is over when no more will come.
+    async fn next(mut self) -> Result<Option<(Vec<proto::ReadLogResponse>, Self)>, Status> {
+        loop {
+            let page = self.store.read_log(self.run, self.position, PAGE).await;
+            // A run that has been forgotten meanwhile has no more lines.
+            let Some(page) = page.map_err(|error| store_failure(&error))? else {
+                return Ok(None);
+            };
+            if !page.lines.is_empty() {
+                let messages = messages(self.position, page.lines);
+                self.position = page.position;
+                return Ok(Some((messages, self)));
+            }
+            let Some(follower) = self.follower.as_ref().filter(|_| !page.ended) else {
+                return Ok(None);
+            };
+            tokio::select! {
+                () = follower.moved_behind(self.position) => {}
+                // An end would say that this is all of the log.
+                () = self.shutdown.cancelled() => {
+                    return Err(Status::unavailable("this scheduler is shutting down"));
+                }
+            }
+        }
+    }
+}
+
+fn messages(after: u64, lines: Vec<LogLine>) -> Vec<proto::ReadLogResponse> {
+    let mut position = after;
+    chunks(lines, |line| line.text.len())
+        .map(|lines| {
+            position += lines.len() as u64;
+            proto::ReadLogResponse {
+                position,
+                lines: lines.into_iter().map(line_to_wire).collect(),
+            }
+        })
+        .collect()
+}
+
+fn line_to_wire(line: LogLine) -> proto::LogLine {
+    let stream = match line.stream {
+        LogStream::Stdout => proto::LogStream::Stdout,
+        LogStream::Stderr => proto::LogStream::Stderr,
+    };
+    proto::LogLine {
+        stream: stream.into(),
+        text: line.text,
+    }
+}
+
+/// Lines from the wire; one without a stream counts as output.
+pub(crate) fn lines_from_wire(lines: Vec<proto::LogLine>) -> Vec<LogLine> {
+    let line = |line: proto::LogLine| LogLine {
+        stream: match line.stream() {
+            proto::LogStream::Stderr => LogStream::Stderr,
+            proto::LogStream::Stdout | proto::LogStream::Unspecified => LogStream::Stdout,
+        },
+        text: storable(line.text),
+    };
+    lines.into_iter().map(line).collect()
+}
+
+/// Text that every database takes: not all of them can hold a NUL.
+pub(crate) fn storable(text: String) -> String {
+    if text.contains('\0') {
+        text.replace('\0', "\u{fffd}")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nul_becomes_the_replacement_character() {
+        assert_eq!(storable("a\0b".into()), "a\u{fffd}b");
+        assert_eq!(storable("plain".into()), "plain");
+    }
+}

@@ -1,0 +1,382 @@
+//! `cts.run.v1.RunService`: the lease protocol.
+
+mod inputs;
+mod logging;
+mod page;
+mod wire;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::runs::{AttemptOutcome, RunStatus};
+use cts_core::{Chain, Clock, LeaseEpoch, RunId, WorkerId};
+use cts_proto::run::v1 as proto;
+use cts_proto::run::v1::run_service_server::RunService;
+use cts_rpc::convert;
+use cts_store::{Claim, Completed, Completion, Lease, Store, StoreError};
+use futures::Stream;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::{Request, Response, Status};
+
+use self::logging::log_end;
+use self::wire::requested_to_wire;
+pub(crate) use self::wire::run_to_wire;
+use crate::explain::waiting_for;
+use crate::grpc::log_service::{lines_from_wire, storable};
+use crate::grpc::status::{lease_failure, store_failure};
+use crate::grpc::worker_service::{FORGOTTEN_AFTER, is_lost};
+use crate::identities::Identities;
+use crate::leader::mode::Mode;
+use crate::leader::recent_inputs::RecentInputs;
+use crate::leader::untaken::{self, UNTAKEN_AFTER};
+use crate::notifier::Notifier;
+
+/// Longest time that a worker may wait in one call.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct RunEndpoint {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) identities: Arc<dyn Identities>,
+    pub(crate) notifier: Arc<Notifier>,
+    pub(crate) recent_inputs: Arc<RecentInputs>,
+    pub(crate) mode: Mode,
+    pub(crate) lease: Duration,
+    /// Life of a leadership that is not renewed.
+    pub(crate) leadership: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) shutdown: CancellationToken,
+    /// Grants on their way, which must not end with the call that asked for them.
+    pub(crate) grants: TaskTracker,
+}
+
+impl RunEndpoint {
+    /// A run, or the request of one, with what it waits for.
+    async fn found(&self, run: RunId) -> Result<Option<proto::Run>, StoreError> {
+        // A request goes in the transaction that stores its run, so it is looked for first.
+        let request = self.store.request(run).await?;
+        let (task, mut found) = match self.store.run(run).await? {
+            Some(record) if record.status == RunStatus::Queued => {
+                (record.task.clone(), run_to_wire(record))
+            }
+            Some(record) => return Ok(Some(run_to_wire(record))),
+            None => match request.filter(|request| request.refused.is_none()) {
+                Some(request) => (request.task.clone(), requested_to_wire(request)),
+                None => return Ok(None),
+            },
+        };
+        let waits = waiting_for(&*self.store, &task, self.leadership, &*self.clock).await?;
+        if let Some(waits) = waits {
+            found.waiting_for = waits;
+        }
+        Ok(Some(found))
+    }
+}
+
+type Parts<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl RunService for RunEndpoint {
+    type GetRunInputStream = Parts<proto::GetRunInputResponse>;
+    type GetInputContentsStream = Parts<proto::GetInputContentsResponse>;
+    type FollowRunsStream = Parts<proto::FollowRunsResponse>;
+
+    async fn acquire_run(
+        &self,
+        request: Request<proto::AcquireRunRequest>,
+    ) -> Result<Response<proto::AcquireRunResponse>, Status> {
+        let received = Instant::now();
+        let request = request.into_inner();
+        let claim = Claim {
+            kinds: convert::kinds_from_wire(&request).and(self.mode.kinds()),
+            only_single: self.mode.is_one_round(),
+            worker: holder(request.worker_id)?,
+            request: request.request_id,
+            capabilities: convert::capabilities_from_wire(request.capabilities),
+            time_to_live: self.lease,
+        };
+        let wait = convert::duration_from_wire(request.wait.as_ref()).min(LONGEST_WAIT);
+        let (grant, granted) = oneshot::channel();
+        self.grants
+            .spawn(self.clone().grant(claim, received + wait, grant));
+        // The sender goes without a word only when this process ends.
+        let granted = granted
+            .await
+            .unwrap_or(Ok(None))
+            .map_err(|error| store_failure(&error))?;
+        let lease = granted.map(|Granted { lease, at }| proto::Lease {
+            run_id: lease.run.to_string(),
+            task_name: lease.task.into(),
+            epoch: lease.epoch.get(),
+            input: None,
+            contents: self.recent_inputs.carried(&lease.input),
+            input_hash: lease.input.to_string(),
+            attempt: lease.attempt,
+            kind: convert::kind_to_wire(lease.kind).into(),
+            timeouts: convert::timeouts_to_wire(lease.timeouts),
+            time_to_live: Some(convert::duration_to_wire(self.lease)),
+            waited: Some(convert::duration_to_wire(at.duration_since(received))),
+        });
+        Ok(Response::new(proto::AcquireRunResponse { lease }))
+    }
+
+    async fn get_run_input(
+        &self,
+        request: Request<proto::GetRunInputRequest>,
+    ) -> Result<Response<Self::GetRunInputStream>, Status> {
+        Ok(Response::new(self.input(request.into_inner()).await?))
+    }
+
+    async fn get_input_contents(
+        &self,
+        request: Request<proto::GetInputContentsRequest>,
+    ) -> Result<Response<Self::GetInputContentsStream>, Status> {
+        Ok(Response::new(self.contents(&request.into_inner())?))
+    }
+
+    async fn renew_run(
+        &self,
+        request: Request<proto::RenewRunRequest>,
+    ) -> Result<Response<proto::RenewRunResponse>, Status> {
+        let request = request.into_inner();
+        let run = convert::run_id(&request.run_id)?;
+        let epoch = convert::lease_epoch(request.epoch)?;
+        let holder = holder(request.worker_id)?;
+        self.store
+            .renew(run, &holder, epoch, self.lease)
+            .await
+            .map_err(lease_failure)?;
+        let time_to_live = Some(convert::duration_to_wire(self.lease));
+        Ok(Response::new(proto::RenewRunResponse { time_to_live }))
+    }
+
+    async fn complete_run(
+        &self,
+        request: Request<proto::CompleteRunRequest>,
+    ) -> Result<Response<proto::CompleteRunResponse>, Status> {
+        let request = request.into_inner();
+        let completion = Completion {
+            run: convert::run_id(&request.run_id)?,
+            holder: holder(request.worker_id)?,
+            epoch: convert::lease_epoch(request.epoch)?,
+            outcome: storable_outcome(convert::outcome_from_wire(request.outcome)?),
+            event: self.identities.event_id(),
+            retry_run: self.identities.run_id(),
+            jitter: self.identities.jitter(),
+            log: lines_from_wire(request.log),
+        };
+        let completed = self
+            .store
+            .complete(completion.clone())
+            .await
+            .map_err(lease_failure)?;
+        self.tell_end(completion.run, &completed);
+        if completed.tasks_changed {
+            self.notifier.tasks_changed();
+        }
+        if completed.next_due.is_some() {
+            self.notifier.queue_changed();
+        }
+        log_end(&completion, &completed);
+        let status = convert::status_to_wire(completed.status).into();
+        Ok(Response::new(proto::CompleteRunResponse { status }))
+    }
+
+    async fn get_run(
+        &self,
+        request: Request<proto::GetRunRequest>,
+    ) -> Result<Response<proto::GetRunResponse>, Status> {
+        let run = convert::run_id(&request.into_inner().run_id)?;
+        let found = self.found(run).await;
+        let found = found.map_err(|error| store_failure(&error))?;
+        let run = found.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
+        Ok(Response::new(proto::GetRunResponse { run: Some(run) }))
+    }
+
+    async fn list_runs(
+        &self,
+        request: Request<proto::ListRunsRequest>,
+    ) -> Result<Response<proto::ListRunsResponse>, Status> {
+        let Some(page) = page::Page::of(&request.into_inner())? else {
+            return Ok(Response::new(proto::ListRunsResponse::default()));
+        };
+        let runs = self.store.runs(&page.filter).await;
+        let runs = runs.map_err(|error| store_failure(&error))?;
+        Ok(Response::new(page.response(runs)))
+    }
+
+    async fn get_queue(
+        &self,
+        _request: Request<proto::GetQueueRequest>,
+    ) -> Result<Response<proto::GetQueueResponse>, Status> {
+        let depth = self.store.queue_depth().await;
+        let depth = depth.map_err(|error| store_failure(&error))?;
+        let workers = self.store.workers(FORGOTTEN_AFTER).await;
+        let workers = workers.map_err(|error| store_failure(&error))?;
+        let waiting = self.store.waiting_runs(UNTAKEN_AFTER).await;
+        let waiting = waiting.map_err(|error| store_failure(&error))?;
+        let waiting = waiting.into_iter().filter_map(|runs| {
+            Some(proto::WaitingRuns {
+                reason: untaken::reason(&runs, &workers)?,
+                runs: runs.runs,
+                oldest: Some(convert::duration_to_wire(runs.oldest)),
+                task_name: runs.task.into(),
+            })
+        });
+        let waiting = waiting.collect();
+        let slots = workers
+            .iter()
+            .filter(|worker| !is_lost(worker) && !worker.worker.draining)
+            .map(|worker| u64::from(worker.worker.slots))
+            .sum();
+        Ok(Response::new(proto::GetQueueResponse {
+            queued: depth.queued,
+            ready: depth.ready,
+            running: depth.running,
+            oldest_ready: depth.oldest_ready.map(convert::duration_to_wire),
+            slots,
+            waiting,
+        }))
+    }
+
+    async fn follow_runs(
+        &self,
+        request: Request<proto::FollowRunsRequest>,
+    ) -> Result<Response<Self::FollowRunsStream>, Status> {
+        let only = request.into_inner().task_name;
+        let shutdown = self.shutdown.clone();
+        let changes = BroadcastStream::new(self.notifier.follow()).filter_map(move |change| {
+            let change = match change {
+                Ok(change) => change,
+                Err(lagged) => return Some(Err(Status::data_loss(lagged.to_string()))),
+            };
+            (only.is_empty() || only == change.task.as_str()).then(|| {
+                Ok(proto::FollowRunsResponse {
+                    run_id: change.run.to_string(),
+                    task_name: change.task.into(),
+                    kind: convert::kind_to_wire(change.kind).into(),
+                    status: convert::status_to_wire(change.status).into(),
+                    at: Some(convert::timestamp_to_wire(change.at)),
+                })
+            })
+        });
+        let until_shutdown = futures::StreamExt::take_until(changes, shutdown.cancelled_owned());
+        Ok(Response::new(Box::pin(until_shutdown)))
+    }
+}
+
+/// The worker that speaks.
+pub(crate) fn holder(worker_id: String) -> Result<WorkerId, Status> {
+    if worker_id.is_empty() {
+        return Err(Status::invalid_argument("a worker must name itself"));
+    }
+    Ok(WorkerId::new(worker_id))
+}
+
+/// A lease and a moment that was not after its grant.
+#[derive(Debug)]
+struct Granted {
+    lease: Lease,
+    at: Instant,
+}
+
+type Grant = oneshot::Sender<Result<Option<Granted>, StoreError>>;
+
+impl RunEndpoint {
+    /// Acquires for a caller. If that one has gone in the meantime, its run goes back to the queue.
+    async fn grant(self, claim: Claim, deadline: Instant, mut caller: Grant) {
+        let result = tokio::select! {
+            result = self.acquire(&claim, deadline) => result,
+            () = caller.closed() => {
+                // A statement under way was dropped; if it happened all the same, the lease expires.
+                return;
+            }
+        };
+        if let Err(Ok(Some(unwanted))) = caller.send(result) {
+            let Lease {
+                run, holder, epoch, ..
+            } = unwanted.lease;
+            self.give_back(run, holder, epoch).await;
+        }
+    }
+
+    /// Puts a run back into the queue whose worker does not know of its lease.
+    pub(crate) async fn give_back(&self, run: RunId, holder: WorkerId, epoch: LeaseEpoch) {
+        let completion = Completion {
+            run,
+            holder,
+            epoch,
+            outcome: AttemptOutcome::Interrupted,
+            event: self.identities.event_id(),
+            retry_run: self.identities.run_id(),
+            jitter: self.identities.jitter(),
+            log: Vec::new(),
+        };
+        match self.store.complete(completion).await {
+            Ok(completed) => {
+                self.tell_end(run, &completed);
+                self.notifier.queue_changed();
+            }
+            Err(error) => {
+                tracing::debug!(run.id = %run, error = %Chain(&error), "an unwanted lease has to expire");
+            }
+        }
+    }
+
+    /// Polls the queue, woken by hints, until there is a run, the time is up or the worker drains.
+    async fn acquire(
+        &self,
+        claim: &Claim,
+        deadline: Instant,
+    ) -> Result<Option<Granted>, StoreError> {
+        let class = self.notifier.class(claim);
+        let call = self.notifier.call_of(&claim.worker);
+        loop {
+            // Registered before the queue is read, so that a change in between is not missed.
+            let mut woken = std::pin::pin!(class.notified());
+            let mut drained = std::pin::pin!(call.notified());
+            woken.as_mut().enable();
+            drained.as_mut().enable();
+            let at = Instant::now();
+            if let Some(lease) = self.store.acquire(claim).await? {
+                // One hint may stand for several runs.
+                class.notify_one();
+                self.notifier
+                    .run_changed(lease.run, &lease.task, lease.kind, RunStatus::Running);
+                return Ok(Some(Granted { lease, at }));
+            }
+            tokio::select! {
+                () = &mut woken => {}
+                () = &mut drained => return Ok(None),
+                () = tokio::time::sleep_until(deadline) => return Ok(None),
+                () = self.shutdown.cancelled() => return Ok(None),
+            }
+        }
+    }
+
+    /// An attempt has ended, and perhaps its run.
+    fn tell_end(&self, run: RunId, completed: &Completed) {
+        let Completed {
+            task, kind, status, ..
+        } = completed;
+        self.notifier.run_changed(run, task, *kind, *status);
+    }
+}
+
+fn storable_outcome(outcome: AttemptOutcome) -> AttemptOutcome {
+    match outcome {
+        AttemptOutcome::Failed(error) => AttemptOutcome::Failed(storable(error)),
+        // A plan is stored as bytes.
+        AttemptOutcome::Applied
+        | AttemptOutcome::Planned(_)
+        | AttemptOutcome::Checked
+        | AttemptOutcome::Interrupted => outcome,
+    }
+}

@@ -1,0 +1,113 @@
+//! Inputs and their contents for workers.
+
+use cts_core::{Content, Digest, RunInput};
+use cts_proto::run::v1 as proto;
+use cts_rpc::CHUNK_BYTES;
+use cts_store::StoredInput;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use tonic::Status;
+
+use super::{Parts, RunEndpoint};
+use crate::grpc::status::store_failure;
+
+/// Contents in one request.
+const MOST_CONTENTS: usize = 1024;
+
+impl RunEndpoint {
+    pub(super) async fn input(
+        &self,
+        request: proto::GetRunInputRequest,
+    ) -> Result<Parts<proto::GetRunInputResponse>, Status> {
+        let hash = digest(&request.input_hash)?;
+        let input = self.store.input(hash).await;
+        let input = input.map_err(|error| store_failure(&error))?;
+        let bytes = match input {
+            None => return Err(Status::not_found(format!("there is no input {hash}"))),
+            Some(StoredInput::OnePiece(bytes)) => bytes,
+            Some(StoredInput::Contents(contents)) if request.by_contents => {
+                let content_hashes = contents.iter().map(Digest::to_string).collect();
+                let answer = proto::GetRunInputResponse {
+                    content_hashes,
+                    chunk: Vec::new(),
+                };
+                return Ok(Box::pin(tokio_stream::once(Ok(answer))));
+            }
+            Some(StoredInput::Contents(contents)) => self.one_piece(&contents).await?,
+        };
+        let parts = chunks(bytes).map(|chunk| {
+            Ok(proto::GetRunInputResponse {
+                chunk,
+                content_hashes: Vec::new(),
+            })
+        });
+        Ok(Box::pin(stream::iter(parts.collect::<Vec<_>>())))
+    }
+
+    /// An input for a worker of an earlier version.
+    async fn one_piece(&self, contents: &[Digest]) -> Result<Vec<u8>, Status> {
+        let mut bytes = Vec::with_capacity(contents.len());
+        for hash in contents {
+            bytes.push(self.content(hash).await?.bytes);
+        }
+        let input = RunInput::thaw(bytes.iter().map(Vec::as_slice));
+        let input = input.map_err(|error| Status::internal(error.to_string()))?;
+        serde_json::to_vec(&input).map_err(|error| Status::internal(error.to_string()))
+    }
+
+    pub(super) fn contents(
+        &self,
+        request: &proto::GetInputContentsRequest,
+    ) -> Result<Parts<proto::GetInputContentsResponse>, Status> {
+        if request.hashes.len() > MOST_CONTENTS {
+            return Err(Status::invalid_argument(format!(
+                "more than {MOST_CONTENTS} contents"
+            )));
+        }
+        let hashes: Vec<Digest> = request
+            .hashes
+            .iter()
+            .map(|hash| digest(hash))
+            .collect::<Result<_, _>>()?;
+        let endpoint = self.clone();
+        // One at a time: each may be large.
+        let contents = stream::iter(hashes).then(move |hash| {
+            let endpoint = endpoint.clone();
+            async move { endpoint.content(&hash).await }
+        });
+        let parts = contents.map_ok(|content| {
+            let hash = content.hash.to_string();
+            let parts = chunks(content.bytes).map(move |chunk| {
+                Ok(proto::GetInputContentsResponse {
+                    hash: hash.clone(),
+                    chunk,
+                })
+            });
+            stream::iter(parts.collect::<Vec<_>>())
+        });
+        Ok(Box::pin(parts.try_flatten()))
+    }
+
+    async fn content(&self, hash: &Digest) -> Result<Content, Status> {
+        if let Some(content) = self.recent_inputs.content(hash) {
+            return Ok((*content).clone());
+        }
+        let found = self.store.contents(std::slice::from_ref(hash)).await;
+        let found = found.map_err(|error| store_failure(&error))?;
+        let content = found.into_iter().next();
+        content.ok_or_else(|| Status::not_found(format!("there is no content {hash}")))
+    }
+}
+
+fn digest(hash: &str) -> Result<Digest, Status> {
+    hash.parse()
+        .map_err(|_no_digest| Status::invalid_argument("not a digest"))
+}
+
+/// At least one, also of nothing: who asked gets an answer.
+fn chunks(bytes: Vec<u8>) -> impl Iterator<Item = Vec<u8>> {
+    let length = bytes.len().max(1);
+    (0..length).step_by(CHUNK_BYTES).map(move |from| {
+        let until = (from + CHUNK_BYTES).min(bytes.len());
+        bytes.get(from..until).unwrap_or_default().to_vec()
+    })
+}

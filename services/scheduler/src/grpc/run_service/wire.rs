@@ -1,0 +1,41 @@
+//! Runs as callers get them.
+
+use cts_core::runs::{ERRORS_BYTES, RunStatus, shortened};
+use cts_proto::run::v1 as proto;
+use cts_rpc::convert;
+use cts_store::{RunRecord, RunRequest};
+
+/// A run for the wire. Errors that were stored when more of them was kept are cut, so that it fits into a message.
+pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
+    proto::Run {
+        id: record.id.to_string(),
+        kind: convert::kind_to_wire(record.kind).into(),
+        single: record.single,
+        status: convert::status_to_wire(record.status).into(),
+        attempts: record.attempts,
+        error: record
+            .error()
+            .map(|error| shortened(&error, ERRORS_BYTES))
+            .unwrap_or_default(),
+        plan: record.plan.map(convert::plan_to_wire),
+        queued_at: Some(convert::timestamp_to_wire(record.created_at)),
+        started_at: record.started_at.map(convert::timestamp_to_wire),
+        finished_at: record.finished_at.map(convert::timestamp_to_wire),
+        task_name: record.task.into(),
+        waiting_for: String::new(),
+    }
+}
+
+/// A run that was requested and is not stored yet, because its input is not complete.
+pub(super) fn requested_to_wire(request: RunRequest) -> proto::Run {
+    proto::Run {
+        id: request.run.to_string(),
+        kind: convert::kind_to_wire(request.kind).into(),
+        single: true,
+        status: convert::status_to_wire(RunStatus::Queued).into(),
+        queued_at: Some(convert::timestamp_to_wire(request.requested_at)),
+        task_name: request.task.into(),
+        waiting_for: "the data of all views of its task".to_owned(),
+        ..proto::Run::default()
+    }
+}

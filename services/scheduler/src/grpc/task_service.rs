@@ -1,0 +1,289 @@
+//! `cts.task.v1.TaskService`.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::{Clock, TaskName, TaskPhase};
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::task_service_server::TaskService;
+use cts_rpc::{chunks, convert};
+use cts_store::{Store, StoredTask, TaskState};
+use futures::Stream;
+use tokio_stream::StreamExt as _;
+use tokio_util::task::TaskTracker;
+use tonic::{Request, Response, Status};
+
+use crate::explain::explain;
+use crate::grpc::status::store_failure;
+use crate::leader::mode::Mode;
+use crate::tasks::{Done, Refusal, Run, TaskCommands, unknown_task};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct TaskEndpoint {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) work: TaskCommands,
+    pub(crate) mode: Mode,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Life of the leadership.
+    pub(crate) leadership: Duration,
+    /// Work on its way, which must not end with the call that asked for it.
+    pub(crate) detached: TaskTracker,
+}
+
+type Parts<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl TaskService for TaskEndpoint {
+    type ListTasksStream = Parts<proto::ListTasksResponse>;
+    type ListTaskStatesStream = Parts<proto::ListTaskStatesResponse>;
+
+    async fn list_tasks(
+        &self,
+        _request: Request<proto::ListTasksRequest>,
+    ) -> Result<Response<Self::ListTasksStream>, Status> {
+        let tasks = self
+            .store
+            .tasks()
+            .await
+            .map_err(|error| store_failure(&error))?;
+        let tasks = tasks.iter().map(task_to_wire);
+        let parts = chunks(tasks.collect::<Vec<_>>(), prost::Message::encoded_len)
+            .map(|tasks| Ok(proto::ListTasksResponse { tasks }));
+        Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
+    }
+
+    async fn get_task(
+        &self,
+        request: Request<proto::GetTaskRequest>,
+    ) -> Result<Response<proto::GetTaskResponse>, Status> {
+        let name = known_name(&request.get_ref().name)?;
+        let task = self
+            .store
+            .task(&name)
+            .await
+            .map_err(|error| store_failure(&error))?;
+        let task = task.ok_or_else(|| unknown_task(name.as_str()))?;
+        let task = Some(task_to_wire(&task));
+        Ok(Response::new(proto::GetTaskResponse { task }))
+    }
+
+    async fn list_task_states(
+        &self,
+        request: Request<proto::ListTaskStatesRequest>,
+    ) -> Result<Response<Self::ListTaskStatesStream>, Status> {
+        let request = request.into_inner();
+        let status = convert::task_status_from_wire(request.status());
+        let states = self
+            .store
+            .task_states(status)
+            .await
+            .map_err(|error| store_failure(&error))?;
+        let states = states
+            .into_iter()
+            .map(move |state| wire(state, request.include_events));
+        let parts = chunks(states, prost::Message::encoded_len)
+            .map(|states| Ok(proto::ListTaskStatesResponse { states }));
+        Ok(Response::new(Box::pin(
+            tokio_stream::iter(parts).map(|part| part),
+        )))
+    }
+
+    async fn get_task_version(
+        &self,
+        _request: Request<proto::GetTaskVersionRequest>,
+    ) -> Result<Response<proto::GetTaskVersionResponse>, Status> {
+        let version = self.store.version().await;
+        let version = version.map_err(|error| store_failure(&error))?;
+        Ok(Response::new(proto::GetTaskVersionResponse { version }))
+    }
+
+    async fn get_task_state(
+        &self,
+        request: Request<proto::GetTaskStateRequest>,
+    ) -> Result<Response<proto::GetTaskStateResponse>, Status> {
+        let request = request.into_inner();
+        let name = known_name(&request.name)?;
+        let state = self
+            .store
+            .task_state(&name)
+            .await
+            .map_err(|error| store_failure(&error))?;
+        let state = state.ok_or_else(|| unknown_task(name.as_str()))?;
+        let state = wire(state, request.include_events);
+        Ok(Response::new(proto::GetTaskStateResponse {
+            state: Some(state),
+        }))
+    }
+
+    async fn create_task(
+        &self,
+        request: Request<proto::CreateTaskRequest>,
+    ) -> Result<Response<proto::CreateTaskResponse>, Status> {
+        let request = request.into_inner();
+        let run = run_of(request.run_mode)?;
+        let draft = draft(request.task)?;
+        let work = self.work.clone();
+        let Done { task, plan } = self
+            .run_detached(async move { work.create(draft, run).await })
+            .await?;
+        Ok(Response::new(proto::CreateTaskResponse {
+            task: Some(task_to_wire(&task)),
+            plan: plan.map(convert::plan_to_wire),
+        }))
+    }
+
+    async fn update_task(
+        &self,
+        request: Request<proto::UpdateTaskRequest>,
+    ) -> Result<Response<proto::UpdateTaskResponse>, Status> {
+        let request = request.into_inner();
+        let run = run_of(request.run_mode)?;
+        let name = known_name(&request.name)?;
+        let work = self.work.clone();
+        let Done { task, plan } = self
+            .run_detached(async move { work.update(&name, request.enabled, run).await })
+            .await?;
+        Ok(Response::new(proto::UpdateTaskResponse {
+            task: Some(task_to_wire(&task)),
+            plan: plan.map(convert::plan_to_wire),
+        }))
+    }
+
+    async fn replace_task(
+        &self,
+        request: Request<proto::ReplaceTaskRequest>,
+    ) -> Result<Response<proto::ReplaceTaskResponse>, Status> {
+        let request = request.into_inner();
+        let run = run_of(request.run_mode)?;
+        let name = known_name(&request.name)?;
+        let draft = draft(request.task)?;
+        let (work, revision) = (self.work.clone(), request.revision);
+        let Done { task, .. } = self
+            .run_detached(async move { work.replace(&name, draft, revision, run).await })
+            .await?;
+        Ok(Response::new(proto::ReplaceTaskResponse {
+            task: Some(task_to_wire(&task)),
+        }))
+    }
+
+    async fn delete_task(
+        &self,
+        request: Request<proto::DeleteTaskRequest>,
+    ) -> Result<Response<proto::DeleteTaskResponse>, Status> {
+        let name = known_name(&request.get_ref().name)?;
+        let work = self.work.clone();
+        self.run_detached(async move { work.delete(&name).await })
+            .await?;
+        Ok(Response::new(proto::DeleteTaskResponse {}))
+    }
+
+    async fn explain_task(
+        &self,
+        request: Request<proto::ExplainTaskRequest>,
+    ) -> Result<Response<proto::ExplainTaskResponse>, Status> {
+        let name = known_name(&request.get_ref().name)?;
+        let explanation = explain(&*self.store, &name, self.leadership, &*self.clock).await;
+        let explanation = explanation.map_err(|error| store_failure(&error))?;
+        let explanation = explanation.ok_or_else(|| unknown_task(name.as_str()))?;
+        Ok(Response::new(proto::ExplainTaskResponse {
+            explanation: Some(explanation),
+        }))
+    }
+}
+
+impl TaskEndpoint {
+    /// Does something to its end, also if the caller goes away meanwhile.
+    async fn run_detached<T: Send + 'static>(
+        &self,
+        run_detached: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+    ) -> Result<T, Status> {
+        if self.mode.is_one_round() {
+            return Err(Status::unavailable(
+                "this scheduler makes one pass over its tasks, which stay as they are",
+            ));
+        }
+        match self.detached.spawn(run_detached).await {
+            Ok(done) => done.map_err(Status::from),
+            Err(broken) => Err(Refusal::Broken(broken.to_string()).into()),
+        }
+    }
+}
+
+/// A task for the wire.
+fn task_to_wire(task: &StoredTask) -> proto::Task {
+    proto::Task {
+        revision: task.revision,
+        phase: phase_to_wire(task.phase).into(),
+        ..convert::task_from_spec(&task.spec, task.origin)
+    }
+}
+
+/// A task's phase for the wire. Discarded tasks are hidden, like those being created.
+pub(crate) const fn phase_to_wire(phase: TaskPhase) -> proto::TaskPhase {
+    match phase {
+        TaskPhase::Creating | TaskPhase::Discarded => proto::TaskPhase::Creating,
+        TaskPhase::Ready => proto::TaskPhase::Ready,
+        TaskPhase::Deleting => proto::TaskPhase::Deleting,
+    }
+}
+
+/// A mode that this version does not know is an error, because it might be one that changes nothing.
+fn run_of(mode: i32) -> Result<Run, Status> {
+    match proto::RunMode::try_from(mode) {
+        Ok(proto::RunMode::Unspecified) => Ok(Run::Check),
+        Ok(proto::RunMode::Now) => Ok(Run::Now),
+        Ok(proto::RunMode::Inspect) => Ok(Run::Inspect),
+        Err(unknown) => Err(Refusal::Invalid(unknown.to_string()).into()),
+    }
+}
+
+fn draft(task: Option<proto::Task>) -> Result<cts_core::TaskDraft, Status> {
+    let invalid = |message: String| Status::from(Refusal::Invalid(message));
+    let task = task.ok_or_else(|| invalid("a task is needed".to_owned()))?;
+    convert::draft_from_wire(task).map_err(|error| invalid(error.to_string()))
+}
+
+/// A text that cannot be a name names no task.
+fn known_name(text: &str) -> Result<TaskName, Status> {
+    text.parse().map_err(|_no_name| unknown_task(text))
+}
+
+fn wire(state: TaskState, include_events: bool) -> proto::TaskState {
+    // Deprecated members: what the events name, or the task where there is no event.
+    let distinct = |list: fn(&cts_core::EventConfig) -> &Vec<String>| -> Vec<String> {
+        let all: BTreeSet<_> = state
+            .events
+            .iter()
+            .flat_map(|event| list(&event.config))
+            .collect();
+        all.into_iter().cloned().collect()
+    };
+    let (providers, services) = if state.events.is_empty() {
+        (state.providers, Vec::new())
+    } else {
+        (
+            distinct(|config| &config.providers),
+            distinct(|config| &config.services),
+        )
+    };
+    proto::TaskState {
+        task_name: state.task.into(),
+        status: convert::task_status_to_wire(state.status).into(),
+        enabled: state.enabled,
+        providers,
+        services,
+        event_count: u32::try_from(state.events.len()).unwrap_or(u32::MAX),
+        events: if include_events {
+            state
+                .events
+                .into_iter()
+                .map(convert::event_to_wire)
+                .collect()
+        } else {
+            Vec::new()
+        },
+    }
+}

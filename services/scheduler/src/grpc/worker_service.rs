@@ -1,0 +1,123 @@
+//! `cts.worker.v1.WorkerService`: who works, and who is to end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::WorkerId;
+use cts_proto::worker::v1 as proto;
+use cts_proto::worker::v1::worker_service_server::WorkerService;
+use cts_rpc::convert;
+use cts_store::{Store, StoreError, WorkerState};
+use tonic::{Request, Response, Status};
+
+use crate::grpc::run_service::RunEndpoint;
+use crate::grpc::status::store_failure;
+use crate::notifier::Notifier;
+
+/// Between two beats of a worker.
+const BEAT: Duration = Duration::from_secs(3);
+
+/// A worker that was silent for so long counts as lost. Its leases expire by their own time.
+pub(crate) const LOST: Duration = Duration::from_secs(15);
+
+/// How long lost workers are listed.
+pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
+
+/// Whether a worker has missed several beats.
+pub(crate) fn is_lost(worker: &WorkerState) -> bool {
+    worker.silent_for >= LOST
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct WorkerEndpoint {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) notifier: Arc<Notifier>,
+    pub(crate) runs: RunEndpoint,
+}
+
+impl WorkerEndpoint {
+    /// Gives back what was granted to calls whose answer the worker does not take any more.
+    async fn give_back(&self, worker: &WorkerId, requests: &[String]) -> Result<(), StoreError> {
+        if requests.is_empty() {
+            return Ok(());
+        }
+        for (run, epoch) in self.store.grants(worker, requests).await? {
+            tracing::info!(run.id = %run, worker.id = %worker, "a grant did not reach its worker; the run is queued again");
+            self.runs.give_back(run, worker.clone(), epoch).await;
+        }
+        Ok(())
+    }
+}
+
+#[tonic::async_trait]
+impl WorkerService for WorkerEndpoint {
+    async fn beat(
+        &self,
+        request: Request<proto::BeatRequest>,
+    ) -> Result<Response<proto::BeatResponse>, Status> {
+        let request = request.into_inner();
+        let worker = convert::worker_from_wire(request.worker)?;
+        let given_back = self.give_back(&worker.id, &request.unanswered_requests);
+        given_back.await.map_err(|error| store_failure(&error))?;
+        if request.leaving {
+            let left = self.store.forget_worker(&worker.id).await;
+            left.map_err(|error| store_failure(&error))?;
+            tracing::info!(worker.id = %worker.id, "a worker has left");
+            return Ok(Response::new(proto::BeatResponse {
+                drain: true,
+                next: None,
+            }));
+        }
+        let drain = self
+            .store
+            .beat_worker(&worker)
+            .await
+            .map_err(|error| store_failure(&error))?;
+        if worker.draining {
+            self.notifier.drains(&worker.id);
+        }
+        Ok(Response::new(proto::BeatResponse {
+            drain,
+            next: Some(convert::duration_to_wire(BEAT)),
+        }))
+    }
+
+    async fn list_workers(
+        &self,
+        _request: Request<proto::ListWorkersRequest>,
+    ) -> Result<Response<proto::ListWorkersResponse>, Status> {
+        let workers = self
+            .store
+            .workers(FORGOTTEN_AFTER)
+            .await
+            .map_err(|error| store_failure(&error))?;
+        let workers = workers.into_iter().map(|worker| proto::WorkerState {
+            lost: is_lost(&worker),
+            since: Some(convert::timestamp_to_wire(worker.since)),
+            silent_for: Some(convert::duration_to_wire(worker.silent_for)),
+            running: worker.running,
+            worker: Some(convert::worker_to_wire(worker.worker)),
+        });
+        Ok(Response::new(proto::ListWorkersResponse {
+            workers: workers.collect(),
+        }))
+    }
+
+    async fn drain_worker(
+        &self,
+        request: Request<proto::DrainWorkerRequest>,
+    ) -> Result<Response<proto::DrainWorkerResponse>, Status> {
+        let id = WorkerId::new(request.into_inner().worker_id);
+        let known = self.store.drain_worker(&id).await;
+        if !known.map_err(|error| store_failure(&error))? {
+            return Err(Status::not_found(format!(
+                "there is no worker {:?}",
+                id.as_str()
+            )));
+        }
+        tracing::info!(worker.id = %id, "a worker was told to drain");
+        self.notifier.drains(&id);
+        Ok(Response::new(proto::DrainWorkerResponse {}))
+    }
+}

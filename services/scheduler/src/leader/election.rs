@@ -1,0 +1,281 @@
+//! Leader election: one replica of many does what needs a single owner.
+//!
+//! Every replica asks for the leadership a third of its life after the last time, and the moment it may be
+//! free. The leader works until another leads. While it could not renew for two thirds of the life by
+//! its own monotonic clock, or after a write whose outcome is not known, it writes nothing, and goes on with the
+//! next epoch: a database that was away for a moment is no takeover. The leader's writes name the epoch
+//! besides, so that a leader that was suspended meanwhile changes nothing.
+//!
+//! Two requests may fail, or get no answer, and a third still renews in time. Only when that has failed too does
+//! the replica say that it does not serve.
+
+mod joining;
+mod timeouts;
+
+use std::convert::Infallible;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::lease::LeaseDeadlines;
+use cts_core::{Chain, LeaderEpoch};
+use cts_rpc::HealthSwitch;
+use cts_store::{Leadership, Member, Store};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use self::timeouts::RequestTimeouts;
+use crate::leader::term::Term;
+use crate::notifier::Notifier;
+
+pub(crate) use self::joining::{Joined, join};
+
+/// Longest time for the request that ends the membership.
+const GOODBYE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Added to the expiry that other candidates wait for, so that they do not come a moment too early.
+const AFTER_EXPIRY: Duration = Duration::from_millis(20);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct LeaderElection {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) notifier: Arc<Notifier>,
+    pub(crate) member: Member,
+    pub(crate) time_to_live: Duration,
+    pub(crate) started: Instant,
+    /// Says whether this replica can do its work, to those who ask for its health.
+    pub(crate) health: HealthSwitch,
+}
+
+/// The tasks of one term, apart from the election, so that nothing that they compute delays a renewal. They end when
+/// they are dropped.
+pub(crate) type LeaderTasks = JoinSet<Infallible>;
+
+/// The state of this replica in the election.
+struct ElectionState {
+    /// The epoch that may be extended.
+    epoch: Option<LeaderEpoch>,
+    /// While the lease can be relied on.
+    deadlines: Option<LeaseDeadlines>,
+    leading: Option<Leading>,
+    next: Instant,
+    timeouts: RequestTimeouts,
+    /// Another process has the id of this one.
+    id_in_use: bool,
+}
+
+/// A term, also while it waits for its next epoch.
+struct Leading {
+    term: Term,
+    leader_tasks: LeaderTasks,
+    /// The last epoch that the leader's tasks have ended: it is not used again.
+    over: Option<LeaderEpoch>,
+}
+
+impl LeaderElection {
+    /// Takes part until `shutdown`, then frees the leadership. `begin` starts the tasks of a term;
+    /// `first` is what a first request has brought already.
+    pub(crate) async fn run(
+        self,
+        first: Joined,
+        begin: impl Fn(Term) -> LeaderTasks + Send,
+        shutdown: CancellationToken,
+    ) {
+        let mut state = ElectionState {
+            epoch: None,
+            deadlines: None,
+            leading: None,
+            next: Instant::now(),
+            timeouts: RequestTimeouts::new(self.time_to_live, first.asked),
+            id_in_use: false,
+        };
+        self.answered(&mut state, first.asked, &first.leadership, &begin);
+        loop {
+            let give_up = state
+                .deadlines
+                .map(|deadlines| self.started + deadlines.stop_by());
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = sleep_until(state.next) => self.ask(&mut state, &begin).await,
+                () = self.notifier.leadership.notified() => state.next = Instant::now(),
+                () = at(give_up) => {
+                    tracing::warn!(target: "ha", id = self.member.id, "leadership could not be renewed in time");
+                    state.suspend();
+                }
+                () = at(state.timeouts.over_at()) => {
+                    state.timeouts.end();
+                    self.health.set_serving(false);
+                    tracing::warn!(target: "ha", id = self.member.id, "the database has not answered for long, this replica does not serve");
+                }
+                () = leader_tasks(&mut state.leading) => state.doubt(),
+            }
+        }
+        // Gone before this returns: what they have followed may end then.
+        if let Some(mut leading) = state.leading.take() {
+            leading.leader_tasks.shutdown().await;
+        }
+        self.leave().await;
+    }
+
+    /// Frees the leadership and the id.
+    async fn leave(&self) {
+        match timeout(GOODBYE_LIMIT, self.store.resign(&self.member)).await {
+            Ok(Ok(())) => {
+                // Others need not wait for a poll.
+                let published = self.store.publish(&[cts_store::Hint::Leadership]).await;
+                if let Err(error) = published {
+                    tracing::debug!(error = %Chain(&error), "other replicas are not told; they poll");
+                }
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(target: "ha", error = %Chain(&error), "leadership is not freed, it expires by itself");
+            }
+            Err(elapsed) => {
+                tracing::warn!(target: "ha", error = %elapsed, "leadership is not freed, it expires by itself");
+            }
+        }
+    }
+
+    async fn ask(&self, state: &mut ElectionState, begin: &(impl Fn(Term) -> LeaderTasks + Send)) {
+        let asked = Instant::now();
+        let give_up = state
+            .deadlines
+            .map(|deadlines| self.started + deadlines.stop_by());
+        let limit = state.timeouts.limit(asked, give_up);
+        let lead = self
+            .store
+            .lead(&self.member, state.epoch, self.time_to_live);
+        let mut request = std::pin::pin!(timeout(limit, lead));
+        // The leader's tasks go on while the store is asked.
+        let answer = loop {
+            tokio::select! {
+                answer = &mut request => break answer,
+                () = leader_tasks(&mut state.leading) => state.doubt(),
+            }
+        };
+        let error = match answer {
+            Ok(Ok(leadership)) => {
+                state.timeouts.answered(asked);
+                self.health.set_serving(true);
+                return self.answered(state, asked, &leadership, begin);
+            }
+            Ok(Err(error)) => Chain(&error).to_string(),
+            Err(elapsed) => format!("no answer within {limit:?}: {elapsed}"),
+        };
+        tracing::warn!(target: "ha", error, "the database cannot be asked for the leadership");
+        state.next = Instant::now() + state.timeouts.failed();
+    }
+
+    fn answered(
+        &self,
+        state: &mut ElectionState,
+        asked: Instant,
+        leadership: &Leadership,
+        begin: &(impl Fn(Term) -> LeaderTasks + Send),
+    ) {
+        let life = self.time_to_live;
+        let id_in_use = leadership.id_in_use.is_some();
+        if id_in_use && !state.id_in_use {
+            tracing::error!(target: "ha", id = self.member.id, "another process has the same id; give each its own");
+        }
+        state.id_in_use = id_in_use;
+        if !leadership.mine {
+            if state.leading.is_some() {
+                tracing::warn!(target: "ha", id = self.member.id, leader = leadership.leader, "leadership was lost");
+            }
+            state.leave();
+            state.next = asked + (leadership.expires_in + AFTER_EXPIRY).min(life / 3);
+            return;
+        }
+        let epoch = leadership.epoch;
+        let since = asked.saturating_duration_since(self.started);
+        state.next = asked + life / 3;
+        match &state.leading {
+            Some(leading) if leadership.resumed && leading.over >= Some(epoch) => {
+                // It was ended while this was asked.
+                state.next = Instant::now();
+            }
+            Some(_) if leadership.resumed && state.epoch == Some(epoch) => {
+                state.deadlines = state
+                    .deadlines
+                    .map(|deadlines| deadlines.renewed(since, life));
+            }
+            Some(leading) if leadership.resumed => {
+                leading.term.resume(epoch);
+                tracing::info!(target: "ha", id = self.member.id, %epoch, "the leader goes on in its next epoch, nobody else has led");
+                state.hold_in(epoch, LeaseDeadlines::leadership(since, life));
+            }
+            _ => {
+                let term = Term::new(epoch);
+                state.leading = Some(Leading {
+                    leader_tasks: begin(term.clone()),
+                    term,
+                    over: None,
+                });
+                // Runbooks depend on this line.
+                tracing::info!(target: "ha", "acquired leadership lock: id={}", self.member.id);
+                state.hold_in(epoch, LeaseDeadlines::leadership(since, life));
+            }
+        }
+    }
+}
+
+impl ElectionState {
+    fn hold_in(&mut self, epoch: LeaderEpoch, deadlines: LeaseDeadlines) {
+        self.epoch = Some(epoch);
+        self.deadlines = Some(deadlines);
+    }
+
+    /// The lease cannot be relied on any more: nothing is written until there is another.
+    fn suspend(&mut self) {
+        self.epoch = None;
+        self.deadlines = None;
+        if let Some(leading) = &mut self.leading {
+            leading.term.suspend();
+        }
+    }
+
+    /// The leader's tasks have ended the epoch: the next one is requested at once.
+    fn doubt(&mut self) {
+        if let Some(leading) = &mut self.leading {
+            leading.over = leading.over.max(self.epoch);
+        }
+        self.epoch = None;
+        self.deadlines = None;
+        self.next = Instant::now();
+    }
+
+    /// Another leads.
+    fn leave(&mut self) {
+        self.epoch = None;
+        self.deadlines = None;
+        self.leading = None;
+    }
+}
+
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Runs the leader's tasks until they have ended their epoch.
+async fn leader_tasks(leading: &mut Option<Leading>) {
+    match leading {
+        Some(Leading {
+            term, leader_tasks, ..
+        }) => tokio::select! {
+            ended = leader_tasks.join_next() => match ended.map(|ended| ended.map_err(JoinError::try_into_panic)) {
+                Some(Ok(never)) => match never {},
+                Some(Err(Ok(panic))) => resume_unwind(panic),
+                // The runtime ends.
+                Some(Err(Err(_))) | None => std::future::pending().await,
+            },
+            () = term.ended() => {}
+        },
+        None => std::future::pending().await,
+    }
+}

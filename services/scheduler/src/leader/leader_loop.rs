@@ -1,0 +1,165 @@
+//! The loop that turns changes and requests into queued runs: one planner, one writer.
+
+mod enqueue;
+mod refresh;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use cts_core::{Clock, ViewId};
+use cts_rpc::Peers;
+use cts_store::{EnqueueRequest, Store, Unchanged};
+use futures::FutureExt as _;
+use tokio::time::Instant;
+
+use self::refresh::{PollSchedule, Seen};
+use crate::explain::Journal;
+use crate::identities::Identities;
+use crate::leader::mode::{Mode, Round};
+use crate::leader::recent_inputs::RecentInputs;
+use crate::leader::term::Term;
+use crate::notifier::Notifier;
+use crate::planner::{Planner, ViewProblem};
+use crate::scheduler::SettingsDigest;
+use crate::watch::{Trouble, WatchEvent, WatchSet};
+
+/// Wait before what could not be stored is tried again.
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
+/// Deltas that are taken up before their tasks are queued, if so many are at hand.
+const AT_ONCE: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct LeaderLoop {
+    pub(crate) planner: Planner,
+    pub(crate) term: Term,
+    pub(crate) mode: Mode,
+    pub(crate) round: Arc<Round>,
+    /// What the first input of each task means that is applied already.
+    pub(crate) first_pass: Unchanged,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) watchers: Peers,
+    pub(crate) identities: Arc<dyn Identities>,
+    pub(crate) settings_digest: SettingsDigest,
+    pub(crate) notifier: Arc<Notifier>,
+    pub(crate) recent_inputs: Arc<RecentInputs>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// How long requests wait for a complete input.
+    pub(crate) input_timeout: Duration,
+    pub(crate) started: Instant,
+    /// What is to be queued, and may be already: the outcome of a write is not known. Repeating it
+    /// with the same run ids changes nothing then.
+    pub(crate) unsaved: Vec<EnqueueRequest>,
+    /// After a failed write.
+    pub(crate) not_before: Option<Instant>,
+}
+
+impl LeaderLoop {
+    /// Works until it is dropped, when the term is over.
+    pub(crate) async fn run(mut self) -> Infallible {
+        // In a mode with one round the tasks are those of the beginning.
+        let dynamic = !self.mode.is_one_round();
+        if self.planner.is_empty() {
+            tracing::info!(target: "ctrl", "no enabled tasks are configured");
+            if !dynamic {
+                return std::future::pending().await;
+            }
+        }
+        let mut watches = WatchSet::new(&self.watchers, self.planner.views());
+        let mut poll_schedule = PollSchedule::begin(Instant::now());
+        let mut seen = Seen::default();
+        let base = self.clock.now() - self.started.elapsed();
+        let store = Arc::clone(&self.store);
+        let mut journal = Journal::new(self.term.clone(), store, base, Instant::now());
+        let notifier = Arc::clone(&self.notifier);
+        let mut epochs = self.term.follow();
+        loop {
+            let next = self.next_writing();
+            let may_write = self.term.epoch().is_some();
+            tokio::select! {
+                event = watches.next() => {
+                    self.take_up(event, &mut watches);
+                    // One transaction for all that has come meanwhile, so that a slow database does not let the
+                    // planner fall behind.
+                    for _ in 1..AT_ONCE {
+                        let Some(event) = watches.next().now_or_never() else { break };
+                        self.take_up(event, &mut watches);
+                    }
+                }
+                () = at(next), if may_write => {}
+                Ok(()) = epochs.changed() => {}
+                () = notifier.tasks.notified(), if dynamic => {
+                    poll_schedule.hint(Instant::now());
+                    continue;
+                }
+                () = tokio::time::sleep_until(poll_schedule.next()), if dynamic && may_write => {
+                    self.refresh(&mut watches, &mut poll_schedule, &mut seen).await;
+                }
+                () = journal.write(), if dynamic => {
+                    let now = self.clock.now();
+                    journal.note(self.planner.changes(), self.planner.task_snapshots(), now);
+                    continue;
+                }
+            }
+            self.carry_out().await;
+        }
+    }
+
+    /// When there is something to write.
+    fn next_writing(&self) -> Option<Instant> {
+        let due = if self.unsaved.is_empty() {
+            self.started.checked_add(self.planner.next_due()?)
+        } else {
+            Some(self.started)
+        };
+        due.max(self.not_before)
+    }
+}
+
+impl LeaderLoop {
+    fn take_up(&mut self, event: WatchEvent, watches: &mut WatchSet) {
+        match event {
+            WatchEvent::Delta(view, delta) => {
+                if let Err(error) = self.planner.observe(&view, delta, self.started.elapsed()) {
+                    tracing::debug!(view.id = %view, error = %error, "a delta does not fit");
+                    watches.again(&view);
+                }
+            }
+            WatchEvent::Trouble(views, trouble) => self.note_trouble(&views, &trouble),
+        }
+    }
+
+    fn note_trouble(&mut self, views: &[ViewId], trouble: &Trouble) {
+        let now = self.clock.now();
+        // What a watcher says may be beyond all that a moment can be.
+        let delta = |duration: Duration| TimeDelta::from_std(duration).ok();
+        let before = |age: Duration| now.checked_sub_signed(delta(age)?);
+        let problem = ViewProblem {
+            text: trouble.text.clone(),
+            since: before(trouble.lasts).unwrap_or(now),
+            next_try: trouble
+                .retry_after
+                .and_then(|wait| now.checked_add_signed(delta(wait)?)),
+            last_answer: trouble.since_answer.and_then(before),
+        };
+        let (mut waiting, mut example) = (0, None);
+        for view in views {
+            if let Some(tasks) = self.planner.note_problem(view, problem.clone()) {
+                waiting += tasks;
+                example = example.or(Some(view));
+            }
+        }
+        if let Some(view) = example {
+            tracing::warn!(view.id = %view, tasks = waiting, error = problem.text, "tasks wait for data that cannot be read");
+        }
+    }
+}
+
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,259 @@
+//! Freezing inputs and queueing runs.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
+use cts_core::{Chain, FrozenInput, RunId, TaskName, ViewId};
+use cts_store::{EnqueueRequest, Enqueued, LeaderError, Unchanged};
+use tokio::time::Instant;
+
+use super::{LeaderLoop, STORE_RETRY};
+use crate::planner::{Decision, Due, DueData, DueTask, EnqueueReason, Overdue};
+use crate::tasks::NOT_INITIALIZED;
+
+/// Runs that one transaction queues, at most: what waits for its locks does not wait long.
+const BATCH: usize = 500;
+
+/// Bytes of contents that one transaction stores, at most, unless one run needs more.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
+
+impl LeaderLoop {
+    /// Freezes and queues what is due, and refuses what is overdue. What could not be stored comes first.
+    pub(super) async fn carry_out(&mut self) {
+        if self
+            .not_before
+            .is_some_and(|moment| moment > Instant::now())
+            || !self.save().await
+        {
+            return;
+        }
+        let Due { tasks, overdue } = self.planner.take_due(self.started.elapsed());
+        for task in tasks {
+            match self.frozen(&task) {
+                Ok(frozen) => {
+                    let request = self.enqueue_request(&task, frozen);
+                    self.unsaved.push(request);
+                }
+                Err(error) => self.not_frozen(&task, &error).await,
+            }
+        }
+        self.save().await;
+        for overdue in overdue {
+            let reason = not_complete(&overdue, self.input_timeout);
+            self.refuse(overdue.run, &reason).await;
+        }
+    }
+
+    /// Queues what is frozen. Says whether the next may be frozen: not while there is no epoch, and not
+    /// before all of it is stored.
+    async fn save(&mut self) -> bool {
+        let Some(epoch) = self.term.epoch() else {
+            return false;
+        };
+        self.not_before = None;
+        while !self.unsaved.is_empty() {
+            let batch = batch(&self.unsaved);
+            match self.store.enqueue(epoch, batch.to_vec()).await {
+                Ok(enqueued) => {
+                    let requests: Vec<_> = self.unsaved.drain(..batch.len()).collect();
+                    for (enqueued, request) in enqueued.iter().zip(requests) {
+                        self.report(enqueued, request.kind);
+                    }
+                }
+                Err(LeaderError::Deposed { .. }) => {
+                    self.term.end(epoch);
+                    return false;
+                }
+                Err(LeaderError::Store(error)) => {
+                    tracing::error!(error = %Chain(&error), "cannot queue runs, trying again");
+                    // It may still be written. With the next epoch it cannot undo what is newer.
+                    self.term.end(epoch);
+                    self.not_before = Some(Instant::now() + STORE_RETRY);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn frozen(&self, task: &DueTask) -> Result<FrozenInput, serde_json::Error> {
+        let settings_digest = self.settings_digest.of(&task.definition);
+        match &task.data {
+            DueData::Complete(input) => input.freeze(settings_digest),
+            DueData::NotNeeded => {
+                FrozenInput::for_check_without_data(&task.definition, settings_digest)
+            }
+        }
+    }
+
+    fn enqueue_request(&self, task: &DueTask, input: FrozenInput) -> EnqueueRequest {
+        self.recent_inputs.keep(&input);
+        let name = task.definition.name.clone();
+        match task.reason {
+            EnqueueReason::Request(requested) => EnqueueRequest {
+                task: name,
+                input,
+                run: requested.run,
+                kind: requested.kind,
+                single: true,
+                unchanged: Unchanged::Run,
+            },
+            EnqueueReason::Change { first } => {
+                let run = self.identities.run_id();
+                let one_round = self.mode.is_one_round();
+                EnqueueRequest {
+                    input,
+                    run: if one_round {
+                        self.round.run_of(&name, run)
+                    } else {
+                        run
+                    },
+                    task: name,
+                    kind: self.mode.kind(),
+                    single: one_round,
+                    unchanged: match self.mode.unchanged() {
+                        Some(unchanged) => unchanged,
+                        None if first => self.first_pass,
+                        None => Unchanged::AsTaskSays,
+                    },
+                }
+            }
+        }
+    }
+
+    async fn not_frozen(&mut self, task: &DueTask, error: &serde_json::Error) {
+        let name = &task.definition.name;
+        tracing::error!(task_name = %name, error = %error, "cannot freeze the input of a task");
+        let now = self.started.elapsed();
+        let decision = Decision::Failed(error.to_string());
+        self.planner.decided(name, now, decision);
+        match task.reason {
+            EnqueueReason::Change { .. } => self.planner.postpone(name, now, now + STORE_RETRY),
+            EnqueueReason::Request(requested) => {
+                let reason = format!("the input of task {name} cannot be used: {error}");
+                self.refuse(requested.run, &reason).await;
+            }
+        }
+    }
+
+    /// Says that a request cannot be carried out. If that cannot be stored, the next poll finds the request
+    /// again, and it gets more time.
+    async fn refuse(&self, run: RunId, reason: &str) {
+        let Some(epoch) = self.term.epoch() else {
+            return;
+        };
+        tracing::warn!(target: "ctrl", reason, run.id = %run, "a run that was asked for is refused");
+        match self.store.refuse(epoch, run, reason).await {
+            Ok(()) => {}
+            Err(LeaderError::Deposed { .. }) => self.term.end(epoch),
+            Err(LeaderError::Store(error)) => {
+                tracing::error!(error = %Chain(&error), "cannot refuse a run, trying again");
+            }
+        }
+    }
+
+    fn report(&mut self, enqueued: &Enqueued, kind: RunKind) {
+        let task = &enqueued.task;
+        if let Some(run) = enqueued.cancelled {
+            let kind = RunKind::Apply;
+            self.notifier
+                .run_changed(run, task, kind, RunStatus::Cancelled);
+        }
+        match (enqueued.decision, enqueued.queued) {
+            (
+                Some(
+                    decision @ (EnqueueDecision::Enqueue
+                    | EnqueueDecision::Replace
+                    | EnqueueDecision::Supersede),
+                ),
+                Some(run),
+            ) => {
+                self.notifier
+                    .run_changed(run, task, kind, RunStatus::Queued);
+                self.notifier.queue_changed();
+                tracing::debug!(target: "ctrl", task_name = %task, run.id = %run, "run queued");
+                let decision = match decision {
+                    EnqueueDecision::Replace => Decision::Merged(run),
+                    _ => Decision::Queued(run),
+                };
+                self.decide(task, decision);
+            }
+            (Some(EnqueueDecision::Keep), Some(run)) => self.decide(task, Decision::Merged(run)),
+            (Some(EnqueueDecision::Skip { .. }), _) => {
+                tracing::info!(target: "ctrl", task_name = %task, "task input is unchanged, no run needed");
+                self.decide(task, Decision::Unchanged);
+            }
+            (_, _) => {}
+        }
+    }
+
+    fn decide(&mut self, task: &TaskName, decision: Decision) {
+        self.planner.decided(task, self.started.elapsed(), decision);
+    }
+}
+
+/// The first requests that go into one transaction, at least one.
+fn batch(requests: &[EnqueueRequest]) -> &[EnqueueRequest] {
+    let mut known = HashSet::new();
+    let mut bytes = 0;
+    let fits = |request: &&EnqueueRequest| {
+        for content in &request.input.contents {
+            if known.insert(content.hash) {
+                bytes += content.bytes.len();
+            }
+        }
+        bytes <= BATCH_BYTES
+    };
+    let fitting = requests.iter().take(BATCH).take_while(fits).count();
+    &requests[..fitting.max(1).min(requests.len())]
+}
+
+fn not_complete(overdue: &Overdue, request_timeout: Duration) -> String {
+    let missing: Vec<&str> = overdue.missing.iter().map(ViewId::as_str).collect();
+    format!(
+        "{NOT_INITIALIZED} {}: the data that it needs was not complete within {}s; nothing is known of {}",
+        overdue.task,
+        request_timeout.as_secs(),
+        missing.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cts_core::{Content, FrozenInput};
+
+    use super::*;
+
+    fn request(contents: &[&Arc<Content>]) -> EnqueueRequest {
+        let contents = contents.iter().copied().map(Arc::clone);
+        EnqueueRequest {
+            task: "t".parse().unwrap(),
+            input: FrozenInput::of_contents(contents.collect()),
+            run: RunId::from_uuid(uuid::Uuid::nil()),
+            kind: RunKind::Apply,
+            single: false,
+            unchanged: Unchanged::AsTaskSays,
+        }
+    }
+
+    #[test]
+    fn a_batch_is_bounded_by_runs_and_by_the_bytes_that_they_do_not_share() {
+        let of_bytes = |byte: u8, length: usize| Arc::new(Content::from_bytes(vec![byte; length]));
+        let shared = of_bytes(0, BATCH_BYTES);
+        let many: Vec<_> = (0..BATCH + 7).map(|_| request(&[&shared])).collect();
+        assert_eq!(batch(&many).len(), BATCH);
+        let large: Vec<_> = (1..6)
+            .map(|n| request(&[&of_bytes(n, BATCH_BYTES / 2)]))
+            .collect();
+        assert_eq!(batch(&large).len(), 2);
+        let huge = [
+            request(&[&of_bytes(9, BATCH_BYTES + 1)]),
+            request(&[&shared]),
+        ];
+        assert_eq!(batch(&huge).len(), 1);
+        assert_eq!(batch(&[]).len(), 0);
+    }
+}

@@ -1,0 +1,253 @@
+//! Reads the stored tasks and requests again, which any replica may change.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use cts_core::{Chain, TaskName, TaskPhase};
+use cts_store::{RunRequest, StoreError, StoredTask, TaskMark};
+use tokio::time::Instant;
+
+use super::LeaderLoop;
+use crate::planner::{DesiredTask, RequestedRun, TaskMode};
+use crate::watch::WatchSet;
+
+/// Time between two polls without a hint. It doubles while they find nothing: hints are lost only when a
+/// replica dies between a change and its hint.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Longest time between two polls: what no hint announced is found after this.
+const LONGEST_POLL: Duration = Duration::from_secs(8);
+
+/// Shortest time between two polls, in which hints gather.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// The leader spends at most this fraction of its time on polls without a hint.
+const SHARE: u32 = 20;
+
+/// Changed tasks that are read by one statement.
+const READ_AT_ONCE: usize = 1000;
+
+/// When to poll the store.
+#[derive(Debug)]
+pub(super) struct PollSchedule {
+    next: Instant,
+    /// Hints do not make the next poll earlier than this.
+    earliest: Instant,
+    pause: Duration,
+}
+
+impl PollSchedule {
+    /// The first poll is at once.
+    pub(super) fn begin(now: Instant) -> Self {
+        Self {
+            next: now,
+            earliest: now,
+            pause: POLL,
+        }
+    }
+
+    pub(super) fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Something may have changed.
+    pub(super) fn hint(&mut self, now: Instant) {
+        self.next = self.next.min(self.earliest.max(now));
+        self.pause = POLL;
+    }
+
+    fn ended(&mut self, begun: Instant, now: Instant, found: Found) {
+        let took = now.saturating_duration_since(begun);
+        self.earliest = now + took.max(GATHER);
+        if found == Found::Something {
+            self.pause = POLL;
+        }
+        self.next = now + self.pause.max(took * SHARE);
+        self.pause = (self.pause * 2).min(LONGEST_POLL);
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Something,
+    Nothing,
+}
+
+/// What the last poll has found.
+#[derive(Debug, Default)]
+pub(super) struct Seen(HashMap<TaskName, TaskMark>);
+
+/// Stored requests and tasks; of the tasks that are as they were only the marks.
+struct Stored {
+    requests: Vec<RunRequest>,
+    marks: Vec<TaskMark>,
+    tasks: HashMap<TaskName, StoredTask>,
+}
+
+impl Stored {
+    /// Whether nothing has come, changed or gone.
+    fn is_as(&self, seen: &Seen) -> bool {
+        self.requests.is_empty() && self.tasks.is_empty() && self.marks.len() == seen.0.len()
+    }
+}
+
+impl LeaderLoop {
+    /// Brings the planner in line with the stored tasks and requests. A failure changes nothing; the next
+    /// poll comes.
+    pub(super) async fn refresh(
+        &mut self,
+        watches: &mut WatchSet,
+        poll_schedule: &mut PollSchedule,
+        seen: &mut Seen,
+    ) {
+        let begun = Instant::now();
+        // After a failure the next poll comes soon.
+        let mut found = Found::Something;
+        match self.stored(seen).await {
+            Ok(stored) => {
+                if stored.is_as(seen) {
+                    found = Found::Nothing;
+                }
+                if self.reconcile(&stored) {
+                    watches.set_views(self.planner.views());
+                }
+                seen.note(stored);
+            }
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "cannot look for changed tasks, trying again");
+            }
+        }
+        self.recent_inputs.forget_old();
+        poll_schedule.ended(begun, Instant::now(), found);
+    }
+
+    /// The requests are read first: then each is carried out with a task that is no older than itself.
+    async fn stored(&self, seen: &Seen) -> Result<Stored, StoreError> {
+        let requests = self.store.requests().await?;
+        let mut marks = self.store.task_marks().await?;
+        let is_of = |task: &TaskName, requests: &[RunRequest]| {
+            let mut names = requests.iter().map(|request| &request.task);
+            names.any(|name| name == task)
+        };
+        if !self.planner.is_reconciled() {
+            // A task whose request came after the requests were read seems to be one whose request an earlier leader
+            // has carried out. The next poll has both.
+            let newer = self.store.requests().await?;
+            marks.retain(|mark| {
+                self.planner.has(&mark.name)
+                    || is_of(&mark.name, &requests)
+                    || !is_of(&mark.name, &newer)
+            });
+        }
+        let asked: HashSet<&TaskName> = requests.iter().map(|request| &request.task).collect();
+        let changed = marks.iter().filter(|mark| {
+            let mode = mode_of(mark.phase, mark.enabled);
+            let is_needed =
+                mode.is_some_and(|mode| mode != TaskMode::Disabled || asked.contains(&mark.name));
+            seen.0.get(&mark.name) != Some(*mark) || is_needed && !self.planner.has(&mark.name)
+        });
+        let changed: Vec<TaskName> = changed.map(|mark| mark.name.clone()).collect();
+        let mut tasks = HashMap::with_capacity(changed.len());
+        for part in changed.chunks(READ_AT_ONCE) {
+            let part = self.store.tasks_named(part).await?;
+            tasks.extend(
+                part.into_iter()
+                    .map(|task| (task.spec.name().clone(), task)),
+            );
+        }
+        // What has gone since its mark was read is found gone by the next poll.
+        marks.retain(|mark| tasks.contains_key(&mark.name) || seen.0.get(&mark.name) == Some(mark));
+        Ok(Stored {
+            requests,
+            marks,
+            tasks,
+        })
+    }
+
+    fn reconcile(&mut self, stored: &Stored) -> bool {
+        let mut requested: HashMap<&TaskName, Vec<RequestedRun>> = HashMap::new();
+        for request in &stored.requests {
+            let of_task = requested.entry(&request.task).or_default();
+            of_task.push(RequestedRun {
+                run: request.run,
+                kind: request.kind,
+            });
+        }
+        let desired = stored.marks.iter().filter_map(|mark| {
+            let task = stored.tasks.get(&mark.name);
+            let (phase, enabled) = task.map_or((mark.phase, mark.enabled), |task| {
+                (task.phase, task.spec.enabled)
+            });
+            Some(DesiredTask {
+                name: &mark.name,
+                spec: task.map(|task| &task.spec),
+                mode: mode_of(phase, enabled)?,
+                requests: requested.remove(&mark.name).unwrap_or_default(),
+            })
+        });
+        self.planner.reconcile(desired, self.started.elapsed())
+    }
+}
+
+impl Seen {
+    /// A task may be newer than its mark; then the next poll reads it again.
+    fn note(&mut self, stored: Stored) {
+        let marks = stored.marks.into_iter();
+        self.0 = marks.map(|mark| (mark.name.clone(), mark)).collect();
+    }
+}
+
+/// What changes do to a task; `None` if nothing is to happen with it any more.
+fn mode_of(phase: TaskPhase, enabled: bool) -> Option<TaskMode> {
+    match phase {
+        TaskPhase::Creating => Some(TaskMode::Draft { enabled }),
+        TaskPhase::Ready if enabled => Some(TaskMode::Active),
+        TaskPhase::Ready => Some(TaskMode::Disabled),
+        TaskPhase::Deleting | TaskPhase::Discarded => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_gather_and_without_any_there_is_a_poll_now_and_then() {
+        let begun = Instant::now();
+        let at = |milliseconds| begun + Duration::from_millis(milliseconds);
+        let mut poll_schedule = PollSchedule::begin(begun);
+        assert_eq!(poll_schedule.next(), begun);
+        poll_schedule.ended(begun, at(2), Found::Something);
+        assert_eq!(poll_schedule.next(), at(1002));
+        poll_schedule.hint(at(3));
+        assert_eq!(poll_schedule.next(), at(7), "others may come");
+        poll_schedule.ended(at(7), at(207), Found::Something);
+        poll_schedule.hint(at(208));
+        assert_eq!(
+            poll_schedule.next(),
+            at(407),
+            "half of the time is for others"
+        );
+        poll_schedule.ended(at(407), at(607), Found::Something);
+        assert_eq!(poll_schedule.next(), at(4607));
+    }
+
+    #[test]
+    fn polls_that_find_nothing_become_rarer() {
+        let now = Instant::now();
+        let mut poll_schedule = PollSchedule::begin(now);
+        let mut pauses = |found, count: usize| {
+            let pause = |_| {
+                poll_schedule.ended(now, now, found);
+                (poll_schedule.next() - now).as_secs()
+            };
+            (0..count).map(pause).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(Found::Nothing, 6), [1, 2, 4, 8, 8, 8]);
+        assert_eq!(pauses(Found::Something, 1), [1]);
+        assert_eq!(pauses(Found::Nothing, 2), [2, 4]);
+        poll_schedule.hint(now);
+        poll_schedule.ended(now, now, Found::Nothing);
+        assert_eq!(poll_schedule.next() - now, POLL);
+    }
+}

@@ -1,0 +1,116 @@
+//! Tasks that a file or a reset removes while something of them runs: nothing of theirs is taken from a worker.
+//!
+//! They are being deleted until their run has ended. A task of the same name that is declared meanwhile is stored
+//! after that.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use cts_core::runs::RunKind;
+use cts_core::{Chain, LeaderEpoch, TaskName, TaskPhase, TaskSpec};
+use cts_store::{LeaderError, StoreError, TaskChange, TaskError, Unfinished};
+use tokio::time::{Instant, sleep};
+
+use crate::leader::Leader;
+
+/// How often the tasks are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How often the log says what is waited for.
+const REMINDER: Duration = Duration::from_mins(1);
+
+impl Leader {
+    /// Waits until nothing of the removed tasks runs, and stores the declared ones that have waited for that.
+    /// Returns an error only if the epoch is over.
+    pub(crate) async fn finish_removals(
+        &self,
+        epoch: LeaderEpoch,
+        declared: &[TaskSpec],
+        mut unfinished: Unfinished,
+    ) -> Result<(), LeaderError> {
+        let mut reminder = Instant::now();
+        while unfinished != Unfinished::default() {
+            if reminder <= Instant::now() {
+                reminder = Instant::now() + REMINDER;
+                tracing::info!(
+                    target: "ctrl",
+                    removed = names(&unfinished.deleting),
+                    postponed = names(&unfinished.postponed),
+                    "waiting for the active runs of removed tasks to end; declared tasks of the same names are stored then"
+                );
+            }
+            sleep(LOOK).await;
+            match self.look_at_removals(epoch, declared, &unfinished).await {
+                Ok(now) => unfinished = now,
+                Err(LeaderError::Store(error)) => {
+                    tracing::warn!(error = %Chain(&error), "cannot see whether removed tasks are gone, trying again");
+                }
+                Err(deposed) => return Err(deposed),
+            }
+        }
+        Ok(())
+    }
+
+    async fn look_at_removals(
+        &self,
+        epoch: LeaderEpoch,
+        declared: &[TaskSpec],
+        before: &Unfinished,
+    ) -> Result<Unfinished, LeaderError> {
+        let stored = self.store.tasks().await?;
+        let deleting = stored
+            .iter()
+            .filter(|task| task.phase == TaskPhase::Deleting);
+        let deleting: BTreeSet<&TaskName> = deleting.map(|task| task.spec.name()).collect();
+        let mut now = before.clone();
+        now.deleting.retain(|name| deleting.contains(name));
+        now.postponed.retain(|name| deleting.contains(name));
+        if now == *before {
+            return Ok(now);
+        }
+        for name in before.deleting.iter().chain(&before.postponed) {
+            if !deleting.contains(name) {
+                tracing::info!(target: "ctrl", task_name = %name, "the last run of a removed task has ended");
+            }
+        }
+        if now.postponed.len() < before.postponed.len() {
+            let stored = self.store.replace_config_tasks(epoch, declared).await?;
+            // Of the reset only those are waited for that it has left.
+            now.postponed = stored.postponed;
+            for spec in declared {
+                let name = spec.name();
+                if before.postponed.contains(name) && !now.postponed.contains(name) {
+                    tracing::info!(target: "ctrl", task_name = %name, "task is stored as it is declared");
+                    self.begin_to_run(spec).await?;
+                }
+            }
+        }
+        self.notifier.tasks_changed();
+        Ok(now)
+    }
+
+    /// A task that comes later than the others has its first run like one that was asked for.
+    async fn begin_to_run(&self, spec: &TaskSpec) -> Result<(), StoreError> {
+        if !spec.enabled || self.mode.is_one_round() {
+            return Ok(());
+        }
+        let change = TaskChange {
+            request: Some((self.identities.run_id(), RunKind::Apply)),
+            ..TaskChange::default()
+        };
+        match self.store.change_task(spec.name(), &change).await {
+            Ok(_) => Ok(()),
+            Err(TaskError::Store(error)) => Err(error),
+            // It was changed or deleted since, with a request of its own.
+            Err(refused) => {
+                tracing::debug!(task_name = %spec.name(), error = %Chain(&refused), "no first run is asked for");
+                Ok(())
+            }
+        }
+    }
+}
+
+fn names(names: &[TaskName]) -> String {
+    let names: Vec<&str> = names.iter().map(TaskName::as_str).collect();
+    names.join(", ")
+}

@@ -1,0 +1,107 @@
+//! The term of a leader: which epoch its writes name, until another process leads.
+//!
+//! A term outlives an epoch. After a write whose outcome is not known, and when the database was away longer
+//! than the lease, the leader goes on with the next epoch, if no other process has led meanwhile: the planner,
+//! its subscriptions and what it has explained stay.
+
+use std::sync::Arc;
+
+use cts_core::LeaderEpoch;
+use tokio::sync::{Notify, watch};
+
+/// See the module. Clones share the term.
+#[derive(Debug, Clone)]
+pub(crate) struct Term(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    epoch: watch::Sender<Option<LeaderEpoch>>,
+    ended: Notify,
+}
+
+impl Term {
+    /// A term that begins with `epoch`.
+    pub(crate) fn new(epoch: LeaderEpoch) -> Self {
+        Self(Arc::new(Shared {
+            epoch: watch::Sender::new(Some(epoch)),
+            ended: Notify::new(),
+        }))
+    }
+
+    /// The epoch to name; `None` while nothing may be written.
+    pub(crate) fn epoch(&self) -> Option<LeaderEpoch> {
+        *self.0.epoch.borrow()
+    }
+
+    /// Waits until there is an epoch to name. Cancel safe.
+    pub(crate) async fn in_force(&self) -> LeaderEpoch {
+        let mut epochs = self.follow();
+        loop {
+            let epoch = *epochs.borrow_and_update();
+            if let Some(epoch) = epoch {
+                return epoch;
+            }
+            // The sender lives as long as this term.
+            if epochs.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Shows every change of the epoch from now on.
+    pub(crate) fn follow(&self) -> watch::Receiver<Option<LeaderEpoch>> {
+        self.0.epoch.subscribe()
+    }
+
+    /// Nothing names `epoch` any more: it is over, or a write that named it may still happen. The leader
+    /// election asks for the next one.
+    pub(crate) fn end(&self, epoch: LeaderEpoch) {
+        let ends = self.0.epoch.send_if_modified(|current| {
+            let ends = *current == Some(epoch);
+            if ends {
+                *current = None;
+            }
+            ends
+        });
+        if ends {
+            self.0.ended.notify_one();
+        }
+    }
+
+    /// Waits until the leader's tasks have ended an epoch. Cancel safe.
+    pub(crate) async fn ended(&self) {
+        self.0.ended.notified().await;
+    }
+
+    /// The lease cannot be relied on any more.
+    pub(crate) fn suspend(&self) {
+        self.0.epoch.send_replace(None);
+    }
+
+    /// Goes on with `epoch`.
+    pub(crate) fn resume(&self, epoch: LeaderEpoch) {
+        self.0.epoch.send_replace(Some(epoch));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_epoch_ends_once_and_the_term_goes_on_with_the_next() {
+        let [first, second] = [1, 2].map(LeaderEpoch::new);
+        let term = Term::new(first);
+        let shared = term.clone();
+        shared.end(first);
+        term.ended().await;
+        assert_eq!(term.epoch(), None);
+        term.resume(second);
+        assert_eq!(shared.in_force().await, second);
+        // A late answer to a write of the first epoch.
+        shared.end(first);
+        assert_eq!(term.epoch(), Some(second));
+        term.suspend();
+        assert_eq!(shared.epoch(), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Due runs that no worker takes: one warning that says why, again when the reason is another, and hourly.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::{Candidate, Chain, NoTaker, Requirement, no_taker};
+use cts_store::{Store, StoreError, WaitingRuns, WorkerState};
+use tokio::time::Instant;
+
+use crate::grpc::worker_service::{FORGOTTEN_AFTER, is_lost};
+
+/// A run that has been due for so long should have been taken.
+pub(crate) const UNTAKEN_AFTER: Duration = Duration::from_secs(5);
+
+/// Between two polls.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// A free worker that fits and does not take a run for so long is not well.
+const IDLE_AFTER: Duration = Duration::from_secs(30);
+
+/// Before a reason that has not changed is logged again.
+const AGAIN: Duration = Duration::from_hours(1);
+
+/// A worker, as far as it matters for who takes a run.
+pub(crate) fn candidate(worker: &WorkerState) -> Candidate<'_> {
+    Candidate {
+        capabilities: &worker.worker.capabilities,
+        lost: is_lost(worker),
+        draining: worker.worker.draining,
+        slots: worker.worker.slots,
+        running: worker.running,
+    }
+}
+
+/// Why no worker takes these runs; `None` if that is a matter of moments.
+pub(crate) fn reason(runs: &WaitingRuns, workers: &[WorkerState]) -> Option<String> {
+    match no_taker(workers.iter().map(candidate), &runs.requirement) {
+        Some(reason) => Some(reason.to_string()),
+        None if runs.oldest >= IDLE_AFTER => {
+            Some("a worker that can run it has a free slot and does not ask for runs".to_owned())
+        }
+        None => None,
+    }
+}
+
+/// Warns of runs that no worker takes; on the leader alone, so that it is one warning in a cluster.
+#[derive(Debug)]
+pub(crate) struct Untaken {
+    store: Arc<dyn Store>,
+    /// Id of this replica.
+    member: String,
+    /// A leader that was silent for so long counts as gone.
+    leadership: Duration,
+    /// Since when there has always been a due run.
+    due_since: Option<Instant>,
+    looked: Option<Instant>,
+    /// What was logged of the runs with each requirement, and when.
+    told: HashMap<Requirement, (String, Instant)>,
+}
+
+impl Untaken {
+    pub(crate) fn new(store: Arc<dyn Store>, member: String, leadership: Duration) -> Self {
+        Self {
+            store,
+            member,
+            leadership,
+            due_since: None,
+            looked: None,
+            told: HashMap::new(),
+        }
+    }
+
+    /// No run is due.
+    pub(crate) fn nothing_due(&mut self) {
+        self.due_since = None;
+        self.forget(|_requirement| false);
+    }
+
+    /// A run is due. Reads the queue if there has been one for a while.
+    pub(crate) async fn due(&mut self) {
+        let now = Instant::now();
+        let since = *self.due_since.get_or_insert(now);
+        let looked = self.looked.is_some_and(|looked| now - looked < EVERY);
+        if now - since < UNTAKEN_AFTER || looked {
+            return;
+        }
+        self.looked = Some(now);
+        if let Err(error) = self.look(now).await {
+            tracing::debug!(error = %Chain(&error), "cannot see why due runs wait");
+        }
+    }
+
+    async fn look(&mut self, now: Instant) -> Result<(), StoreError> {
+        let waiting = self.store.waiting_runs(UNTAKEN_AFTER).await?;
+        if waiting.is_empty() {
+            self.forget(|_requirement| false);
+            return Ok(());
+        }
+        let members = self.store.members(self.leadership).await?;
+        let leads = members
+            .iter()
+            .any(|member| member.leader && member.member.id == self.member);
+        if !leads {
+            self.told.clear();
+            return Ok(());
+        }
+        let workers = self.store.workers(FORGOTTEN_AFTER).await?;
+        let mut untaken = HashMap::new();
+        for runs in waiting {
+            // A queue behind workers that are busy is no trouble.
+            let busy = no_taker(workers.iter().map(candidate), &runs.requirement)
+                .is_some_and(|reason| NoTaker::ends_by_itself(&reason));
+            if let Some(reason) = reason(&runs, &workers).filter(|_| !busy) {
+                untaken.insert(runs.requirement.clone(), (runs, reason));
+            }
+        }
+        self.forget(|requirement| untaken.contains_key(requirement));
+        for (requirement, (runs, reason)) in untaken {
+            let told = self.told.get(&requirement);
+            if told.is_some_and(|(before, at)| *before == reason && now - *at < AGAIN) {
+                continue;
+            }
+            tracing::warn!(
+                target: "ctrl",
+                task_name = %runs.task,
+                runs = runs.runs,
+                due_for = ?Duration::from_secs(runs.oldest.as_secs()),
+                reason,
+                "no worker takes due runs"
+            );
+            self.told.insert(requirement, (reason, now));
+        }
+        Ok(())
+    }
+
+    /// Forgets what was logged of other runs than those that `still` wait.
+    fn forget(&mut self, still: impl Fn(&Requirement) -> bool) {
+        let before = self.told.len();
+        self.told.retain(|requirement, _told| still(requirement));
+        if self.told.len() < before {
+            tracing::info!(target: "ctrl", "workers take due runs again");
+        }
+    }
+}

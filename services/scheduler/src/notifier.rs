@@ -1,0 +1,249 @@
+//! Wakes what waits for a change: workers that wait for a run, callers that follow runs, the leader
+//! election, and the other replicas.
+//!
+//! Everything here is a hint and never the truth: what is woken reads the store. Between replicas
+//! hints travel through the store, in batches, and may be lost; a poll stands behind each of them.
+
+pub(crate) mod followed_logs;
+pub(crate) mod hints;
+pub(crate) mod queue_watch;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chrono::{DateTime, Utc};
+use cts_core::runs::{RunKind, RunKinds, RunStatus};
+use cts_core::{Capabilities, Clock, RunId, TaskName, WorkerId};
+use cts_store::{Claim, Hint};
+use tokio::sync::{Notify, broadcast, mpsc};
+
+use crate::notifier::followed_logs::FollowedLogs;
+
+/// Changes that a slow follower may fall behind before it is cut off.
+const BACKLOG: usize = 4096;
+
+/// Changes of the run of one task in a mode with one round: none of them is to be missed.
+const CHANGES_OF_A_ROUND: usize = 8;
+
+/// Hints that wait to be published. Beyond, the others have to rely on their polls.
+const OUTGOING: usize = 8192;
+
+/// A run has a new status.
+#[derive(Debug, Clone)]
+pub(crate) struct RunChange {
+    pub(crate) run: RunId,
+    pub(crate) task: TaskName,
+    pub(crate) kind: RunKind,
+    pub(crate) status: RunStatus,
+    pub(crate) at: DateTime<Utc>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Notifier {
+    /// Workers of equal claims wait together: what one of them cannot do, none of them can.
+    waiting: Mutex<HashMap<Class, Arc<Notify>>>,
+    /// The next due time may be another.
+    pub(crate) schedule: Notify,
+    /// The leadership may be free.
+    pub(crate) leadership: Notify,
+    /// Where the calls of each worker wait, to end when it drains.
+    calls: Mutex<HashMap<WorkerId, Arc<Notify>>>,
+    /// Tasks or requests may be others, for the leader.
+    pub(crate) tasks: Notify,
+    /// Who follows the log of a run.
+    pub(crate) logs: FollowedLogs,
+    followers: broadcast::Sender<RunChange>,
+    /// This replica, where there may be others.
+    replica: String,
+    outgoing: Option<mpsc::Sender<Hint>>,
+    clock: Arc<dyn Clock>,
+}
+
+/// What workers that wait together have in common.
+type Class = (Capabilities, RunKinds);
+
+impl Notifier {
+    /// For a replica that has the store for itself, and so many tasks in its only round, if there is but one.
+    pub(crate) fn alone(clock: Arc<dyn Clock>, tasks_in_one_round: usize) -> Self {
+        let backlog = BACKLOG.max(tasks_in_one_round.saturating_mul(CHANGES_OF_A_ROUND));
+        Self {
+            waiting: Mutex::default(),
+            schedule: Notify::new(),
+            leadership: Notify::new(),
+            calls: Mutex::default(),
+            tasks: Notify::new(),
+            logs: FollowedLogs::default(),
+            followers: broadcast::Sender::new(backlog),
+            replica: String::new(),
+            outgoing: None,
+            clock,
+        }
+    }
+
+    /// For one of several replicas; what is to be published comes out of the receiver.
+    pub(crate) fn shared(clock: Arc<dyn Clock>, replica: String) -> (Self, mpsc::Receiver<Hint>) {
+        let (outgoing, receiver) = mpsc::channel(OUTGOING);
+        let notifier = Self {
+            replica,
+            outgoing: Some(outgoing),
+            ..Self::alone(clock, 0)
+        };
+        (notifier, receiver)
+    }
+
+    /// Where workers with such a claim wait.
+    pub(crate) fn class(&self, claim: &Claim) -> Arc<Notify> {
+        let class = (claim.capabilities.clone(), claim.kinds);
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        // A class without waiters goes.
+        waiting.retain(|known, waiter| *known == class || Arc::strong_count(waiter) > 1);
+        Arc::clone(waiting.entry(class).or_default())
+    }
+
+    /// The queue has one more run, or one with another due time.
+    pub(crate) fn queue_changed(&self) {
+        self.wake_one_of_each_class();
+        self.schedule.notify_one();
+        self.publish(Hint::Queue);
+    }
+
+    /// Wakes one waiting worker of each class: one of them may find a run.
+    pub(crate) fn wake_one_of_each_class(&self) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        for class in waiting.values() {
+            class.notify_one();
+        }
+    }
+
+    /// A run has a new status.
+    pub(crate) fn run_changed(
+        &self,
+        run: RunId,
+        task: &TaskName,
+        kind: RunKind,
+        status: RunStatus,
+    ) {
+        let (task, at) = (task.clone(), self.clock.now());
+        if self.outgoing.is_some() {
+            // It comes back with those of the other replicas, so that each is broadcast once.
+            self.publish(Hint::Run {
+                run,
+                task,
+                kind,
+                status,
+                at,
+            });
+        } else {
+            self.broadcast(RunChange {
+                run,
+                task,
+                kind,
+                status,
+                at,
+            });
+        }
+    }
+
+    /// Where a call of this worker waits, to end when it drains.
+    pub(crate) fn call_of(&self, worker: &WorkerId) -> Arc<Notify> {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(drains) = calls.get(worker) {
+            return Arc::clone(drains);
+        }
+        if calls.len() == calls.capacity() {
+            calls.retain(|_worker, drains| Arc::strong_count(drains) > 1);
+        }
+        Arc::clone(calls.entry(worker.clone()).or_default())
+    }
+
+    /// A worker drains, or is to.
+    pub(crate) fn drains(&self, worker: &WorkerId) {
+        self.end_calls_of(worker);
+        let worker = worker.clone();
+        self.publish(Hint::Drains { worker });
+    }
+
+    /// The calls of this worker that wait for a run end. One that ends for no good reason comes again.
+    pub(crate) fn end_calls_of(&self, worker: &WorkerId) {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(drains) = calls.get(worker) {
+            drains.notify_waiters();
+        }
+    }
+
+    /// A task was created, changed or deleted, or a run was asked for.
+    pub(crate) fn tasks_changed(&self) {
+        self.tasks.notify_one();
+        self.publish(Hint::Tasks);
+    }
+
+    /// Lines were appended to the log of a run.
+    pub(crate) fn log_grew(&self, run: RunId) {
+        self.logs.wake(run);
+        if self.logs.is_followed_elsewhere(run) {
+            self.publish(Hint::Log { run });
+        }
+    }
+
+    /// Others are to say when the log of this run grows.
+    pub(crate) fn announce_followed(&self, run: RunId) {
+        let replica = self.replica.clone();
+        self.publish(Hint::LogFollowed { run, replica });
+    }
+
+    /// Another process, or this one, has published a hint.
+    pub(crate) fn apply(&self, hint: Hint) {
+        match hint {
+            Hint::Queue => {
+                self.wake_one_of_each_class();
+                self.schedule.notify_one();
+            }
+            Hint::Run {
+                run,
+                task,
+                kind,
+                status,
+                at,
+            } => self.broadcast(RunChange {
+                run,
+                task,
+                kind,
+                status,
+                at,
+            }),
+            Hint::Log { run } => self.logs.wake(run),
+            Hint::LogFollowed { run, replica } => {
+                if replica != self.replica {
+                    self.logs.note_elsewhere(run);
+                }
+            }
+            Hint::Drains { worker } => self.end_calls_of(&worker),
+            Hint::Tasks => self.tasks.notify_one(),
+            Hint::Leadership => self.leadership.notify_one(),
+            Hint::Gap => {
+                self.wake_one_of_each_class();
+                self.schedule.notify_one();
+                self.tasks.notify_one();
+                self.leadership.notify_one();
+            }
+        }
+    }
+
+    pub(crate) fn follow(&self) -> broadcast::Receiver<RunChange> {
+        self.followers.subscribe()
+    }
+
+    fn broadcast(&self, change: RunChange) {
+        self.logs.wake(change.run);
+        // It fails only without a receiver.
+        drop(self.followers.send(change));
+    }
+
+    fn publish(&self, hint: Hint) {
+        if let Some(outgoing) = &self.outgoing {
+            // Full only while the database is away; the polls do without.
+            drop(outgoing.try_send(hint));
+        }
+    }
+}

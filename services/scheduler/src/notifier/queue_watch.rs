@@ -1,0 +1,51 @@
+//! Wakes waiting workers when a queued run becomes due, and stands behind hints that got lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::Chain;
+use cts_store::Store;
+use tokio::time::sleep;
+
+use crate::leader::untaken::Untaken;
+use crate::notifier::Notifier;
+
+/// Longest time between two polls: what no hint announced is found after this.
+const POLL: Duration = Duration::from_secs(1);
+
+/// First pause after a run was due and a worker was woken; doubles while it stays due, since no worker may
+/// be free or able.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+
+/// Watches for ever.
+pub(crate) async fn watch(store: Arc<dyn Store>, notifier: Arc<Notifier>, mut untaken: Untaken) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let wait = match store.next_due().await {
+            Ok(Some(due)) if due.is_zero() => {
+                notifier.wake_one_of_each_class();
+                untaken.due().await;
+                let wait = pause;
+                pause = (pause * 2).min(POLL);
+                wait
+            }
+            Ok(due) => {
+                pause = FIRST_PAUSE;
+                untaken.nothing_due();
+                due.unwrap_or(POLL).min(POLL)
+            }
+            Err(error) => {
+                tracing::debug!(error = %Chain(&error), "cannot look for due runs");
+                POLL
+            }
+        };
+        tokio::select! {
+            () = sleep(wait) => {}
+            // Hints of a busy queue come by the thousand; workers were woken by them already.
+            () = async {
+                notifier.schedule.notified().await;
+                sleep(FIRST_PAUSE).await;
+            } => {}
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! What the scheduler knows of tasks and views, and which task is due: bookkeeping without IO.
+//!
+//! Invariants:
+//! * an input is taken only while each view of its task has a snapshot, which [`CompleteInput`] enforces; a
+//!   trigger waits for that, however the task became incomplete, and stays until an input was taken for it;
+//! * a view keeps its snapshot while any task uses it, also when its only user changes within one
+//!   [`Planner::arrange`] and when a delta does not fit;
+//! * a change of a view that has a snapshot triggers, also while the task waits for another view;
+//! * a snapshot that equals the one at hand triggers nothing, so a watcher that restarts or sends
+//!   everything again costs no run;
+//! * of the tasks that are there at the beginning the first complete input is a trigger, also of one that
+//!   has no view at all; of those that come later it is none, because their creator has requested
+//!   a run
+//!   for what is to be done with it (docs/rest.md#creating-a-task, #updating-a-task);
+//! * changes of a task that is being created are kept until it is there. If the run of its creation was queued
+//!   by an earlier leader, something may have changed since, so its first complete input is kept as a
+//!   change as well;
+//! * a trigger counts until the input has been frozen: who takes a due task and fails to freeze its
+//!   input gives it back with [`Planner::postpone`]. Who fails to store it keeps the frozen input;
+//! * a request is carried out once, as soon as the input is complete, or it is overdue once. A request to
+//!   apply that is overdue leaves a trigger, so that the task is applied when its input is complete.
+
+mod agenda;
+mod entry;
+mod problem;
+mod reconcile;
+mod task_snapshot;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use cts_core::runs::RunKind;
+use cts_core::{
+    CompleteInput, IncompleteInput, RunId, ServiceView, TaskDefinition, TaskName, TaskSpec,
+    UnknownRevision, ViewDelta, ViewId, ViewInstances, ViewSnapshot,
+};
+
+use self::agenda::Agenda;
+use self::entry::Entry;
+pub(crate) use self::entry::{Decided, Decision};
+pub(crate) use self::problem::ViewProblem;
+pub(crate) use self::reconcile::{DesiredTask, TaskMode};
+pub(crate) use self::task_snapshot::TaskSnapshot;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Planner {
+    tasks: BTreeMap<TaskName, Entry>,
+    agenda: Agenda,
+    views: HashMap<ViewId, View>,
+    /// Each task is due once and no more.
+    one_round: bool,
+    request_timeout: Duration,
+    /// It was compared with the stored tasks before.
+    reconciled: bool,
+    /// Counts changes that explanations show.
+    changes: u64,
+}
+
+#[derive(Debug)]
+struct View {
+    source: ServiceView,
+    snapshot: Option<ViewSnapshot>,
+    /// The instances of the snapshot, once an input has needed them.
+    shown: OnceLock<Arc<ViewInstances>>,
+    changed_at: Duration,
+    tasks: BTreeSet<TaskName>,
+    /// Why changes are not seen now.
+    problem: Option<ViewProblem>,
+}
+
+impl View {
+    /// What it shows, shared by all inputs with this snapshot.
+    fn shown(&self) -> Option<Arc<ViewInstances>> {
+        let snapshot = self.snapshot.as_ref()?;
+        let shown = || Arc::new(ViewInstances::of(snapshot));
+        Some(Arc::clone(self.shown.get_or_init(shown)))
+    }
+}
+
+/// A run that the API has requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RequestedRun {
+    pub(crate) run: RunId,
+    pub(crate) kind: RunKind,
+}
+
+/// Why an input is to be frozen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EnqueueReason {
+    /// Something has changed.
+    Change {
+        /// The first since the planner was set up.
+        first: bool,
+    },
+    /// A run was requested.
+    Request(RequestedRun),
+}
+
+/// A task whose input is to be frozen now.
+#[derive(Debug)]
+pub(crate) struct DueTask {
+    pub(crate) definition: Arc<TaskDefinition>,
+    pub(crate) data: DueData,
+    pub(crate) reason: EnqueueReason,
+}
+
+/// What a due task is frozen with.
+#[derive(Debug)]
+pub(crate) enum DueData {
+    /// All that it depends on.
+    Complete(CompleteInput),
+    /// Nothing: a disabled task is only checked, and its views are not read.
+    NotNeeded,
+}
+
+/// A request whose input was not complete in time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Overdue {
+    pub(crate) task: TaskName,
+    pub(crate) run: RunId,
+    /// What nothing is known of.
+    pub(crate) missing: Vec<ViewId>,
+}
+
+/// What is to be done now.
+#[derive(Debug, Default)]
+pub(crate) struct Due {
+    pub(crate) tasks: Vec<DueTask>,
+    pub(crate) overdue: Vec<Overdue>,
+}
+
+impl Planner {
+    /// A planner for the enabled ones of these tasks, in which requests wait for ever.
+    pub(crate) fn new<'a>(tasks: impl IntoIterator<Item = &'a TaskSpec>) -> Self {
+        let mut planner = Self {
+            tasks: BTreeMap::new(),
+            agenda: Agenda::default(),
+            views: HashMap::new(),
+            one_round: false,
+            request_timeout: Duration::MAX,
+            reconciled: false,
+            changes: 0,
+        };
+        for task in tasks.into_iter().filter(|task| task.enabled) {
+            planner.add(
+                task.name().clone(),
+                Entry::of_the_beginning(task),
+                Duration::ZERO,
+            );
+        }
+        planner
+    }
+
+    /// The same planner, on which each task is due once, as soon as it can be, and no more.
+    pub(crate) fn for_one_round(self) -> Self {
+        Self {
+            one_round: true,
+            ..self
+        }
+    }
+
+    /// The same planner, whose requests wait for a complete input so long.
+    pub(crate) fn with_request_timeout(self, request_timeout: Duration) -> Self {
+        Self {
+            request_timeout,
+            ..self
+        }
+    }
+
+    /// Whether there is no task.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// The views that the tasks need, each once.
+    pub(crate) fn views(&self) -> Vec<ServiceView> {
+        self.views
+            .values()
+            .map(|view| view.source.clone())
+            .collect()
+    }
+
+    /// A delta of a view has arrived.
+    pub(crate) fn observe(
+        &mut self,
+        id: &ViewId,
+        delta: ViewDelta,
+        now: Duration,
+    ) -> Result<(), UnknownRevision> {
+        let Some(view) = self.views.get_mut(id) else {
+            return Ok(());
+        };
+        let at_hand = view.snapshot.as_ref().map(|snapshot| snapshot.revision);
+        if let Some(base) = delta.base
+            && at_hand != Some(base)
+        {
+            // What is at hand was complete, and stays until a full snapshot replaces it.
+            return Err(UnknownRevision { base, at_hand });
+        }
+        let nothing_new =
+            delta.base.is_some() && delta.upserts.is_empty() && delta.removals.is_empty();
+        // A full snapshot may come from another watcher; it is compared with what is at hand.
+        let before = match delta.base {
+            None => view.snapshot.take(),
+            Some(_) => None,
+        };
+        let after = ViewSnapshot::after(view.snapshot.take(), delta)?;
+        let unchanged = nothing_new
+            || before
+                .as_ref()
+                .is_some_and(|before| before.instances == after.instances);
+        view.snapshot = Some(after);
+        if view.problem.take().is_some() {
+            self.changes += 1;
+        }
+        if unchanged {
+            return Ok(());
+        }
+        view.changed_at = now;
+        view.shown.take();
+        self.changes += 1;
+        let views = &self.views;
+        for name in views.get(id).map(|view| &view.tasks).into_iter().flatten() {
+            let Some(entry) = self.tasks.get_mut(name) else {
+                continue;
+            };
+            if at_hand.is_some() {
+                entry.changed(now, self.one_round);
+            } else {
+                entry.set_complete(is_complete(views, entry), now);
+            }
+            self.agenda.note(name, entry);
+        }
+        Ok(())
+    }
+
+    /// When there is something to do next.
+    pub(crate) fn next_due(&self) -> Option<Duration> {
+        self.agenda.next()
+    }
+
+    /// Takes what is due.
+    pub(crate) fn take_due(&mut self, now: Duration) -> Due {
+        let views = &self.views;
+        let mut due = Due::default();
+        for name in self.agenda.due(now) {
+            let Some(entry) = self.tasks.get_mut(&name) else {
+                continue;
+            };
+            if entry.due_at().is_some_and(|at| at <= now)
+                && let Ok(input) = complete_input(views, entry)
+                && let Some(first) = entry.take_trigger(now)
+            {
+                self.changes += 1;
+                let reason = EnqueueReason::Change { first };
+                due.tasks
+                    .push(due_task(entry, DueData::Complete(input), reason));
+            }
+            for requested in entry.take_checks_without_data() {
+                let reason = EnqueueReason::Request(requested);
+                due.tasks.push(due_task(entry, DueData::NotNeeded, reason));
+            }
+            if entry.has_requests()
+                && entry.is_complete()
+                && let Ok(input) = complete_input(views, entry)
+            {
+                for requested in entry.take_requests() {
+                    let data = DueData::Complete(input.clone());
+                    due.tasks
+                        .push(due_task(entry, data, EnqueueReason::Request(requested)));
+                }
+            }
+            for requested in entry.take_overdue(now) {
+                due.overdue.push(Overdue {
+                    task: name.clone(),
+                    run: requested.run,
+                    missing: missing(views, entry),
+                });
+            }
+            self.agenda.note(&name, entry);
+        }
+        due
+    }
+
+    /// Gives back a due task whose input could not be frozen; it is due again at `until`.
+    pub(crate) fn postpone(&mut self, task: &TaskName, now: Duration, until: Duration) {
+        if let Some(entry) = self.tasks.get_mut(task) {
+            entry.postpone(now, until);
+            self.agenda.note(task, entry);
+        }
+    }
+
+    /// Notes what was made of an input.
+    pub(crate) fn decided(&mut self, task: &TaskName, now: Duration, decision: Decision) {
+        if let Some(entry) = self.tasks.get_mut(task) {
+            entry.decided = Some(Decided { at: now, decision });
+            self.changes += 1;
+        }
+    }
+}
+
+fn is_complete(views: &HashMap<ViewId, View>, entry: &Entry) -> bool {
+    let mut ids = entry.views.iter();
+    ids.all(|id| views.get(id).is_some_and(|view| view.snapshot.is_some()))
+}
+
+fn missing(views: &HashMap<ViewId, View>, entry: &Entry) -> Vec<ViewId> {
+    match complete_input(views, entry) {
+        Ok(_complete) => Vec::new(),
+        Err(IncompleteInput { missing }) => missing,
+    }
+}
+
+fn complete_input(
+    views: &HashMap<ViewId, View>,
+    entry: &Entry,
+) -> Result<CompleteInput, IncompleteInput> {
+    CompleteInput::new(Arc::clone(&entry.definition), |id| views.get(id)?.shown())
+}
+
+fn due_task(entry: &Entry, data: DueData, reason: EnqueueReason) -> DueTask {
+    DueTask {
+        definition: Arc::clone(&entry.definition),
+        data,
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests;

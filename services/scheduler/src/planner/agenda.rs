@@ -1,0 +1,46 @@
+//! Which task is due next, without a scan of all of them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use cts_core::TaskName;
+
+use super::entry::Entry;
+
+/// Tasks with the time at which there is something to do with them, the earliest first. Each knows its own time, so that
+/// it is found when that changes.
+#[derive(Debug, Default)]
+pub(super) struct Agenda(BTreeSet<(Duration, TaskName)>);
+
+impl Agenda {
+    /// The earliest time.
+    pub(super) fn next(&self) -> Option<Duration> {
+        self.0.first().map(|(at, _task)| *at)
+    }
+
+    /// Brings the time of a task in line with what its entry says; to be called whenever that may have changed.
+    pub(super) fn note(&mut self, task: &TaskName, entry: &mut Entry) {
+        let next = entry.next();
+        if next == entry.noted {
+            return;
+        }
+        self.forget(task, entry);
+        if let Some(at) = next {
+            self.0.insert((at, task.clone()));
+            entry.noted = next;
+        }
+    }
+
+    /// Removes a task.
+    pub(super) fn forget(&mut self, task: &TaskName, entry: &mut Entry) {
+        if let Some(at) = entry.noted.take() {
+            self.0.remove(&(at, task.clone()));
+        }
+    }
+
+    /// The tasks whose time has come.
+    pub(super) fn due(&self, now: Duration) -> Vec<TaskName> {
+        let due = self.0.iter().take_while(|(at, _task)| *at <= now);
+        due.map(|(_at, task)| task.clone()).collect()
+    }
+}

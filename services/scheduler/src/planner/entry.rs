@@ -1,0 +1,259 @@
+//! What the planner knows of one task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::runs::RunKind;
+use cts_core::{
+    BufferPeriod, Condition, RunId, ServiceView, TaskDefinition, TaskSchedule, TaskSpec, ViewId,
+};
+
+use super::{RequestedRun, TaskMode};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) definition: Arc<TaskDefinition>,
+    pub(super) views: Vec<ViewId>,
+    pub(super) decided: Option<Decided>,
+    buffer_period: BufferPeriod,
+    schedule: TaskSchedule,
+    mode: TaskMode,
+    /// Each of its views has a snapshot.
+    complete: bool,
+    /// It was there at the beginning, and no change of it has been frozen yet.
+    first: bool,
+    /// Not to be frozen before; set when freezing failed.
+    postponed_until: Duration,
+    /// An input was frozen since the planner was compared with the stored tasks.
+    frozen_meanwhile: bool,
+    requests: Vec<OpenRequest>,
+    /// The time under which it is on the agenda.
+    pub(super) noted: Option<Duration>,
+}
+
+/// A request with its deadline.
+#[derive(Debug, Clone, Copy)]
+struct OpenRequest {
+    requested: RequestedRun,
+    deadline: Duration,
+}
+
+/// What was made of an input, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decided {
+    pub(crate) at: Duration,
+    pub(crate) decision: Decision,
+}
+
+/// What was made of an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// A run was queued.
+    Queued(RunId),
+    /// The input went into the run that was queued already.
+    Merged(RunId),
+    /// It is applied already.
+    Unchanged,
+    /// It could not be frozen.
+    Failed(String),
+}
+
+impl Entry {
+    /// A task that is there when the planner is made.
+    pub(super) fn of_the_beginning(task: &TaskSpec) -> Self {
+        let mut schedule = TaskSchedule::new(task.buffer_period);
+        if task.definition.condition == Condition::NoCondition {
+            schedule.trigger(Duration::ZERO);
+        }
+        Self {
+            first: true,
+            schedule,
+            ..Self::later(task, TaskMode::Active)
+        }
+    }
+
+    /// A task that an earlier leader has taken up: its first input counts as for those of the beginning.
+    pub(super) fn of_an_earlier_leader(task: &TaskSpec, mode: TaskMode) -> Self {
+        Self {
+            first: true,
+            schedule: TaskSchedule::new(task.buffer_period),
+            ..Self::later(task, mode)
+        }
+    }
+
+    /// A task that comes later.
+    pub(super) fn later(task: &TaskSpec, mode: TaskMode) -> Self {
+        Self {
+            definition: Arc::new(task.definition.clone()),
+            views: views_of(&task.definition),
+            decided: None,
+            buffer_period: task.buffer_period,
+            schedule: past_the_first(task.buffer_period),
+            mode,
+            complete: false,
+            first: false,
+            postponed_until: Duration::ZERO,
+            frozen_meanwhile: false,
+            requests: Vec::new(),
+            noted: None,
+        }
+    }
+
+    /// A view that had a snapshot has changed. What changes while another view is missing is kept.
+    pub(super) fn changed(&mut self, now: Duration, one_round: bool) {
+        if self.first || !one_round {
+            self.schedule.trigger(now);
+        }
+    }
+
+    /// Notes whether each view has a snapshot. The first complete input of a task of the beginning triggers.
+    pub(super) fn set_complete(&mut self, complete: bool, now: Duration) {
+        let began = complete && !self.complete;
+        self.complete = complete;
+        if began && self.first && !self.views.is_empty() {
+            self.schedule.trigger(now);
+        }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Brings it in line with what is stored; the views are the caller's.
+    pub(super) fn update(&mut self, task: &TaskSpec, mode: TaskMode, now: Duration) {
+        if self.buffer_period != task.buffer_period {
+            let waits = self.schedule.due_at().is_some();
+            self.buffer_period = task.buffer_period;
+            self.schedule = if self.first {
+                TaskSchedule::new(task.buffer_period)
+            } else {
+                past_the_first(task.buffer_period)
+            };
+            if waits {
+                self.schedule.trigger(now);
+            }
+        }
+        if *self.definition != task.definition {
+            self.definition = Arc::new(task.definition.clone());
+            if self.frozen_meanwhile {
+                // What was frozen was of the old definition, and must not be the last word.
+                self.schedule.trigger(now);
+            }
+        }
+        self.stand(mode);
+    }
+
+    /// It was compared with what is stored, and is so.
+    pub(super) fn stand(&mut self, mode: TaskMode) {
+        self.mode = mode;
+        self.frozen_meanwhile = false;
+    }
+
+    /// These are the requests now; those that are known keep their deadlines.
+    pub(super) fn ask(&mut self, requested: &[RequestedRun], deadline: Duration) {
+        let known = std::mem::take(&mut self.requests);
+        let requests = requested.iter().map(|&requested| {
+            let known = known
+                .iter()
+                .find(|open| open.requested.run == requested.run);
+            known.copied().unwrap_or(OpenRequest {
+                requested,
+                deadline,
+            })
+        });
+        self.requests = requests.collect();
+    }
+
+    /// When its input is to be frozen because of a change; `None` while it is not complete.
+    pub(super) fn due_at(&self) -> Option<Duration> {
+        if self.mode != TaskMode::Active || !self.complete {
+            return None;
+        }
+        self.schedule
+            .due_at()
+            .map(|at| at.max(self.postponed_until))
+    }
+
+    /// Takes the trigger if it is due, and says whether it is the first.
+    pub(super) fn take_trigger(&mut self, now: Duration) -> Option<bool> {
+        if self.due_at().is_none_or(|at| at > now) || !self.schedule.take_due(now) {
+            return None;
+        }
+        self.frozen_meanwhile = true;
+        Some(std::mem::replace(&mut self.first, false))
+    }
+
+    pub(super) fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// When there is something to do with it.
+    pub(super) fn next(&self) -> Option<Duration> {
+        self.due_at().into_iter().chain(self.next_request()).min()
+    }
+
+    /// When there is something to do with its requests.
+    fn next_request(&self) -> Option<Duration> {
+        let earliest = self.requests.iter().map(|open| open.deadline).min()?;
+        let ready = self.complete || self.requests.iter().any(|open| !self.needs_data(open));
+        Some(if ready { Duration::ZERO } else { earliest })
+    }
+
+    /// Takes the requests that need no data.
+    pub(super) fn take_checks_without_data(&mut self) -> Vec<RequestedRun> {
+        let requests = std::mem::take(&mut self.requests);
+        let (waiting, ready): (Vec<_>, Vec<_>) =
+            requests.into_iter().partition(|open| self.needs_data(open));
+        self.requests = waiting;
+        ready.into_iter().map(|open| open.requested).collect()
+    }
+
+    /// Takes all requests, with which the caller freezes the complete input.
+    pub(super) fn take_requests(&mut self) -> Vec<RequestedRun> {
+        self.requests.drain(..).map(|open| open.requested).collect()
+    }
+
+    /// Takes the requests that have waited too long. What was to be applied is applied once the input is
+    /// complete, if changes run the task by then.
+    pub(super) fn take_overdue(&mut self, now: Duration) -> Vec<RequestedRun> {
+        let overdue = self.requests.extract_if(.., |open| open.deadline <= now);
+        let overdue: Vec<RequestedRun> = overdue.map(|open| open.requested).collect();
+        if overdue
+            .iter()
+            .any(|requested| requested.kind == RunKind::Apply)
+        {
+            self.schedule.trigger(now);
+        }
+        overdue
+    }
+
+    /// What is disabled is checked without the data of its views: they are not read while changes do not run
+    /// it.
+    fn needs_data(&self, open: &OpenRequest) -> bool {
+        open.requested.kind != RunKind::Check || self.mode.is_enabled()
+    }
+
+    /// Makes it due again at `until`.
+    pub(super) fn postpone(&mut self, now: Duration, until: Duration) {
+        self.schedule.trigger(now);
+        self.postponed_until = until;
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.mode == TaskMode::Active
+    }
+}
+
+/// A schedule that buffers from its first trigger on: the first input was asked for and not triggered.
+fn past_the_first(period: BufferPeriod) -> TaskSchedule {
+    let mut schedule = TaskSchedule::new(period);
+    schedule.trigger(Duration::ZERO);
+    schedule.take_due(Duration::ZERO);
+    schedule
+}
+
+pub(super) fn views_of(definition: &TaskDefinition) -> Vec<ViewId> {
+    let views = definition.condition.views();
+    views.iter().map(ServiceView::id).collect()
+}

@@ -1,0 +1,51 @@
+//! Why changes of a view are not seen, for explanations.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use cts_core::ViewId;
+
+use super::Planner;
+
+/// A next try is stored only if it is so much later than the stored one: views fail in large numbers, and
+/// every change is stored for each of their tasks.
+const NEXT_TRY_AGAIN: TimeDelta = TimeDelta::minutes(1);
+
+/// Why changes of a view are not seen. What was seen before stays in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ViewProblem {
+    /// In one line.
+    pub(crate) text: String,
+    pub(crate) since: DateTime<Utc>,
+    pub(crate) next_try: Option<DateTime<Utc>>,
+    /// When Consul answered last.
+    pub(crate) last_answer: Option<DateTime<Utc>>,
+}
+
+impl Planner {
+    /// Notes why changes of a view are not seen. The next delta of it ends that. Returns the number of tasks
+    /// that wait for the first snapshot of the view, if this is the beginning.
+    pub(crate) fn note_problem(&mut self, id: &ViewId, problem: ViewProblem) -> Option<usize> {
+        let view = self.views.get_mut(id)?;
+        let before = view.problem.take();
+        let is_new = before.is_none();
+        let mut problem = problem;
+        if let Some(before) = before {
+            // Another text is another reason for the same gap.
+            problem.since = problem.since.min(before.since);
+            problem.last_answer = problem.last_answer.max(before.last_answer);
+            if before.text != problem.text {
+                self.changes += 1;
+            } else if let (Some(told), Some(next)) = (before.next_try, problem.next_try)
+                && next.signed_duration_since(told) < NEXT_TRY_AGAIN
+            {
+                problem.next_try = Some(told);
+            } else {
+                self.changes += 1;
+            }
+        } else {
+            self.changes += 1;
+        }
+        let waiting = view.snapshot.is_none().then_some(view.tasks.len());
+        view.problem = Some(problem);
+        waiting.filter(|_| is_new)
+    }
+}

@@ -1,0 +1,162 @@
+//! Brings the planner in line with the stored tasks while it is in use.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use cts_core::{TaskName, TaskSpec, ViewId};
+
+use super::entry::{Entry, views_of};
+use super::{Planner, RequestedRun, View, is_complete};
+
+/// What changes do to a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskMode {
+    /// They run it.
+    Active,
+    /// It is being created: they are kept until it is there.
+    Draft {
+        /// Whether they will run it then.
+        enabled: bool,
+    },
+    /// Nothing.
+    Disabled,
+}
+
+impl TaskMode {
+    pub(super) const fn is_enabled(self) -> bool {
+        matches!(self, Self::Active | Self::Draft { enabled: true })
+    }
+}
+
+/// A task as it is stored now.
+#[derive(Debug)]
+pub(crate) struct DesiredTask<'a> {
+    pub(crate) name: &'a TaskName,
+    /// Absent if it has not changed since the last reconciliation.
+    pub(crate) spec: Option<&'a TaskSpec>,
+    pub(crate) mode: TaskMode,
+    /// Requests that are open.
+    pub(crate) requests: Vec<RequestedRun>,
+}
+
+impl Planner {
+    /// Whether it was compared with the stored tasks before.
+    pub(crate) fn is_reconciled(&self) -> bool {
+        self.reconciled
+    }
+
+    /// Whether it has this task.
+    pub(crate) fn has(&self, task: &TaskName) -> bool {
+        self.tasks.contains_key(task)
+    }
+
+    /// Makes these the tasks of the planner. Says whether the views are others now.
+    ///
+    /// A view that one task drops and another one begins to use keeps its snapshot: nothing is unlinked
+    /// before all is linked. The caller would not notice that such a view went and came, and would never ask for
+    /// a full snapshot of it.
+    pub(crate) fn reconcile<'a>(
+        &mut self,
+        desired: impl IntoIterator<Item = DesiredTask<'a>>,
+        now: Duration,
+    ) -> bool {
+        let before: HashSet<ViewId> = self.views.keys().cloned().collect();
+        let mut gone: BTreeSet<TaskName> = self.tasks.keys().cloned().collect();
+        let is_takeover = !std::mem::replace(&mut self.reconciled, true);
+        let mut dropped: Vec<(ViewId, TaskName)> = Vec::new();
+        for task in desired {
+            if task.mode == TaskMode::Disabled && task.requests.is_empty() {
+                continue;
+            }
+            let name = task.name;
+            gone.remove(name);
+            if self.tasks.contains_key(name) {
+                let views = self.update(&task, now);
+                dropped.extend(views.into_iter().map(|id| (id, name.clone())));
+            } else if let Some(spec) = task.spec {
+                // A task that is there at the takeover, perhaps since a moment ago, was an earlier leader's.
+                let entry = if is_takeover && task.requests.is_empty() {
+                    Entry::of_an_earlier_leader(spec, task.mode)
+                } else {
+                    Entry::later(spec, task.mode)
+                };
+                self.add(name.clone(), entry, now);
+            }
+            let deadline = now.saturating_add(self.request_timeout);
+            if let Some(entry) = self.tasks.get_mut(name) {
+                entry.ask(&task.requests, deadline);
+                self.agenda.note(name, entry);
+            }
+        }
+        for name in gone {
+            if let Some(mut entry) = self.tasks.remove(&name) {
+                self.agenda.forget(&name, &mut entry);
+                let views = entry.views.into_iter();
+                dropped.extend(views.map(|id| (id, name.clone())));
+                self.changes += 1;
+            }
+        }
+        for (id, name) in dropped {
+            self.unlink(&id, &name);
+        }
+        before.len() != self.views.len() || self.views.keys().any(|id| !before.contains(id))
+    }
+
+    /// Adds a task, which must not be there.
+    pub(super) fn add(&mut self, name: TaskName, mut entry: Entry, now: Duration) {
+        self.link(&name, &entry);
+        entry.set_complete(is_complete(&self.views, &entry), now);
+        self.agenda.note(&name, &mut entry);
+        self.tasks.insert(name, entry);
+        self.changes += 1;
+    }
+
+    /// Brings a task in line with what is stored. Gives the views that it no longer uses, which are still linked.
+    fn update(&mut self, task: &DesiredTask<'_>, now: Duration) -> Vec<ViewId> {
+        let name = task.name;
+        let Some(mut entry) = self.tasks.remove(name) else {
+            return Vec::new();
+        };
+        let Some(spec) = task.spec else {
+            entry.stand(task.mode);
+            self.tasks.insert(name.clone(), entry);
+            return Vec::new();
+        };
+        entry.update(spec, task.mode, now);
+        let views = views_of(&spec.definition);
+        let mut dropped = Vec::new();
+        if views != entry.views {
+            dropped = std::mem::replace(&mut entry.views, views);
+            dropped.retain(|id| !entry.views.contains(id));
+            self.link(name, &entry);
+            entry.set_complete(is_complete(&self.views, &entry), now);
+            self.changes += 1;
+        }
+        self.tasks.insert(name.clone(), entry);
+        dropped
+    }
+
+    fn link(&mut self, name: &TaskName, entry: &Entry) {
+        for source in entry.definition.condition.views() {
+            let view = self.views.entry(source.id()).or_insert_with(|| View {
+                source,
+                snapshot: None,
+                shown: OnceLock::new(),
+                changed_at: Duration::ZERO,
+                tasks: BTreeSet::new(),
+                problem: None,
+            });
+            view.tasks.insert(name.clone());
+        }
+    }
+
+    fn unlink(&mut self, id: &ViewId, name: &TaskName) {
+        if let Some(view) = self.views.get_mut(id) {
+            view.tasks.remove(name);
+            if view.tasks.is_empty() {
+                self.views.remove(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What the planner knows of a task, for explanations.
+
+use std::time::Duration;
+
+use cts_core::{TaskName, ViewId};
+
+use super::{Decided, Planner, ViewProblem};
+
+/// What the planner knows of a task. Times are those of the planner's clock.
+#[derive(Debug)]
+pub(crate) struct TaskSnapshot<'a> {
+    pub(crate) task: &'a TaskName,
+    pub(crate) views: Vec<ViewStatus<'a>>,
+    /// End of the time in which changes gather.
+    pub(crate) buffered_until: Option<Duration>,
+    pub(crate) decided: Option<&'a Decided>,
+}
+
+/// What the planner knows of a view.
+#[derive(Debug)]
+pub(crate) struct ViewStatus<'a> {
+    pub(crate) id: &'a ViewId,
+    /// Revision at the watcher, and when the content was another last; `None` before the first snapshot.
+    pub(crate) seen: Option<(u64, Duration)>,
+    /// Whether a change runs the task.
+    pub(crate) triggers: bool,
+    /// Why changes are not seen now.
+    pub(crate) problem: Option<&'a ViewProblem>,
+}
+
+impl Planner {
+    /// Increases whenever a snapshot may be another.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// What is known of each task.
+    pub(crate) fn task_snapshots(&self) -> impl Iterator<Item = TaskSnapshot<'_>> {
+        self.tasks.iter().map(|(task, entry)| {
+            let views = entry.views.iter().map(|id| ViewStatus {
+                id,
+                seen: self.views.get(id).and_then(|view| {
+                    let snapshot = view.snapshot.as_ref()?;
+                    Some((snapshot.revision, view.changed_at))
+                }),
+                triggers: entry.is_active(),
+                problem: self.views.get(id).and_then(|view| view.problem.as_ref()),
+            });
+            TaskSnapshot {
+                task,
+                views: views.collect(),
+                buffered_until: entry.due_at(),
+                decided: entry.decided.as_ref(),
+            }
+        })
+    }
+}

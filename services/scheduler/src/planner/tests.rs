@@ -1,0 +1,201 @@
+mod later;
+mod partial;
+mod sequences;
+
+use std::path::PathBuf;
+
+use cts_core::{BufferPeriod, Condition, HealthStatus, Labels, ServiceInstance, ServicesCondition};
+
+use super::*;
+
+fn task(name: &str, services: &[&str], buffer_period: BufferPeriod) -> TaskSpec {
+    TaskSpec {
+        definition: TaskDefinition {
+            module_inputs: Vec::new(),
+            services: Vec::new(),
+            workspace: None,
+            name: TaskName::new(name).unwrap(),
+            description: String::new(),
+            module: "./m".into(),
+            module_source: "/m".into(),
+            module_digest: None,
+            bundle: None,
+            version: String::new(),
+            providers: Vec::new(),
+            condition: Condition::Services(ServicesCondition {
+                regexp: None,
+                declared: std::collections::BTreeMap::default(),
+                names: services.iter().map(|&name| name.to_owned()).collect(),
+                datacenter: String::new(),
+                namespace: String::new(),
+                filter: String::new(),
+                cts_user_defined_meta: BTreeMap::new(),
+                use_as_module_input: true,
+            }),
+            variables: BTreeMap::new(),
+            working_dir: PathBuf::from("/w"),
+        },
+        enabled: true,
+        buffer_setting: None,
+        buffer_period,
+        skip_unchanged: true,
+        retry_failed: true,
+        requirement: cts_core::Requirement::default(),
+        timeouts: cts_core::TaskTimeouts::default(),
+    }
+}
+
+fn instance(service: &str, id: &str, port: i64) -> ServiceInstance {
+    ServiceInstance {
+        id: id.into(),
+        name: service.into(),
+        kind: String::new(),
+        address: "10.0.0.1".into(),
+        port,
+        meta: Labels::default(),
+        tags: Vec::new(),
+        namespace: String::new(),
+        status: HealthStatus::Passing,
+        node: "n".into(),
+        node_id: String::new(),
+        node_address: String::new(),
+        node_datacenter: "dc1".into(),
+        node_tagged_addresses: Labels::default(),
+        node_meta: Labels::default(),
+    }
+}
+
+fn id(service: &str) -> ViewId {
+    ViewId::new(format!("health.service({service})"))
+}
+
+fn full(revision: u64, instances: impl IntoIterator<Item = ServiceInstance>) -> ViewDelta {
+    ViewSnapshot::new(revision, instances).delta_from(None)
+}
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn names(due: &[DueTask]) -> Vec<&str> {
+    due.iter()
+        .map(|task| task.definition.name.as_str())
+        .collect()
+}
+
+/// What a due task is frozen with, which must be complete.
+fn services(due: &DueTask) -> Vec<&Arc<ServiceInstance>> {
+    match &due.data {
+        DueData::Complete(input) => input.services().collect(),
+        DueData::NotNeeded => panic!("{due:?} has no data"),
+    }
+}
+
+#[test]
+fn a_task_waits_until_each_of_its_views_has_a_snapshot() {
+    let task = task("t", &["web", "api"], BufferPeriod::BUILT_IN);
+    let mut planner = Planner::new([&task]);
+    assert_eq!(planner.views().len(), 2);
+    planner
+        .observe(&id("web"), full(1, [instance("web", "w", 1)]), at(1))
+        .unwrap();
+    assert_eq!(planner.next_due(), None);
+    planner
+        .observe(&id("api"), full(1, [instance("api", "a", 2)]), at(2))
+        .unwrap();
+    let due = planner.take_due(at(2)).tasks;
+    let ids: Vec<_> = services(&due[0])
+        .iter()
+        .map(|instance| instance.id.as_str())
+        .collect();
+    assert_eq!(ids, ["a", "w"], "names are sorted");
+}
+
+#[test]
+fn later_changes_are_buffered_and_equal_snapshots_are_none() {
+    let task = task("t", &["web"], BufferPeriod::BUILT_IN);
+    let mut planner = Planner::new([&task]);
+    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    assert_eq!(names(&planner.take_due(at(0)).tasks), ["t"]);
+    planner.observe(&id("web"), full(9, []), at(1)).unwrap();
+    assert_eq!(
+        planner.next_due(),
+        None,
+        "a watcher that starts afresh is no change"
+    );
+    planner
+        .observe(&id("web"), full(10, [instance("web", "w", 1)]), at(2))
+        .unwrap();
+    assert_eq!(planner.next_due(), Some(at(7)));
+    assert!(planner.take_due(at(6)).tasks.is_empty());
+    assert_eq!(services(&planner.take_due(at(7)).tasks[0]).len(), 1);
+}
+
+#[test]
+fn one_view_serves_all_its_tasks() {
+    let tasks = ["a", "b"].map(|name| task(name, &["web"], BufferPeriod::DISABLED));
+    let mut planner = Planner::new(&tasks);
+    assert_eq!(planner.views().len(), 1);
+    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    assert_eq!(names(&planner.take_due(at(0)).tasks), ["a", "b"]);
+}
+
+#[test]
+fn a_delta_that_builds_on_something_else_is_refused() {
+    let mut planner = Planner::new([&task("t", &["web"], BufferPeriod::DISABLED)]);
+    let delta = ViewDelta {
+        base: Some(3),
+        revision: 4,
+        upserts: vec![],
+        removals: vec![],
+    };
+    assert!(planner.observe(&id("web"), delta, at(0)).is_err());
+}
+
+#[test]
+fn a_postponed_task_is_due_again_and_not_before() {
+    let mut planner = Planner::new([&task("t", &["web"], BufferPeriod::DISABLED)]);
+    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    let due = planner.take_due(at(0)).tasks;
+    planner.postpone(&due[0].definition.name, at(0), at(5));
+    assert_eq!(planner.next_due(), Some(at(5)));
+    assert!(planner.take_due(at(4)).tasks.is_empty());
+    assert_eq!(names(&planner.take_due(at(5)).tasks), ["t"]);
+}
+
+#[test]
+fn disabled_tasks_watch_nothing() {
+    let disabled = TaskSpec {
+        enabled: false,
+        ..task("t", &["web"], BufferPeriod::DISABLED)
+    };
+    assert!(Planner::new([&disabled]).views().is_empty());
+}
+
+#[test]
+fn in_one_round_each_task_is_due_once() {
+    let mut planner = Planner::new(&[task("a", &["web"], BufferPeriod::BUILT_IN)]).for_one_round();
+    let observe = |planner: &mut Planner, port| {
+        planner
+            .observe(&id("web"), full(1, [instance("web", "1", port)]), at(1))
+            .unwrap();
+    };
+    observe(&mut planner, 1);
+    let due = planner.take_due(at(1)).tasks;
+    assert_eq!(names(&due), ["a"]);
+    observe(&mut planner, 2);
+    assert_eq!(planner.next_due(), None);
+    // What could not be frozen is still to be done, with what is known by then.
+    planner.postpone(&due[0].definition.name, at(2), at(3));
+    assert_eq!(planner.next_due(), Some(at(7)));
+}
+
+#[test]
+fn a_task_without_a_condition_is_due_at_the_beginning_and_never_again() {
+    let mut unconditional = task("a", &[], BufferPeriod::BUILT_IN);
+    unconditional.definition.condition = Condition::NoCondition;
+    let mut planner = Planner::new(&[unconditional]);
+    assert!(planner.views().is_empty() && !planner.is_empty());
+    assert_eq!(names(&planner.take_due(at(0)).tasks), ["a"]);
+    assert_eq!(planner.next_due(), None);
+}

@@ -1,0 +1,152 @@
+//! Nothing is taken on partial data, and what triggers meanwhile is kept.
+
+use super::later::{active, desired, empty_desk, requested, run};
+use super::*;
+
+/// A task on `web` that has been running for a while, with `web` read at 0 s.
+fn running(planner: &mut Planner, spec: &TaskSpec) {
+    planner.reconcile([active(spec)], at(0));
+    planner
+        .observe(&id("web"), full(1, [instance("web", "w", 1)]), at(0))
+        .unwrap();
+}
+
+fn change_web(planner: &mut Planner, revision: u64, now: Duration) {
+    let port = i64::try_from(revision).unwrap();
+    let changed = full(revision, [instance("web", "w", port)]);
+    planner.observe(&id("web"), changed, now).unwrap();
+}
+
+#[test]
+fn a_pending_change_waits_for_a_view_that_a_replacement_adds() {
+    let before = task("t", &["web"], BufferPeriod::BUILT_IN);
+    let after = task("t", &["web", "db"], BufferPeriod::BUILT_IN);
+    let mut planner = empty_desk();
+    running(&mut planner, &before);
+    change_web(&mut planner, 2, at(1));
+    assert_eq!(planner.next_due(), Some(at(6)));
+    let check = requested(1, RunKind::Check);
+    planner.reconcile([desired(&after, TaskMode::Active, vec![check])], at(2));
+    assert_eq!(planner.next_due(), Some(Duration::MAX), "only the patience");
+    assert!(planner.take_due(at(100)).tasks.is_empty(), "db is not read");
+    planner
+        .observe(&id("db"), full(1, [instance("db", "d", 1)]), at(200))
+        .unwrap();
+    let due = planner.take_due(at(200)).tasks;
+    let reasons: Vec<EnqueueReason> = due.iter().map(|task| task.reason).collect();
+    assert_eq!(
+        reasons,
+        [
+            EnqueueReason::Change { first: false },
+            EnqueueReason::Request(check)
+        ]
+    );
+    assert!(due.iter().all(|task| services(task).len() == 2));
+}
+
+#[test]
+fn a_change_while_another_view_is_missing_is_kept() {
+    let before = task("t", &["web"], BufferPeriod::DISABLED);
+    let after = task("t", &["web", "db"], BufferPeriod::DISABLED);
+    let mut planner = empty_desk().with_request_timeout(at(60));
+    running(&mut planner, &before);
+    let check = requested(1, RunKind::Check);
+    planner.reconcile([desired(&after, TaskMode::Active, vec![check])], at(1));
+    assert_eq!(planner.take_due(at(61)).overdue.len(), 1);
+    planner.reconcile([active(&after)], at(62));
+    change_web(&mut planner, 2, at(63));
+    assert_eq!(planner.next_due(), None);
+    planner.observe(&id("db"), full(1, []), at(70)).unwrap();
+    let due = planner.take_due(at(70)).tasks;
+    assert_eq!(due[0].reason, EnqueueReason::Change { first: false });
+    assert_eq!(planner.next_due(), None);
+}
+
+#[test]
+fn the_first_pass_of_a_task_survives_a_replacement_before_its_data_came() {
+    let before = task("t", &["web", "db"], BufferPeriod::BUILT_IN);
+    let after = task("t", &["web"], BufferPeriod::BUILT_IN);
+    let mut planner = Planner::new([&before]);
+    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    planner.reconcile([active(&after)], at(1));
+    let due = planner.take_due(at(1)).tasks;
+    assert_eq!(due[0].reason, EnqueueReason::Change { first: true });
+}
+
+#[test]
+fn the_first_pass_is_not_lost_where_another_task_has_read_the_views_already() {
+    let old = task("old", &["web"], BufferPeriod::DISABLED);
+    let draft = task("draft", &["web"], BufferPeriod::DISABLED);
+    let mut planner = Planner::new([&old]);
+    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    assert_eq!(names(&planner.take_due(at(0)).tasks), ["old"]);
+    // An earlier leader has taken it up, so it may have missed changes.
+    let creating = TaskMode::Draft { enabled: true };
+    let tasks = [active(&old), desired(&draft, creating, Vec::new())];
+    planner.reconcile(tasks, at(1));
+    planner.reconcile([active(&old), active(&draft)], at(2));
+    let due = planner.take_due(at(2)).tasks;
+    assert_eq!(names(&due), ["draft"]);
+    assert_eq!(due[0].reason, EnqueueReason::Change { first: true });
+}
+
+#[test]
+fn a_delta_that_does_not_fit_leaves_the_snapshot_and_the_pending_change() {
+    let spec = task("t", &["web"], BufferPeriod::BUILT_IN);
+    let mut planner = empty_desk();
+    running(&mut planner, &spec);
+    change_web(&mut planner, 2, at(1));
+    let misfit = ViewDelta {
+        base: Some(7),
+        revision: 8,
+        upserts: Vec::new(),
+        removals: Vec::new(),
+    };
+    assert!(planner.observe(&id("web"), misfit, at(2)).is_err());
+    let due = planner.take_due(at(6)).tasks;
+    assert_eq!(services(&due[0]).len(), 1);
+    // The full snapshot that is asked for brings nothing new.
+    change_web(&mut planner, 2, at(7));
+    assert_eq!(planner.next_due(), None);
+}
+
+#[test]
+fn a_view_that_goes_from_one_task_to_another_keeps_its_snapshot() {
+    let drops = [
+        task("a", &["web", "db"], BufferPeriod::DISABLED),
+        task("a", &["web"], BufferPeriod::DISABLED),
+    ];
+    let gains = [
+        task("b", &["web"], BufferPeriod::DISABLED),
+        task("b", &["web", "db"], BufferPeriod::DISABLED),
+    ];
+    let mut planner = empty_desk();
+    planner.reconcile([active(&drops[0]), active(&gains[0])], at(0));
+    for service in ["web", "db"] {
+        let content = full(1, [instance(service, service, 1)]);
+        planner.observe(&id(service), content, at(0)).unwrap();
+    }
+    let apply = requested(1, RunKind::Apply);
+    let after = [
+        active(&drops[1]),
+        desired(&gains[1], TaskMode::Active, vec![apply]),
+    ];
+    assert!(!planner.reconcile(after, at(1)), "the same views");
+    let due = planner.take_due(at(1)).tasks;
+    assert_eq!(names(&due), ["b"]);
+    assert_eq!(services(&due[0]).len(), 2);
+}
+
+#[test]
+fn what_was_to_be_applied_and_is_overdue_is_applied_with_the_complete_input() {
+    let spec = task("t", &["web"], BufferPeriod::DISABLED);
+    let mut planner = empty_desk().with_request_timeout(at(60));
+    let apply = requested(1, RunKind::Apply);
+    planner.reconcile([desired(&spec, TaskMode::Active, vec![apply])], at(0));
+    let due = planner.take_due(at(60));
+    assert_eq!((due.tasks.len(), due.overdue[0].run), (0, run(1)));
+    planner.reconcile([active(&spec)], at(61));
+    planner.observe(&id("web"), full(1, []), at(90)).unwrap();
+    let due = planner.take_due(at(90)).tasks;
+    assert_eq!(due[0].reason, EnqueueReason::Change { first: false });
+}

@@ -1,0 +1,219 @@
+//! What callers ask of tasks: to create, change, replace and delete them
+//! (docs/rest.md#creating-a-task and what follows there).
+//!
+//! Any replica does it. It checks what is asked, writes the change and the request of a run in one
+//! transaction, and waits for the end of that run; the leader carries the request out, a worker the run. So
+//! the work goes on when one of them dies, and calls of different tasks share nothing.
+
+mod cancelled;
+mod ending;
+pub(crate) mod modules;
+pub(crate) mod reader;
+mod refusal;
+mod update;
+
+use std::sync::Arc;
+
+use cts_core::runs::{Plan, RunKind};
+use cts_core::{Creation, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_store::{NewTask, Store, StoredTask, TaskError};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use self::ending::RunEnd;
+pub(crate) use self::refusal::{NOT_INITIALIZED, Refusal, unknown_task};
+use crate::identities::Identities;
+use crate::notifier::Notifier;
+use crate::tasks::modules::Modules;
+use crate::tasks::reader::TaskReader;
+
+/// Declarations that are read at the same time. One with loops may take a processor for a second.
+pub(crate) const READINGS: usize = 2;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskCommands {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) notifier: Arc<Notifier>,
+    pub(crate) identities: Arc<dyn Identities>,
+    pub(crate) modules: Modules,
+    pub(crate) reader: TaskReader,
+    /// Turns to read a declaration, [`READINGS`].
+    pub(crate) readings: Arc<Semaphore>,
+    /// Ends all waiting.
+    pub(crate) shutdown: CancellationToken,
+}
+
+/// What is done beside storing a change (docs/rest.md#updating-a-task).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Run {
+    /// The task is checked.
+    Check,
+    /// It is applied once.
+    Now,
+    /// It is planned, and nothing is changed.
+    Inspect,
+}
+
+/// What became of a task.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) task: StoredTask,
+    pub(crate) plan: Option<Plan>,
+}
+
+impl TaskCommands {
+    /// Creates a task once a run of it has succeeded, or inspects it.
+    pub(crate) async fn create(&self, draft: TaskDraft, run: Run) -> Result<Done, Refusal> {
+        // That the name is in use is said before anything else (docs/rest.md#creating-a-task).
+        if let Ok(name) = draft.name.parse::<TaskName>()
+            && self.store.task(&name).await?.is_some()
+        {
+            return Err(Refusal::Exists(name));
+        }
+        let spec = self.read(draft, &[]).await?;
+        let (kind, creation) = match run {
+            Run::Inspect if spec.enabled => (RunKind::Plan, Creation::Discard),
+            Run::Inspect => (RunKind::Check, Creation::Discard),
+            Run::Now if spec.enabled => (RunKind::Apply, Creation::Keep),
+            Run::Now | Run::Check => (RunKind::Check, Creation::Keep),
+        };
+        let new = NewTask {
+            spec,
+            creation,
+            run: self.identities.run_id(),
+            kind,
+        };
+        self.begin(&new).await?;
+        let name = new.spec.name();
+        tracing::info!(target: "ctrl", task_name = %name, run.id = %new.run, kind = kind.as_str(), "task is being created");
+        self.notifier.tasks_changed();
+        let end = self.end_of(new.run).await?;
+        let ended = match end {
+            RunEnd::Succeeded(plan) if creation == Creation::Keep => {
+                self.notifier.tasks_changed();
+                let task = self.store.task(name).await?;
+                let task = task.unwrap_or_else(|| of_the_api(new.spec));
+                return Ok(Done { task, plan });
+            }
+            RunEnd::Succeeded(plan) => Ok(plan),
+            RunEnd::Failed(reason) => Err(Refusal::of_end(reason)),
+        };
+        // No other call waits for it, and its name is free again.
+        self.store.drop_draft(name, new.run).await?;
+        self.notifier.tasks_changed();
+        let plan = ended?;
+        let task = of_the_api(new.spec);
+        Ok(Done { task, plan })
+    }
+
+    /// Stores a task that is to be created, after others that are being created under its name.
+    async fn begin(&self, new: &NewTask) -> Result<(), Refusal> {
+        let name = new.spec.name();
+        let mut pauses = ending::pauses();
+        loop {
+            match self.store.create_task(new).await {
+                Ok(()) => return Ok(()),
+                Err(TaskError::BeingCreated { run }) => {
+                    self.end_of(run).await?;
+                    // Earlier waiters read it now.
+                    self.pause(&mut pauses).await?;
+                }
+                Err(error) => return Err(Refusal::of(error, name)),
+            }
+        }
+    }
+
+    /// Puts another declaration in the place of a task's.
+    pub(crate) async fn replace(
+        &self,
+        name: &TaskName,
+        draft: TaskDraft,
+        revision: u64,
+        run: Run,
+    ) -> Result<Done, Refusal> {
+        if draft.name != name.as_str() {
+            let message = format!(
+                "the task is called {name}, and cannot become {:?}",
+                draft.name
+            );
+            return Err(Refusal::Invalid(message));
+        }
+        if run == Run::Inspect {
+            let message = "a replacement cannot be inspected: inspect it as a new task under another name, or replace the task while it is disabled";
+            return Err(Refusal::Invalid(message.to_owned()));
+        }
+        let stored = self.store.task(name).await?;
+        let stored = stored.ok_or_else(|| Refusal::Unknown(name.clone()))?;
+        if revision != 0 && stored.revision != revision {
+            let current = stored.revision;
+            return Err(Refusal::of(TaskError::Revision { current }, name));
+        }
+        let before = stored.spec.clone();
+        let mut spec = self.read(draft, &[stored]).await?;
+        // What the API has no member for stays, above all the directory, where local state may be.
+        spec.definition.working_dir = before.definition.working_dir;
+        spec.skip_unchanged = before.skip_unchanged;
+        spec.retry_failed = before.retry_failed;
+        let kind = if run == Run::Now && spec.enabled {
+            RunKind::Apply
+        } else {
+            RunKind::Check
+        };
+        let revision = (revision != 0).then_some(revision);
+        self.change(name, Some(spec), None, revision, Some(kind))
+            .await
+    }
+
+    /// Deletes a task as soon as it is not running.
+    pub(crate) async fn delete(&self, name: &TaskName) -> Result<(), Refusal> {
+        let queued = self.queued(name).await?;
+        let gone = self.store.delete_task(name).await;
+        let gone = gone.map_err(|error| Refusal::of(error, name))?;
+        self.tell_cancelled(&queued).await;
+        tracing::info!(target: "ctrl", task_name = %name, gone, "task is deleted");
+        self.notifier.tasks_changed();
+        self.notifier.queue_changed();
+        Ok(())
+    }
+
+    /// Checks a declaration, and packs its module if workers need that. Reads files.
+    async fn read(&self, draft: TaskDraft, stored: &[StoredTask]) -> Result<TaskSpec, Refusal> {
+        let reader = self.reader.clone();
+        let turn = Arc::clone(&self.readings).acquire_owned().await;
+        let turn = turn.map_err(|closed| Refusal::Broken(closed.to_string()))?;
+        let reading = tokio::task::spawn_blocking(move || {
+            let spec = reader.read(&draft);
+            // Kept until here, also if the caller has gone.
+            drop(turn);
+            spec
+        });
+        let reading = reading.await;
+        let spec = match reading {
+            Ok(spec) => spec.map_err(Refusal::Invalid)?,
+            Err(broken) => return Err(Refusal::Broken(broken.to_string())),
+        };
+        let packed = self.modules.pack(&*self.store, &[spec], stored).await?;
+        let Some(spec) = packed.into_iter().next() else {
+            return Err(Refusal::Broken("a task was lost".to_owned()));
+        };
+        if spec.requirement.bundle && spec.definition.bundle.is_none() {
+            let module = &spec.definition.module;
+            let message = format!(
+                "module {module:?} cannot be packed for the workers; see the scheduler's log"
+            );
+            return Err(Refusal::Invalid(message));
+        }
+        Ok(spec)
+    }
+}
+
+/// A task that is not stored, as it would be.
+fn of_the_api(spec: TaskSpec) -> StoredTask {
+    StoredTask {
+        spec,
+        origin: TaskOrigin::Api,
+        phase: TaskPhase::Ready,
+        revision: 1,
+    }
+}

@@ -1,0 +1,106 @@
+//! Waiting for the end of a run that was asked for.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use cts_core::runs::{Plan, RunStatus};
+use cts_core::{Chain, RunId};
+use cts_store::{RunRecord, StoreError};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::sleep;
+
+use super::{Refusal, TaskCommands};
+use crate::notifier::RunChange;
+
+/// Longest time between two polls: what no hint announced is found after this.
+const POLL: Duration = Duration::from_secs(1);
+
+/// How a run that was asked for has ended.
+#[derive(Debug)]
+pub(super) enum RunEnd {
+    /// It did what it was for.
+    Succeeded(Option<Plan>),
+    /// It did not, or there was none.
+    Failed(String),
+}
+
+impl TaskCommands {
+    /// Waits until a run has ended or is refused. A database that cannot be asked for a while is waited for
+    /// as well, since what was asked for goes on or waits too.
+    pub(super) async fn end_of(&self, run: RunId) -> Result<RunEnd, Refusal> {
+        // Before the first poll, so that no end is missed.
+        let mut notifier = self.notifier.follow();
+        loop {
+            match self.look(run).await {
+                Ok(Some(end)) => return Ok(end),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(run.id = %run, error = %Chain(&error), "cannot see how a run ended, trying again");
+                }
+            }
+            tokio::select! {
+                () = ended(&mut notifier, run) => {}
+                () = sleep(POLL) => {}
+                () = self.shutdown.cancelled() => return Err(Refusal::ShuttingDown),
+            }
+        }
+    }
+
+    async fn look(&self, run: RunId) -> Result<Option<RunEnd>, StoreError> {
+        // A request becomes a run, never the other way round.
+        let request = self.store.request(run).await?;
+        if let Some(request) = request {
+            return Ok(request.refused.map(RunEnd::Failed));
+        }
+        Ok(match self.store.run(run).await? {
+            Some(record) => end(record),
+            None => Some(RunEnd::Failed("the task was deleted".to_owned())),
+        })
+    }
+
+    /// Waits a moment before something is tried again.
+    pub(super) async fn pause(&self, pauses: &mut ExponentialBackoff) -> Result<(), Refusal> {
+        let pause = pauses.next().unwrap_or(POLL);
+        tokio::select! {
+            () = sleep(pause) => Ok(()),
+            () = self.shutdown.cancelled() => Err(Refusal::ShuttingDown),
+        }
+    }
+}
+
+/// Pauses that grow up to a second.
+pub(super) fn pauses() -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(10))
+        .with_max_delay(POLL)
+        .without_max_times()
+        .build()
+}
+
+fn end(record: RunRecord) -> Option<RunEnd> {
+    match record.status {
+        RunStatus::Queued | RunStatus::Running => None,
+        RunStatus::Succeeded => Some(RunEnd::Succeeded(record.plan)),
+        RunStatus::Failed => {
+            let error = record.error();
+            Some(RunEnd::Failed(error.unwrap_or_else(|| "the run failed".to_owned())))
+        }
+        RunStatus::Cancelled => Some(RunEnd::Failed(
+            "the run was cancelled: its task was changed or deleted, newer data took its place, or the scheduler was restarted"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Returns at the hint that the run has ended, or when that may have been missed.
+async fn ended(notifier: &mut broadcast::Receiver<RunChange>, run: RunId) {
+    loop {
+        match notifier.recv().await {
+            Ok(change) if change.run == run && change.status.is_end() => return,
+            Ok(_) => {}
+            Err(RecvError::Lagged(_)) => return,
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}

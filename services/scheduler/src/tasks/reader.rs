@@ -1,0 +1,34 @@
+//! From what a caller declares to a task: passed in, because configuration is no business of the
+//! scheduler's.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cts_core::{TaskDraft, TaskSpec};
+
+/// Makes a task of what a caller declares, with the same defaults and checks as for one of the configuration.
+///
+/// See docs/rest.md#task-objects. May read files; what it refuses, it explains in a text for the caller.
+#[derive(Clone)]
+pub struct TaskReader(Arc<Read>);
+
+type Read = dyn Fn(&TaskDraft) -> Result<TaskSpec, String> + Send + Sync;
+
+impl TaskReader {
+    /// Wraps a function.
+    pub fn new(
+        read: impl Fn(&TaskDraft) -> Result<TaskSpec, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(read))
+    }
+
+    pub(crate) fn read(&self, draft: &TaskDraft) -> Result<TaskSpec, String> {
+        (self.0)(draft)
+    }
+}
+
+impl fmt::Debug for TaskReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskReader")
+    }
+}

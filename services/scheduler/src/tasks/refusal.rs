@@ -1,0 +1,171 @@
+//! Why a request about a task is refused, and the status that callers get.
+
+use cts_core::{Chain, TaskName};
+use cts_store::{StoreError, TaskError};
+use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+use tonic::{Code, Status};
+
+use crate::grpc::status::store_failure;
+
+/// What the reason of a request begins with that was refused because its input stayed incomplete.
+pub(crate) const NOT_INITIALIZED: &str = "error initializing task";
+
+/// Key of the word for programs in the metadata of an answer.
+const REASON: &str = "cts-reason";
+
+/// Longest message of an answer, in bytes. It travels in a header, encoded, and headers have little room;
+/// Terraform's words can be many, and are in the run.
+const MESSAGE: usize = 4096;
+
+/// Of a message that is too long, so much of its end is kept.
+const END: usize = 1536;
+
+/// Stands for what is left out.
+const OMITTED: &str = "\n[the middle is left out here; the run has all of it]\n";
+
+/// See the module. The words are, where there are any, those that callers of the original look for
+/// (docs/rest.md#creating-a-task, #updating-a-task).
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("{0}")]
+    Invalid(String),
+    #[error("task with name {0} already exists")]
+    Exists(TaskName),
+    #[error("there is no task '{0}'")]
+    Unknown(TaskName),
+    #[error("task '{0}' is active and cannot be updated at this time")]
+    Busy(TaskName),
+    #[error("task '{0}' is being deleted, so it is active and cannot be updated at this time")]
+    Deleting(TaskName),
+    #[error("task '{task}' has revision {current}, and not the one that was named")]
+    Revision { task: TaskName, current: u64 },
+    #[error("{0}")]
+    NotInitialized(String),
+    #[error("{0}")]
+    RunFailed(String),
+    #[error("this scheduler is shutting down; what was asked for goes on without it")]
+    ShuttingDown,
+    #[error("the scheduler failed: {0}")]
+    Broken(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Refusal {
+    /// Why the store has not done something with a task.
+    pub(super) fn of(error: TaskError, task: &TaskName) -> Self {
+        let task = task.clone();
+        match error {
+            TaskError::Unknown => Self::Unknown(task),
+            TaskError::Exists => Self::Exists(task),
+            TaskError::BeingCreated { .. } | TaskError::Busy => Self::Busy(task),
+            TaskError::Revision { current } => Self::Revision { task, current },
+            TaskError::Deleting => Self::Deleting(task),
+            TaskError::Store(error) => Self::Store(error),
+        }
+    }
+
+    /// Why a run that was asked for brought nothing.
+    pub(super) fn of_end(reason: String) -> Self {
+        if reason.starts_with(NOT_INITIALIZED) {
+            Self::NotInitialized(reason)
+        } else {
+            Self::RunFailed(reason)
+        }
+    }
+
+    const fn kind(&self) -> Option<(Code, &'static str)> {
+        Some(match self {
+            Self::Invalid(_) => (Code::InvalidArgument, "invalid"),
+            Self::Exists(_) => (Code::AlreadyExists, "exists"),
+            Self::Unknown(_) => (Code::NotFound, "unknown"),
+            Self::Busy(_) => (Code::FailedPrecondition, "busy"),
+            Self::Deleting(_) => (Code::FailedPrecondition, "deleting"),
+            Self::Revision { .. } => (Code::Aborted, "revision"),
+            Self::NotInitialized(_) => (Code::FailedPrecondition, "not_initialized"),
+            Self::RunFailed(_) => (Code::FailedPrecondition, "run_failed"),
+            Self::ShuttingDown | Self::Broken(_) | Self::Store(_) => return None,
+        })
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        if let Some((code, reason)) = refusal.kind() {
+            return declined(code, reason, refusal.to_string());
+        }
+        match refusal {
+            Refusal::Store(error) => store_failure(&error),
+            Refusal::Broken(_) => {
+                tracing::error!(error = %Chain(&refusal), "request failed");
+                Self::internal(refusal.to_string())
+            }
+            other => Self::unavailable(other.to_string()),
+        }
+    }
+}
+
+/// There is no task of this name, which need not be one that a task could have.
+pub(crate) fn unknown_task(name: &str) -> Status {
+    let message = format!("there is no task {name:?}");
+    declined(Code::NotFound, "unknown", message)
+}
+
+fn declined(code: Code, reason: &'static str, message: String) -> Status {
+    let mut metadata = MetadataMap::new();
+    metadata.insert(REASON, AsciiMetadataValue::from_static(reason));
+    Status::with_metadata(code, bounded(message), metadata)
+}
+
+fn bounded(message: String) -> String {
+    if message.len() <= MESSAGE {
+        return message;
+    }
+    let begin = message.floor_char_boundary(MESSAGE - END - OMITTED.len());
+    let end = message.ceil_char_boundary(message.len() - END);
+    format!("{}{OMITTED}{}", &message[..begin], &message[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_get_a_word_for_programs() {
+        let task = || TaskName::new("t").unwrap();
+        let refusals = [
+            (Refusal::Exists(task()), Code::AlreadyExists, "exists"),
+            (Refusal::Unknown(task()), Code::NotFound, "unknown"),
+            (Refusal::Busy(task()), Code::FailedPrecondition, "busy"),
+            (
+                Refusal::of_end(format!("{NOT_INITIALIZED} t")),
+                Code::FailedPrecondition,
+                "not_initialized",
+            ),
+            (
+                Refusal::of_end("error tf-apply".into()),
+                Code::FailedPrecondition,
+                "run_failed",
+            ),
+        ];
+        for (refusal, code, reason) in refusals {
+            let status = Status::from(refusal);
+            assert_eq!(status.code(), code);
+            assert_eq!(status.metadata().get(REASON).unwrap(), reason);
+        }
+        assert_eq!(
+            Status::from(Refusal::ShuttingDown).code(),
+            Code::Unavailable
+        );
+    }
+
+    #[test]
+    fn long_messages_keep_their_beginning_and_their_end() {
+        let message = format!("begin{}end", "\u{e9}".repeat(MESSAGE));
+        let status = Status::from(Refusal::RunFailed(message));
+        let message = status.message();
+        assert!(message.len() <= MESSAGE, "{}", message.len());
+        assert!(message.starts_with("begin") && message.ends_with("end"));
+        assert!(message.contains("left out"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Changes of tasks that are there.
+
+use cts_core::runs::RunKind;
+use cts_core::{TaskName, TaskPhase, TaskSpec};
+use cts_store::{TaskChange, TaskError};
+
+use super::ending::RunEnd;
+use super::{Done, Refusal, Run, TaskCommands};
+
+impl TaskCommands {
+    /// Switches a task on or off, or asks for a run of it, or both (docs/rest.md#updating-a-task).
+    pub(crate) async fn update(
+        &self,
+        name: &TaskName,
+        wanted: Option<bool>,
+        run: Run,
+    ) -> Result<Done, Refusal> {
+        loop {
+            let stored = self.store.task(name).await?;
+            let stored = stored.ok_or_else(|| Refusal::Unknown(name.clone()))?;
+            if stored.phase == TaskPhase::Deleting {
+                return Err(Refusal::Deleting(name.clone()));
+            }
+            let now = stored.spec.enabled;
+            let (enabled, kind) = effect(now, wanted, run);
+            let change = self.change(name, None, enabled, Some(stored.revision), kind);
+            match change.await {
+                // It was changed in between: what is to be done may be something else.
+                Err(Refusal::Revision { .. }) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Changes an idle task, and waits for the run that is asked for with it.
+    pub(super) async fn change(
+        &self,
+        name: &TaskName,
+        spec: Option<TaskSpec>,
+        enabled: Option<bool>,
+        revision: Option<u64>,
+        kind: Option<RunKind>,
+    ) -> Result<Done, Refusal> {
+        let request = kind.map(|kind| (self.identities.run_id(), kind));
+        let change = TaskChange {
+            enabled,
+            spec,
+            revision,
+            request,
+            idle_only: true,
+        };
+        let queued = self.queued(name).await?;
+        let changed = self.store.change_task(name, &change).await;
+        let task = changed.map_err(|error: TaskError| Refusal::of(error, name))?;
+        self.tell_cancelled(&queued).await;
+        self.notifier.tasks_changed();
+        // What was queued may be cancelled.
+        self.notifier.queue_changed();
+        tracing::info!(
+            target: "ctrl",
+            task_name = %name,
+            enabled = task.spec.enabled,
+            revision = task.revision,
+            run = kind.map(RunKind::as_str),
+            "task is changed"
+        );
+        let Some((run, _)) = request else {
+            return Ok(Done { task, plan: None });
+        };
+        match self.end_of(run).await? {
+            RunEnd::Succeeded(plan) => Ok(Done { task, plan }),
+            RunEnd::Failed(reason) => Err(Refusal::of_end(reason)),
+        }
+    }
+}
+
+/// What a request does to a task that is enabled or not: the flag to be stored and the run to be made
+/// (docs/rest.md#updating-a-task). One that is switched off, or stays so, does not run.
+const fn effect(now: bool, wanted: Option<bool>, run: Run) -> (Option<bool>, Option<RunKind>) {
+    let on = match wanted {
+        Some(wanted) => wanted,
+        None => now,
+    };
+    match (on, run) {
+        (false, Run::Inspect) => (None, None),
+        (false, Run::Check | Run::Now) => (wanted, None),
+        (true, Run::Inspect) => (None, Some(RunKind::Plan)),
+        (true, Run::Now) => (wanted, Some(RunKind::Apply)),
+        (true, Run::Check) if now => (None, None),
+        (true, Run::Check) => (wanted, Some(RunKind::Check)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_effect_matrix() {
+        let (on, off) = (Some(true), Some(false));
+        let (check, apply, plan) = (RunKind::Check, RunKind::Apply, RunKind::Plan);
+        let rows = [
+            (false, on, Run::Check, (on, Some(check))),
+            (false, on, Run::Now, (on, Some(apply))),
+            (false, on, Run::Inspect, (None, Some(plan))),
+            (true, on, Run::Check, (None, None)),
+            (true, on, Run::Now, (on, Some(apply))),
+            (true, on, Run::Inspect, (None, Some(plan))),
+            (true, off, Run::Check, (off, None)),
+            (true, off, Run::Now, (off, None)),
+            (true, off, Run::Inspect, (None, None)),
+            (false, off, Run::Check, (off, None)),
+            (false, off, Run::Now, (off, None)),
+            (false, off, Run::Inspect, (None, None)),
+            (true, None, Run::Now, (None, Some(apply))),
+            (true, None, Run::Inspect, (None, Some(plan))),
+            (false, None, Run::Now, (None, None)),
+            (false, None, Run::Inspect, (None, None)),
+        ];
+        for (now, wanted, run, expected) in rows {
+            assert_eq!(
+                effect(now, wanted, run),
+                expected,
+                "{now} {wanted:?} {run:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Watching views at watchers: a [`WatchSet`] gives every view to one watcher, with one stream for each of them.
+
+mod event;
+mod watch_set;
+mod watch_stream;
+
+pub(crate) use self::event::{Trouble, WatchEvent};
+pub(crate) use self::watch_set::WatchSet;

@@ -1,0 +1,39 @@
+//! What becomes known of views.
+
+use std::time::Duration;
+
+use cts_core::{ViewDelta, ViewId};
+
+/// Something became known of views.
+#[derive(Debug)]
+pub(crate) enum WatchEvent {
+    /// A view changed, or can be read again.
+    Delta(ViewId, ViewDelta),
+    /// Changes of these views are not seen now; what was seen before stays in force.
+    Trouble(Vec<ViewId>, Trouble),
+}
+
+/// Why changes of views are not seen. Times are counted from the moment at which it becomes known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    /// In one line.
+    pub(crate) text: String,
+    /// How long that has been so.
+    pub(crate) lasts: Duration,
+    /// Time until the next try, where it is known.
+    pub(crate) retry_after: Option<Duration>,
+    /// Time since Consul answered last, where it is known.
+    pub(crate) since_answer: Option<Duration>,
+}
+
+impl Trouble {
+    /// One that begins now, and that no watcher has reported.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            lasts: Duration::ZERO,
+            retry_after: None,
+            since_answer: None,
+        }
+    }
+}
