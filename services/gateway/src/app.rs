@@ -13,33 +13,33 @@ use axum::{Extension, Router};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
-use crate::ask::{ClusterQuestions, RunQuestions, TaskChanges, TaskQuestions};
-use crate::changes::Received;
-use crate::connection::Connection;
-use crate::health::health;
 use crate::problem::{Family, Problem, refuse};
-use crate::query::StatusQuery;
-use crate::request_log::{RequestId, observe};
+use crate::request::document;
+use crate::request::query::StatusQuery;
+use crate::request::run_mode::RunMode;
+use crate::routes::changes::Received;
+use crate::routes::health::health;
 use crate::routes::{Route, is_for_the_leader, resolve};
-use crate::run_mode::RunMode;
-use crate::server::{Deps, LocalTime, Mode, Options};
-use crate::status_board::{Page, StatusBoard};
-use crate::{
-    bare, body, changes, document, headers, leader, legacy_family, new_family, runs, streams,
-};
+use crate::routes::{changes, leader, legacy_family, new_family, runs};
+use crate::scheduler_client::status_board::{Page, StatusBoard};
+use crate::scheduler_client::{ClusterClient, RunClient, TaskChangeClient, TaskClient};
+use crate::transport::connection::Connection;
+use crate::transport::request_log::{RequestId, observe};
+use crate::transport::server::{Deps, LocalTime, Mode, Options};
+use crate::transport::{body, headers, http_validation, streams};
 
 struct App {
     board: StatusBoard,
-    tasks: TaskQuestions,
-    changes: TaskChanges,
-    cluster: ClusterQuestions,
-    runs: RunQuestions,
+    tasks: TaskClient,
+    changes: TaskChangeClient,
+    cluster: ClusterClient,
+    runs: RunClient,
     local_time: LocalTime,
     mode: Mode,
 }
 
 /// A request that is not answered yet.
-struct Asked {
+struct ApiRequest {
     head: Parts,
     body: Body,
     connection: Connection,
@@ -48,13 +48,13 @@ struct Asked {
 
 /// The whole API. Requests must carry their `Connection` as an extension.
 pub(crate) fn router(options: Options, deps: Deps) -> Router {
-    let tasks = TaskQuestions::new(deps.tasks.clone());
+    let tasks = TaskClient::new(deps.tasks.clone());
     let app = App {
         board: StatusBoard::new(tasks.clone(), Arc::clone(&options.local_time)),
         tasks,
-        changes: TaskChanges::new(deps.tasks),
-        cluster: ClusterQuestions::new(deps.cluster),
-        runs: RunQuestions::new(deps.runs, deps.logs),
+        changes: TaskChangeClient::new(deps.tasks),
+        cluster: ClusterClient::new(deps.cluster),
+        runs: RunClient::new(deps.runs, deps.logs),
         local_time: options.local_time,
         mode: options.mode,
     };
@@ -63,7 +63,7 @@ pub(crate) fn router(options: Options, deps: Deps) -> Router {
         .with_state(Arc::new(app))
         .layer(from_fn_with_state(options.request_id, observe))
         .layer(from_fn(headers::allow_origins))
-        .layer(from_fn(bare::answer_or_pass))
+        .layer(from_fn(http_validation::answer_or_pass))
 }
 
 async fn dispatch(
@@ -73,15 +73,15 @@ async fn dispatch(
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();
-    let asked = Asked {
+    let request = ApiRequest {
         head,
         body,
         connection,
         id,
     };
-    let route = resolve(&asked.head.method, asked.head.uri.path());
+    let route = resolve(&request.head.method, request.head.uri.path());
     let family = family(&route, id);
-    app.answer(route, family, asked)
+    app.answer(route, family, request)
         .await
         .unwrap_or_else(|problem| problem.answer(family))
 }
@@ -91,21 +91,21 @@ impl App {
         &self,
         route: Route,
         family: Family,
-        asked: Asked,
+        request: ApiRequest,
     ) -> Result<Response, Problem> {
         // These are checked before the leader's interceptor.
         let is_checked_first = matches!(route, Route::CreateTask | Route::ReplaceTask(_));
         if !is_checked_first
-            && is_for_the_leader(&route, asked.head.uri.path())
+            && is_for_the_leader(&route, request.head.uri.path())
             && let Some(answer) = self.intercepted(family).await
         {
             return Ok(answer);
         }
-        let query = asked.head.uri.query();
-        let (id, time) = (asked.id, &self.local_time);
+        let query = request.head.uri.query();
+        let (id, time) = (request.id, &self.local_time);
         match route {
             Route::Preflight => Ok(StatusCode::OK.into_response()),
-            Route::Refused(refusal) => Ok(refuse(&refusal, &asked.head.method)),
+            Route::Refused(refusal) => Ok(refuse(&refusal, &request.head.method)),
             Route::Health => health(&self.cluster).await,
             Route::OverallStatus => legacy_family::page(&self.board, Page::Overall, id).await,
             Route::TaskStatuses => {
@@ -118,9 +118,9 @@ impl App {
             Route::ClusterStatus => new_family::cluster_status(&self.cluster, id).await,
             Route::Tasks => new_family::tasks(&self.tasks, id).await,
             Route::Task(name) => new_family::task(&self.tasks, &name, id).await,
-            Route::CreateTask => self.create(asked).await,
-            Route::ReplaceTask(name) => self.replace(&name, asked).await,
-            Route::UpdateTask(name) => self.update(&name, asked).await,
+            Route::CreateTask => self.create(request).await,
+            Route::ReplaceTask(name) => self.replace(&name, request).await,
+            Route::UpdateTask(name) => self.update(&name, request).await,
             Route::DeleteTask(name) => changes::delete(&self.changes, &name, id).await,
             Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
             Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
@@ -128,11 +128,11 @@ impl App {
             Route::Runs => runs::runs(&self.runs, query, time, id).await,
             Route::Run(run) => runs::run(&self.runs, &run, time, id).await,
             Route::RunLog(run) => {
-                streams::log(&self.runs, &run, query, &asked.connection, id).await
+                streams::log(&self.runs, &run, query, &request.connection, id).await
             }
             Route::Events => {
                 let time = Arc::clone(time);
-                streams::events(&self.runs, query, &asked.connection, time, id).await
+                streams::events(&self.runs, query, &request.connection, time, id).await
             }
             Route::Document(format) => Ok(document::answer(format)),
         }
@@ -147,10 +147,10 @@ impl App {
         Some(problem.answer(family))
     }
 
-    async fn create(&self, asked: Asked) -> Result<Response, Problem> {
-        let mode = RunMode::parse(asked.head.uri.query())?;
-        let id = asked.id;
-        let (headers, body) = asked.received().await;
+    async fn create(&self, request: ApiRequest) -> Result<Response, Problem> {
+        let mode = RunMode::parse(request.head.uri.query())?;
+        let id = request.id;
+        let (headers, body) = request.received().await;
         let request = changes::read_creation(mode, &headers, body)?;
         match self.intercepted(Family::New(id)).await {
             Some(answer) => Ok(answer),
@@ -158,10 +158,10 @@ impl App {
         }
     }
 
-    async fn replace(&self, name: &str, asked: Asked) -> Result<Response, Problem> {
-        let mode = RunMode::parse_for_replacement(asked.head.uri.query())?;
-        let id = asked.id;
-        let (headers, body) = asked.received().await;
+    async fn replace(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
+        let mode = RunMode::parse_for_replacement(request.head.uri.query())?;
+        let id = request.id;
+        let (headers, body) = request.received().await;
         let (request, revision) = changes::read_replacement(mode, name, &headers, body)?;
         match self.intercepted(Family::New(id)).await {
             Some(answer) => Ok(answer),
@@ -169,15 +169,15 @@ impl App {
         }
     }
 
-    async fn update(&self, name: &str, asked: Asked) -> Result<Response, Problem> {
-        let mode = RunMode::parse_legacy(asked.head.uri.query())?;
-        let id = asked.id;
-        let (_headers, body) = asked.received().await;
+    async fn update(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
+        let mode = RunMode::parse_legacy(request.head.uri.query())?;
+        let id = request.id;
+        let (_headers, body) = request.received().await;
         changes::update(&self.changes, name, mode, body, id).await
     }
 }
 
-impl Asked {
+impl ApiRequest {
     async fn received(self) -> (HeaderMap, Received) {
         let limit = self.connection.activity.body_limit();
         (self.head.headers, body::read(self.body, limit).await)

@@ -5,44 +5,18 @@
 //! store, Consul or Terraform, and it keeps no state between two requests but the scheduler's last word
 //! on its replicas, for a second, and answers that are good until the scheduler names another version.
 //!
-//! Start with [`Gateway`], [`Options`] and [`Deps`]; inside, with `routes` (which request is what)
-//! and `app` (who answers it).
+//! Start with [`Gateway`], [`Options`] and [`Deps`]. A request goes through `transport` (HTTP, TLS, limits),
+//! `routes` (which request is what), `app` (what happens before a handler), `request` (what it says),
+//! `scheduler_client` (calls of the scheduler) and `model` (answers), or ends in a `problem`.
 #![warn(missing_docs)]
 
 mod app;
-mod ask;
-mod bare;
-mod body;
-mod changes;
-mod connection;
-mod document;
-mod duration_parse;
-mod duration_text;
-mod entrance;
-mod etag;
-mod headers;
-mod health;
-mod json;
-mod leader;
-mod legacy_family;
 mod model;
-mod new_family;
-mod parameters;
-mod percent;
+mod original;
 mod problem;
-mod query;
-mod request_log;
+mod request;
 mod routes;
-mod run_mode;
-mod runs;
-mod schema;
-mod server;
-mod status_board;
-mod streams;
-mod task_request;
-mod time_text;
-mod timed_stream;
-mod turns;
-mod update_body;
+mod scheduler_client;
+mod transport;
 
-pub use server::{Deps, Gateway, LocalTime, Mode, Options, RequestIds};
+pub use transport::server::{Deps, Gateway, LocalTime, Mode, Options, RequestIds};

@@ -8,17 +8,17 @@ use std::fmt::Display;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, Method, StatusCode, header};
 
-use crate::ask::{AskError, chain};
-use crate::body::BodyError;
-use crate::json;
 use crate::model::{ErrorAnswer, ErrorMessage};
-use crate::parameters::ParameterError;
-use crate::query::QueryError;
-use crate::request_log::RequestId;
+use crate::request::parameters::ParameterError;
+use crate::request::query::QueryError;
+use crate::request::run_mode::RunModeError;
+use crate::request::task_request::InvalidBody;
+use crate::request::update_body::UpdateBodyError;
 use crate::routes::Refusal;
-use crate::run_mode::RunModeError;
-use crate::task_request::InvalidBody;
-use crate::update_body::UpdateBodyError;
+use crate::scheduler_client::{CallError, chain};
+use crate::transport::body::BodyError;
+use crate::transport::json;
+use crate::transport::request_log::RequestId;
 
 mod declined;
 
@@ -99,21 +99,21 @@ impl Problem {
     }
 
     /// What the scheduler did not answer about all tasks, or about the one of this name.
-    pub(crate) fn unanswered(error: &AskError, name: Option<&str>, id: RequestId) -> Self {
-        if let (AskError::NoSuchTask, Some(name)) = (error, name) {
+    pub(crate) fn unanswered(error: &CallError, name: Option<&str>, id: RequestId) -> Self {
+        if let (CallError::NoSuchTask, Some(name)) = (error, name) {
             return Self::unknown_task(name);
         }
         Self::failed(error, id)
     }
 
     /// The same about runs.
-    pub(crate) fn unanswered_run(error: &AskError, run: &str, id: RequestId) -> Self {
+    pub(crate) fn unanswered_run(error: &CallError, run: &str, id: RequestId) -> Self {
         match error {
-            AskError::NoSuchRun => Self::new(
+            CallError::NoSuchRun => Self::new(
                 StatusCode::NOT_FOUND,
                 format!("a run with id '{run}' does not exist"),
             ),
-            AskError::NoSuchPage => Self::new(
+            CallError::NoSuchPage => Self::new(
                 StatusCode::BAD_REQUEST,
                 "parameter \"after\" in query has an error: value is none of a list's",
             ),
@@ -121,13 +121,13 @@ impl Problem {
         }
     }
 
-    fn failed(error: &AskError, id: RequestId) -> Self {
+    fn failed(error: &CallError, id: RequestId) -> Self {
         log_failure(error, id);
         Self::of_failed_call(error)
     }
 
     /// The same about an error that has been logged.
-    pub(crate) fn of_failed_call(error: &AskError) -> Self {
+    pub(crate) fn of_failed_call(error: &CallError) -> Self {
         if error.is_unavailable() {
             Self::new(StatusCode::SERVICE_UNAVAILABLE, NO_SCHEDULER)
         } else {
@@ -139,7 +139,7 @@ impl Problem {
     }
 
     /// The scheduler's answer that would have shown its health is this error, which has been logged.
-    pub(crate) fn unhealthy(error: &AskError) -> Self {
+    pub(crate) fn unhealthy(error: &CallError) -> Self {
         let cause = if error.is_unavailable() {
             NO_SCHEDULER
         } else {

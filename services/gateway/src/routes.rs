@@ -3,10 +3,19 @@
 //! A function of method and path instead of a router, since the reference compares paths as sent,
 //! serves some of them twice and answers wrong methods in four ways. Of the two families of
 //! endpoints the legacy one takes a name apart after decoding it, the new one before.
+//!
+//! The modules below are the endpoints.
+
+pub(crate) mod changes;
+pub(crate) mod health;
+pub(crate) mod leader;
+pub(crate) mod legacy_family;
+pub(crate) mod new_family;
+pub(crate) mod runs;
 
 use http::Method;
 
-use crate::percent::{Plus, decode};
+use crate::original::percent::{Plus, decode};
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use cts_proto::run::v1 as proto;
 use serde::Serialize;
 
 use super::task::TaskObject;
-use crate::request_log::RequestId;
+use crate::transport::request_log::RequestId;
 
 /// What would be created, and what Terraform would do then.
 #[derive(Debug, Serialize)]

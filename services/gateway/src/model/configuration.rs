@@ -6,8 +6,8 @@ use cts_proto::cluster::v1 as proto;
 use serde::Serialize;
 
 use super::run::{ShownTime, shown, word};
-use crate::request_log::RequestId;
-use crate::time_text::TimeText;
+use crate::original::time_text::TimeText;
+use crate::transport::request_log::RequestId;
 
 /// What is in force, and the living members by id.
 #[derive(Debug, Serialize)]

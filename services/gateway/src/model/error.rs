@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::request_log::RequestId;
+use crate::transport::request_log::RequestId;
 
 /// The body; `request_id` only in the new family.
 #[derive(Debug, Serialize)]

@@ -4,8 +4,8 @@ use cts_proto::task::v1 as proto;
 use serde::Serialize;
 
 use super::run::{RunObject, ShownTime, shown, word};
-use crate::request_log::RequestId;
-use crate::time_text::TimeText;
+use crate::original::time_text::TimeText;
+use crate::transport::request_log::RequestId;
 
 /// The explanation of one task.
 #[derive(Debug, Serialize)]

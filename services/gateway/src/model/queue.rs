@@ -4,7 +4,7 @@ use cts_proto::run::v1 as proto;
 use cts_rpc::convert::duration_from_wire;
 use serde::Serialize;
 
-use crate::request_log::RequestId;
+use crate::transport::request_log::RequestId;
 
 /// Numbers of runs, and of what could work on them.
 #[derive(Debug, Serialize)]

@@ -6,8 +6,8 @@ use cts_proto::run::v1 as proto;
 use cts_rpc::convert::timestamp_from_wire;
 use serde::Serialize;
 
-use crate::request_log::RequestId;
-use crate::time_text::TimeText;
+use crate::original::time_text::TimeText;
+use crate::transport::request_log::RequestId;
 
 /// Shows moments as this place has them.
 pub(super) type ShownTime<'a> = &'a dyn Fn(DateTime<Utc>) -> DateTime<FixedOffset>;

@@ -8,7 +8,7 @@ use cts_rpc::convert::{task_status_from_wire, timestamp_from_wire};
 use serde::{Serialize, Serializer};
 
 use super::error::ErrorMessage;
-use crate::time_text::TimeText;
+use crate::original::time_text::TimeText;
 
 /// Numbers of tasks.
 #[derive(Debug, Serialize)]

@@ -6,10 +6,10 @@ use cts_proto::task::v1 as proto;
 use cts_rpc::convert::duration_from_wire;
 use serde::Serialize;
 
-use crate::duration_text::DurationText;
 use crate::model::condition::{ConditionObject, ModuleInputObject};
-use crate::request_log::RequestId;
-use crate::task_request::SentMembers;
+use crate::original::duration_text::DurationText;
+use crate::request::task_request::SentMembers;
+use crate::transport::request_log::RequestId;
 
 /// All tasks.
 #[derive(Debug, Serialize)]

@@ -3,9 +3,9 @@
 use http::StatusCode;
 
 use super::{Problem, log_failure};
-use crate::ask::{AskError, ChangeError, Reason};
-use crate::request_log::RequestId;
-use crate::run_mode::RunMode;
+use crate::request::run_mode::RunMode;
+use crate::scheduler_client::{CallError, ChangeError, Reason};
+use crate::transport::request_log::RequestId;
 
 /// The change that was asked for, on which depends what its failure is to the client.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ impl Problem {
                     "the scheduler was lost while it was at work; the change may be made all the same",
                 )
             }
-            ChangeError::Ask(AskError::NoSuchTask) => Self::unknown_task(name),
+            ChangeError::Ask(CallError::NoSuchTask) => Self::unknown_task(name),
             ChangeError::Ask(error) => Self::failed(error, id),
         }
     }

@@ -129,7 +129,7 @@ async fn a_failure_that_many_share_is_logged_once() {
     let stage = Stage::start_alone().await;
     stage.ask("GET", "/v1/health").await;
     stage.ask("GET", "/v1/health").await;
-    let logged = lines_of("cts_gateway::ask::cluster");
+    let logged = lines_of("cts_gateway::scheduler_client::cluster");
     let [line] = &logged[..] else {
         panic!("{logged:?}");
     };

@@ -1,0 +1,9 @@
+//! What requests say: query parameters and bodies, checked against the `OpenAPI` document.
+
+pub(crate) mod document;
+pub(crate) mod parameters;
+pub(crate) mod query;
+pub(crate) mod run_mode;
+pub(crate) mod schema;
+pub(crate) mod task_request;
+pub(crate) mod update_body;

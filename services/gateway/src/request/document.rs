@@ -1,0 +1,39 @@
+//! The `OpenAPI` document: what is served, and what requests are checked against.
+//!
+//! `openapi.yaml` is written by people. `openapi.json` is the same for programs, written anew by a test
+//! whenever it is not.
+
+use std::sync::LazyLock;
+
+use axum::response::{IntoResponse as _, Response};
+use http::{StatusCode, header};
+use serde_json::Value;
+
+use crate::request::schema::Schema;
+use crate::routes::Format;
+
+/// As written.
+pub(crate) const YAML: &str = include_str!("../../openapi.yaml");
+
+/// The same in JSON.
+pub(crate) const JSON: &str = include_str!("../../openapi.json");
+
+static DOCUMENT: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(JSON).expect("a test has written it"));
+
+/// The schema `name` of the document.
+pub(crate) fn schema(name: &str) -> Schema<'static> {
+    Schema::component(&DOCUMENT, name)
+}
+
+/// The document itself.
+pub(crate) fn answer(format: Format) -> Response {
+    let (content_type, text) = match format {
+        Format::Json => ("application/json", JSON),
+        Format::Yaml => ("application/yaml", YAML),
+    };
+    (StatusCode::OK, [(header::CONTENT_TYPE, content_type)], text).into_response()
+}
+
+#[cfg(test)]
+mod tests;

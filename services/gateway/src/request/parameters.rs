@@ -1,0 +1,225 @@
+//! Query parameters of the endpoints that are ours, which are read strictly.
+
+use cts_proto::run::v1 as proto;
+
+use crate::request::query::{pairs, single};
+
+/// Runs in one answer, where the client names no number.
+const DEFAULT_LIMIT: u32 = 100;
+
+/// Most runs in one answer.
+const MOST_RUNS: u32 = 1000;
+
+/// A parameter has a value that it cannot have. The text is an answer to clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("parameter \"{name}\" in query has an error: value must be {expected}, given at most once")]
+pub(crate) struct ParameterError {
+    name: &'static str,
+    expected: &'static str,
+}
+
+/// How the log of a run is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// Its lines.
+    Text,
+    /// Objects of lines, their stream and position, one in each line.
+    Ndjson,
+}
+
+/// The query of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogQuery {
+    pub(crate) follow: bool,
+    pub(crate) format: LogFormat,
+    /// Only what is behind this position.
+    pub(crate) after: u64,
+}
+
+/// The query of the list of runs, as the scheduler is asked.
+pub(crate) fn runs(query: Option<&str>) -> Result<proto::ListRunsRequest, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let status = choice(
+        &pairs,
+        "status",
+        "queued, running, succeeded, failed or cancelled",
+        &[
+            ("queued", proto::RunStatus::Queued),
+            ("running", proto::RunStatus::Running),
+            ("succeeded", proto::RunStatus::Succeeded),
+            ("failed", proto::RunStatus::Failed),
+            ("cancelled", proto::RunStatus::Cancelled),
+        ],
+    )?;
+    let limit = read(&pairs, "limit", "a number from 1 to 1000", |text| {
+        plain_number(text).filter(|limit| (1..=MOST_RUNS).contains(limit))
+    })?;
+    Ok(proto::ListRunsRequest {
+        task_name: task(&pairs)?,
+        status: status.unwrap_or(proto::RunStatus::Unspecified).into(),
+        page_size: limit.unwrap_or(DEFAULT_LIMIT),
+        page_token: non_empty(&pairs, "after", "that of a list")?,
+    })
+}
+
+/// The query of the events: the task whose runs are followed, or nothing for all.
+pub(crate) fn events(query: Option<&str>) -> Result<String, ParameterError> {
+    task(&pairs(query.unwrap_or_default()))
+}
+
+/// The query of a log.
+pub(crate) fn log(query: Option<&str>) -> Result<LogQuery, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let follow = choice(
+        &pairs,
+        "follow",
+        "true or false",
+        &[("true", true), ("false", false)],
+    )?;
+    let format = choice(
+        &pairs,
+        "format",
+        "text or ndjson",
+        &[("text", LogFormat::Text), ("ndjson", LogFormat::Ndjson)],
+    )?;
+    let after = read(&pairs, "after", "a position", plain_number)?;
+    Ok(LogQuery {
+        follow: follow.unwrap_or(false),
+        format: format.unwrap_or(LogFormat::Text),
+        after: after.unwrap_or(0),
+    })
+}
+
+/// Without the sign that `parse` would take.
+fn plain_number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
+}
+
+fn task(pairs: &[(String, String)]) -> Result<String, ParameterError> {
+    non_empty(pairs, "task", "the name of a task")
+}
+
+fn non_empty(
+    pairs: &[(String, String)],
+    name: &'static str,
+    expected: &'static str,
+) -> Result<String, ParameterError> {
+    let text = read(pairs, name, expected, |text| {
+        (!text.is_empty()).then(|| text.to_owned())
+    })?;
+    Ok(text.unwrap_or_default())
+}
+
+fn choice<T: Copy>(
+    pairs: &[(String, String)],
+    name: &'static str,
+    expected: &'static str,
+    choices: &[(&str, T)],
+) -> Result<Option<T>, ParameterError> {
+    read(pairs, name, expected, |text| {
+        let found = choices.iter().find(|(choice, _)| *choice == text);
+        found.map(|(_, value)| *value)
+    })
+}
+
+fn read<T>(
+    pairs: &[(String, String)],
+    name: &'static str,
+    expected: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, ParameterError> {
+    let error = ParameterError { name, expected };
+    match single(pairs, name) {
+        Ok(None) => Ok(None),
+        Ok(Some(text)) => parse(text).map(Some).ok_or(error),
+        Err(_repeated) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_asked_for_by_task_status_and_page() {
+        let all = proto::ListRunsRequest {
+            page_size: 100,
+            ..proto::ListRunsRequest::default()
+        };
+        let some = proto::ListRunsRequest {
+            task_name: "a b".to_owned(),
+            status: proto::RunStatus::Failed.into(),
+            page_size: 1000,
+            page_token: "x".to_owned(),
+        };
+        let cases = [
+            (None, all.clone()),
+            (Some("other=1&Task=a"), all),
+            (Some("task=a+b&status=failed&limit=1000&after=x"), some),
+        ];
+        for (query, expected) in cases {
+            assert_eq!(runs(query), Ok(expected), "{query:?}");
+        }
+    }
+
+    #[test]
+    fn logs_are_asked_for_as_text_and_once() {
+        let text = LogQuery {
+            follow: false,
+            format: LogFormat::Text,
+            after: 0,
+        };
+        let followed = LogQuery {
+            follow: true,
+            format: LogFormat::Ndjson,
+            after: 17,
+        };
+        assert_eq!(log(None), Ok(text));
+        assert_eq!(log(Some("follow=false&format=text&after=0")), Ok(text));
+        let query = "follow=true&format=ndjson&after=17";
+        assert_eq!(log(Some(query)), Ok(followed));
+    }
+
+    #[test]
+    fn other_values_are_refused() {
+        let of_runs = [
+            "task=",
+            "task=a&task=b",
+            "status=Failed",
+            "status=",
+            "limit=0",
+            "limit=1001",
+            "limit=+1",
+            "limit=",
+            "limit=x",
+            "after=",
+        ];
+        for query in of_runs {
+            let error = runs(Some(query)).unwrap_err();
+            assert!(query.starts_with(error.name), "{query} {error}");
+        }
+        let of_logs = [
+            "follow",
+            "follow=1",
+            "follow=TRUE",
+            "format=json",
+            "after=-1",
+            "after=",
+            "after=+1",
+            "after=99999999999999999999",
+            "follow=true&follow=true",
+        ];
+        for query in of_logs {
+            let error = log(Some(query)).unwrap_err();
+            assert!(query.starts_with(error.name), "{query} {error}");
+        }
+        assert!(events(Some("task=a&task=a")).is_err());
+        assert_eq!(
+            runs(Some("limit=x")).unwrap_err().to_string(),
+            "parameter \"limit\" in query has an error: value must be a number from 1 to 1000, \
+             given at most once"
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! Tasks in requests (docs/rest.md#task-objects): from bytes to what the scheduler is asked for.
+
+use http::{HeaderMap, header};
+use serde_json::Value;
+
+use cts_proto::task::v1 as proto;
+
+use crate::original::duration_parse;
+use crate::request::document;
+use crate::request::run_mode::RunMode;
+use crate::request::schema::Mismatch;
+
+mod members;
+
+use members::TaskMembers;
+
+/// A body that is not as the document has it. The texts are answers to clients.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum InvalidBody {
+    #[error("request body has an error: value is required but missing")]
+    Missing,
+    #[error("request body has an error: header Content-Type has unexpected value {}", quoted(.0))]
+    ContentType(String),
+    #[error("request body has an error: failed to decode request body: {0}")]
+    NoJson(String),
+    #[error(
+        "request body has an error: doesn't match schema #/components/schemas/{schema}: {mismatch}"
+    )]
+    Schema {
+        schema: &'static str,
+        mismatch: Mismatch,
+    },
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// A task as a request declares it, and what is to be done with it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct TaskRequest {
+    pub(crate) mode: RunMode,
+    pub(crate) task: proto::Task,
+    /// Which members the request has, for answers that show it.
+    pub(crate) sent: SentMembers,
+    /// The first time of the buffer period that is none. Everything else is asked before it is told.
+    pub(crate) bad_duration: Option<String>,
+    /// The revision in the body, where there may be one.
+    pub(crate) revision: Option<u64>,
+}
+
+/// Which optional members a request has that answers would fill in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SentMembers {
+    pub(crate) description: bool,
+    pub(crate) providers: bool,
+    pub(crate) variables: bool,
+    pub(crate) version: bool,
+    pub(crate) module_input: bool,
+}
+
+impl TaskRequest {
+    /// Reads a body against `schema`, which has a member `task`.
+    pub(crate) fn read(
+        mode: RunMode,
+        schema: &'static str,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Self, InvalidBody> {
+        let mut value = decode(headers, body)?;
+        document::schema(schema)
+            .check(&mut value)
+            .map_err(|mismatch| InvalidBody::Schema { schema, mismatch })?;
+        let revision = value["revision"].as_u64();
+        let members: TaskMembers = serde_json::from_value(value["task"].take())
+            .map_err(|error| InvalidBody::NoJson(error.to_string()))?;
+        let sent = members.sent();
+        let bad_duration = members
+            .durations()
+            .find(|text| duration_parse::parse(text).is_none())
+            .map(str::to_owned);
+        Ok(Self {
+            mode,
+            task: members.into_wire(),
+            sent,
+            bad_duration,
+            revision,
+        })
+    }
+}
+
+/// The first JSON value of `body`; what follows it does not count.
+fn decode(headers: &HeaderMap, body: &[u8]) -> Result<Value, InvalidBody> {
+    if body.is_empty() {
+        return Err(InvalidBody::Missing);
+    }
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .unwrap_or_default();
+    if content_type.split(';').next() != Some("application/json") {
+        return Err(InvalidBody::ContentType(content_type.into_owned()));
+    }
+    let mut values = serde_json::Deserializer::from_slice(body);
+    serde::Deserialize::deserialize(&mut values)
+        .map_err(|error: serde_json::Error| InvalidBody::NoJson(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

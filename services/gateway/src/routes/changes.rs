@@ -1,0 +1,171 @@
+//! Endpoints that change tasks: `POST`, `DELETE` and `PUT` of the new family, `PATCH` of the legacy one
+//! (docs/rest.md#creating-a-task, #deleting-a-task, #updating-a-task).
+
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
+
+use crate::model::{
+    AcceptedAnswer, EmptyAnswer, InspectedAnswer, ReplacedAnswer, TaskAnswer, TaskObject,
+    TaskPlanObject, UpdateInspectedAnswer,
+};
+use crate::problem::{Change, Family, Problem};
+use crate::request::run_mode::RunMode;
+use crate::request::task_request::TaskRequest;
+use crate::request::update_body;
+use crate::scheduler_client::{CallError, TaskChangeClient, TaskClient};
+use crate::transport::body::BodyError;
+use crate::transport::etag;
+use crate::transport::json;
+use crate::transport::request_log::RequestId;
+
+/// The plan of a task that would not run.
+const SKIPPED: &str = "The task is disabled, so its inspection was skipped.\n";
+
+/// A body, or what came instead.
+pub(crate) type Received = Result<Vec<u8>, BodyError>;
+
+/// Reads the task of a `POST`. Needs nobody, so what is wrong is told at once.
+pub(crate) fn read_creation(
+    mode: RunMode,
+    headers: &HeaderMap,
+    body: Received,
+) -> Result<TaskRequest, Problem> {
+    let body = received(body)?;
+    Ok(TaskRequest::read(mode, "TaskRequest", headers, &body)?)
+}
+
+/// Reads the task of a `PUT` of `name`, and the revision that it is to replace.
+pub(crate) fn read_replacement(
+    mode: RunMode,
+    name: &str,
+    headers: &HeaderMap,
+    body: Received,
+) -> Result<(TaskRequest, u64), Problem> {
+    let body = received(body)?;
+    let request = TaskRequest::read(mode, "TaskReplacement", headers, &body)?;
+    if request.task.name != name {
+        return Err(Problem::bad_request(&format!(
+            "the task in the request body has the name '{}', not '{name}'",
+            request.task.name
+        )));
+    }
+    if let Some(text) = &request.bad_duration {
+        return Err(no_duration(text));
+    }
+    let revision =
+        etag::expected(headers, request.revision).map_err(|error| Problem::bad_request(&error))?;
+    Ok((request, revision))
+}
+
+fn received(body: Received) -> Result<Vec<u8>, Problem> {
+    body.map_err(|error| Problem::without_body(&error, StatusCode::BAD_REQUEST))
+}
+
+fn no_duration(text: &str) -> Problem {
+    Problem::bad_request(&format!("invalid buffer period: '{text}' is no duration"))
+}
+
+/// Creates a task, or inspects what would be created.
+pub(crate) async fn create(
+    questions: &TaskClient,
+    changes: &TaskChangeClient,
+    request: TaskRequest,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let name = request.task.name.clone();
+    if let Some(text) = &request.bad_duration {
+        // That the name is in use goes before it.
+        return Err(match questions.task(&name).await {
+            Ok(_task) => Problem::task_exists(&name),
+            Err(CallError::NoSuchTask) => no_duration(text),
+            Err(error) => Problem::unanswered(&error, None, id),
+        });
+    }
+    let mode = request.mode;
+    let echo = (mode == RunMode::Inspect).then(|| request.task.clone());
+    let changed = changes
+        .create(request.task, mode)
+        .await
+        .map_err(|error| Problem::unchanged(&error, Change::Create(mode), &name, id))?;
+    if let Some(echo) = echo {
+        let answer = InspectedAnswer {
+            request_id: id,
+            run: TaskPlanObject::of(changed.plan.as_ref(), SKIPPED),
+            task: TaskObject::echo(&echo, request.sent),
+        };
+        return Ok(json::answer(StatusCode::OK, &answer));
+    }
+    let answer = TaskAnswer {
+        request_id: id,
+        task: TaskObject::from(&changed.task),
+    };
+    let answer = json::answer(StatusCode::CREATED, &answer);
+    Ok(etag::with_revision(answer, changed.task.revision))
+}
+
+/// Replaces the task `name`, or inspects what it would become.
+pub(crate) async fn replace(
+    changes: &TaskChangeClient,
+    request: TaskRequest,
+    revision: u64,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let name = request.task.name.clone();
+    let changed = changes
+        .replace(request.task, revision, request.mode)
+        .await
+        .map_err(|error| Problem::unchanged(&error, Change::Replace, &name, id))?;
+    let answer = ReplacedAnswer {
+        request_id: id,
+        revision: changed.task.revision,
+        task: TaskObject::from(&changed.task),
+    };
+    let answer = json::answer(StatusCode::OK, &answer);
+    Ok(etag::with_revision(answer, changed.task.revision))
+}
+
+/// Deletes the task `name` as soon as it does not run.
+pub(crate) async fn delete(
+    changes: &TaskChangeClient,
+    name: &str,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    changes
+        .delete(name)
+        .await
+        .map_err(|error| Problem::unchanged(&error, Change::Delete, name, id))?;
+    Ok(json::answer(
+        StatusCode::ACCEPTED,
+        &AcceptedAnswer { request_id: id },
+    ))
+}
+
+/// Switches the task `name` on or off. What the scheduler declines has the new family's body, all else
+/// the legacy one's.
+pub(crate) async fn update(
+    changes: &TaskChangeClient,
+    name: &str,
+    mode: RunMode,
+    body: Received,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let body =
+        body.map_err(|error| Problem::without_body(&error, StatusCode::INTERNAL_SERVER_ERROR))?;
+    let enabled = update_body::enabled(&body)?;
+    let updated = match changes.update(name, enabled, mode).await {
+        Ok(updated) => updated,
+        Err(error) => {
+            let problem = Problem::unchanged(&error, Change::Update, name, id);
+            return Ok(problem.answer(Family::New(id)));
+        }
+    };
+    Ok(match mode {
+        RunMode::Later | RunMode::Now => json::answer(StatusCode::OK, &EmptyAnswer {}),
+        RunMode::Inspect => json::answer(
+            StatusCode::OK,
+            &UpdateInspectedAnswer {
+                inspect: TaskPlanObject::of(updated.plan.as_ref(), ""),
+            },
+        ),
+    })
+}

@@ -1,0 +1,44 @@
+//! The strict-follower mode: a gateway before a replica that does not lead sends its clients to the
+//! one that does (docs/rest.md#strict-followers).
+
+use std::time::Duration;
+
+use cts_proto::cluster::v1::GetClusterResponse;
+
+use crate::problem::{Family, Problem};
+use crate::scheduler_client::ClusterClient;
+
+/// How old the word on who leads may be.
+const MAX_AGE: Duration = Duration::from_millis(500);
+
+/// Answers a request to a task or status endpoint of the family, unless the leader is asked.
+pub(crate) async fn intercept(
+    questions: &ClusterClient,
+    family: Family,
+) -> Option<(Family, Problem)> {
+    match questions.recent(MAX_AGE).await {
+        // Documented without the request's id, in both families.
+        Ok(cluster) => {
+            redirection(&cluster).map(|message| (Family::Legacy, Problem::not_the_leader(message)))
+        }
+        Err(error) => Some((family, Problem::of_failed_call(&error))),
+    }
+}
+
+/// What to tell a client of the replica that answered; `None` if that one leads. Without high
+/// availability there are no followers.
+fn redirection(cluster: &GetClusterResponse) -> Option<String> {
+    if !cluster.high_availability {
+        return None;
+    }
+    let Some(leader) = cluster.members.iter().find(|member| member.leader) else {
+        return Some("redirect requests to leader".to_owned());
+    };
+    if leader.id == cluster.answered_by {
+        return None;
+    }
+    Some(match leader.address.as_deref() {
+        None | Some("") => format!("redirect requests to leader '{}'", leader.id),
+        Some(address) => format!("redirect requests to leader '{}' at {address}", leader.id),
+    })
+}

@@ -1,0 +1,52 @@
+//! Endpoints of the legacy family: overall status and task status (docs/rest.md#overall-status, #task-status).
+
+use axum::response::Response;
+use cts_rpc::ConversionError;
+use http::StatusCode;
+
+use crate::model::{TaskStatusAnswer, TaskStatusesAnswer};
+use crate::problem::Problem;
+use crate::request::query::StatusQuery;
+use crate::scheduler_client::TaskClient;
+use crate::scheduler_client::status_board::{Page, StatusBoard};
+use crate::transport::json;
+use crate::transport::request_log::RequestId;
+use crate::transport::server::LocalTime;
+
+/// A page about all tasks.
+pub(crate) async fn page(
+    board: &StatusBoard,
+    page: Page,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    match board.page(page).await {
+        Ok(body) => Ok(json::made(body)),
+        Err(error) => Err(Problem::unanswered(&error, None, id)),
+    }
+}
+
+/// The status of the task `name`, unless the filter keeps it back.
+pub(crate) async fn task_status(
+    questions: &TaskClient,
+    name: &str,
+    query: Option<&str>,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let query = StatusQuery::parse(query)?;
+    let state = questions
+        .state(name, query.include_events)
+        .await
+        .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
+    let status = TaskStatusAnswer::new(&state, local_time.as_ref())
+        .map_err(|error| not_understood(error, id))?;
+    let answer: TaskStatusesAnswer<'_> = Some(status)
+        .filter(|status| status.passes(query.status))
+        .into_iter()
+        .collect();
+    Ok(json::answer(StatusCode::OK, &answer))
+}
+
+fn not_understood(error: ConversionError, id: RequestId) -> Problem {
+    Problem::unanswered(&error.into(), None, id)
+}

@@ -1,0 +1,77 @@
+//! Endpoints of the new family that only ask: cluster status, tasks (docs/rest.md#cluster-status, #reading-tasks).
+
+use axum::response::Response;
+use http::StatusCode;
+
+use crate::model::{ClusterAnswer, ConfigurationAnswer, TaskAnswer, TaskObject, TasksAnswer};
+use crate::problem::Problem;
+use crate::scheduler_client::{ClusterClient, TaskClient};
+use crate::transport::etag;
+use crate::transport::json;
+use crate::transport::request_log::RequestId;
+use crate::transport::server::LocalTime;
+
+/// The scheduler replicas, whichever of them is asked.
+pub(crate) async fn cluster_status(
+    questions: &ClusterClient,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let cluster = questions
+        .cluster()
+        .await
+        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    if !cluster.high_availability {
+        return Err(Problem::no_cluster());
+    }
+    Ok(json::answer(
+        StatusCode::OK,
+        &ClusterAnswer::new(&cluster, id),
+    ))
+}
+
+/// Which task blocks are in force, and how those of the living members differ.
+pub(crate) async fn configuration(
+    questions: &ClusterClient,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let configuration = questions
+        .configuration()
+        .await
+        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    Ok(json::answer(
+        StatusCode::OK,
+        &ConfigurationAnswer::new(&configuration, &**local_time, id),
+    ))
+}
+
+/// All tasks.
+pub(crate) async fn tasks(questions: &TaskClient, id: RequestId) -> Result<Response, Problem> {
+    let tasks = questions
+        .tasks()
+        .await
+        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    let answer = TasksAnswer {
+        request_id: id,
+        tasks: tasks.iter().map(TaskObject::from).collect(),
+    };
+    Ok(json::answer(StatusCode::OK, &answer))
+}
+
+/// The task `name`, with its revision as a header for who wants to replace it.
+pub(crate) async fn task(
+    questions: &TaskClient,
+    name: &str,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let task = questions
+        .task(name)
+        .await
+        .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
+    let answer = TaskAnswer {
+        request_id: id,
+        task: TaskObject::from(&task),
+    };
+    let answer = json::answer(StatusCode::OK, &answer);
+    Ok(etag::with_revision(answer, task.revision))
+}

@@ -1,0 +1,77 @@
+//! Endpoints about runs and about why there is one: ours. Their errors are those of the new family.
+
+use axum::response::Response;
+use http::StatusCode;
+
+use crate::model::{ExplanationAnswer, QueueAnswer, RunAnswer, RunObject, RunsAnswer};
+use crate::problem::Problem;
+use crate::request::parameters;
+use crate::scheduler_client::{RunClient, TaskClient};
+use crate::transport::json;
+use crate::transport::request_log::RequestId;
+use crate::transport::server::LocalTime;
+
+/// How much work waits.
+pub(crate) async fn queue(questions: &RunClient, id: RequestId) -> Result<Response, Problem> {
+    let queue = questions
+        .queue()
+        .await
+        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    Ok(json::answer(StatusCode::OK, &QueueAnswer::new(&queue, id)))
+}
+
+/// A page of runs, newest first.
+pub(crate) async fn runs(
+    questions: &RunClient,
+    query: Option<&str>,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let request = parameters::runs(query)?;
+    let page = questions
+        .runs(&request)
+        .await
+        .map_err(|error| Problem::unanswered_run(&error, "", id))?;
+    let runs = page.runs.iter();
+    let answer = RunsAnswer {
+        request_id: id,
+        runs: runs
+            .map(|run| RunObject::new(run, local_time.as_ref()))
+            .collect(),
+        next: &page.next_page_token,
+    };
+    Ok(json::answer(StatusCode::OK, &answer))
+}
+
+/// The run `run`.
+pub(crate) async fn run(
+    questions: &RunClient,
+    run: &str,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let found = questions
+        .run(run)
+        .await
+        .map_err(|error| Problem::unanswered_run(&error, run, id))?;
+    let answer = RunAnswer {
+        request_id: id,
+        run: RunObject::new(&found, local_time.as_ref()),
+    };
+    Ok(json::answer(StatusCode::OK, &answer))
+}
+
+/// Why the task `name` ran, or why it does not.
+pub(crate) async fn explanation(
+    questions: &TaskClient,
+    name: &str,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let explanation = questions
+        .explanation(name)
+        .await
+        .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
+    let answer = ExplanationAnswer::new(&explanation, local_time.as_ref(), id);
+    Ok(json::answer(StatusCode::OK, &answer))
+}

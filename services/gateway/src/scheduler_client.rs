@@ -1,0 +1,108 @@
+//! Calls of the scheduler. But for those in `changes` none of them changes anything, so each may be made
+//! twice.
+
+mod changes;
+mod cluster;
+mod runs;
+pub(crate) mod single_flight;
+pub(crate) mod status_board;
+mod tasks;
+
+use std::error::Error;
+use std::time::Duration;
+
+use cts_rpc::ConversionError;
+use tokio::time::timeout;
+use tonic::{Code, Status};
+
+pub(crate) use changes::{ChangeError, Reason, TaskChangeClient};
+pub(crate) use cluster::ClusterClient;
+pub(crate) use runs::RunClient;
+pub(crate) use tasks::TaskClient;
+
+/// Longest wait for a complete answer. Reads are answered from the store in milliseconds; what takes
+/// longer than this will not come.
+const CALL_LIMIT: Duration = Duration::from_secs(10);
+
+/// The scheduler gave no answer that can be passed on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    /// It knows no task of that name.
+    #[error("there is no task of that name")]
+    NoSuchTask,
+    /// It knows no run of that id.
+    #[error("there is no run of that id")]
+    NoSuchRun,
+    /// The list has no such page.
+    #[error("there is no such page")]
+    NoSuchPage,
+    /// It did not answer, or with an error.
+    #[error("the call of the scheduler failed")]
+    Call(#[source] Box<Status>),
+    /// Its answer breaks the contract.
+    #[error("the scheduler's answer cannot be understood")]
+    Answer(#[from] ConversionError),
+}
+
+impl From<Status> for CallError {
+    fn from(status: Status) -> Self {
+        Self::Call(Box::new(status))
+    }
+}
+
+impl CallError {
+    /// Whether no scheduler could answer, as opposed to one that answered with an error.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        match self {
+            Self::Call(status) => is_lost(status) || status.code() == Code::DeadlineExceeded,
+            Self::NoSuchTask | Self::NoSuchRun | Self::NoSuchPage | Self::Answer(_) => false,
+        }
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// Whether another replica may answer what this status was the answer to.
+///
+/// A status with a source was made on this side, from a failure of the transport. The code of such a
+/// status depends on what the connection was at when it broke, and need not be `UNAVAILABLE`.
+fn is_lost(status: &Status) -> bool {
+    status.code() == Code::Unavailable || status.source().is_some()
+}
+
+/// Makes a call, and once more if it is lost, all within `limit`.
+async fn ask<T, Calling>(limit: Duration, mut call: impl FnMut() -> Calling) -> Result<T, CallError>
+where
+    Calling: Future<Output = Result<T, Status>>,
+{
+    let attempts = async {
+        match call().await {
+            Err(status) if is_lost(&status) => {
+                tracing::debug!(
+                    error = status.to_string(),
+                    "a call of the scheduler was lost, making it again"
+                );
+                call().await
+            }
+            answer => answer,
+        }
+    };
+    match timeout(limit, attempts).await {
+        Ok(answer) => Ok(answer?),
+        Err(_elapsed) => Err(Status::deadline_exceeded("no complete answer in time").into()),
+    }
+}
+
+fn missing(field: &'static str) -> ConversionError {
+    ConversionError::Missing { field }
+}

@@ -1,0 +1,221 @@
+//! Calls that change tasks. They wait for Terraform, so they have no limit of time; that the scheduler is
+//! gone shows on its connection.
+
+use std::error::Error as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use tonic::transport::Channel;
+use tonic::{ConnectError, Response, Status};
+
+use super::{CALL_LIMIT, CallError, ask, is_lost, missing};
+use crate::request::run_mode::RunMode;
+
+/// A change was not made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChangeError {
+    /// The scheduler says why, for clients.
+    #[error("the scheduler declined the change as {reason:?}: {message}")]
+    Declined { reason: Reason, message: String },
+    /// Nobody knows whether it is made: the answer was lost.
+    #[error("the answer to a change was lost")]
+    Lost(#[source] Box<Status>),
+    /// It failed as any other call can.
+    #[error(transparent)]
+    Ask(#[from] CallError),
+}
+
+/// Why a change was declined: the metadata `cts-reason` (see the proto file of the task service).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Invalid,
+    Exists,
+    Unknown,
+    Busy,
+    Deleting,
+    RunFailed,
+    NotInitialized,
+    Revision,
+}
+
+impl Reason {
+    const METADATA: &'static str = "cts-reason";
+
+    /// The reason that came with `status`; none with what is not for clients.
+    fn of(status: &Status) -> Option<Self> {
+        Some(
+            match status.metadata().get(Self::METADATA)?.to_str().ok()? {
+                "invalid" => Self::Invalid,
+                "exists" => Self::Exists,
+                "unknown" => Self::Unknown,
+                "busy" => Self::Busy,
+                "deleting" => Self::Deleting,
+                "run_failed" => Self::RunFailed,
+                "not_initialized" => Self::NotInitialized,
+                "revision" => Self::Revision,
+                _ => return None,
+            },
+        )
+    }
+}
+
+impl From<Status> for ChangeError {
+    fn from(status: Status) -> Self {
+        match Reason::of(&status) {
+            Some(reason) => Self::Declined {
+                reason,
+                message: status.message().to_owned(),
+            },
+            None if is_lost(&status) && !was_never_sent(&status) => Self::Lost(Box::new(status)),
+            None => Self::Ask(status.into()),
+        }
+    }
+}
+
+/// Changes tasks by the task service; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskChangeClient {
+    client: TaskServiceClient<Channel>,
+}
+
+/// A task as it is after a change, or would be, and the plan that was asked for.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    pub(crate) task: proto::Task,
+    pub(crate) plan: Option<cts_proto::run::v1::Planned>,
+}
+
+impl TaskChangeClient {
+    pub(crate) fn new(client: TaskServiceClient<Channel>) -> Self {
+        Self { client }
+    }
+
+    pub(crate) async fn create(
+        &self,
+        task: proto::Task,
+        mode: RunMode,
+    ) -> Result<Changed, ChangeError> {
+        let request = proto::CreateTaskRequest {
+            task: Some(task),
+            run_mode: mode.to_wire().into(),
+        };
+        let answer = change(|| {
+            let (mut client, request) = (self.client.clone(), request.clone());
+            async move { client.create_task(request).await }
+        })
+        .await?;
+        changed(answer.task, answer.plan, "CreateTaskResponse.task")
+    }
+
+    /// Switches the task `name` on or off.
+    pub(crate) async fn update(
+        &self,
+        name: &str,
+        enabled: bool,
+        mode: RunMode,
+    ) -> Result<proto::UpdateTaskResponse, ChangeError> {
+        let request = proto::UpdateTaskRequest {
+            name: name.to_owned(),
+            enabled: Some(enabled),
+            run_mode: mode.to_wire().into(),
+        };
+        change(|| {
+            let (mut client, request) = (self.client.clone(), request.clone());
+            async move { client.update_task(request).await }
+        })
+        .await
+    }
+
+    /// Puts `task` in the place of the one of its name, if that has this revision; 0 is any.
+    pub(crate) async fn replace(
+        &self,
+        task: proto::Task,
+        revision: u64,
+        mode: RunMode,
+    ) -> Result<Changed, ChangeError> {
+        let request = proto::ReplaceTaskRequest {
+            name: task.name.clone(),
+            task: Some(task),
+            revision,
+            run_mode: mode.to_wire().into(),
+        };
+        let answer = change(|| {
+            let (mut client, request) = (self.client.clone(), request.clone());
+            async move { client.replace_task(request).await }
+        })
+        .await?;
+        changed(answer.task, None, "ReplaceTaskResponse.task")
+    }
+
+    /// Deletes the task `name`. This neither waits for a run nor does it matter how often it is said, so
+    /// it is a question like any other. If there is no such task when it is said again, the first call, whose answer was
+    /// lost, has deleted it.
+    pub(crate) async fn delete(&self, name: &str) -> Result<(), ChangeError> {
+        let lost = AtomicBool::new(false);
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            let request = proto::DeleteTaskRequest {
+                name: name.to_owned(),
+            };
+            let lost = &lost;
+            async move {
+                let answer = client.delete_task(request).await;
+                if let Err(status) = &answer
+                    && is_lost(status)
+                    && !was_never_sent(status)
+                {
+                    lost.store(true, Ordering::Relaxed);
+                }
+                answer
+            }
+        })
+        .await;
+        match answer {
+            Ok(_deleting) => Ok(()),
+            Err(CallError::Call(status)) if Reason::of(&status).is_some() => {
+                match ChangeError::from(*status) {
+                    ChangeError::Declined {
+                        reason: Reason::Unknown,
+                        ..
+                    } if lost.into_inner() => Ok(()),
+                    declined => Err(declined),
+                }
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn changed(
+    task: Option<proto::Task>,
+    plan: Option<cts_proto::run::v1::Planned>,
+    field: &'static str,
+) -> Result<Changed, ChangeError> {
+    let task = task.ok_or_else(|| CallError::Answer(missing(field)))?;
+    Ok(Changed { task, plan })
+}
+
+/// Makes a call that must not be made twice; again only if the first has not left this process.
+async fn change<T, Calling>(mut call: impl FnMut() -> Calling) -> Result<T, ChangeError>
+where
+    Calling: Future<Output = Result<Response<T>, Status>>,
+{
+    let answer = match call().await {
+        Err(status) if was_never_sent(&status) => call().await,
+        answer => answer,
+    };
+    Ok(answer?.into_inner())
+}
+
+/// Whether the call failed because there was no connection to make it on.
+fn was_never_sent(status: &Status) -> bool {
+    let mut cause = status.source();
+    while let Some(error) = cause {
+        if error.is::<ConnectError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}

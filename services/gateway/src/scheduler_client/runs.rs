@@ -1,0 +1,116 @@
+//! Questions about runs, and what is told of them as it happens.
+
+use cts_proto::log::v1 as log;
+use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::run::v1 as proto;
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use tonic::transport::Channel;
+use tonic::{Code, Streaming};
+
+use super::{CALL_LIMIT, CallError, ask, missing};
+
+/// Asks the run service and the log service; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct RunClient {
+    runs: RunServiceClient<Channel>,
+    logs: LogServiceClient<Channel>,
+}
+
+impl RunClient {
+    pub(crate) fn new(runs: RunServiceClient<Channel>, logs: LogServiceClient<Channel>) -> Self {
+        Self { runs, logs }
+    }
+
+    /// How much work waits.
+    pub(crate) async fn queue(&self) -> Result<proto::GetQueueResponse, CallError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.runs.clone();
+            async move { client.get_queue(proto::GetQueueRequest {}).await }
+        })
+        .await?;
+        Ok(answer.into_inner())
+    }
+
+    /// A page of runs.
+    pub(crate) async fn runs(
+        &self,
+        request: &proto::ListRunsRequest,
+    ) -> Result<proto::ListRunsResponse, CallError> {
+        let answer = ask(CALL_LIMIT, || {
+            let (mut client, request) = (self.runs.clone(), request.clone());
+            async move { client.list_runs(request).await }
+        })
+        .await;
+        match answer {
+            Ok(answer) => Ok(answer.into_inner()),
+            Err(CallError::Call(status)) if status.code() == Code::InvalidArgument => {
+                Err(CallError::NoSuchPage)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One run.
+    pub(crate) async fn run(&self, id: &str) -> Result<proto::Run, CallError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.runs.clone();
+            let request = proto::GetRunRequest {
+                run_id: id.to_owned(),
+            };
+            async move { client.get_run(request).await }
+        })
+        .await;
+        one(answer)?
+            .into_inner()
+            .run
+            .ok_or(CallError::Answer(missing("GetRunResponse.run")))
+    }
+
+    /// Changes of the runs of one task from now on, or of all if its name is empty.
+    pub(crate) async fn follow(
+        &self,
+        task_name: &str,
+    ) -> Result<Streaming<proto::FollowRunsResponse>, CallError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.runs.clone();
+            let request = proto::FollowRunsRequest {
+                task_name: task_name.to_owned(),
+            };
+            async move { client.follow_runs(request).await }
+        })
+        .await?;
+        Ok(answer.into_inner())
+    }
+
+    /// The log of one run behind a position; as it grows, if it is followed.
+    pub(crate) async fn log(
+        &self,
+        id: &str,
+        after_position: u64,
+        follow: bool,
+    ) -> Result<Streaming<log::ReadLogResponse>, CallError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.logs.clone();
+            let request = log::ReadLogRequest {
+                run_id: id.to_owned(),
+                after_position,
+                follow,
+            };
+            async move { client.read_log(request).await }
+        })
+        .await;
+        Ok(one(answer)?.into_inner())
+    }
+}
+
+/// A call that names a run may find none. What is no id names none either.
+fn one<T>(answer: Result<T, CallError>) -> Result<T, CallError> {
+    match answer {
+        Err(CallError::Call(status))
+            if matches!(status.code(), Code::NotFound | Code::InvalidArgument) =>
+        {
+            Err(CallError::NoSuchRun)
+        }
+        other => other,
+    }
+}

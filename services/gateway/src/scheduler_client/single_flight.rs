@@ -1,0 +1,136 @@
+//! One look for all who wait: calls that come while another one is under way share the next.
+//!
+//! A call never gets the result of a look that began before it, so that whoever has just been told of a
+//! change sees it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
+
+/// See the module.
+pub(crate) struct SingleFlight<T: Clone> {
+    newest: Mutex<Option<Flight<T>>>,
+}
+
+struct Flight<T: Clone> {
+    begun: Arc<AtomicBool>,
+    result: Shared<BoxFuture<'static, T>>,
+}
+
+impl<T: Clone> Default for SingleFlight<T> {
+    fn default() -> Self {
+        Self {
+            newest: Mutex::new(None),
+        }
+    }
+}
+
+impl<T: Clone> fmt::Debug for SingleFlight<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Turns")
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
+    /// The result of a look that has not begun yet: the one that others wait for, or else `look`. Whoever goes
+    /// away leaves the look to those who stay.
+    pub(crate) async fn join<Looking>(&self, look: impl FnOnce() -> Looking) -> T
+    where
+        Looking: Future<Output = T> + Send + 'static,
+    {
+        let result = {
+            let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*newest {
+                Some(turn) if !turn.begun.load(Ordering::SeqCst) => turn.result.clone(),
+                _ => {
+                    let before = newest.take().map(|turn| turn.result);
+                    let turn = Flight::after(before, look());
+                    let result = turn.result.clone();
+                    *newest = Some(turn);
+                    result
+                }
+            }
+        };
+        result.await
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Flight<T> {
+    fn after(
+        before: Option<Shared<BoxFuture<'static, T>>>,
+        look: impl Future<Output = T> + Send + 'static,
+    ) -> Self {
+        let begun = Arc::new(AtomicBool::new(false));
+        let beginning = Arc::clone(&begun);
+        let result = async move {
+            if let Some(before) = before {
+                before.await;
+            }
+            beginning.store(true, Ordering::SeqCst);
+            look.await
+        };
+        Self {
+            begun,
+            result: result.boxed().shared(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use futures::future::join_all;
+    use tokio::sync::Semaphore;
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_comes_during_a_look_shares_the_next_one() {
+        let turns = Arc::new(SingleFlight::default());
+        let (looks, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Semaphore::new(0)));
+        let tasks = TaskTracker::new();
+        let call = || {
+            let (turns, looks, gate) = (Arc::clone(&turns), Arc::clone(&looks), Arc::clone(&gate));
+            tasks.spawn(async move {
+                let look = || async move {
+                    let number = looks.fetch_add(1, Ordering::SeqCst) + 1;
+                    gate.acquire().await.unwrap().forget();
+                    number
+                };
+                turns.join(look).await
+            })
+        };
+        let first = call();
+        while looks.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        let others: Vec<_> = (0..10).map(|_| call()).collect();
+        // All of them have joined before the first one ends.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        gate.add_permits(2);
+        assert_eq!(first.await.unwrap(), 1);
+        for other in join_all(others).await {
+            assert_eq!(other.unwrap(), 2);
+        }
+        assert_eq!(looks.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn a_look_that_is_given_up_holds_up_nobody() {
+        let turns = SingleFlight::default();
+        let mut first = Box::pin(turns.join(|| async {
+            tokio::task::yield_now().await;
+            1
+        }));
+        assert_eq!(futures::poll!(&mut first), std::task::Poll::Pending);
+        drop(first);
+        assert_eq!(turns.join(|| async { 2 }).await, 2);
+    }
+}

@@ -1,0 +1,132 @@
+//! Answers about all tasks at once, made anew only when something has changed.
+//!
+//! Dashboards and scripts ask for the status of all tasks again and again. The scheduler is asked for the
+//! version of the states each time, once for all who wait, and for the states only if it is another one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Bytes;
+use cts_core::TaskStatus;
+use cts_rpc::ConversionError;
+
+use crate::model::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
+use crate::request::query::StatusQuery;
+use crate::scheduler_client::single_flight::SingleFlight;
+use crate::scheduler_client::{CallError, TaskClient};
+use crate::transport::json;
+use crate::transport::server::LocalTime;
+
+/// What can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Page {
+    /// The counts of all tasks.
+    Overall,
+    /// The status of all tasks, or of those of one status.
+    Statuses {
+        /// Only these.
+        status: Option<TaskStatus>,
+        /// With the newest events.
+        include_events: bool,
+    },
+}
+
+impl From<StatusQuery> for Page {
+    fn from(query: StatusQuery) -> Self {
+        Self::Statuses {
+            status: query.status,
+            include_events: query.include_events,
+        }
+    }
+}
+
+/// What becomes of a question.
+type Answer = Result<Bytes, Arc<CallError>>;
+
+/// See the module. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct StatusBoard(Arc<Inner>);
+
+struct Inner {
+    questions: TaskClient,
+    turns: Mutex<HashMap<Page, Arc<SingleFlight<Answer>>>>,
+    kept: Mutex<Kept>,
+    local_time: LocalTime,
+}
+
+/// Bodies of one version.
+#[derive(Debug, Default)]
+struct Kept {
+    version: String,
+    bodies: HashMap<Page, Bytes>,
+}
+
+impl StatusBoard {
+    pub(crate) fn new(questions: TaskClient, local_time: LocalTime) -> Self {
+        Self(Arc::new(Inner {
+            questions,
+            turns: Mutex::default(),
+            kept: Mutex::default(),
+            local_time,
+        }))
+    }
+
+    /// The body of an answer, as new as if it had been made for this question.
+    pub(crate) async fn page(&self, page: Page) -> Answer {
+        let turns = {
+            let mut turns = self.0.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(turns.entry(page).or_default())
+        };
+        let inner = Arc::clone(&self.0);
+        turns
+            .join(|| async move { inner.look(page).await.map_err(Arc::new) })
+            .await
+    }
+}
+
+impl Inner {
+    async fn look(&self, page: Page) -> Result<Bytes, CallError> {
+        // Read before the states, so that these are no older.
+        let version = self.questions.version().await?;
+        if let Some(version) = &version {
+            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.version == *version
+                && let Some(body) = kept.bodies.get(&page)
+            {
+                return Ok(body.clone());
+            }
+        }
+        let body = Bytes::from(self.made(page).await?);
+        if let Some(version) = version {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.version != version {
+                *kept = Kept {
+                    version,
+                    bodies: HashMap::new(),
+                };
+            }
+            kept.bodies.insert(page, body.clone());
+        }
+        Ok(body)
+    }
+
+    async fn made(&self, page: Page) -> Result<Vec<u8>, CallError> {
+        match page {
+            Page::Overall => {
+                let states = self.questions.states(None, false).await?;
+                Ok(json::line(&OverallStatusAnswer::count(&states)?))
+            }
+            Page::Statuses {
+                status,
+                include_events,
+            } => {
+                let states = self.questions.states(status, include_events).await?;
+                let answer: TaskStatusesAnswer<'_> = states
+                    .iter()
+                    .map(|state| TaskStatusAnswer::new(state, self.local_time.as_ref()))
+                    .collect::<Result<_, ConversionError>>()?;
+                Ok(json::line(&answer))
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Questions about tasks.
+
+use cts_core::TaskStatus;
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_rpc::convert::task_status_to_wire;
+use tonic::Code;
+use tonic::transport::Channel;
+
+use super::{CALL_LIMIT, CallError, ask, missing};
+
+/// Asks the task service; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskClient {
+    client: TaskServiceClient<Channel>,
+}
+
+impl TaskClient {
+    pub(crate) fn new(client: TaskServiceClient<Channel>) -> Self {
+        Self { client }
+    }
+
+    /// All tasks, in the order of the API.
+    pub(crate) async fn tasks(&self) -> Result<Vec<proto::Task>, CallError> {
+        ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            async move {
+                let request = proto::ListTasksRequest {};
+                let mut parts = client.list_tasks(request).await?.into_inner();
+                let mut tasks = Vec::new();
+                while let Some(part) = parts.message().await? {
+                    tasks.extend(part.tasks);
+                }
+                Ok(tasks)
+            }
+        })
+        .await
+    }
+
+    /// One task.
+    pub(crate) async fn task(&self, name: &str) -> Result<proto::Task, CallError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            let request = proto::GetTaskRequest {
+                name: name.to_owned(),
+            };
+            async move { client.get_task(request).await }
+        })
+        .await;
+        one(answer)?
+            .into_inner()
+            .task
+            .ok_or(CallError::Answer(missing("GetTaskResponse.task")))
+    }
+
+    /// Why the task ran, or why it does not.
+    pub(crate) async fn explanation(&self, name: &str) -> Result<proto::Explanation, CallError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            let request = proto::ExplainTaskRequest {
+                name: name.to_owned(),
+            };
+            async move { client.explain_task(request).await }
+        })
+        .await;
+        one(answer)?
+            .into_inner()
+            .explanation
+            .ok_or(CallError::Answer(missing(
+                "ExplainTaskResponse.explanation",
+            )))
+    }
+
+    /// What changes whenever a state may have changed; `None` if the scheduler is too old to tell.
+    pub(crate) async fn version(&self) -> Result<Option<String>, CallError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            async move {
+                client
+                    .get_task_version(proto::GetTaskVersionRequest {})
+                    .await
+            }
+        });
+        match answer.await {
+            Ok(answer) => Ok(Some(answer.into_inner().version)),
+            Err(CallError::Call(status)) if status.code() == Code::Unimplemented => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The states of all tasks, or of those of one status, by name.
+    pub(crate) async fn states(
+        &self,
+        status: Option<TaskStatus>,
+        include_events: bool,
+    ) -> Result<Vec<proto::TaskState>, CallError> {
+        ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            async move {
+                let request = proto::ListTaskStatesRequest {
+                    status: status
+                        .map_or(proto::TaskStatus::Unspecified, task_status_to_wire)
+                        .into(),
+                    include_events,
+                };
+                let mut parts = client.list_task_states(request).await?.into_inner();
+                let mut states = Vec::new();
+                while let Some(part) = parts.message().await? {
+                    states.extend(part.states);
+                }
+                Ok(states)
+            }
+        })
+        .await
+    }
+
+    /// The state of one task.
+    pub(crate) async fn state(
+        &self,
+        name: &str,
+        include_events: bool,
+    ) -> Result<proto::TaskState, CallError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            let request = proto::GetTaskStateRequest {
+                name: name.to_owned(),
+                include_events,
+            };
+            async move { client.get_task_state(request).await }
+        })
+        .await;
+        one(answer)?
+            .into_inner()
+            .state
+            .ok_or(CallError::Answer(missing("GetTaskStateResponse.state")))
+    }
+}
+
+/// A call that names a task may find none.
+fn one<T>(answer: Result<T, CallError>) -> Result<T, CallError> {
+    match answer {
+        Err(CallError::Call(status)) if status.code() == Code::NotFound => {
+            Err(CallError::NoSuchTask)
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,77 @@
+//! The identity of each request and its two log lines (docs/rest.md#request-ids-and-the-log).
+//!
+//! Texts of the client are recorded as strings, never as `Display`: so every subscriber quotes them
+//! and none of them can pass for a line or a field of its own. The subscriber adds `time`.
+
+use std::fmt;
+
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use http::header;
+use tokio::time::Instant;
+use tracing::Level;
+use uuid::Uuid;
+
+use crate::transport::connection::Connection;
+use crate::transport::server::RequestIds;
+
+/// Target of the log lines.
+const TARGET: &str = "api";
+
+/// Identifies one request, not a task and not an event (docs/rest.md#request-ids-and-the-log).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct RequestId(Uuid);
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Gives the request its id, logs it, and suspends its connection's time limits for the while.
+pub(crate) async fn observe(
+    State(request_ids): State<RequestIds>,
+    Extension(connection): Extension<Connection>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let answering = connection.activity.answering();
+    let id = RequestId(request_ids());
+    request.extensions_mut().insert(id);
+    let is_logged =
+        tracing::enabled!(target: TARGET, Level::DEBUG) && *request.uri() != "/v1/health";
+    if is_logged {
+        log_arrival(id, &connection, &request);
+    }
+    let start = Instant::now();
+    let response = next.run(request).await;
+    if is_logged {
+        tracing::debug!(
+            target: TARGET,
+            request_id = %id,
+            duration = %format_args!("{}us", start.elapsed().as_micros()),
+            status_code = response.status().as_u16(),
+            "request answered"
+        );
+    }
+    drop(answering);
+    response
+}
+
+fn log_arrival(id: RequestId, connection: &Connection, request: &Request) {
+    let host = request
+        .headers()
+        .get(header::HOST)
+        .map(|host| String::from_utf8_lossy(host.as_bytes()));
+    tracing::debug!(
+        target: TARGET,
+        request_id = %id,
+        remote_ip = %connection.peer.ip(),
+        method = request.method().as_str(),
+        uri = request.uri().to_string(),
+        host = host.as_deref().unwrap_or_default(),
+        "request received"
+    );
+}
