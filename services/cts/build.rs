@@ -7,29 +7,32 @@ use std::{env, fs, io};
 use clap::CommandFactory as _;
 
 #[expect(dead_code, reason = "only the definitions are of interest here")]
-#[path = "src/arguments.rs"]
-mod arguments;
+#[path = "src/cli"]
+mod cli {
+    //! The definitions, where the program has them.
 
-#[path = "src/config_command"]
-mod config_command {
-    //! Where `arguments` looks for them.
-
-    mod arguments;
-    pub(crate) use arguments::ConfigCommand;
+    pub(crate) mod arguments;
 }
 
-#[path = "src/task_command"]
-mod task_command {
+#[path = "src/commands"]
+mod commands {
     //! Where `arguments` looks for them.
 
-    mod arguments;
-    pub(crate) use arguments::TaskCommand;
+    pub(crate) mod config {
+        mod arguments;
+        pub(crate) use arguments::ConfigCommand;
+    }
+
+    pub(crate) mod task {
+        mod arguments;
+        pub(crate) use arguments::TaskCommand;
+    }
 }
 
 const SOURCES: [&str; 3] = [
-    "src/arguments.rs",
-    "src/config_command/arguments.rs",
-    "src/task_command/arguments.rs",
+    "src/cli/arguments.rs",
+    "src/commands/config/arguments.rs",
+    "src/commands/task/arguments.rs",
 ];
 
 fn main() -> io::Result<()> {
@@ -38,7 +41,7 @@ fn main() -> io::Result<()> {
     }
     let out = env::var_os("OUT_DIR").map(PathBuf::from);
     let out = out.ok_or_else(|| io::Error::other("cargo sets OUT_DIR"))?;
-    let mut command = arguments::Arguments::command();
+    let mut command = cli::arguments::Arguments::command();
     command.build();
     let mut list = String::from("&[\n");
     pages(&command, &out, &mut list)?;

@@ -1,4 +1,4 @@
-//! `buffer_period`, at the top and in tasks (docs/configuration.md#buffer_period).
+//! `buffer_period`, at the top and in tasks (`docs/configuration.md#buffer_period`).
 
 use std::time::Duration;
 

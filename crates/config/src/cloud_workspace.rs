@@ -1,5 +1,5 @@
 //! `terraform_cloud_workspace` and `terraform_version` of a task, for the driver `terraform-cloud`
-//! (docs/configuration.md#terraform_cloud_workspace).
+//! (`docs/configuration.md#terraform_cloud_workspace`).
 
 use cts_core::{CloudExecution, CloudWorkspace};
 use serde_json::{Map, Value};

@@ -43,7 +43,7 @@ pub struct BasicAuth {
     pub password: SecretString,
 }
 
-/// `consul.service_registration` (docs/configuration.md#consulservice_registration).
+/// `consul.service_registration` (`docs/configuration.md#consulservice_registration`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceRegistration {
     /// Whether this instance registers itself.

@@ -1,4 +1,4 @@
-//! `high_availability`, the block of CTS Enterprise (docs/configuration.md#high_availability).
+//! `high_availability`, the block of CTS Enterprise (`docs/configuration.md#high_availability`).
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `module_input` of a task, and `source_input` as it was called (docs/configuration.md#module_input).
+//! `module_input` of a task, and `source_input` as it was called (`docs/configuration.md#module_input`).
 
 use cts_core::ModuleInput;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! `terraform_provider` (docs/configuration.md#terraform_provider).
+//! `terraform_provider` (`docs/configuration.md#terraform_provider`).
 
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,4 @@
-//! What conditions and module inputs ask Consul for (docs/configuration.md#condition, #module_input).
+//! What conditions and module inputs ask Consul for (docs/configuration.md#condition).
 
 use std::collections::BTreeMap;
 

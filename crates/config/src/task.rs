@@ -229,7 +229,7 @@ impl<'a> TaskDecoder<'a> {
         }
     }
 
-    /// A schedule is never buffered (docs/configuration.md#buffer_period).
+    /// A schedule is never buffered (`docs/configuration.md#buffer_period`).
     fn buffer(
         &self,
         written: &WrittenTask,

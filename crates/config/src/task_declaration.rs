@@ -95,7 +95,7 @@ impl DeclaredTasks {
         resolve_one(written, &self.current_dir, &self.working_dirs)
     }
 
-    /// A schedule is never buffered (docs/configuration.md#buffer_period).
+    /// A schedule is never buffered (`docs/configuration.md#buffer_period`).
     fn buffer(
         &self,
         draft: &TaskDraft,

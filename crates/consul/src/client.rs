@@ -93,7 +93,7 @@ impl ConsulClient {
     }
 
     /// Registers a service with the agent, or replaces what it has under the same id
-    /// (docs/configuration.md#consulservice_registration).
+    /// (`docs/configuration.md#consulservice_registration`).
     pub(crate) async fn register(&self, body: &Value, namespace: &str) -> Result<(), ConsulError> {
         let url = self.url(
             "/v1/agent/service/register",

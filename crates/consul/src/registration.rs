@@ -1,5 +1,5 @@
 //! Registering this program with the local agent, as long as it runs
-//! (docs/configuration.md#consulservice_registration).
+//! (`docs/configuration.md#consulservice_registration`).
 //!
 //! Where this differs from the original, on purpose: it never gives up, and when the agent has lost the
 //! registration (it was started anew, or the service was critical for too long) it registers again.

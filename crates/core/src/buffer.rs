@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A buffer period as written down: what is absent is inherited (docs/configuration.md#buffer_period).
+/// A buffer period as written down: what is absent is inherited (`docs/configuration.md#buffer_period`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BufferSetting {
     /// Switches buffering on or off.
@@ -45,7 +45,7 @@ impl BufferPeriod {
     };
 
     /// The global period: the built-in one with the written values in place, so that here a missing
-    /// `max` is 20 s and never four times `min` (docs/configuration.md#buffer_period).
+    /// `max` is 20 s and never four times `min` (`docs/configuration.md#buffer_period`).
     pub fn global(setting: BufferSetting) -> Self {
         Self::BUILT_IN.refine(BufferSetting {
             enabled: Some(setting.enabled.unwrap_or(true)),

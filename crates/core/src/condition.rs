@@ -1,4 +1,4 @@
-//! What triggers a task, and what else its module gets (docs/configuration.md#condition, #module_input).
+//! What triggers a task, and what else its module gets (docs/configuration.md#condition).
 
 use std::collections::BTreeMap;
 
@@ -108,7 +108,8 @@ pub struct ScheduleCondition {
     pub cron: String,
 }
 
-/// What a module gets beside its condition, without being triggered by it (docs/configuration.md#module_input). At most
+/// What a module gets beside its condition, without being triggered by it
+/// (`docs/configuration.md#module_input`). At most
 /// one of each kind in a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -119,7 +120,7 @@ pub enum ModuleInput {
     ConsulKv(KvQuery),
 }
 
-/// `module_input "services"`. Its content is not validated (docs/configuration.md#module_input).
+/// `module_input "services"`. Its content is not validated (`docs/configuration.md#module_input`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServicesInput {
     /// Names as configured.

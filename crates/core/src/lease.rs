@@ -7,7 +7,7 @@
 //!   raises an epoch; every later word names the holder and the epoch and is refused when the row has moved on. A lease
 //!   never gets shorter, whatever is asked: an answer may be lost, and its holder still counts on the
 //!   longer promise.
-//! * **The holder** ([`Hold`]) goes by its monotonic clock and counts from the moment when it *asked*. The
+//! * **The holder** ([`LeaseDeadlines`]) goes by its monotonic clock and counts from the moment when it *asked*. The
 //!   keeper grants no earlier than that, so what the holder believes ends before what the keeper
 //!   promised, however long the answer took and whatever the wall clocks do.
 //!
@@ -15,7 +15,7 @@
 //!
 //! * Renewal is due after a third, so that one lost request still leaves time for a second.
 //! * A worker gives up after half of the life. The other half belongs to Terraform: an interrupted apply
-//!   has that time to end gently and to write its state (P5). What is still there one [`Hold::margin`]
+//!   has that time to end gently and to write its state (P5). What is still there one [`LeaseDeadlines::margin`]
 //!   before the end is killed; the margin pays for the kill itself and for clocks that do not run
 //!   alike. So nothing writes when the keeper grants the run again (P1).
 //! * A leader's duties end after two thirds. They are single writes to the database, each fenced by the
@@ -30,7 +30,7 @@
 //!
 //! # What the rules ask of their users
 //!
-//! * Who has given up has given up for good: a late renewal moves the deadlines of a [`Hold`], but
+//! * Who has given up has given up for good: a late renewal moves the deadlines of a [`LeaseDeadlines`], but
 //!   nothing that was stopped may be taken up again.
 //! * The holder of the leader row is one life of one process. A name that outlives a restart would make
 //!   the words of the dead process valid again.
@@ -45,13 +45,13 @@
 //! both. [`KeeperClock`] is the remedy for the first. The simulation takes leases back by it and shows that two
 //! write at once without it; the stores do not use it yet.
 
-mod hold;
+mod deadlines;
 mod keeper_clock;
 mod leader;
 mod run;
 mod service;
 
-pub use hold::Hold;
+pub use deadlines::LeaseDeadlines;
 pub use keeper_clock::KeeperClock;
 pub use leader::{HeldByAnother, LeaderRow, NotLeading};
 pub use run::{LostLease, RunLease, StillLeased};

@@ -1,4 +1,4 @@
-//! Provider blocks and references to them (docs/configuration.md#terraform_provider).
+//! Provider blocks and references to them (`docs/configuration.md#terraform_provider`).
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -85,7 +85,7 @@ impl ProviderBlock {
     }
 
     /// Finds the block that `id` selects: `name` takes the first block of that name whatever its
-    /// alias, `name.alias` needs both to match (docs/configuration.md#terraform_provider).
+    /// alias, `name.alias` needs both to match (`docs/configuration.md#terraform_provider`).
     pub fn select<'a>(blocks: &'a [Self], id: &ProviderId) -> Option<&'a Self> {
         blocks
             .iter()

@@ -112,7 +112,7 @@ pub struct BundleReference {
     pub module: PathBuf,
 }
 
-/// `terraform_cloud_workspace` of a task (docs/configuration.md#terraform_cloud_workspace).
+/// `terraform_cloud_workspace` of a task (`docs/configuration.md#terraform_cloud_workspace`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CloudWorkspace {
     /// Where runs happen.

@@ -126,8 +126,8 @@ async fn stop_groups(
     let mut killing_since = None;
     while !left.is_empty() {
         let now = begun.elapsed();
-        if let Some(gone_by) = *moment.borrow_and_update() {
-            course.hurry(now, gone_by.saturating_duration_since(begun));
+        if let Some(kill_by) = *moment.borrow_and_update() {
+            course.hurry(now, kill_by.saturating_duration_since(begun));
         }
         let step = course.due(now);
         for OrphanGroup { group, .. } in &left {

@@ -203,8 +203,8 @@ async fn wait_or_stop(
     let mut taken = None;
     loop {
         let now = begun.elapsed();
-        if let Some(gone_by) = *moment.borrow_and_update() {
-            course.hurry(now, gone_by.saturating_duration_since(begun));
+        if let Some(kill_by) = *moment.borrow_and_update() {
+            course.hurry(now, kill_by.saturating_duration_since(begun));
         }
         let due = course.due(now);
         if taken != Some(due) {

@@ -45,7 +45,7 @@ impl Default for StopPolicy {
 pub struct StopOrder {
     policy: StopPolicy,
     given: CancellationToken,
-    gone_by: Arc<watch::Sender<Option<Instant>>>,
+    kill_by: Arc<watch::Sender<Option<Instant>>>,
 }
 
 impl StopOrder {
@@ -63,7 +63,7 @@ impl StopOrder {
         Self {
             policy,
             given,
-            gone_by: Arc::new(watch::Sender::new(None)),
+            kill_by: Arc::new(watch::Sender::new(None)),
         }
     }
 
@@ -78,9 +78,9 @@ impl StopOrder {
     ///
     /// May be given at any time, also while a stop is in progress, and again; the earliest moment
     /// counts. A moment in the past is a kill at once.
-    pub fn gone_by(&self, moment: Instant) {
+    pub fn kill_by(&self, moment: Instant) {
         // Before the token, so that whoever sees the order given sees its moment, too.
-        self.gone_by.send_if_modified(|earliest| {
+        self.kill_by.send_if_modified(|earliest| {
             let is_earlier = earliest.is_none_or(|earliest| moment < earliest);
             if is_earlier {
                 *earliest = Some(moment);
@@ -112,14 +112,14 @@ impl StopOrder {
         let order = Self {
             policy: self.policy,
             given: given.clone(),
-            gone_by: Arc::clone(&self.gone_by),
+            kill_by: Arc::clone(&self.kill_by),
         };
         (order, given)
     }
 
     /// The moment by which the process must be gone, and its changes. Outlived by this order.
     pub(crate) fn moment(&self) -> watch::Receiver<Option<Instant>> {
-        self.gone_by.subscribe()
+        self.kill_by.subscribe()
     }
 }
 
@@ -128,7 +128,7 @@ impl fmt::Debug for StopOrder {
         f.debug_struct("StopOrder")
             .field("policy", &self.policy)
             .field("given", &self.is_cancelled())
-            .field("gone_by", &*self.gone_by.borrow())
+            .field("gone_by", &*self.kill_by.borrow())
             .finish()
     }
 }

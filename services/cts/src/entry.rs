@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{User, getuid};
 use tokio::runtime::Runtime;
 
-use crate::arguments::Command;
+use crate::cli::arguments::Command;
+use crate::cli::invocation::install::{Completed, Edit, Home};
+use crate::cli::invocation::{Answer, Personality, Request, completion, man, read};
+use crate::commands::{archive, cluster, config, migrate, task, workers};
 use crate::failure::{EXIT_GENERAL, EXIT_GROUP, Failure};
-use crate::invocation::install::{Completed, Edit, Home};
-use crate::invocation::{Answer, Personality, Request, completion, man, read};
+use crate::process_env::ProcessEnv;
 use crate::program::{fail, say};
-use crate::surroundings::Surroundings;
-use crate::{archive, cluster, config_command, migrate, task_command, workers};
 
 /// A service that is to be run.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) command: Command,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) process_env: ProcessEnv,
     pub(crate) runtime: Runtime,
 }
 
@@ -27,11 +27,11 @@ pub(crate) struct Service {
 /// caller.
 pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8> {
     let personality = Personality::of(called);
-    let mut surroundings = Surroundings::of_this_process().map_err(surroundings_failed)?;
-    surroundings.program = personality.name();
-    if completion::is_asked_for(&surroundings) {
+    let mut process_env = ProcessEnv::of_this_process().map_err(surroundings_failed)?;
+    process_env.program = personality.name();
+    if completion::is_asked_for(&process_env) {
         let runtime = Runtime::new().map_err(surroundings_failed)?;
-        let candidates = runtime.block_on(completion::candidates(personality, &surroundings));
+        let candidates = runtime.block_on(completion::candidates(personality, &process_env));
         return Err(Answer::told(candidates).give());
     }
     let words_said: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -39,7 +39,7 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
     let command = match read(personality, words) {
         Request::Answer(answer) => return Err(answer.give()),
         Request::ShellFiles(edit) => {
-            let done = edit_shell_files(edit, personality, called, &surroundings);
+            let done = edit_shell_files(edit, personality, called, &process_env);
             return Err(done.map_or_else(
                 |error| Answer::complaint(format!("error: {line}: {error}\n"), EXIT_GROUP).give(),
                 |()| 0,
@@ -52,18 +52,18 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
     };
     match command {
         Command::Task(command) => {
-            let running = task_command::run(command, &surroundings);
+            let running = task::run(command, &process_env);
             Err(Runtime::new()
                 .map_or_else(surroundings_failed, |runtime| runtime.block_on(running)))
         }
-        Command::Workers(command) => Err(end(workers::run(command, &surroundings))),
-        Command::Cluster(command) => Err(end(cluster::run(command, &surroundings))),
-        Command::Migrate(command) => Err(end(migrate::run(command, &surroundings))),
-        Command::Archive(command) => Err(end(archive::run(command, &surroundings))),
-        Command::Config(command) => Err(config_command::run(command, &surroundings)),
+        Command::Workers(command) => Err(end(workers::run(command, &process_env))),
+        Command::Cluster(command) => Err(end(cluster::run(command, &process_env))),
+        Command::Migrate(command) => Err(end(migrate::run(command, &process_env))),
+        Command::Archive(command) => Err(end(archive::run(command, &process_env))),
+        Command::Config(command) => Err(config::run(command, &process_env)),
         Command::Completion { shell } => Err(Answer::told(completion::script(shell)).give()),
         Command::Man { page, directory } => {
-            let shown = manual(&page.join("-"), directory, &surroundings);
+            let shown = manual(&page.join("-"), directory, &process_env);
             Err(shown.unwrap_or_else(|failure| fail(&failure)))
         }
         command @ (Command::Start { .. }
@@ -72,7 +72,7 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
         | Command::Worker { .. }
         | Command::Gateway { .. }) => Ok(Service {
             command,
-            surroundings,
+            process_env,
             runtime: Runtime::new().map_err(surroundings_failed)?,
         }),
     }
@@ -81,18 +81,14 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
 /// Runs a command that ends by itself.
 fn end(running: impl Future<Output = Result<(), Failure>>) -> u8 {
     let result = Runtime::new()
-        .map_err(Failure::Surroundings)
+        .map_err(Failure::ProcessEnv)
         .and_then(|runtime| runtime.block_on(running));
     result.map_or_else(|failure| fail(&failure), |()| 0)
 }
 
-fn manual(
-    page: &str,
-    directory: Option<PathBuf>,
-    surroundings: &Surroundings,
-) -> Result<u8, Failure> {
+fn manual(page: &str, directory: Option<PathBuf>, process_env: &ProcessEnv) -> Result<u8, Failure> {
     if let Some(directory) = directory {
-        let directory = surroundings.current_dir.join(directory);
+        let directory = process_env.current_dir.join(directory);
         man::write_all(&directory).map_err(|(path, source)| Failure::Path { path, source })?;
         return Ok(0);
     }
@@ -111,19 +107,19 @@ fn edit_shell_files(
     edit: Edit,
     personality: Personality,
     called: &OsStr,
-    surroundings: &Surroundings,
+    process_env: &ProcessEnv,
 ) -> Result<(), Box<dyn std::error::Error>> {
     // What `HOME` says may be another user's, as under sudo.
     let user = User::from_uid(getuid())?
         .ok_or_else(|| io::Error::other("this user is not in the database of users"))?;
-    let config = surroundings.environment.get(OsStr::new("XDG_CONFIG_HOME"));
+    let config = process_env.environment.get(OsStr::new("XDG_CONFIG_HOME"));
     let home = Home {
         config: config
             .filter(|config| Path::new(config).is_absolute())
             .map_or_else(|| user.dir.join(".config"), PathBuf::from),
         directory: user.dir,
     };
-    let path = program_path(called, surroundings);
+    let path = program_path(called, process_env);
     let program = Completed {
         name: personality.name(),
         path: &path,
@@ -133,21 +129,21 @@ fn edit_shell_files(
 
 /// The path that the program was called by. Links are not followed, for the name of a link is what makes
 /// the program the original.
-fn program_path(called: &OsStr, surroundings: &Surroundings) -> PathBuf {
+fn program_path(called: &OsStr, process_env: &ProcessEnv) -> PathBuf {
     if called.as_encoded_bytes().contains(&b'/') {
-        let path = surroundings.current_dir.join(called);
+        let path = process_env.current_dir.join(called);
         // Without `.` between the directories.
         return path.components().collect();
     }
-    let search = surroundings.environment.get(OsStr::new("PATH"));
+    let search = process_env.environment.get(OsStr::new("PATH"));
     let directories = search.into_iter().flat_map(std::env::split_paths);
     let mut paths =
-        directories.map(|directory| surroundings.current_dir.join(directory).join(called));
+        directories.map(|directory| process_env.current_dir.join(directory).join(called));
     paths
         .find(|path| path.is_file())
         .unwrap_or_else(|| called.into())
 }
 
 fn surroundings_failed(error: io::Error) -> u8 {
-    fail(&Failure::Surroundings(error))
+    fail(&Failure::ProcessEnv(error))
 }

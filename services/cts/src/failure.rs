@@ -12,7 +12,7 @@ use cts_scheduler::RunError;
 use cts_store::StoreError;
 use cts_terraform::FindError;
 
-use crate::migrate::PlaceError;
+use crate::commands::migrate::PlaceError;
 
 /// A program cannot start, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -149,7 +149,7 @@ pub enum Failure {
     Address(#[from] InvalidAddress),
     /// The process cannot find out about itself.
     #[error("cannot read the process's surroundings")]
-    Surroundings(#[source] io::Error),
+    ProcessEnv(#[source] io::Error),
     /// A part ended by itself.
     #[error(transparent)]
     Part(#[from] TaskFailure),
@@ -182,7 +182,7 @@ impl Failure {
             | Self::Listen { .. }
             | Self::Guard(_)
             | Self::Call(_)
-            | Self::Surroundings(_)
+            | Self::ProcessEnv(_)
             | Self::Temporary(_)
             | Self::Pass { .. }
             | Self::Part(_) => 11,

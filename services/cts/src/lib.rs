@@ -1,36 +1,22 @@
-//! The composition root: reads configuration and surroundings, builds the adapters, connects them to
+//! The composition root: reads configuration and environment, builds the adapters, connects them to
 //! the services and runs them, all in one process ([`Embedded`]) or one alone.
 //!
 //! This is the only crate that sees every other one, and the only one that asks the process for its
 //! arguments, environment, directory and signals. Nothing in it is global, so several [`Embedded`]
 //! instances can live in one process.
+//!
+//! Read `entry` and `program` (from the arguments to the exit code), then `services` or `commands`.
 
-mod archive;
-mod arguments;
-mod cluster;
-mod config_command;
-mod database;
-mod embedded;
+mod cli;
+mod commands;
 mod entry;
 mod failure;
-mod invocation;
-mod links;
-mod lock;
-mod migrate;
-mod parts;
-mod pass;
+mod process_env;
 mod program;
-mod registration;
-mod scheduler_call;
-mod settings;
-mod single;
-mod surroundings;
-mod task_command;
-mod terraform_console;
-mod workers;
+mod services;
 
 pub use cts_scheduler::Mode;
-pub use embedded::{Beginning, Embedded, Sockets};
 pub use failure::Failure;
+pub use process_env::ProcessEnv;
 pub use program::run_program;
-pub use surroundings::Surroundings;
+pub use services::embedded::{Embedded, Sockets, StartOptions};

@@ -16,15 +16,15 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{ApiAddress, Command, Configuration, LogLines};
-use crate::embedded::{Beginning, Embedded, Sockets};
+use crate::cli::arguments::{ApiAddress, Command, Configuration, LogLines};
+use crate::commands::pass::{self, ProgressLines};
 use crate::entry::{Service, enter};
 use crate::failure::{EXIT_SLOW_END, EXIT_USAGE, Failure};
-use crate::links::{Links, listen};
-use crate::parts::GUARD_COMMAND;
-use crate::pass::{self, ProgressLines};
-use crate::surroundings::Surroundings;
-use crate::{settings, single};
+use crate::process_env::ProcessEnv;
+use crate::services::connections::{Links, listen};
+use crate::services::embedded::{Embedded, Sockets, StartOptions};
+use crate::services::wiring::GUARD_COMMAND;
+use crate::services::{settings, single};
 
 /// An end by a signal that takes longer has its own exit code.
 pub(crate) const GRACEFUL_END: Duration = Duration::from_secs(10);
@@ -39,7 +39,7 @@ pub fn run_program() -> ExitCode {
     }
     let Service {
         command,
-        surroundings,
+        process_env,
         runtime,
     } = match enter(&called, words) {
         Ok(service) => service,
@@ -51,7 +51,7 @@ pub fn run_program() -> ExitCode {
     let began_to_end = runtime.block_on(async {
         let mut end = None;
         let result = {
-            let run = run(command, &surroundings, shutdown.clone());
+            let run = run(command, &process_env, shutdown.clone());
             tokio::pin!(run);
             loop {
                 tokio::select! {
@@ -104,14 +104,14 @@ fn guard(worker: Option<&OsString>) -> ExitCode {
 
 async fn run(
     command: Command,
-    surroundings: &Surroundings,
+    process_env: &ProcessEnv,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     let configuration = command.configuration();
     let Some(configuration) = configuration.filter(|named| !named.paths.is_empty()) else {
         return Err(Failure::NoConfiguration);
     };
-    let config = load(configuration, surroundings)?;
+    let config = load(configuration, process_env)?;
     let log_format = match command.log_lines() {
         LogLines::Text => LogFormat::Text,
         LogLines::Json => LogFormat::Json,
@@ -126,25 +126,18 @@ async fn run(
         Some(lines) => Box::new(lines.writer()),
         None => Box::new(std::io::stderr()),
     };
-    match init_log(log, console, Arc::clone(&surroundings.clock)) {
+    match init_log(log, console, Arc::clone(&process_env.clock)) {
         // A second log in one process is no reason not to work.
         Ok(()) | Err(LogError::Installed(_)) => {}
         Err(LogError::Syslog(error)) => return Err(Failure::Log(error)),
     }
-    let mut signals = StopSignals::take_over().map_err(Failure::Surroundings)?;
+    let mut signals = StopSignals::take_over().map_err(Failure::ProcessEnv)?;
     tracing::info!(target: "cli", version = env!("CARGO_PKG_VERSION"), "starting cts");
     tracing::debug!(target: "cli", ?config, "configuration");
     warn_of_idle_options(&command);
 
     let stop = CancellationToken::new();
-    let mut work = std::pin::pin!(begin(
-        command,
-        config,
-        surroundings,
-        lines,
-        &shutdown,
-        &stop
-    ));
+    let mut work = std::pin::pin!(begin(command, config, process_env, lines, &shutdown, &stop));
     loop {
         tokio::select! {
             result = &mut work => return result,
@@ -191,7 +184,7 @@ fn pass_mode(command: &Command) -> Option<Mode> {
 async fn begin(
     command: Command,
     config: Config,
-    surroundings: &Surroundings,
+    process_env: &ProcessEnv,
     lines: Option<ProgressLines>,
     shutdown: &CancellationToken,
     stop: &CancellationToken,
@@ -206,11 +199,11 @@ async fn begin(
         },
     ) = (pass_mode(&command), &command)
     {
-        let beginning = Beginning {
+        let beginning = StartOptions {
             mode,
             reset_storage: *reset_storage,
         };
-        let pass = pass::run(beginning, inspect_task, config, surroundings, lines, end);
+        let pass = pass::run(beginning, inspect_task, config, process_env, lines, end);
         return Box::pin(pass).await;
     }
     let config = &config;
@@ -221,7 +214,7 @@ async fn begin(
             reset_storage,
             ..
         } => {
-            let beginning = Beginning {
+            let beginning = StartOptions {
                 mode: Mode::Daemon,
                 reset_storage,
             };
@@ -234,7 +227,7 @@ async fn begin(
                 },
             };
             let prepared = tokio::select! {
-                prepared = Embedded::prepare(config, surroundings, sockets, beginning) => prepared?,
+                prepared = Embedded::prepare(config, process_env, sockets, beginning) => prepared?,
                 // Nothing has begun that would have to be finished.
                 () = shutdown.cancelled() => return Ok(()),
             };
@@ -250,7 +243,7 @@ async fn begin(
         } => {
             Box::pin(single::run_scheduler(
                 config,
-                surroundings,
+                process_env,
                 &watchers,
                 grpc_address,
                 end,
@@ -265,7 +258,7 @@ async fn begin(
         } => {
             single::run_worker(
                 config,
-                surroundings,
+                process_env,
                 &schedulers.schedulers,
                 working_dir,
                 grpc_address,
@@ -298,15 +291,15 @@ async fn begin(
 /// The configuration at the given paths; warnings are said.
 pub(crate) fn load(
     configuration: &Configuration,
-    surroundings: &Surroundings,
+    process_env: &ProcessEnv,
 ) -> Result<Config, Failure> {
     let loaded = cts_config::load(
         &configuration.paths,
         &LoadContext {
-            environment: &surroundings.text_environment(),
-            current_dir: &surroundings.current_dir,
-            hostname: &surroundings.hostname,
-            now: surroundings.clock.now(),
+            environment: &process_env.text_environment(),
+            current_dir: &process_env.current_dir,
+            hostname: &process_env.hostname,
+            now: process_env.clock.now(),
         },
     )
     .map_err(Failure::Configuration)?;

@@ -1,6 +1,6 @@
 //! One leased run: the work, the lease beside it, and the report.
 //!
-//! * While Terraform may write, the lease is kept as [`Hold`] says: renewed after a third of its life, given
+//! * While Terraform may write, the lease is kept as [`LeaseDeadlines`] says: renewed after a third of its life, given
 //!   up after half. Then Terraform is interrupted and is gone before the lease ends (P4).
 //! * Once Terraform has ended, the lease is renewed until the end of the run is confirmed or a scheduler says
 //!   that the lease is over: nothing can write any more, so there is nothing to give up.
@@ -13,7 +13,7 @@ mod report;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cts_core::lease::Hold;
+use cts_core::lease::LeaseDeadlines;
 use cts_core::runs::AttemptOutcome;
 use cts_proto::run::v1::{Lease, RunKind};
 use cts_rpc::convert;
@@ -38,7 +38,7 @@ pub(crate) struct LeasedRun {
 /// What is kept besides the work.
 #[derive(Debug)]
 struct Keeping {
-    hold: Hold,
+    deadlines: LeaseDeadlines,
     /// Where Terraform may be at work, and the right to be there.
     place: Option<Place>,
 }
@@ -59,7 +59,7 @@ impl LeasedRun {
             shared,
             lease,
             keeping: Mutex::new(Keeping {
-                hold: Hold::run(asked, life),
+                deadlines: LeaseDeadlines::run(asked, life),
                 place: None,
             }),
         }
@@ -144,25 +144,29 @@ impl LeasedRun {
     fn tell_guard(&self) {
         let keeping = self.lock();
         if let (Some(guard), Some(Place { directory, .. })) = (&self.shared.guard, &keeping.place) {
-            let hold = keeping.hold;
-            let rest = hold.gone_by().saturating_sub(hold.give_up_at());
-            let stop_at = hold.give_up_at() + rest / 10;
-            guard.hold(directory, self.moment(stop_at), self.moment(hold.gone_by()));
+            let deadlines = keeping.deadlines;
+            let rest = deadlines.kill_by().saturating_sub(deadlines.stop_by());
+            let stop_at = deadlines.stop_by() + rest / 10;
+            guard.hold(
+                directory,
+                self.moment(stop_at),
+                self.moment(deadlines.kill_by()),
+            );
         }
     }
 
     fn give_up(&self, order: &StopOrder) {
         let keeping = self.lock();
-        let gone_by = self.moment(keeping.hold.gone_by());
+        let kill_by = self.moment(keeping.deadlines.kill_by());
         if let (Some(guard), Some(Place { directory, .. })) = (&self.shared.guard, &keeping.place) {
-            let rest = gone_by.saturating_duration_since(Instant::now());
-            guard.interrupted(directory, Instant::now() + rest * 4 / 5, gone_by);
+            let rest = kill_by.saturating_duration_since(Instant::now());
+            guard.interrupted(directory, Instant::now() + rest * 4 / 5, kill_by);
         }
-        order.gone_by(gone_by);
+        order.kill_by(kill_by);
     }
 
-    fn hold(&self) -> Hold {
-        self.lock().hold
+    fn deadlines(&self) -> LeaseDeadlines {
+        self.lock().deadlines
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Keeping> {

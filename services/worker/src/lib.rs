@@ -6,7 +6,7 @@
 //! no Consul. Start with [`Worker`].
 
 mod attempt;
-mod beats;
+mod heartbeat;
 mod inputs;
 mod leased_run;
 mod log;
@@ -14,4 +14,4 @@ mod requests;
 mod scheduler_calls;
 mod worker;
 
-pub use worker::{Dependencies, Options, Orders, Worker};
+pub use worker::{Dependencies, Options, ShutdownTokens, Worker};

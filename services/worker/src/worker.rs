@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use crate::beats::beat;
+use crate::heartbeat::beat;
 use crate::inputs::Contents;
 use crate::leased_run::LeasedRun;
 use crate::requests::Requests;
@@ -92,11 +92,11 @@ impl fmt::Debug for Dependencies {
     }
 }
 
-/// How a worker is told to end.
+/// How a worker is ended.
 #[derive(Debug, Clone)]
-pub struct Orders {
-    /// Take no new run, finish those at work, and end. The worker gives this order itself when the scheduler
-    /// wants it.
+pub struct ShutdownTokens {
+    /// Take no new run, finish those at work, and end. The worker cancels this itself when the scheduler
+    /// wants it to drain.
     pub drain: CancellationToken,
     /// Interrupt the runs at work gently, and end.
     pub stop: CancellationToken,
@@ -207,25 +207,25 @@ impl Worker {
     }
 
     /// Works until it is ordered to end, and returns when the last run has ended and is reported.
-    pub async fn run(self, orders: Orders) -> Result<(), Infallible> {
+    pub async fn run(self, shutdown: ShutdownTokens) -> Result<(), Infallible> {
         let ended = CancellationToken::new();
-        let beats = beat(&self.shared, &orders, &ended);
+        let heartbeats = beat(&self.shared, &shutdown, &ended);
         let work = async {
-            self.work(&orders).await;
+            self.work(&shutdown).await;
             ended.cancel();
         };
         let house = ended.run_until_cancelled(forget_bundles(&self.shared));
-        tokio::join!(beats, work, house);
+        tokio::join!(heartbeats, work, house);
         Ok(())
     }
 
-    async fn work(&self, orders: &Orders) {
+    async fn work(&self, shutdown: &ShutdownTokens) {
         let mut slots = JoinSet::new();
         for _ in 0..self.shared.options.record.slots.max(1) {
-            slots.spawn(slot(Arc::clone(&self.shared), orders.clone()));
+            slots.spawn(slot(Arc::clone(&self.shared), shutdown.clone()));
         }
         let mut overdue = std::pin::pin!(async {
-            orders.drain.cancelled().await;
+            shutdown.drain.cancelled().await;
             tokio::time::sleep(self.shared.options.drain_timeout).await;
         });
         let mut waited = false;
@@ -242,7 +242,7 @@ impl Worker {
                 () = &mut overdue, if !waited => {
                     waited = true;
                     tracing::warn!("runs took longer than the drain timeout and are interrupted");
-                    orders.stop.cancel();
+                    shutdown.stop.cancel();
                 }
             }
         }
@@ -271,13 +271,13 @@ async fn forget_bundles(shared: &Shared) -> Infallible {
 }
 
 /// One slot.
-async fn slot(shared: Arc<Shared>, orders: Orders) {
-    let mut waits = calm();
+async fn slot(shared: Arc<Shared>, shutdown: ShutdownTokens) {
+    let mut waits = call_backoff();
     let mut failing = false;
     loop {
         tokio::select! {
             () = shared.guarded() => {}
-            () = orders.drain.cancelled() => return,
+            () = shutdown.drain.cancelled() => return,
         }
         let asked = Instant::now();
         let request = shared.requests.next();
@@ -285,7 +285,7 @@ async fn slot(shared: Arc<Shared>, orders: Orders) {
         let leased = tokio::select! {
             biased;
             leased = &mut call => leased,
-            () = orders.drain.cancelled() => {
+            () = shutdown.drain.cancelled() => {
                 // A run that was granted a moment ago is not to be lost.
                 match tokio::time::timeout(LAST_CALL, call).await {
                     Ok(leased) => leased,
@@ -298,11 +298,11 @@ async fn slot(shared: Arc<Shared>, orders: Orders) {
         };
         match leased {
             Ok(lease) => {
-                waits = calm();
+                waits = call_backoff();
                 failing = false;
                 if let Some(lease) = lease {
                     LeasedRun::new(Arc::clone(&shared), lease, asked)
-                        .work(&orders.stop)
+                        .work(&shutdown.stop)
                         .await;
                 }
             }
@@ -317,12 +317,12 @@ async fn slot(shared: Arc<Shared>, orders: Orders) {
                 }
                 failing = true;
                 tokio::select! {
-                    () = orders.drain.cancelled() => {}
+                    () = shutdown.drain.cancelled() => {}
                     () = tokio::time::sleep(wait) => {}
                 }
             }
         }
-        if orders.drain.is_cancelled() {
+        if shutdown.drain.is_cancelled() {
             return;
         }
     }
@@ -332,7 +332,7 @@ async fn slot(shared: Arc<Shared>, orders: Orders) {
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Waits between failing calls, from the shortest.
-fn calm() -> backon::ExponentialBackoff {
+fn call_backoff() -> backon::ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))
         .with_max_delay(LONGEST_WAIT)

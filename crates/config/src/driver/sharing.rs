@@ -2,7 +2,7 @@
 
 use crate::driver::TerraformDriver;
 
-/// Why the backend cannot be used by workers on several machines (docs/configuration.md#shared_local_backend).
+/// Why the backend cannot be used by workers on several machines (`docs/configuration.md#shared_local_backend`).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendRefusal {
     /// Backend `local`, and nobody said that its path is shared.

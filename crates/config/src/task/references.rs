@@ -1,4 +1,4 @@
-//! The provider blocks that tasks refer to (docs/configuration.md#terraform_provider).
+//! The provider blocks that tasks refer to (`docs/configuration.md#terraform_provider`).
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ impl<'b> Selection<'b> {
 }
 
 /// Tells of references that the original passes over in silence and that give the task an empty provider
-/// (docs/configuration.md#terraform_provider). Where no provider is configured at all, others may know them.
+/// (`docs/configuration.md#terraform_provider`). Where no provider is configured at all, others may know them.
 pub(crate) fn warn_of_unknown_providers(
     tasks: &[DecodedTask],
     providers: &[ProviderBlock],
@@ -75,7 +75,7 @@ pub(crate) fn warn_of_unknown_providers(
     }
 }
 
-/// A provider block that commits by itself may be used by one task only (docs/configuration.md#terraform_provider).
+/// A provider block that commits by itself may be used by one task only (`docs/configuration.md#terraform_provider`).
 pub(crate) fn refuse_shared_commits(
     tasks: &[DecodedTask],
     providers: &[ProviderBlock],

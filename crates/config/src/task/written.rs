@@ -96,7 +96,7 @@ impl WrittenTask {
     }
 
     /// What triggers a task and each of its module inputs must be about different variables of the module
-    /// (docs/configuration.md#module_input).
+    /// (`docs/configuration.md#module_input`).
     fn refuse_same_variables(&self, sink: &Sink) {
         let mut monitored: Vec<(&'static str, &'static str, &Place)> = Vec::new();
         if let GivenCondition::Given(condition) = &self.condition

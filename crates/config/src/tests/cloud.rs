@@ -1,4 +1,4 @@
-//! Settings of tasks for the driver `terraform-cloud` (docs/configuration.md#terraform_cloud_workspace).
+//! Settings of tasks for the driver `terraform-cloud` (`docs/configuration.md#terraform_cloud_workspace`).
 
 use cts_core::{CloudExecution, CloudWorkspace};
 

@@ -1,4 +1,4 @@
-//! `high_availability` (docs/configuration.md#high_availability).
+//! `high_availability` (`docs/configuration.md#high_availability`).
 
 use std::time::Duration;
 

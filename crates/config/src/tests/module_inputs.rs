@@ -1,4 +1,4 @@
-//! `module_input`, and what may be monitored beside what (docs/configuration.md#module_input).
+//! `module_input`, and what may be monitored beside what (`docs/configuration.md#module_input`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `terraform_provider` (docs/configuration.md#terraform_provider).
+//! `terraform_provider` (`docs/configuration.md#terraform_provider`).
 
 use serde_json::{Value, json};
 

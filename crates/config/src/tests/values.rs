@@ -1,4 +1,4 @@
-//! Top level and `consul` (docs/configuration.md#environment, #top-level, #buffer_period, #consul).
+//! Top level and `consul` (docs/configuration.md#top-level, docs/configuration.md#consul).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The program's own entry in the catalog (docs/configuration.md#consulservice_registration).
+//! The program's own entry in the catalog (`docs/configuration.md#consulservice_registration`).
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::lease::Hold;
+use cts_core::lease::LeaseDeadlines;
 
 use crate::engine::{Instant, MILLISECOND, Random, SECOND, micros};
 
@@ -62,10 +62,10 @@ impl Rules {
     ];
 }
 
-/// When a worker and its guard do what: a [`Hold`], or what a broken one says.
+/// When a worker and its guard do what: a [`LeaseDeadlines`], or what a broken one says.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadlines {
-    hold: Hold,
+    deadlines: LeaseDeadlines,
     /// Added to the deadlines by a broken rule.
     late: Duration,
 }
@@ -77,28 +77,28 @@ impl Deadlines {
             _ => Duration::ZERO,
         };
         Self {
-            hold: Hold::run(asked, life),
+            deadlines: LeaseDeadlines::run(asked, life),
             late,
         }
     }
 
     pub(crate) fn renewed(self, asked: Duration, life: Duration) -> Self {
         Self {
-            hold: self.hold.renewed(asked, life),
+            deadlines: self.deadlines.renewed(asked, life),
             ..self
         }
     }
 
     pub(crate) fn renew_at(&self) -> Duration {
-        self.hold.renew_at()
+        self.deadlines.renew_at()
     }
 
-    pub(crate) fn give_up_at(&self) -> Duration {
-        self.hold.give_up_at() + self.late
+    pub(crate) fn stop_by(&self) -> Duration {
+        self.deadlines.stop_by() + self.late
     }
 
-    pub(crate) fn gone_by(&self) -> Duration {
-        self.hold.gone_by() + self.late
+    pub(crate) fn kill_by(&self) -> Duration {
+        self.deadlines.kill_by() + self.late
     }
 }
 

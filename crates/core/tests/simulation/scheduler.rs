@@ -5,7 +5,7 @@ mod duties;
 use std::time::Duration;
 
 use cts_core::LeaderEpoch;
-use cts_core::lease::{Hold, KeeperClock};
+use cts_core::lease::{KeeperClock, LeaseDeadlines};
 use cts_core::runs::AttemptOutcome;
 
 use crate::checker::{InputNumber, Life};
@@ -73,7 +73,7 @@ pub(crate) enum Purpose {
 
 #[derive(Debug)]
 pub(crate) struct Scheduler {
-    leads: Option<(LeaderEpoch, Hold)>,
+    leads: Option<(LeaderEpoch, LeaseDeadlines)>,
     /// When it may ask for leadership again.
     ask_again_at: Duration,
     /// What the watcher has shown of each task, and whether that must still be stored.
@@ -115,18 +115,18 @@ impl Scheduler {
     }
 
     fn led(&mut self, epoch: LeaderEpoch, asked: Duration, session: Duration, now: Duration) {
-        let hold = match self.leads {
+        let deadlines = match self.leads {
             Some((before, _)) if epoch < before => return,
-            Some((_, hold)) => hold.renewed(asked, session),
+            Some((_, deadlines)) => deadlines.renewed(asked, session),
             None => {
                 // Nobody may have cared for a while: everything is compared.
                 for (_, dirty) in &mut self.desk {
                     *dirty = true;
                 }
-                Hold::leadership(asked, session)
+                LeaseDeadlines::leadership(asked, session)
             }
         };
-        self.leads = hold.is_held(now).then_some((epoch, hold));
+        self.leads = deadlines.is_held(now).then_some((epoch, deadlines));
     }
 
     fn refused(&mut self, epoch: LeaderEpoch) {

@@ -77,12 +77,12 @@ impl Simulation {
 
     fn set_guard(&mut self, terraform: usize, process: usize, deadlines: Deadlines) {
         let now = self.reading(process);
-        let late = now >= deadlines.give_up_at();
+        let late = now >= deadlines.stop_by();
         let look = match self.rules {
             Rules::NoGuard => return,
             Rules::GuardLooksOnce if late => return,
             _ if late => self.now + self.random.between(0, GUARD_LOOKS_EVERY),
-            _ => self.wake_at(process, deadlines.give_up_at()),
+            _ => self.wake_at(process, deadlines.stop_by()),
         };
         self.step(look, terraform, Step::GuardLooks);
     }
@@ -191,13 +191,13 @@ impl Simulation {
         }
         let deadlines = self.terraforms[terraform].deadlines;
         let now = self.reading(process);
-        let next = if now >= deadlines.gone_by() {
+        let next = if now >= deadlines.kill_by() {
             return self.kill(terraform);
-        } else if orphaned || now >= deadlines.give_up_at() {
+        } else if orphaned || now >= deadlines.stop_by() {
             self.interrupt(terraform);
-            deadlines.gone_by()
+            deadlines.kill_by()
         } else {
-            deadlines.give_up_at()
+            deadlines.stop_by()
         };
         let at = self.wake_at(process, next);
         self.step(at, terraform, Step::GuardLooks);

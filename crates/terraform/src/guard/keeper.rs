@@ -92,7 +92,7 @@ struct State {
 #[derive(Debug, Clone, Copy)]
 struct Hold {
     act_at: Instant,
-    gone_by: Instant,
+    kill_by: Instant,
     interrupted: bool,
 }
 
@@ -119,28 +119,28 @@ impl Guard {
     }
 
     /// Terraform may run in `directory` until `stop_at`; then the guard stops it, so that it is gone
-    /// by `gone_by`. Replaces what was said of the directory before. Never waits: when this returns,
+    /// by `kill_by`. Replaces what was said of the directory before. Never waits: when this returns,
     /// the guard is going to act whatever happens to this process, if [`Guard::is_standing`].
     ///
     /// To be called before Terraform is started, and again with each renewal. A worker that is well
     /// stops its Terraform itself, so `stop_at` should be a little later than it would: a second
     /// interrupt makes Terraform give up without releasing its lock.
-    pub fn hold(&self, directory: &TaskDirectory, stop_at: Instant, gone_by: Instant) {
+    pub fn hold(&self, directory: &TaskDirectory, stop_at: Instant, kill_by: Instant) {
         let hold = Hold {
             act_at: stop_at,
-            gone_by,
+            kill_by,
             interrupted: false,
         };
         self.say(directory, Some(hold));
     }
 
     /// The worker has begun to stop Terraform in `directory` itself, and the guard does not interrupt
-    /// it again; from `terminate_at` on it terminates, and kills in time for `gone_by`. Where the
+    /// it again; from `terminate_at` on it terminates, and kills in time for `kill_by`. Where the
     /// worker dies, that is earlier if there is more time than a gentle stop takes.
-    pub fn interrupted(&self, directory: &TaskDirectory, terminate_at: Instant, gone_by: Instant) {
+    pub fn interrupted(&self, directory: &TaskDirectory, terminate_at: Instant, kill_by: Instant) {
         let hold = Hold {
             act_at: terminate_at,
-            gone_by,
+            kill_by,
             interrupted: true,
         };
         self.say(directory, Some(hold));
@@ -208,7 +208,7 @@ fn line(directory: PathBuf, hold: Option<Hold>) -> Line {
         None => Line::Release { directory },
         Some(hold) => {
             let act_in = hold.act_at.saturating_duration_since(now);
-            let gone_in = hold.gone_by.saturating_duration_since(now);
+            let gone_in = hold.kill_by.saturating_duration_since(now);
             if hold.interrupted {
                 Line::Interrupted {
                     directory,

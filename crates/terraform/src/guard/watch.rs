@@ -70,7 +70,7 @@ enum Worker {
 #[derive(Debug, Clone, Copy)]
 struct Hold {
     act_at: Instant,
-    gone_by: Instant,
+    kill_by: Instant,
     interrupted: bool,
 }
 
@@ -88,7 +88,7 @@ struct Stop {
 impl Stop {
     fn begin(now: Instant, policy: StopPolicy, hold: Hold) -> Self {
         let mut course = StopCourse::new(policy);
-        course.hurry(Duration::ZERO, hold.gone_by.saturating_duration_since(now));
+        course.hurry(Duration::ZERO, hold.kill_by.saturating_duration_since(now));
         if hold.interrupted {
             course.terminate_by(hold.act_at.saturating_duration_since(now));
         }
@@ -141,13 +141,13 @@ impl Watch {
         };
         let hold = Hold {
             act_at: now + act_in.min(LONGEST),
-            gone_by: now + gone_in.min(LONGEST),
+            kill_by: now + gone_in.min(LONGEST),
             interrupted,
         };
         if hold.act_at > now && !interrupted {
             self.stops.remove(&directory);
         } else if let Some(stop) = self.stops.get_mut(&directory) {
-            let gone_at = hold.gone_by.saturating_duration_since(stop.begun);
+            let gone_at = hold.kill_by.saturating_duration_since(stop.begun);
             stop.course.hurry(now.duration_since(stop.begun), gone_at);
         }
         self.released.remove(&directory);
@@ -217,7 +217,7 @@ impl Watch {
                 if !self.stops.contains_key(directory) && !self.released.contains(directory) {
                     let hold = Hold {
                         act_at: now,
-                        gone_by: now + self.unknown_grace,
+                        kill_by: now + self.unknown_grace,
                         interrupted: false,
                     };
                     let stop = Stop::begin(now, self.stop, hold);

@@ -67,12 +67,12 @@ fn the_earliest_moment_counts_whatever_comes_after_it() {
     let order = StopOrder::new(StopPolicy::default());
     let now = Instant::now();
     assert!(!order.is_cancelled());
-    order.gone_by(now + seconds(10));
+    order.kill_by(now + seconds(10));
     assert!(order.is_cancelled());
-    order.gone_by(now + seconds(20));
+    order.kill_by(now + seconds(20));
     assert_eq!(*order.moment().borrow(), Some(now + seconds(10)));
     let clone = order.clone();
-    clone.gone_by(now + seconds(5));
+    clone.kill_by(now + seconds(5));
     assert_eq!(*order.moment().borrow(), Some(now + seconds(5)));
 }
 
@@ -81,7 +81,7 @@ fn an_order_obeys_its_parent_and_not_the_other_way_round() {
     let parent = CancellationToken::new();
     let first = StopOrder::child_of(&parent, StopPolicy::default());
     let second = StopOrder::child_of(&parent, StopPolicy::default());
-    first.gone_by(Instant::now());
+    first.kill_by(Instant::now());
     assert!(!parent.is_cancelled());
     assert!(!second.is_cancelled());
     assert_eq!(*second.moment().borrow(), None);

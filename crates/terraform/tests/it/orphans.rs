@@ -162,7 +162,7 @@ async fn an_orphan_is_gone_by_the_moment_that_the_order_names() {
         life.hear("interrupted").await;
         // In the middle of a stop that could take half a minute.
         let now = Instant::now();
-        given.gone_by(now + Duration::from_secs(2));
+        given.kill_by(now + Duration::from_secs(2));
         life.hear("terminated").await;
         assert!(life.hear("gone").await < now + Duration::from_secs(2));
     };

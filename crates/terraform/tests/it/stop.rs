@@ -134,7 +134,7 @@ async fn a_process_is_gone_by_the_moment_that_its_order_names() {
     let policy = StopPolicy::default();
     with_a_deaf_terraform(policy, async |order: &StopOrder, life: &mut Life| {
         let now = Instant::now();
-        order.gone_by(now + Duration::from_secs(2));
+        order.kill_by(now + Duration::from_secs(2));
         let interrupted = life.hear("interrupted").await;
         let terminated = life.hear("terminated").await;
         assert!(terminated > interrupted + Duration::from_secs(1));
@@ -150,9 +150,9 @@ async fn a_moment_that_is_named_in_the_middle_of_a_stop_shortens_it() {
         order.cancel();
         life.hear("interrupted").await;
         let now = Instant::now();
-        order.gone_by(now + Duration::from_secs(20));
-        order.gone_by(now + Duration::from_secs(1));
-        order.gone_by(now + Duration::from_secs(30));
+        order.kill_by(now + Duration::from_secs(20));
+        order.kill_by(now + Duration::from_secs(1));
+        order.kill_by(now + Duration::from_secs(30));
         life.hear("terminated").await;
         assert!(life.hear("gone").await < now + Duration::from_secs(1));
     })
@@ -164,7 +164,7 @@ async fn a_moment_in_the_past_is_a_kill_at_once() {
     let policy = StopPolicy::default();
     with_a_deaf_terraform(policy, async |order: &StopOrder, life: &mut Life| {
         let now = Instant::now();
-        order.gone_by(now);
+        order.kill_by(now);
         assert!(life.hear("gone").await < now + Duration::from_secs(1));
     })
     .await;

@@ -35,25 +35,25 @@ enum Renewal {
 
 impl LeasedRun {
     /// Renews the lease while Terraform may write; returns when it is lost, at the latest when the
-    /// [`Hold`](cts_core::lease::Hold) says that it is to be given up.
+    /// [`LeaseDeadlines`](cts_core::lease::Hold) says that it is to be given up.
     pub(super) async fn keep_lease(&self) -> LeaseEnd {
         loop {
-            let hold = self.hold();
-            let give_up = self.moment(hold.give_up_at());
+            let deadlines = self.deadlines();
+            let give_up = self.moment(deadlines.stop_by());
             tokio::select! {
                 biased;
                 () = sleep_until(give_up) => return LeaseEnd::Overslept,
-                () = sleep_until(self.moment(hold.renew_at())) => {}
+                () = sleep_until(self.moment(deadlines.renew_at())) => {}
             }
             let mut tries = Tries::default();
             loop {
                 let asked = self.now();
-                if !hold.is_held(asked) {
+                if !deadlines.is_held(asked) {
                     return tries.end();
                 }
                 match timeout_at(give_up, self.try_to_renew(&mut tries)).await {
-                    Ok(Renewal::Granted(life)) if hold.is_held(self.now()) => {
-                        self.lock().hold = hold.renewed(asked, life);
+                    Ok(Renewal::Granted(life)) if deadlines.is_held(self.now()) => {
+                        self.lock().deadlines = deadlines.renewed(asked, life);
                         self.tell_guard();
                         break;
                     }
@@ -72,14 +72,14 @@ impl LeasedRun {
     pub(super) async fn keep_ended(&self, most: u32) {
         let mut in_a_row = 0;
         while in_a_row < most {
-            sleep_until(self.moment(self.hold().renew_at())).await;
+            sleep_until(self.moment(self.deadlines().renew_at())).await;
             let mut tries = Tries::default();
             loop {
                 let asked = self.now();
                 match self.try_to_renew(&mut tries).await {
                     Renewal::Granted(life) => {
                         let mut keeping = self.lock();
-                        keeping.hold = keeping.hold.renewed(asked, life);
+                        keeping.deadlines = keeping.deadlines.renewed(asked, life);
                         in_a_row += 1;
                         break;
                     }

@@ -147,8 +147,8 @@ async fn the_order_to_stop_ends_the_wait_for_an_input() {
         .strings
         .until(|conduct| conduct.asked_for_inputs > 0)
         .await;
-    stage.orders.drain.cancel();
-    stage.orders.stop.cancel();
+    stage.shutdown.drain.cancel();
+    stage.shutdown.stop.cancel();
     let outcome = tokio::time::timeout(Duration::from_secs(20), stage.strings.outcome()).await;
     assert!(
         matches!(outcome, Ok(Outcome::Interrupted(_))),

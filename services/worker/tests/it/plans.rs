@@ -98,8 +98,8 @@ data "terraform_remote_state" "slow" {{
     let (mut connection, _) = listener.accept().await.unwrap();
     let mut request = [0; 1024];
     assert_ne!(connection.read(&mut request).await.unwrap(), 0);
-    stage.orders.drain.cancel();
-    stage.orders.stop.cancel();
+    stage.shutdown.drain.cancel();
+    stage.shutdown.stop.cancel();
     let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
     while !stage.strings.log().contains("Gracefully shutting down") {
         looks.tick().await;

@@ -12,7 +12,7 @@ use cts_core::{
 };
 use cts_rpc::memory_transport;
 use cts_terraform::{Executable, RenderSettings, StopPolicy, Terraform};
-use cts_worker::{Dependencies, Options, Orders, Worker};
+use cts_worker::{Dependencies, Options, ShutdownTokens, Worker};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use crate::played_scheduler::{Strings, played_scheduler};
 
 pub(crate) struct Stage {
     pub(crate) strings: Strings,
-    pub(crate) orders: Orders,
+    pub(crate) shutdown: ShutdownTokens,
     root: TempDir,
     _parts: JoinSet<()>,
 }
@@ -39,7 +39,7 @@ impl Stage {
             .unwrap();
         let (scheduler, strings) = played_scheduler();
         let (listener, channel) = memory_transport();
-        let orders = Orders {
+        let shutdown = ShutdownTokens {
             drain: CancellationToken::new(),
             stop: CancellationToken::new(),
         };
@@ -60,11 +60,11 @@ impl Stage {
             .endpoints()
             .serve_memory(listener, std::future::pending::<()>());
         parts.spawn(async { served.await.unwrap() });
-        let work = worker.run(orders.clone());
+        let work = worker.run(shutdown.clone());
         parts.spawn(async { work.await.unwrap() });
         Self {
             strings,
-            orders,
+            shutdown,
             root,
             _parts: parts,
         }

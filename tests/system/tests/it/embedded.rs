@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts::{Embedded, Failure, Mode, Sockets, Surroundings};
+use cts::{Embedded, Failure, Mode, ProcessEnv, Sockets};
 use cts_config::LoadContext;
 use cts_core::{Clock as _, SystemClock};
 use cts_testkit::ConsulAgent;
@@ -35,7 +35,7 @@ async fn start(site: &Site) -> InProcess {
         now: SystemClock.now(),
     };
     let loaded = cts_config::load(&[site.path().join("cts.hcl")], &context).unwrap();
-    let surroundings = Surroundings {
+    let surroundings = ProcessEnv {
         program: "cts",
         environment: environment
             .iter()

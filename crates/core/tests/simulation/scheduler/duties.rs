@@ -19,11 +19,11 @@ impl Simulation {
         let now = self.reading(process);
         let scheduler = self.scheduler(process);
         scheduler.ticks += 1;
-        if (scheduler.leads).is_some_and(|(_, hold)| !hold.is_held(now)) {
+        if (scheduler.leads).is_some_and(|(_, deadlines)| !deadlines.is_held(now)) {
             scheduler.doubt();
             scheduler.leads = None;
         }
-        let due = (scheduler.leads).is_none_or(|(_, hold)| hold.renew_at() <= now);
+        let due = (scheduler.leads).is_none_or(|(_, deadlines)| deadlines.renew_at() <= now);
         if due && scheduler.ask_again_at <= now {
             scheduler.ask_again_at = now + Duration::from_millis(600);
             let name = self.leader_name(process);

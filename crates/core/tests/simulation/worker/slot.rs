@@ -109,19 +109,19 @@ impl Simulation {
                     attempt.stage = Stage::Reporting(AttemptOutcome::Interrupted, Duration::MAX);
                     Next::Report(AttemptOutcome::Interrupted)
                 }
-                Stage::Running(terraform) if deadlines.gone_by() <= now => Next::Kill(terraform),
-                Stage::Running(_) => Next::Sleep(deadlines.gone_by()),
+                Stage::Running(terraform) if deadlines.kill_by() <= now => Next::Kill(terraform),
+                Stage::Running(_) => Next::Sleep(deadlines.kill_by()),
                 Stage::Starting | Stage::Reporting(..) => Next::Nothing,
             };
         }
-        if deadlines.give_up_at() <= now {
+        if deadlines.stop_by() <= now {
             return Next::GiveUp;
         }
         if deadlines.renew_at() <= now && attempt.renew_again_at <= now {
             return Next::Renew;
         }
         let renewal = deadlines.renew_at().max(attempt.renew_again_at);
-        let wake = renewal.min(deadlines.give_up_at());
+        let wake = renewal.min(deadlines.stop_by());
         match attempt.stage {
             Stage::Fetching(_) if draining => {
                 attempt.repeat_at = Duration::ZERO;

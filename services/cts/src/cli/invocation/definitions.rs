@@ -1,0 +1,201 @@
+//! The commands and options that there are under the name that the program was called by.
+
+use std::any::TypeId;
+
+use clap::{Arg, ArgAction, Command, CommandFactory as _};
+
+use super::original;
+use super::personality::Personality;
+use crate::cli::arguments::Arguments;
+
+/// All of clap's definitions, seen from one name.
+#[derive(Debug)]
+pub(super) struct Definitions {
+    personality: Personality,
+    root: Command,
+}
+
+impl Definitions {
+    pub(super) fn new(personality: Personality) -> Self {
+        let name = personality.name();
+        let mut root = Arguments::command().name(name).bin_name(name);
+        root.build();
+        root = with_one_help(root);
+        if let Personality::Service { command, .. } = personality {
+            let usage = format!("{name} [OPTIONS]");
+            root = root.mut_subcommand(command, |command| {
+                command.bin_name(name).override_usage(usage)
+            });
+        }
+        Self { personality, root }
+    }
+
+    pub(super) const fn personality(&self) -> Personality {
+        self.personality
+    }
+
+    pub(super) const fn name(&self) -> &'static str {
+        self.personality.name()
+    }
+
+    pub(super) const fn root(&self) -> &Command {
+        &self.root
+    }
+
+    /// The command at `path`, whose words come from [`Definitions::subcommand`].
+    pub(super) fn leaf<'a>(&'a self, path: &[&'a str]) -> Leaf<'a> {
+        let command = path.iter().fold(&self.root, |command, word| {
+            command.find_subcommand(word).unwrap_or(command)
+        });
+        Leaf {
+            personality: self.personality,
+            path: path.to_vec(),
+            command,
+        }
+    }
+
+    /// The command or group called `word` directly below `path`.
+    pub(super) fn subcommand<'a>(&'a self, path: &[&'a str], word: &str) -> Option<&'a str> {
+        self.subcommands(path)
+            .into_iter()
+            .map(Command::get_name)
+            .find(|name| *name == word)
+    }
+
+    /// What is directly below `path`; nothing if that is a command.
+    pub(super) fn subcommands<'a>(&'a self, path: &[&'a str]) -> Vec<&'a Command> {
+        let known = |command: &&Command| match self.personality {
+            Personality::Original => original::has_command(&[path, &[command.get_name()]].concat()),
+            Personality::Ours | Personality::Service { .. } => !command.is_hide_set(),
+        };
+        self.leaf(path)
+            .command
+            .get_subcommands()
+            .filter(known)
+            .collect()
+    }
+}
+
+/// One command, or group of commands.
+#[derive(Debug)]
+pub(super) struct Leaf<'a> {
+    personality: Personality,
+    path: Vec<&'a str>,
+    command: &'a Command,
+}
+
+/// One spelling of an option.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spelling<'a> {
+    /// Without dashes.
+    pub(super) name: &'a str,
+    /// The option.
+    pub(super) option: &'a Arg,
+}
+
+impl<'a> Leaf<'a> {
+    pub(super) fn path(&self) -> &[&'a str] {
+        &self.path
+    }
+
+    pub(super) const fn command(&self) -> &'a Command {
+        self.command
+    }
+
+    /// All options by all their long names, hidden ones included.
+    pub(super) fn spellings(&self) -> Vec<Spelling<'a>> {
+        let options = self
+            .command
+            .get_arguments()
+            .filter(|option| is_ours(option));
+        options
+            .flat_map(|option| {
+                let aliases = option.get_all_aliases().unwrap_or_default();
+                let names = option.get_long().into_iter().chain(aliases);
+                names.map(move |name| Spelling { name, option })
+            })
+            .filter(|spelling| self.has(spelling.name))
+            .collect()
+    }
+
+    /// The option called `name`, a long name or a letter.
+    pub(super) fn option(&self, name: &str) -> Option<&'a Arg> {
+        let by_name = || {
+            let mut spellings = self.spellings().into_iter();
+            spellings.find(|spelling| spelling.name == name)
+        };
+        let by_letter = || {
+            let mut options = self
+                .command
+                .get_arguments()
+                .filter(|option| is_ours(option));
+            options.find(|option| {
+                let mut letter = [0; 4];
+                let short = option
+                    .get_short()
+                    .map(|short| short.encode_utf8(&mut letter));
+                short.is_some_and(|short| short == name) && self.has(name)
+            })
+        };
+        by_name().map(|spelling| spelling.option).or_else(by_letter)
+    }
+
+    /// Whether words after the options are passed over.
+    pub(super) fn ignores_arguments(&self) -> bool {
+        original::ignores_arguments(&self.path)
+    }
+
+    /// Whether options may stand behind arguments.
+    pub(super) fn mixes_options_and_arguments(&self) -> bool {
+        match self.personality {
+            Personality::Original => false,
+            Personality::Ours | Personality::Service { .. } => !self.ignores_arguments(),
+        }
+    }
+
+    /// How the command is called, as in `cts task create`.
+    pub(super) fn call(&self) -> String {
+        match self.personality {
+            Personality::Service { name, .. } => name.to_owned(),
+            Personality::Ours | Personality::Original => {
+                [&[self.personality.name()], self.path.as_slice()]
+                    .concat()
+                    .join(" ")
+            }
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self.personality {
+            Personality::Original => original::has_option(&self.path, name),
+            Personality::Ours | Personality::Service { .. } => true,
+        }
+    }
+}
+
+/// There is no longer help behind `--help` than behind `-h`, so that none has to be announced.
+fn with_one_help(command: Command) -> Command {
+    command
+        .mut_arg("help", |help| help.help("Print help"))
+        .mut_subcommands(with_one_help)
+}
+
+/// Not an argument without a name, nor one that is dealt with before clap.
+fn is_ours(option: &Arg) -> bool {
+    let dealt_with = matches!(
+        option.get_action(),
+        ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+    );
+    !option.is_positional() && !dealt_with
+}
+
+/// Whether it is on or off. The word behind such an option is not its value.
+pub(super) fn is_boolean(option: &Arg) -> bool {
+    !option.get_action().takes_values()
+        || option.get_value_parser().type_id() == TypeId::of::<bool>()
+}
+
+/// Whether every value counts, and not only the last.
+pub(super) fn is_list(option: &Arg) -> bool {
+    matches!(option.get_action(), ArgAction::Append)
+}

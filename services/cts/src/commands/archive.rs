@@ -1,0 +1,223 @@
+//! `cts archive`: what resets of the storage have removed, read from the database itself.
+
+use cts_core::ArchiveId;
+use cts_store::{Archive, ArchivedRow, Store as _};
+use cts_store_postgres::PostgresStore;
+use cts_store_sqlite::SqliteExport;
+use serde_json::{Value, json};
+
+use crate::cli::arguments::{Archives, Output};
+use crate::commands::migrate::{Source, source};
+use crate::commands::workers::print;
+use crate::failure::Failure;
+use crate::process_env::ProcessEnv;
+use crate::program::load;
+use crate::services::database;
+
+/// Rows read at once.
+const PAGE: u32 = 500;
+
+/// A store that is read.
+enum Reader {
+    File(SqliteExport),
+    Server(Box<PostgresStore>),
+}
+
+impl Reader {
+    async fn open(source: Source, process_env: &ProcessEnv) -> Result<Self, Failure> {
+        match source {
+            Source::File(path) => {
+                let path = std::fs::canonicalize(&path)
+                    .map_err(|source| Failure::Path { path, source })?;
+                let file = SqliteExport::open(&path, process_env.boot.as_deref()).await;
+                Ok(Self::File(file.map_err(Failure::Store)?))
+            }
+            Source::Server(settings) => {
+                let store = PostgresStore::connect(&settings).await;
+                Ok(Self::Server(Box::new(store.map_err(Failure::Store)?)))
+            }
+        }
+    }
+
+    async fn archives(&mut self) -> Result<Vec<Archive>, Failure> {
+        let archives = match self {
+            Self::File(file) => file.archives().await,
+            Self::Server(store) => store.archives().await,
+        };
+        archives.map_err(Failure::Store)
+    }
+
+    async fn rows(&mut self, id: ArchiveId, after: u64) -> Result<Vec<ArchivedRow>, Failure> {
+        let rows = match self {
+            Self::File(file) => file.archived_rows(id, after, PAGE).await,
+            Self::Server(store) => store.archived_rows(id, after, PAGE).await,
+        };
+        rows.map_err(Failure::Store)
+    }
+}
+
+/// Runs the command. It changes nothing, and may be run while cts works.
+pub(crate) async fn run(command: Archives, process_env: &ProcessEnv) -> Result<(), Failure> {
+    let place = match &command {
+        Archives::List { place, .. } | Archives::Show { place, .. } => place,
+    };
+    let configured = if place.configuration.paths.is_empty() {
+        None
+    } else {
+        let config = load(&place.configuration, process_env)?;
+        Some(match &config.database {
+            Some(database) => Source::Server(database::settings(database)),
+            None => Source::File(config.working_dir.join(database::FILE)),
+        })
+    };
+    let source = source(place.store.as_deref(), configured, process_env)?;
+    let mut reader = Reader::open(source, process_env).await?;
+    match command {
+        Archives::List { output, .. } => list(&mut reader, output).await,
+        Archives::Show { id, output, .. } => show(&mut reader, &id, output).await,
+    }
+}
+
+async fn list(reader: &mut Reader, output: Output) -> Result<(), Failure> {
+    let archives = reader.archives().await?;
+    print(&match output {
+        Output::Table => table(&archives),
+        Output::Json => format!("{:#}\n", document(&archives)),
+    })
+}
+
+fn table(archives: &[Archive]) -> String {
+    if archives.is_empty() {
+        return "nothing was removed by a reset\n".to_owned();
+    }
+    let head = format!(
+        "{:36}  {:20}  {:>6}  {:>6}  {:>8}\n",
+        "ID", "CREATED", "TASKS", "RUNS", "ROWS"
+    );
+    archives.iter().fold(head, |text, archive| {
+        let Archive {
+            id,
+            created_at,
+            tasks,
+            runs,
+            rows,
+        } = archive;
+        let created_at = created_at.format("%Y-%m-%dT%H:%M:%SZ");
+        text + &format!("{id:36}  {created_at:20}  {tasks:>6}  {runs:>6}  {rows:>8}\n")
+    })
+}
+
+fn document(archives: &[Archive]) -> Value {
+    let archives = archives.iter().map(|archive| {
+        json!({
+            "id": archive.id,
+            "created_at": archive.created_at.to_rfc3339(),
+            "tasks": archive.tasks,
+            "runs": archive.runs,
+            "rows": archive.rows,
+        })
+    });
+    json!({ "archives": archives.collect::<Vec<_>>() })
+}
+
+/// One line for each row, page by page: an archive may be large.
+async fn show(reader: &mut Reader, beginning: &str, output: Output) -> Result<(), Failure> {
+    let known = reader.archives().await?;
+    let id = choose(&known, beginning)?;
+    let mut after = 0;
+    loop {
+        let rows = reader.rows(id, after).await?;
+        let Some(last) = rows.last() else {
+            return Ok(());
+        };
+        after = last.position;
+        let lines = rows.iter().map(|row| line(row, output));
+        print(&lines.collect::<String>())?;
+    }
+}
+
+fn line(row: &ArchivedRow, output: Output) -> String {
+    match output {
+        Output::Table => format!("{} {}\n", row.table, row.content),
+        Output::Json => {
+            let content = serde_json::from_str::<Value>(&row.content);
+            let content = content.unwrap_or_else(|_| Value::from(row.content.as_str()));
+            format!("{}\n", json!({ "table": row.table, "row": content }))
+        }
+    }
+}
+
+/// The one archive whose id begins so.
+fn choose(known: &[Archive], beginning: &str) -> Result<ArchiveId, Failure> {
+    let fits: Vec<ArchiveId> = known
+        .iter()
+        .map(|archive| archive.id)
+        .filter(|id| id.to_string().starts_with(beginning))
+        .collect();
+    match fits.as_slice() {
+        [only] => Ok(*only),
+        [] => Err(Failure::Call(format!(
+            "there is no archive {beginning:?}; `cts archive list` shows them"
+        ))),
+        several => Err(Failure::Call(format!(
+            "{beginning:?} is the beginning of {} archives",
+            several.len()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn archive(number: u128) -> Archive {
+        Archive {
+            id: ArchiveId::from_uuid(Uuid::from_u128(number << 96)),
+            created_at: DateTime::UNIX_EPOCH,
+            tasks: 2,
+            runs: 30,
+            rows: 400,
+        }
+    }
+
+    #[test]
+    fn an_archive_is_named_by_the_beginning_of_its_id() {
+        let known = [archive(0x1234_5678), archive(0x1299_0000)];
+        assert_eq!(choose(&known, "1234").unwrap(), known[0].id);
+        let full = known[1].id.to_string();
+        assert_eq!(choose(&known, &full).unwrap(), known[1].id);
+        for unclear in ["12", "", "x", "\u{1b}[31m"] {
+            let refused = choose(&known, unclear).unwrap_err().to_string();
+            assert!(!refused.contains('\u{1b}'), "{refused}");
+        }
+    }
+
+    #[test]
+    fn archives_are_one_line_each() {
+        let text = table(&[archive(1), archive(2)]);
+        assert_eq!(text.lines().count(), 3);
+        assert!(
+            text.contains("1970-01-01T00:00:00Z       2      30       400"),
+            "{text}"
+        );
+        assert_eq!(table(&[]).lines().count(), 1);
+    }
+
+    #[test]
+    fn rows_keep_what_they_hold() {
+        let row = ArchivedRow {
+            position: 1,
+            table: "log_lines".to_owned(),
+            content: r#"{"line":"a \u001b[31m \"b\""}"#.to_owned(),
+        };
+        for output in [Output::Table, Output::Json] {
+            let line = line(&row, output);
+            assert_eq!(line.lines().count(), 1);
+            assert!(!line.contains('\u{1b}'), "{line}");
+            assert!(line.contains(r#"\"b\""#), "{line}");
+        }
+    }
+}

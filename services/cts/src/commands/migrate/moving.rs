@@ -1,0 +1,179 @@
+//! Moving everything from a file into Postgres.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cts_store::transfer::{Counts, Export as _, Table, copy};
+use cts_store_postgres::{
+    AppliedMigration, PostgresImport, Settings, check_empty, migrate, pending,
+};
+use cts_store_sqlite::SqliteExport;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::schema;
+use crate::cli::arguments::Output;
+use crate::commands::workers::print;
+use crate::failure::Failure;
+use crate::services::lock::{DirectoryLock, Use};
+
+/// Between two words about how far it is.
+const PROGRESS: Duration = Duration::from_millis(500);
+
+/// Moves what the file holds, or tells what would be moved.
+///
+/// Nobody may use the file meanwhile, which its directory's lock sees to. The database must be empty; all
+/// that is written to it but the schema is one transaction.
+pub(super) async fn run(
+    file: &Path,
+    boot: Option<&str>,
+    settings: &Settings,
+    dry_run: bool,
+    output: Output,
+) -> Result<(), Failure> {
+    let file = existing(file)?;
+    let _lock = file
+        .parent()
+        .map(|directory| DirectoryLock::take(directory, Use::Database))
+        .transpose()?;
+    let source = SqliteExport::open(&file, boot).await;
+    let mut source = source.map_err(Failure::Store)?;
+    check_empty(settings).await.map_err(Failure::Store)?;
+    let (migrations, counts) = if dry_run {
+        let migrations = pending(settings).await.map_err(Failure::Store)?;
+        let counts = source.counts().await.map_err(Failure::Store)?;
+        (migrations, counts)
+    } else {
+        let migrations = migrate(settings).await.map_err(Failure::Store)?;
+        (migrations, fill(&mut source, settings).await?)
+    };
+    source.close().await.map_err(Failure::Store)?;
+    print(&match output {
+        Output::Table => table(&migrations, &counts, dry_run),
+        Output::Json => format!("{:#}\n", document(&migrations, &counts, dry_run)),
+    })
+}
+
+/// The file, which must be there: neither it nor its directory is made here.
+fn existing(file: &Path) -> Result<PathBuf, Failure> {
+    let failed = |source| Failure::Path {
+        path: file.to_owned(),
+        source,
+    };
+    let path = std::fs::canonicalize(file).map_err(failed)?;
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(failed(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a file; --from names the file cts.db in the working directory",
+        )))
+    }
+}
+
+async fn fill(source: &mut SqliteExport, settings: &Settings) -> Result<Counts, Failure> {
+    let expected = source.counts().await.map_err(Failure::Store)?;
+    let import = PostgresImport::begin(settings).await;
+    let mut import = Box::new(import.map_err(Failure::Store)?);
+    let mut teller = Teller::new(expected);
+    let counts = copy(source, &mut *import, |table, rows| teller.tell(table, rows)).await;
+    let counts = counts.map_err(Failure::Store)?;
+    let committed = cts_store::transfer::Import::commit(import).await;
+    committed.map_err(Failure::Store)?;
+    Ok(counts)
+}
+
+/// Tells people how far it is; others get the result alone.
+struct Teller {
+    expected: Counts,
+    told: Option<Instant>,
+}
+
+impl Teller {
+    fn new(expected: Counts) -> Self {
+        Self {
+            expected,
+            told: io::stderr().is_terminal().then(Instant::now),
+        }
+    }
+
+    fn tell(&mut self, table: Table, rows: u64) {
+        let due = self.told.is_some_and(|told| told.elapsed() >= PROGRESS);
+        if due {
+            self.told = Some(Instant::now());
+            let all = self.expected.of(table);
+            drop(writeln!(io::stderr(), "{table}: {rows} of {all}"));
+        }
+    }
+}
+
+fn table(migrations: &[AppliedMigration], counts: &Counts, dry_run: bool) -> String {
+    let mut text = schema::lines(migrations, dry_run);
+    text.push_str(if dry_run { "would move\n" } else { "moved\n" });
+    for table in Table::ALL {
+        let name = table.as_str();
+        let line = format!("  {name:22} {:>10}\n", counts.of(table));
+        text.push_str(&line);
+    }
+    text
+}
+
+fn document(migrations: &[AppliedMigration], counts: &Counts, dry_run: bool) -> Value {
+    let rows: Map<String, Value> = Table::ALL
+        .into_iter()
+        .map(|table| (table.as_str().to_owned(), counts.of(table).into()))
+        .collect();
+    json!({
+        "dry_run": dry_run,
+        "schema": schema::schema_document(migrations, dry_run),
+        "rows": rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_has_a_line_for_each_table() {
+        let mut counts = Counts::default();
+        counts.add(Table::Runs, 100_000);
+        let text = table(&[], &counts, false);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..2], ["schema is up to date", "moved"]);
+        assert_eq!(lines.len(), 11);
+        assert_eq!(lines[7], "  runs                       100000");
+        assert!(table(&[], &counts, true).contains("would move"));
+    }
+
+    #[test]
+    fn the_document_has_the_rows_of_each_table() {
+        let migrations = [AppliedMigration {
+            version: 7,
+            description: "initial".to_owned(),
+        }];
+        let mut counts = Counts::default();
+        counts.add(Table::LogLines, 3);
+        let told = document(&migrations, &counts, true);
+        let expected = json!({
+            "dry_run": true,
+            "schema": { "pending": [{ "version": 7, "description": "initial" }] },
+            "rows": {
+                "tasks": 0, "deleted_tasks": 0, "configuration_in_force": 0, "contents": 0, "inputs": 0,
+                "runs": 0, "events": 0, "log_lines": 3, "bundles": 0,
+            },
+        });
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_file_that_is_missing_is_told_and_nothing_is_made() {
+        let missing = Path::new("/nowhere/at/all/cts.db");
+        assert!(matches!(existing(missing), Err(Failure::Path { .. })));
+        assert!(matches!(
+            existing(Path::new("/")),
+            Err(Failure::Path { .. })
+        ));
+    }
+}

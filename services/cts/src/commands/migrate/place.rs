@@ -1,0 +1,216 @@
+//! Where a store is, as the command line, the configuration and the environment say.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use cts_store_postgres::Settings;
+use secrecy::SecretString;
+
+use crate::cli::arguments::Migrate;
+use crate::failure::Failure;
+use crate::process_env::ProcessEnv;
+use crate::program::load;
+use crate::services::database;
+
+const VARIABLE: &str = "CTS_DATABASE_URL";
+
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// A migration uses one connection.
+const CONNECTIONS: u32 = 1;
+
+/// The command names no store that can be used. Never quotes what was given: it may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// Nothing says where the database is.
+    #[error(
+        "no database is named: give --to postgres://…, set {VARIABLE}, or name a configuration with a `database` block by -config-file"
+    )]
+    NoDatabase,
+    /// Nothing says where the store is that is to be read.
+    #[error(
+        "no store is named: give --store sqlite:PATH or --store postgres://…, set {VARIABLE}, or name a configuration by -config-file"
+    )]
+    NoStore,
+    /// Something else than Postgres was named.
+    #[error("{place} must begin with postgres:// or postgresql:// and name a server")]
+    NotPostgres {
+        /// Where it was named.
+        place: &'static str,
+    },
+    /// The source is not one that can be read.
+    #[error("--from must be sqlite:PATH, the file cts.db in the working directory of `cts start`")]
+    NotSqlite,
+}
+
+/// What is brought up to date, or written to.
+#[derive(Debug)]
+pub(super) enum Target {
+    /// Postgres.
+    Server(Settings),
+    /// There is a configuration, and it uses a file.
+    File,
+}
+
+/// A store that is read.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// A file of the embedded mode.
+    File(PathBuf),
+    /// Postgres.
+    Server(Settings),
+}
+
+/// What is named (`--store`), else what the configuration says, else the environment.
+pub(crate) fn source(
+    named: Option<&str>,
+    configured: Option<Source>,
+    process_env: &ProcessEnv,
+) -> Result<Source, PlaceError> {
+    let server = |url| {
+        Source::Server(Settings {
+            url,
+            max_connections: CONNECTIONS,
+            ca_cert: None,
+        })
+    };
+    match (named, configured) {
+        (Some(store), _) if store.starts_with("sqlite:") => {
+            file(store, process_env).map(Source::File)
+        }
+        (Some(store), _) => postgres(store, "--store").map(server),
+        (None, Some(configured)) => Ok(configured),
+        (None, None) => match of_environment(process_env)? {
+            Some(url) => Ok(server(url)),
+            None => Err(PlaceError::NoStore),
+        },
+    }
+}
+
+/// `--to`, else what the configuration says, else the environment alone.
+pub(super) fn target(command: &Migrate, process_env: &ProcessEnv) -> Result<Target, Failure> {
+    let configured = if command.configuration.paths.is_empty() {
+        None
+    } else {
+        Some(load(&command.configuration, process_env)?.database)
+    };
+    let url = match &command.to {
+        Some(to) => Some(postgres(to, "--to")?),
+        None if configured.is_none() => of_environment(process_env)?,
+        None => None,
+    };
+    let settings = match (url, configured) {
+        (Some(url), Some(Some(config))) => Settings {
+            url,
+            ..database::settings(&config)
+        },
+        (Some(url), _) => Settings {
+            url,
+            max_connections: CONNECTIONS,
+            ca_cert: None,
+        },
+        (None, Some(Some(config))) => database::settings(&config),
+        (None, Some(None)) => return Ok(Target::File),
+        (None, None) => return Err(PlaceError::NoDatabase.into()),
+    };
+    Ok(Target::Server(settings))
+}
+
+/// The path of `--from`; relative ones are relative to the current directory.
+pub(super) fn file(from: &str, process_env: &ProcessEnv) -> Result<PathBuf, PlaceError> {
+    match from.strip_prefix("sqlite:") {
+        Some(path) if !path.is_empty() => Ok(process_env.current_dir.join(path)),
+        _ => Err(PlaceError::NotSqlite),
+    }
+}
+
+fn of_environment(process_env: &ProcessEnv) -> Result<Option<SecretString>, PlaceError> {
+    let given = process_env.environment.get(OsStr::new(VARIABLE));
+    let Some(given) = given.filter(|given| !given.is_empty()) else {
+        return Ok(None);
+    };
+    postgres(given.to_str().unwrap_or_default(), VARIABLE).map(Some)
+}
+
+fn postgres(url: &str, place: &'static str) -> Result<SecretString, PlaceError> {
+    let fits = |scheme: &&str| {
+        let begin = url.get(..scheme.len());
+        url.len() > scheme.len() && begin.is_some_and(|begin| begin.eq_ignore_ascii_case(scheme))
+    };
+    if SCHEMES.iter().any(fits) {
+        Ok(SecretString::from(url))
+    } else {
+        Err(PlaceError::NotPostgres { place })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::arguments::{Configuration, Output};
+    use cts_core::SystemClock;
+    use secrecy::ExposeSecret as _;
+    use std::sync::Arc;
+
+    fn process_env(variable: &str) -> ProcessEnv {
+        ProcessEnv {
+            program: "cts",
+            environment: [(VARIABLE.into(), variable.into())].into(),
+            current_dir: "/here".into(),
+            hostname: "test".to_owned(),
+            boot: None,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    fn command(to: Option<&str>) -> Migrate {
+        Migrate {
+            configuration: Configuration { paths: Vec::new() },
+            from: None,
+            to: to.map(str::to_owned),
+            dry_run: false,
+            output: Output::Table,
+        }
+    }
+
+    fn chosen(to: Option<&str>, variable: &str) -> Result<String, String> {
+        match target(&command(to), &process_env(variable)) {
+            Ok(Target::Server(settings)) => Ok(settings.url.expose_secret().to_owned()),
+            Ok(Target::File) => Err("a file".to_owned()),
+            Err(failure) => Err(failure.to_string()),
+        }
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_environment() {
+        let (to, variable) = ("postgres://a/1", "postgresql://b/2");
+        assert_eq!(chosen(Some(to), variable).unwrap(), to);
+        assert_eq!(chosen(None, variable).unwrap(), variable);
+    }
+
+    #[test]
+    fn what_is_no_postgres_is_refused_without_quoting_it() {
+        for (to, variable, place) in [
+            (Some("mysql://a:secret@b"), "", "--to"),
+            (Some("postgres://"), "", "--to"),
+            (Some("sqlite:secret"), "postgres://b", "--to"),
+            (None, "a:secret@b", VARIABLE),
+        ] {
+            let refused = chosen(to, variable).unwrap_err();
+            assert!(refused.starts_with(place), "{refused}");
+            assert!(!refused.contains("secret"), "{refused}");
+        }
+        let refused = chosen(None, "").unwrap_err();
+        assert_eq!(refused, PlaceError::NoDatabase.to_string());
+    }
+
+    #[test]
+    fn a_source_is_a_path_behind_its_scheme() {
+        let file = |from| file(from, &process_env(""));
+        assert_eq!(file("sqlite:a b/cts.db"), Ok("/here/a b/cts.db".into()));
+        assert_eq!(file("sqlite:/x/cts.db"), Ok("/x/cts.db".into()));
+        for other in ["sqlite:", "cts.db", "postgres://a", ""] {
+            assert_eq!(file(other), Err(PlaceError::NotSqlite), "{other}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Bringing the schema up to date.
+
+use cts_store_postgres::{AppliedMigration, Settings, migrate, pending};
+use serde_json::{Value, json};
+
+use crate::cli::arguments::Output;
+use crate::commands::workers::print;
+use crate::failure::Failure;
+
+/// Applies what is missing, or tells it alone, and says what it was.
+pub(super) async fn bring_up_to_date(
+    settings: &Settings,
+    dry_run: bool,
+    output: Output,
+) -> Result<(), Failure> {
+    let migrations = if dry_run {
+        pending(settings).await
+    } else {
+        migrate(settings).await
+    };
+    let migrations = migrations.map_err(Failure::Store)?;
+    print(&match output {
+        Output::Table => lines(&migrations, dry_run),
+        Output::Json => format!("{:#}\n", document(&migrations, dry_run)),
+    })
+}
+
+/// There is no schema to look after; programs are told so in their own way.
+pub(super) fn nothing(dry_run: bool, output: Output) -> Result<(), Failure> {
+    match output {
+        Output::Table => Ok(()),
+        Output::Json => print(&format!("{:#}\n", document(&[], dry_run))),
+    }
+}
+
+/// One line for each migration.
+pub(super) fn lines(migrations: &[AppliedMigration], dry_run: bool) -> String {
+    if migrations.is_empty() {
+        return "schema is up to date\n".to_owned();
+    }
+    let word = if dry_run { "pending" } else { "applied" };
+    migrations.iter().fold(String::new(), |text, migration| {
+        let AppliedMigration {
+            version,
+            description,
+        } = migration;
+        text + &format!("{word} {version} {description}\n")
+    })
+}
+
+fn document(migrations: &[AppliedMigration], dry_run: bool) -> Value {
+    json!({ "dry_run": dry_run, "schema": schema_document(migrations, dry_run) })
+}
+
+/// `{"applied": […]}` or `{"pending": […]}`.
+pub(super) fn schema_document(migrations: &[AppliedMigration], dry_run: bool) -> Value {
+    let migrations = migrations.iter().map(
+        |migration| json!({ "version": migration.version, "description": migration.description }),
+    );
+    let word = if dry_run { "pending" } else { "applied" };
+    json!({ word: migrations.collect::<Vec<_>>() })
+}

@@ -1,0 +1,311 @@
+//! `-once` and `-inspect`: one pass over the tasks, and the end (docs/runs.md#passes).
+//!
+//! Both are the embedded shape without an API: the scheduler asks for one run of each enabled task,
+//! and this module follows those runs to their ends. Tasks run side by side, as far as the worker has
+//! slots; one that fails does not stop the others, and the exit code tells of it at the end.
+
+mod progress;
+mod tally;
+mod terminal;
+
+use std::time::Duration;
+
+use cts_config::Config;
+use cts_core::{Chain, TaskPhase};
+use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, GetRunRequest, Run, RunStatus};
+use cts_scheduler::Mode;
+use cts_store::StoredTask;
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_stream::{StreamExt as _, StreamMap};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+use tonic::{Status, Streaming};
+
+use crate::failure::Failure;
+use crate::process_env::ProcessEnv;
+use crate::services::embedded::{Embedded, Sockets, StartOptions};
+
+use progress::{EndedTask, Progress};
+use tally::{End, Stage, Tally};
+pub(crate) use terminal::ProgressLines;
+
+/// How often a log without a terminal says what is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A pass over `config`'s tasks: with [`Mode::Once`] each is applied, with [`Mode::Inspect`] each is planned,
+/// and the state of other instances is not touched. Of the tasks those named by `only` count, in that order;
+/// all of them if it is empty. Ends when each is through, or with a signal.
+///
+/// What the API has made of the stored tasks counts: those that are enabled run, also those of the API.
+pub(crate) async fn run(
+    beginning: StartOptions,
+    only: &[String],
+    mut config: Config,
+    process_env: &ProcessEnv,
+    lines: Option<ProgressLines>,
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    choose(&mut config, only)?;
+    let prepared = Embedded::prepare(&config, process_env, Sockets::default(), beginning);
+    let embedded = tokio::select! {
+        prepared = prepared => prepared?,
+        () = shutdown.cancelled() => {
+            // What is stored is not known yet.
+            let of = config.tasks.iter().filter(|task| task.enabled).count();
+            return Err(Failure::PassCut { ended: 0, of });
+        }
+    };
+    let stored = embedded.tasks().await?;
+    let (enabled, disabled): (Vec<_>, Vec<_>) = stored.iter().partition(|task| runs(task));
+    for task in disabled {
+        tracing::info!(target: "ctrl", task_name = %task.spec.name(), "task is disabled, nothing is done for it");
+    }
+    let names: Vec<&str> = enabled
+        .iter()
+        .map(|task| task.spec.name().as_str())
+        .collect();
+    let progress = match lines {
+        Some(lines) => Progress::terminal(&lines, names.iter().copied()),
+        None => Progress::Plain,
+    };
+    let mut follower = Follower {
+        mode: beginning.mode,
+        errors_are_told: beginning.mode == Mode::Inspect || config.database.is_none(),
+        tally: Tally::new(names.iter().map(|name| (*name).to_owned())),
+        progress,
+        runs: RunServiceClient::new(embedded.scheduler()),
+        logs: LogServiceClient::new(embedded.scheduler()),
+        written: StreamMap::new(),
+        started: Instant::now(),
+    };
+    // The embedded services end by themselves when the pass is over, and when a signal comes.
+    let end = shutdown.child_token();
+    let begin = embedded.begin();
+    let (served, followed) = tokio::join!(embedded.run(end.clone()), async {
+        let followed = end.run_until_cancelled(follower.follow(begin)).await;
+        end.cancel();
+        followed
+    });
+    follower.progress.finish();
+    served?;
+    follower.conclude(followed)
+}
+
+/// Whether a pass runs a task.
+fn runs(task: &StoredTask) -> bool {
+    task.phase == TaskPhase::Ready && task.spec.enabled
+}
+
+/// Leaves the tasks that were named, in the order of their names on the command line.
+fn choose(config: &mut Config, only: &[String]) -> Result<(), Failure> {
+    if only.is_empty() {
+        return Ok(());
+    }
+    let mut chosen = Vec::new();
+    for name in only {
+        let Some(place) = config
+            .tasks
+            .iter()
+            .position(|task| task.name().as_str() == name)
+        else {
+            if chosen
+                .iter()
+                .any(|task: &cts_core::TaskSpec| task.name().as_str() == name)
+            {
+                continue;
+            }
+            let names = config.tasks.iter().map(|task| task.name().as_str());
+            let nearest = names
+                .map(|known| (strsim::jaro_winkler(known, name), known))
+                .filter(|(likeness, _known)| *likeness > 0.8)
+                .max_by(|a, b| a.0.total_cmp(&b.0));
+            return Err(Failure::UnknownTask {
+                name: name.clone(),
+                nearest: nearest.map(|(_likeness, known)| known.to_owned()),
+            });
+        };
+        chosen.push(config.tasks.remove(place));
+    }
+    config.tasks = chosen;
+    Ok(())
+}
+
+/// Follows the runs of a pass.
+#[derive(Debug)]
+struct Follower {
+    mode: Mode,
+    /// Every run ends in this process, whose scheduler tells the log why it has failed. Over Postgres it
+    /// may be another one.
+    errors_are_told: bool,
+    tally: Tally,
+    progress: Progress,
+    runs: RunServiceClient<Channel>,
+    logs: LogServiceClient<Channel>,
+    /// What Terraform writes for the tasks at work, by task; only where it is shown.
+    written: StreamMap<String, Streaming<ReadLogResponse>>,
+    started: Instant,
+}
+
+impl Follower {
+    /// Until every task is through.
+    async fn follow(&mut self, begin: CancellationToken) -> Result<(), Failure> {
+        let request = FollowRunsRequest::default();
+        let changes = self.runs.follow_runs(request).await;
+        let mut changes: Streaming<FollowRunsResponse> =
+            changes.map_err(|status| lost(&status))?.into_inner();
+        begin.cancel();
+        let mut patience = tokio::time::interval(PATIENCE);
+        patience.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        patience.reset();
+        while !self.tally.is_done() {
+            self.progress.counts(self.tally.counts(), self.tally.len());
+            tokio::select! {
+                change = changes.message() => match change.map_err(|status| lost(&status))? {
+                    Some(change) => self.observe(&change).await?,
+                    None => return Err(Failure::Call("the scheduler has ended".to_owned())),
+                },
+                Some((task, lines)) = self.written.next() => self.wrote(&task, lines),
+                _ = patience.tick() => self.tell_waiting(),
+            }
+        }
+        self.progress.counts(self.tally.counts(), self.tally.len());
+        Ok(())
+    }
+
+    async fn observe(&mut self, change: &FollowRunsResponse) -> Result<(), Failure> {
+        let now = self.started.elapsed();
+        let (task, run) = (change.task_name.as_str(), change.run_id.as_str());
+        let stage = match change.status() {
+            RunStatus::Unspecified => return Ok(()),
+            RunStatus::Queued => Stage::Queued,
+            RunStatus::Running => Stage::Running(now),
+            RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled => {
+                return self.end(task, run, now).await;
+            }
+        };
+        let at_work = matches!(stage, Stage::Running(_));
+        if self.tally.moved(task, run, stage) && at_work {
+            let doing = match self.mode {
+                Mode::Inspect => "planning",
+                Mode::Daemon | Mode::Once => "applying",
+            };
+            self.progress.at_work(task, doing);
+            self.read_log(task, run).await;
+        }
+        Ok(())
+    }
+
+    /// Follows the log of a run, if anybody sees it.
+    async fn read_log(&mut self, task: &str, run: &str) {
+        if !self.progress.shows_lines() {
+            return;
+        }
+        let request = ReadLogRequest {
+            run_id: run.to_owned(),
+            after_position: 0,
+            follow: true,
+        };
+        // Without it less is seen; the run is not worse for it.
+        if let Ok(lines) = self.logs.read_log(request).await {
+            self.written.insert(task.to_owned(), lines.into_inner());
+        }
+    }
+
+    fn wrote(&mut self, task: &str, lines: Result<ReadLogResponse, Status>) {
+        match lines {
+            Ok(lines) => {
+                if let Some(last) = lines.lines.last() {
+                    self.progress.wrote(task, &last.text);
+                }
+            }
+            Err(status) => {
+                tracing::debug!(target: "ctrl", task_name = task, error = %Chain(&status), "the log of a run cannot be read");
+                self.written.remove(task);
+            }
+        }
+    }
+
+    async fn end(&mut self, task: &str, run: &str, now: Duration) -> Result<(), Failure> {
+        self.written.remove(task);
+        let since = self.tally.running_since(task).unwrap_or(now);
+        let request = GetRunRequest {
+            run_id: run.to_owned(),
+        };
+        let record = self
+            .runs
+            .get_run(request)
+            .await
+            .map_err(|status| lost(&status))?;
+        let record = record.into_inner().run.unwrap_or_default();
+        let end = end_of(&record);
+        if self.tally.moved(task, run, Stage::Ended(end.clone())) {
+            if let Some(plan) = &record.plan {
+                tracing::info!(target: "ctrl", task_name = task, plan = plan.text, "inspected task");
+            }
+            let ended = EndedTask {
+                task,
+                end: &end,
+                took: now.saturating_sub(since),
+                error_is_told: self.errors_are_told,
+            };
+            self.progress
+                .ended(&ended, self.tally.counts(), self.tally.len());
+        }
+        Ok(())
+    }
+
+    /// Says why nothing happens, where no terminal shows it (P10).
+    fn tell_waiting(&self) {
+        let mut waiting = self.tally.waiting();
+        if let Some(first) = waiting.next() {
+            let more = waiting.count();
+            tracing::info!(target: "ctrl", task_name = first, others = more, "still waiting for Consul's first answers");
+        }
+    }
+
+    fn conclude(&self, followed: Option<Result<(), Failure>>) -> Result<(), Failure> {
+        let counts = self.tally.counts();
+        let of = self.tally.len();
+        match followed {
+            Some(Err(failure)) => return Err(failure),
+            Some(Ok(())) => {}
+            None if self.tally.is_done() => {}
+            None => {
+                return Err(Failure::PassCut {
+                    ended: counts.ended(),
+                    of,
+                });
+            }
+        }
+        if counts.failed > 0 {
+            return Err(Failure::Pass {
+                failed: counts.failed,
+                of,
+            });
+        }
+        tracing::info!(target: "ctrl", tasks = of, took = ?self.started.elapsed(), "all tasks completed");
+        Ok(())
+    }
+}
+
+fn end_of(run: &Run) -> End {
+    match run.status() {
+        RunStatus::Succeeded => match &run.plan {
+            Some(plan) => End::Planned {
+                changes: plan.changes_present,
+            },
+            None => End::Applied,
+        },
+        RunStatus::Cancelled => End::Cancelled,
+        RunStatus::Failed | RunStatus::Unspecified | RunStatus::Queued | RunStatus::Running => {
+            End::Failed(run.error.clone())
+        }
+    }
+}
+
+fn lost(status: &Status) -> Failure {
+    Failure::Call(format!("the scheduler does not answer: {}", Chain(status)))
+}

@@ -1,0 +1,159 @@
+//! `cts task`: tasks of a running cts, through its API.
+//!
+//! The commands of the original have its flows, streams and exit codes, whatever name the program was
+//! called by (docs/cli.md#cts-task). `list`, `show`, `events` and `run` are ours: their result alone is on
+//! standard output, everything else on standard error.
+
+mod arguments;
+mod create;
+mod delete;
+mod disable;
+mod enable;
+mod events;
+mod list;
+mod prompt;
+mod run_now;
+mod session;
+mod show;
+pub(crate) mod table;
+mod task_file;
+mod time_text;
+mod ui;
+mod waiting;
+
+use std::future::ready;
+use std::io::{stderr, stdin, stdout};
+use std::pin::pin;
+
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::arguments::TaskCommand;
+
+use self::session::{Details, Session, Told};
+use self::ui::{Input, Interrupt, Ui};
+use crate::process_env::ProcessEnv;
+
+/// Ended by Ctrl-C: what a shell says of a program that the signal has ended.
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// Runs the command and gives the exit code (docs/cli.md#exit-codes). It prints itself.
+///
+/// Ctrl-C ends it; at a prompt that is a refusal, which has its own text and exit code. The server goes on
+/// with what it was told before.
+pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
+    let interrupted = Interrupt::of_this_process();
+    let (mut stdout, mut stderr) = (stdout(), stderr());
+    let input = Input::new(stdin());
+    let told = CancellationToken::new();
+    let asked = Interrupt::new(told.clone().cancelled_owned());
+    let ui = Ui::new(&mut stdout, &mut stderr, input, asked);
+    let session = Session { ui, process_env };
+    let conversation = async {
+        let result = converse(command, session).await;
+        result.map_or_else(Told::exit_code, |()| 0)
+    };
+    until_interrupted(conversation, interrupted, &told).await
+}
+
+/// The exit code of a conversation, or the one of its interruption. Only one listens to the signal, and
+/// passes it on: of two, either might hear it first.
+async fn until_interrupted(
+    conversation: impl Future<Output = u8>,
+    interrupted: Interrupt,
+    told: &CancellationToken,
+) -> u8 {
+    let mut conversation = pin!(conversation);
+    tokio::select! {
+        biased;
+        code = &mut conversation => return code,
+        () = interrupted => told.cancel(),
+    }
+    // A prompt answers at once, and nothing else does.
+    tokio::select! {
+        biased;
+        code = conversation => code,
+        () = ready(()) => EXIT_INTERRUPTED,
+    }
+}
+
+async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), Told> {
+    match command {
+        TaskCommand::Create {
+            client,
+            task_file,
+            auto_approve,
+        } => create::run(&mut session, &client, task_file, auto_approve).await,
+        TaskCommand::Delete {
+            client,
+            auto_approve,
+            wait,
+            names,
+        } => {
+            let name = session.one_name("delete", &names, Details::Stdout)?;
+            delete::run(&mut session, &client, name, auto_approve, wait).await
+        }
+        TaskCommand::Enable {
+            client,
+            auto_approve,
+            wait,
+            names,
+        } => {
+            let name = session.one_name("enable", &names, Details::Stdout)?;
+            enable::run(&mut session, &client, name, auto_approve, wait).await
+        }
+        TaskCommand::Disable { client, names } => {
+            let name = session.one_name("disable", &names, Details::Stdout)?;
+            disable::run(&mut session, &client, name).await
+        }
+        TaskCommand::List { client, output } => list::run(&mut session, &client, output).await,
+        TaskCommand::Show {
+            client,
+            output,
+            names,
+        } => {
+            let name = session.one_name("show", &names, Details::Stderr)?;
+            show::run(&mut session, &client, output, name).await
+        }
+        TaskCommand::Events {
+            client,
+            output,
+            names,
+        } => {
+            let name = session.one_name("events", &names, Details::Stderr)?;
+            events::run(&mut session, &client, output, name).await
+        }
+        TaskCommand::Run {
+            client,
+            output,
+            wait,
+            names,
+        } => {
+            let name = session.one_name("run", &names, Details::Stderr)?;
+            run_now::run(&mut session, &client, output, name, wait).await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    async fn interrupted(conversation: impl Future<Output = u8>, told: &CancellationToken) -> u8 {
+        until_interrupted(conversation, Interrupt::new(ready(())), told).await
+    }
+
+    #[tokio::test]
+    async fn a_prompt_answers_an_interrupt_and_anything_else_is_ended_by_it() {
+        let told = CancellationToken::new();
+        let prompt = async {
+            told.cancelled().await;
+            11
+        };
+        assert_eq!(interrupted(prompt, &told).await, 11);
+        let told = CancellationToken::new();
+        assert_eq!(interrupted(pending(), &told).await, EXIT_INTERRUPTED);
+        assert_eq!(interrupted(ready(0), &told).await, 0);
+    }
+}

@@ -1,0 +1,158 @@
+//! The arguments of `cts task` (docs/cli.md#options-of-all-of-them, #cts-task).
+//!
+//! Only clap and the standard library here: the build script reads this file too, for the manual pages.
+
+use std::path::PathBuf;
+
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use clap::{Args, Subcommand};
+
+use crate::cli::arguments::Output;
+
+/// `cts task`.
+///
+/// Names are lists, so that a wrong number of them is not a mistake of parsing: that has its own text and
+/// exit code.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TaskCommand {
+    /// Create a task in a running cts: show the request and the plan, ask, create and run.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task create -task-file=web.hcl\n    \
+        ==> Inspecting the changes for creating 'web'\n    \
+        ...\n    \
+        Enter a value: yes\n    \
+        ...\n    \
+        ==> Task 'web' created")]
+    Create {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// File (.hcl or .json) with exactly one `task` block. Required.
+        #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+        task_file: Option<PathBuf>,
+        /// Do not ask.
+        #[arg(long)]
+        auto_approve: bool,
+    },
+    /// Delete a task. Its infrastructure stays.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task delete -auto-approve web\n    \
+        ==> Marking 'web' for deletion\n    \
+        ==> 'web' has been marked for deletion. It goes as soon as it does not run.")]
+    Delete {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// Do not ask.
+        #[arg(long)]
+        auto_approve: bool,
+        /// Wait until the task is gone.
+        #[arg(long)]
+        wait: bool,
+        /// Name of the task.
+        #[arg(value_name = "TASK NAME")]
+        names: Vec<String>,
+    },
+    /// Enable a task: show the plan and, if there are changes, ask and run.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task enable web\n    \
+        ==> Inspecting the changes for enabling 'web'\n    \
+        ...\n    \
+        Enter a value: yes\n    \
+        ...\n    \
+        ==> 'web' enable complete!")]
+    Enable {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// Do not ask.
+        #[arg(long)]
+        auto_approve: bool,
+        /// If the task runs, wait until it does not, instead of failing.
+        #[arg(long)]
+        wait: bool,
+        /// Name of the task.
+        #[arg(value_name = "TASK NAME")]
+        names: Vec<String>,
+    },
+    /// Disable a task, so that it does not run when its condition is met.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task disable web\n    \
+        ==> Waiting to disable 'web'...\n\n    \
+        ==> 'web' disable complete!")]
+    Disable {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// Name of the task.
+        #[arg(value_name = "TASK NAME")]
+        names: Vec<String>,
+    },
+    /// List the tasks of a running cts with their status.
+    List {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+    },
+    /// Show one task: configuration, status and its last run.
+    Show {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+        /// Name of the task.
+        #[arg(value_name = "TASK NAME")]
+        names: Vec<String>,
+    },
+    /// List the last runs of a task, newest first.
+    Events {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+        /// Name of the task.
+        #[arg(value_name = "TASK NAME")]
+        names: Vec<String>,
+    },
+    /// Run an enabled task now, whatever its condition says, and tell how it went.
+    Run {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+        /// If the task runs already, wait until that run is over, instead of failing.
+        #[arg(long)]
+        wait: bool,
+        /// Name of the task.
+        #[arg(value_name = "TASK NAME")]
+        names: Vec<String>,
+    },
+}
+
+/// How the running cts is reached (docs/cli.md#options-of-all-of-them).
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServerOptions {
+    /// URL of the running cts; its scheme is http or https. Environment: `CTS_ADDRESS`; else
+    /// `http://localhost:8558`.
+    #[arg(long, value_name = "URL")]
+    pub(crate) http_addr: Option<String>,
+    /// Deprecated, use -http-addr: replaces the port of the URL.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// PEM file of CA certificates. Environment: `CTS_CACERT`.
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) ca_cert: Option<PathBuf>,
+    /// Directory of such files. Environment: `CTS_CAPATH`.
+    #[arg(long, value_name = "DIRECTORY", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) ca_path: Option<PathBuf>,
+    /// PEM file of the client's certificate. Environment: `CTS_CLIENT_CERT`.
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) client_cert: Option<PathBuf>,
+    /// PEM file of its key. Environment: `CTS_CLIENT_KEY`.
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) client_key: Option<PathBuf>,
+    /// Whether the server's certificate is verified. Environment: `CTS_SSL_VERIFY`; else true.
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) ssl_verify: Option<bool>,
+}

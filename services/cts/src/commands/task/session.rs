@@ -1,0 +1,209 @@
+//! What all task commands do: get a client, take one name, and tell of failures.
+
+use std::time::Duration;
+
+use cts_api_client::{ApiClient, CallError, ClientOptions, ClientSettings, ErrorForm};
+use cts_core::Chain;
+
+use super::arguments::ServerOptions;
+use super::ui::Ui;
+use crate::failure::{EXIT_GENERAL, EXIT_MISSING};
+use crate::process_env::ProcessEnv;
+
+/// Between two looks at something that is waited for.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Name of the program under which our own commands can be had.
+const OURS: &str = "cts";
+
+const LIST_HINT: &str = "`cts task list` shows the tasks that there are";
+
+/// A command has failed and has said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Told(u8);
+
+impl Told {
+    pub(super) const fn exit_code(self) -> u8 {
+        self.0
+    }
+}
+
+/// Where the explanation of a failure is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Details {
+    /// On standard output, as the original does.
+    Stdout,
+    /// On standard error.
+    Stderr,
+}
+
+/// One command at work.
+pub(super) struct Session<'a> {
+    pub(super) ui: Ui<'a>,
+    pub(super) process_env: &'a ProcessEnv,
+}
+
+impl Session<'_> {
+    /// The only name; any other number of them is refused.
+    pub(super) fn one_name<'n>(
+        &mut self,
+        command: &str,
+        names: &'n [String],
+        details: Details,
+    ) -> Result<&'n str, Told> {
+        if let [name] = names {
+            return Ok(name);
+        }
+        let given = match names {
+            [] => "None was given.".to_owned(),
+            several => format!("{} were given: {}", several.len(), quoted(several)),
+        };
+        let program = self.process_env.program;
+        let mut explanation = vec![given];
+        // Ours finds them wherever they stand.
+        if program != OURS {
+            explanation.push("Options have to stand before the name of the task.".to_owned());
+        }
+        explanation.push(format!("More: {program} task {command} --help"));
+        let headline = "Error: this command requires one argument";
+        Err(self.missing(headline, &explanation, details))
+    }
+
+    /// A client for what the options and the environment say.
+    pub(super) fn client(
+        &mut self,
+        options: &ServerOptions,
+        details: Details,
+    ) -> Result<ApiClient, Told> {
+        let environment = self.process_env.text_environment();
+        let (settings, warnings) = ClientSettings::resolve(&given(options), &environment);
+        for warning in warnings {
+            self.ui.warning(&warning.to_string());
+        }
+        ApiClient::new(&settings).map_err(|error| {
+            let detail = Chain(&error).to_string();
+            self.fail("Error: unable to create client", &detail, details)
+        })
+    }
+
+    /// Tells of a failure; there need not be a detail.
+    pub(super) fn fail(&mut self, headline: &str, detail: &str, details: Details) -> Told {
+        self.ui.error(headline);
+        if !detail.is_empty() {
+            self.explain(detail, details);
+        }
+        Told(EXIT_GENERAL)
+    }
+
+    /// Tells of an argument or option that is missing.
+    pub(super) fn missing(
+        &mut self,
+        headline: &str,
+        explanation: &[String],
+        details: Details,
+    ) -> Told {
+        self.ui.error(headline);
+        for line in explanation {
+            match details {
+                Details::Stdout => self.ui.output(line),
+                Details::Stderr => self.ui.note(line),
+            }
+        }
+        Told(EXIT_MISSING)
+    }
+
+    /// Tells of a call that failed, in the form that the original's command has. Nobody gets our own
+    /// commands as a hint who cannot call them.
+    pub(super) fn refused(
+        &mut self,
+        headline: &str,
+        error: &CallError,
+        form: ErrorForm,
+        details: Details,
+    ) -> Told {
+        let told = self.call_failed(headline, error, form, details);
+        if error.is_not_found() && self.process_env.program == OURS {
+            self.explain(LIST_HINT, details);
+        }
+        told
+    }
+
+    /// Tells of a call that failed and that was about no task in particular.
+    pub(super) fn call_failed(
+        &mut self,
+        headline: &str,
+        error: &CallError,
+        form: ErrorForm,
+        details: Details,
+    ) -> Told {
+        let told = self.fail(headline, &error.report(form), details);
+        if let Some(hint) = error.hint() {
+            self.explain(hint, details);
+        }
+        told
+    }
+
+    /// The same about one task, for a command of ours that does `what`.
+    pub(super) fn unanswered(&mut self, what: &str, name: &str, error: &CallError) -> Told {
+        if error.is_not_found() {
+            let headline = format!("Error: there is no task '{name}'");
+            return self.fail(&headline, LIST_HINT, Details::Stderr);
+        }
+        let headline = format!("Error: unable to {what} '{name}'");
+        self.call_failed(&headline, error, ErrorForm::New, Details::Stderr)
+    }
+
+    /// Calls until the task is not busy, if `wait`ing is wanted.
+    pub(super) async fn unless_busy<T>(
+        &mut self,
+        client: &ApiClient,
+        wait: bool,
+        name: &str,
+        mut call: impl AsyncFnMut() -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let mut said = false;
+        loop {
+            let answer = self.say_what_is_waited_for(client, name, call()).await;
+            match answer {
+                Err(error) if wait && error.is_busy() => {
+                    if !said {
+                        let text = format!("'{name}' is running; waiting until that is over");
+                        self.ui.warning(&text);
+                        said = true;
+                    }
+                    pause().await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    fn explain(&mut self, text: &str, details: Details) {
+        match details {
+            Details::Stdout => self.ui.detail(text),
+            Details::Stderr => self.ui.note(text),
+        }
+    }
+}
+
+/// Waits before something is looked at again.
+pub(super) async fn pause() {
+    tokio::time::sleep(LOOK).await;
+}
+
+fn given(options: &ServerOptions) -> ClientOptions {
+    ClientOptions {
+        http_addr: options.http_addr.clone(),
+        port: options.port,
+        ca_cert: options.ca_cert.clone(),
+        ca_path: options.ca_path.clone(),
+        client_cert: options.client_cert.clone(),
+        client_key: options.client_key.clone(),
+        ssl_verify: options.ssl_verify,
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    names.join(", ")
+}

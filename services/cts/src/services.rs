@@ -1,0 +1,11 @@
+//! How the services are put together: all in one process, or each alone.
+
+pub(crate) mod connections;
+pub(crate) mod database;
+pub(crate) mod embedded;
+pub(crate) mod lock;
+pub(crate) mod registration;
+pub(crate) mod settings;
+pub(crate) mod single;
+mod terraform_console;
+pub(crate) mod wiring;

@@ -1,0 +1,276 @@
+//! All four services in one process, talking through their generated clients over in-memory transports.
+//!
+//! Over SQLite the process has everything for itself. Over Postgres it is one of several equal ones, and
+//! the rules of the cluster hold: leases, guard, bundles.
+
+use std::convert::Infallible;
+
+use cts_config::Config;
+use cts_gateway::Gateway;
+use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport};
+use cts_runtime::Tasks;
+use cts_scheduler::{Mode, Scheduler};
+use cts_store::StoredTask;
+use cts_watcher::{Options as WatcherOptions, Watcher};
+use cts_worker::ShutdownTokens;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+
+use crate::failure::Failure;
+use crate::process_env::ProcessEnv;
+use crate::services::connections::Links;
+use crate::services::database::Database;
+use crate::services::registration::CatalogEntry;
+use crate::services::settings::{self, Shape};
+use crate::services::wiring::{self, WorkerParts, consul_client, find_terraform};
+
+/// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.
+#[derive(Debug, Default)]
+pub struct Sockets {
+    /// For the REST API; `None` without one.
+    pub api: Option<TcpListener>,
+    /// For gRPC clients such as `grpcurl`, if wanted.
+    pub grpc: Option<TcpListener>,
+}
+
+/// What an instance begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct StartOptions {
+    /// What is done with the tasks.
+    pub mode: Mode,
+    /// Whether stored tasks are forgotten first, so that only the configuration's are left.
+    pub reset_storage: bool,
+}
+
+impl From<Mode> for StartOptions {
+    fn from(mode: Mode) -> Self {
+        Self {
+            mode,
+            reset_storage: false,
+        }
+    }
+}
+
+/// An instance that is ready to run.
+#[derive(Debug)]
+pub struct Embedded {
+    sockets: Sockets,
+    links: Links,
+    database: Database,
+    watcher: Watcher,
+    watch_listener: MemoryListener,
+    scheduler: Scheduler,
+    schedule_listener: MemoryListener,
+    worker: WorkerParts,
+    gateway: Gateway,
+    entry: Option<CatalogEntry>,
+    schedule_channel: Channel,
+    /// The scheduler has no duties before this is cancelled.
+    begin: CancellationToken,
+    /// Ends the services that others need to end well.
+    inner: CancellationToken,
+}
+
+impl Embedded {
+    /// Checks Consul and Terraform, then opens the database and puts everything together. Nothing is
+    /// written before the checks have passed. With [`Mode::Inspect`] the database is one that goes with the
+    /// instance. Must be called inside a runtime.
+    pub async fn prepare(
+        config: &Config,
+        process_env: &ProcessEnv,
+        sockets: Sockets,
+        beginning: impl Into<StartOptions>,
+    ) -> Result<Self, Failure> {
+        let StartOptions {
+            mode,
+            reset_storage,
+        } = beginning.into();
+        let links = Links::new(&config.services).await?;
+        let shape = if config.database.is_some() && mode != Mode::Inspect {
+            Shape::Cluster
+        } else {
+            Shape::Embedded
+        };
+        if shape == Shape::Cluster || config.high_availability.is_some() {
+            config.driver.require_shared_backend()?;
+        }
+        if mode == Mode::Daemon && config.high_availability.is_some() && config.database.is_none() {
+            return Err(Failure::NoDatabase {
+                what: "`cts start` with a `high_availability` block",
+            });
+        }
+        let tls = match &sockets.api {
+            Some(_) => wiring::api_tls(config).await?,
+            None => None,
+        };
+        let consul = consul_client(config).await?;
+        let entry = match &sockets.api {
+            Some(_) => CatalogEntry::new(config, consul.clone()),
+            None => None,
+        };
+        let executable = find_terraform(config, process_env).await?;
+        let database = match mode {
+            Mode::Daemon | Mode::Once => Database::open(config, process_env).await?,
+            Mode::Inspect => Database::temporary(process_env).await?,
+        };
+
+        let (watch_listener, watch_channel) = memory_transport();
+        let (schedule_listener, schedule_channel) = memory_transport();
+        let watcher = Watcher::new(&WatcherOptions::default(), consul);
+        let inner = CancellationToken::new();
+        // The worker's directory is locked before any run can be granted.
+        let worker = wiring::worker(
+            config,
+            process_env,
+            executable,
+            settings::worker_directory(config),
+            schedule_channel.clone(),
+            shape,
+        )?;
+        let watchers = Peers::fixed(watch_channel);
+        let scheduler = wiring::scheduler(
+            config,
+            process_env,
+            &database,
+            watchers,
+            shape,
+            mode,
+            reset_storage,
+        )
+        .await?;
+        let gateway = wiring::gateway(config, schedule_channel.clone(), tls);
+        let begin = CancellationToken::new();
+        if mode == Mode::Daemon {
+            begin.cancel();
+        }
+        Ok(Self {
+            sockets,
+            links,
+            database,
+            watcher,
+            watch_listener,
+            scheduler,
+            schedule_listener,
+            worker,
+            gateway,
+            entry,
+            schedule_channel,
+            begin,
+            inner,
+        })
+    }
+
+    /// The tasks that are stored now.
+    pub(crate) async fn tasks(&self) -> Result<Vec<StoredTask>, Failure> {
+        let tasks = self.database.store().tasks().await;
+        tasks.map_err(Failure::Store)
+    }
+
+    /// The way to the scheduler's services, which answer once this runs.
+    pub(crate) fn scheduler(&self) -> Channel {
+        self.schedule_channel.clone()
+    }
+
+    /// The scheduler waits with its duties until this is cancelled. In a daemon it is from the beginning;
+    /// who wants to miss nothing of a pass cancels it when it follows the runs.
+    pub(crate) fn begin(&self) -> CancellationToken {
+        self.begin.clone()
+    }
+
+    /// Runs until `shutdown` is cancelled, or a part fails.
+    ///
+    /// The end goes from the outside in: API and worker first, which interrupts Terraform gently and
+    /// reports what became of it, then the scheduler, then the watcher that it follows, then the database.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), Failure> {
+        let Self {
+            sockets,
+            links,
+            database,
+            watcher,
+            watch_listener,
+            scheduler,
+            schedule_listener,
+            worker,
+            gateway,
+            entry,
+            begin,
+            inner,
+            ..
+        } = self;
+        let outside = Tasks::new(shutdown.clone());
+        // A watcher that ended before the scheduler, or beside it, would look like a lost one.
+        let scheduling = CancellationToken::new();
+        let between = Tasks::new(scheduling.clone());
+        let inside = Tasks::new(inner.clone());
+        links.follow_files(&inside, &inner);
+
+        let watch_endpoints = Endpoints::new().with(watcher.service());
+        let schedule_endpoints = scheduler.endpoints(&scheduling);
+        if let Some(socket) = sockets.grpc {
+            let all = schedule_endpoints.clone().with(watcher.service());
+            links.serve(all, socket, &inside, &inner);
+        }
+        inside.spawn(
+            "watcher's server",
+            watch_endpoints.serve_memory(watch_listener, inner.clone().cancelled_owned()),
+        );
+        inside.spawn(
+            "scheduler's server",
+            schedule_endpoints.serve_memory(schedule_listener, inner.clone().cancelled_owned()),
+        );
+        let watching = watcher.run(inner.clone());
+        inside.spawn("watcher", async {
+            watching.await;
+            Ok::<_, Infallible>(())
+        });
+        let end = scheduling.clone();
+        between.spawn("scheduler", async move {
+            // Cut off, it still says goodbye to the store.
+            end.run_until_cancelled(begin.cancelled()).await;
+            scheduler.run(end).await
+        });
+        let WorkerParts {
+            worker,
+            processes,
+            guard,
+            _lock,
+        } = worker;
+        if let Some(guard) = guard {
+            let keeping = guard.keep(inner.clone());
+            inside.spawn("guard", async {
+                keeping.await;
+                Ok::<_, Infallible>(())
+            });
+        }
+        if let Some(entry) = entry {
+            entry.keep(&outside, &shutdown);
+        }
+        if let Some(api) = sockets.api {
+            outside.spawn("gateway", gateway.serve(api, shutdown.clone()));
+        }
+        let shutdown_tokens = ShutdownTokens {
+            drain: shutdown.clone(),
+            stop: shutdown.clone(),
+        };
+        outside.spawn("worker", worker.run(shutdown_tokens));
+
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = scheduling.cancelled() => shutdown.cancel(),
+            () = inner.cancelled() => shutdown.cancel(),
+        }
+        let outer_end = outside.wait().await;
+        processes.close();
+        processes.wait().await;
+        scheduling.cancel();
+        let scheduling_end = between.wait().await;
+        inner.cancel();
+        let inner_end = inside.wait().await;
+        database.close().await;
+        inner_end?;
+        scheduling_end?;
+        outer_end?;
+        Ok(())
+    }
+}

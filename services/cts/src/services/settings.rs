@@ -1,0 +1,290 @@
+//! From the configuration to the settings of each part.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cts_config::{Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover};
+use cts_consul::{ConsulSettings, TlsSettings};
+use cts_core::{
+    Capabilities, DEFAULT_DRIVER, Digest, Engine, Incarnation, ProviderBlock, TaskDefinition,
+    TaskSpec, WorkerId, WorkerRecord,
+};
+use cts_gateway::{Gateway, Mode};
+use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
+use cts_scheduler::{Modules, Options as SchedulerOptions, SettingsDigest, Sharing, TaskReader};
+use cts_store::{Member, Retention, Unchanged};
+use cts_terraform::{Executable, RenderSettings, SUPPORTED_RANGE, StopPolicy};
+use cts_tls::{IdentityFiles, ServerFiles};
+use cts_worker::Options as WorkerOptions;
+use secrecy::ExposeSecret as _;
+use uuid::Uuid;
+
+use crate::process_env::ProcessEnv;
+
+/// How the services live together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// One process that has everything for itself.
+    Embedded,
+    /// Several processes, on one machine or on many.
+    Cluster,
+}
+
+/// What is logged, how and where.
+pub(crate) fn log(config: &Config, format: LogFormat) -> LogSettings {
+    LogSettings {
+        level: log_level(config.log_level),
+        format,
+        syslog: config.syslog.as_ref().map(|syslog| SyslogSettings {
+            facility: syslog.facility.code(),
+            name: syslog.name.clone(),
+            process: std::process::id(),
+            sockets: SYSLOG_SOCKETS.map(PathBuf::from).into(),
+        }),
+    }
+}
+
+fn log_level(level: cts_config::LogLevel) -> LogLevel {
+    match level {
+        cts_config::LogLevel::Trace => LogLevel::Trace,
+        cts_config::LogLevel::Debug => LogLevel::Debug,
+        cts_config::LogLevel::Info => LogLevel::Info,
+        cts_config::LogLevel::Warn => LogLevel::Warn,
+        cts_config::LogLevel::Error => LogLevel::Error,
+    }
+}
+
+pub(crate) fn consul(config: &ConsulConfig) -> ConsulSettings {
+    let set = |text: &String| (!text.is_empty()).then(|| text.into());
+    let tls = &config.tls;
+    let transport = &config.transport;
+    ConsulSettings {
+        address: config.address.clone(),
+        token: config.token.clone(),
+        basic_auth: config
+            .auth
+            .as_ref()
+            .map(|auth| (auth.username.clone(), auth.password.clone())),
+        tls: TlsSettings {
+            enabled: config.https,
+            verify: tls.verify,
+            ca_cert: set(&tls.ca_cert),
+            ca_path: set(&tls.ca_path),
+            cert: set(&tls.cert),
+            key: set(&tls.key),
+            server_name: (!tls.server_name.is_empty()).then(|| tls.server_name.clone()),
+        },
+        namespace: config.namespace.clone(),
+        partition: config.partition.clone(),
+        dial_timeout: transport.dial_timeout,
+        tls_handshake_timeout: transport.tls_handshake_timeout,
+        keep_alive: transport.dial_keep_alive,
+        idle_timeout: transport.idle_conn_timeout,
+        max_idle_per_host: transport.max_idle_conns_per_host,
+        disable_keep_alives: transport.disable_keep_alives,
+        ..ConsulSettings::default()
+    }
+}
+
+pub(crate) fn scheduler(
+    config: &Config,
+    incarnation: Incarnation,
+    sharing: Sharing,
+    shape: Shape,
+    mode: cts_scheduler::Mode,
+    reset_storage: bool,
+) -> SchedulerOptions {
+    let member = Member {
+        id: config.id.clone(),
+        incarnation,
+        service_name: config.consul.service_registration.service_name.clone(),
+        address: config
+            .high_availability
+            .as_ref()
+            .and_then(|cluster| cluster.address.clone()),
+    };
+    let mut options = SchedulerOptions::alone(config.tasks.clone(), member);
+    options.lease = config.scheduler.lease_ttl;
+    options.retention = Retention {
+        runs: config.scheduler.runs_kept,
+        age: config.scheduler.runs_kept_for,
+    };
+    options.sharing = sharing;
+    options.mode = mode;
+    options.reset_storage = reset_storage;
+    if let Some(cluster) = &config.high_availability {
+        options.leadership = cluster.session_ttl;
+        options.cluster_name = Some(cluster.cluster_name.clone());
+    }
+    options.settings = common_settings(config, &options);
+    if shape == Shape::Cluster {
+        let working_dirs = [
+            Some(&config.working_dir),
+            config.worker.working_dir.as_ref(),
+        ];
+        options.modules = Modules::Bundled {
+            excluded: working_dirs.into_iter().flatten().cloned().collect(),
+        };
+        options.first_pass = match config.on_takeover() {
+            OnTakeover::Changed => Unchanged::Skip,
+            OnTakeover::All => Unchanged::Run,
+        };
+        for task in &mut options.tasks {
+            require_version(task, config);
+        }
+    }
+    options
+}
+
+/// What members of a cluster should have in common beside their tasks. Of the settings of driver, backend and
+/// providers only a digest.
+fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<String, String> {
+    let driver = &config.driver;
+    let mut parts = vec![
+        driver.backend.kind.clone(),
+        serde_json::Value::from(driver.backend.arguments.clone()).to_string(),
+        format!("{:?}", driver.required_providers),
+    ];
+    for block in &config.providers {
+        parts.push(serde_json::Value::from(block.arguments.clone()).to_string());
+        parts.push(format!("{:?}", block.task_env));
+    }
+    let engine = driver.version.as_deref().unwrap_or("any version");
+    let of = |text: &str| text.to_owned();
+    BTreeMap::from([
+        (
+            of("cluster.name"),
+            options.cluster_name.clone().unwrap_or_default(),
+        ),
+        (of("session_ttl"), format!("{:?}", options.leadership)),
+        (of("lease_ttl"), format!("{:?}", options.lease)),
+        (of("on_takeover"), format!("{:?}", config.on_takeover())),
+        (of("engine"), format!("{DEFAULT_DRIVER} {engine}")),
+        (of("version"), of(env!("CARGO_PKG_VERSION"))),
+        (
+            of("driver and providers"),
+            Digest::of_parts(parts.iter().map(String::as_bytes)).to_string(),
+        ),
+    ])
+}
+
+/// A configured version of Terraform is asked of the worker; in one process there is only one Terraform.
+fn require_version(task: &mut TaskSpec, config: &Config) {
+    task.requirement.version.clone_from(&config.driver.version);
+}
+
+/// Makes tasks of what callers of the API declare, as the configuration would.
+pub(crate) fn task_reader(config: &Config, process_env: &ProcessEnv, shape: Shape) -> TaskReader {
+    let declared = DeclaredTasks::new(config, &process_env.current_dir);
+    let version = match shape {
+        Shape::Embedded => None,
+        Shape::Cluster => config.driver.version.clone(),
+    };
+    let clock = Arc::clone(&process_env.clock);
+    TaskReader::new(move |draft| {
+        let mut task = declared.read(draft, clock.now())?;
+        task.requirement.version.clone_from(&version);
+        Ok(task)
+    })
+}
+
+/// The directory that the tasks' directories are in, where the command line says nothing.
+pub(crate) fn worker_directory(config: &Config) -> PathBuf {
+    let own = config.worker.working_dir.as_ref();
+    own.unwrap_or(&config.working_dir).clone()
+}
+
+/// The files of the API's TLS, if it has any.
+pub(crate) fn api_tls(config: &Config) -> Option<ServerFiles> {
+    let tls = config.tls.as_ref()?;
+    Some(ServerFiles {
+        identity: IdentityFiles {
+            cert: tls.cert.clone(),
+            key: tls.key.clone(),
+        },
+        clients: tls.clients(),
+        protocols: Gateway::TLS_PROTOCOLS.to_vec(),
+    })
+}
+
+pub(crate) fn gateway_mode(config: &Config) -> Mode {
+    match config.gateway.mode {
+        GatewayMode::Transparent => Mode::Transparent,
+        GatewayMode::StrictFollower => Mode::StrictFollower,
+    }
+}
+
+pub(crate) fn worker(
+    config: &Config,
+    process_env: &ProcessEnv,
+    executable: &Executable,
+    working_dir: PathBuf,
+    shape: Shape,
+) -> WorkerOptions {
+    let backend_environment = config
+        .terraform_environment()
+        .into_iter()
+        .map(|(name, value)| (name, value.expose_secret().to_owned()))
+        .collect();
+    let slots = config.worker.slots.map_or_else(default_slots, NonZero::get);
+    let engine = Engine {
+        driver: DEFAULT_DRIVER.to_owned(),
+        version: executable.version().to_string(),
+    };
+    WorkerOptions {
+        record: WorkerRecord {
+            id: WorkerId::new(format!("{}-{}", process_env.hostname, Uuid::new_v4())),
+            host: process_env.hostname.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            slots: u32::try_from(slots).unwrap_or(u32::MAX),
+            capabilities: Capabilities {
+                engines: vec![engine],
+                bundles: shape == Shape::Cluster,
+            },
+            draining: false,
+        },
+        working_dir,
+        environment: process_env.environment.clone(),
+        backend_environment,
+        persist_log: config.driver.persist_log,
+        stop: StopPolicy::default(),
+        timeouts: config.driver.timeouts,
+        drain_timeout: config.worker.drain_timeout,
+        render: Arc::new(RenderSettings {
+            required_version: SUPPORTED_RANGE.to_owned(),
+            terraform_version: executable.version().clone(),
+            required_providers: config.driver.required_providers.clone(),
+            backend: config.driver.backend.clone(),
+            providers: config.providers.clone(),
+        }),
+    }
+}
+
+/// Terraform waits for remote systems more than it computes, so there are more slots than processors.
+fn default_slots() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Digests everything outside a task that its generated files depend on, so that a changed backend or
+/// provider block runs the task again. Only the digest leaves this function.
+pub(crate) fn settings_digest(config: &Config) -> SettingsDigest {
+    let driver = config.driver.clone();
+    let providers: Arc<[ProviderBlock]> = config.providers.clone().into();
+    SettingsDigest::new(move |definition: &TaskDefinition| {
+        let mut parts = vec![
+            driver.backend.kind.clone(),
+            serde_json::Value::from(driver.backend.arguments.clone()).to_string(),
+        ];
+        for id in &definition.providers {
+            parts.push(id.to_string());
+            parts.push(format!("{:?}", driver.required_providers.get(&id.name)));
+            if let Some(block) = ProviderBlock::select(&providers, id) {
+                parts.push(serde_json::Value::from(block.arguments.clone()).to_string());
+                parts.push(format!("{:?}", block.task_env));
+            }
+        }
+        Digest::of_parts(parts.iter().map(String::as_bytes))
+    })
+}

@@ -1,0 +1,207 @@
+//! One service alone, with gRPC over TCP.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use cts_config::Config;
+use cts_rpc::Endpoints;
+use cts_runtime::Tasks;
+use cts_watcher::{Options as WatcherOptions, Watcher};
+use cts_worker::ShutdownTokens;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::Failure;
+use crate::process_env::ProcessEnv;
+use crate::services::connections::Links;
+use crate::services::database::Database;
+use crate::services::registration::CatalogEntry;
+use crate::services::settings::{self, Shape};
+use crate::services::wiring::{self, WorkerParts, consul_client, find_terraform};
+
+/// Serves a watcher until `shutdown`.
+pub(crate) async fn run_watcher(
+    config: &Config,
+    grpc: SocketAddr,
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    let links = Links::new(&config.services).await?;
+    let grpc = links.listen(grpc).await?;
+    let Some(consul) = unless_ended(&shutdown, consul_client(config)).await? else {
+        return Ok(());
+    };
+    let watcher = Watcher::new(&WatcherOptions::default(), consul);
+    let parts = Tasks::new(shutdown.clone());
+    links.follow_files(&parts, &shutdown);
+    let endpoints = Endpoints::new().with(watcher.service());
+    links.serve(endpoints, grpc, &parts, &shutdown);
+    let watching = watcher.run(shutdown);
+    parts.spawn("watcher", async {
+        watching.await;
+        Ok::<_, Infallible>(())
+    });
+    Ok(parts.wait().await?)
+}
+
+/// Serves a scheduler until `shutdown`.
+pub(crate) async fn run_scheduler(
+    config: &Config,
+    process_env: &ProcessEnv,
+    watchers: &[String],
+    grpc: SocketAddr,
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    config.driver.require_shared_backend()?;
+    if config.database.is_none() {
+        return Err(Failure::NoDatabase {
+            what: "`cts scheduler`",
+        });
+    }
+    let links = Links::new(&config.services).await?;
+    let grpc = links.listen(grpc).await?;
+    let opening = Database::open(config, process_env);
+    let Some(database) = unless_ended(&shutdown, opening).await? else {
+        return Ok(());
+    };
+    // The peers and the server must outlive the duties, which say goodbye over them.
+    let inner = CancellationToken::new();
+    let inside = Tasks::new(inner.clone());
+    let outside = Tasks::new(shutdown.clone());
+    links.follow_files(&inside, &inner);
+    let watchers = links.watchers(watchers, &inside, &inner)?;
+    let preparing = wiring::scheduler(
+        config,
+        process_env,
+        &database,
+        watchers,
+        Shape::Cluster,
+        cts_scheduler::Mode::Daemon,
+        false,
+    );
+    let Some(scheduler) = unless_ended(&shutdown, preparing).await? else {
+        inner.cancel();
+        inside.wait().await?;
+        database.close().await;
+        return Ok(());
+    };
+    links.serve(scheduler.endpoints(&shutdown), grpc, &outside, &shutdown);
+    outside.spawn("scheduler", scheduler.run(shutdown.clone()));
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = inner.cancelled() => shutdown.cancel(),
+    }
+    let outer_end = outside.wait().await;
+    inner.cancel();
+    let inner_end = inside.wait().await;
+    database.close().await;
+    inner_end?;
+    Ok(outer_end?)
+}
+
+/// Works for schedulers until `shutdown`, then finishes what it has; until `stop`, then interrupts it.
+pub(crate) async fn run_worker(
+    config: &Config,
+    process_env: &ProcessEnv,
+    schedulers: &[String],
+    working_dir: Option<PathBuf>,
+    grpc: SocketAddr,
+    shutdown: CancellationToken,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    config.driver.require_shared_backend()?;
+    let links = Links::new(&config.services).await?;
+    let grpc = links.listen(grpc).await?;
+    let finding = find_terraform(config, process_env);
+    let Some(executable) = unless_ended(&shutdown, finding).await? else {
+        return Ok(());
+    };
+    // Runs are finished and reported after the shutdown has begun.
+    let inner = CancellationToken::new();
+    let inside = Tasks::new(inner.clone());
+    links.follow_files(&inside, &inner);
+    let schedulers = links.schedulers(schedulers, &inside, &inner)?;
+    links.serve(Endpoints::new(), grpc, &inside, &inner);
+    let working_dir = working_dir.map_or_else(
+        || settings::worker_directory(config),
+        |path| process_env.current_dir.join(path),
+    );
+    let WorkerParts {
+        worker,
+        processes,
+        guard,
+        _lock,
+    } = wiring::worker(
+        config,
+        process_env,
+        executable,
+        working_dir,
+        schedulers.channel(),
+        Shape::Cluster,
+    )?;
+    let shutdown_tokens = ShutdownTokens {
+        drain: shutdown.clone(),
+        stop,
+    };
+    let outside = Tasks::new(shutdown.clone());
+    let working = worker.run(shutdown_tokens.clone());
+    outside.spawn("worker", working);
+    let guard_end = CancellationToken::new();
+    let guarding = guard.map(|guard| {
+        let kept = Tasks::new(guard_end.clone());
+        let keeping = guard.keep(guard_end.clone());
+        kept.spawn("guard", async {
+            keeping.await;
+            Ok::<_, Infallible>(())
+        });
+        kept
+    });
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = inner.cancelled() => shutdown_tokens.stop.cancel(),
+    }
+    let outer_end = outside.wait().await;
+    processes.close();
+    processes.wait().await;
+    guard_end.cancel();
+    if let Some(guarding) = guarding {
+        guarding.wait().await?;
+    }
+    inner.cancel();
+    let inner_end = inside.wait().await;
+    inner_end?;
+    Ok(outer_end?)
+}
+
+/// Serves the REST API in front of schedulers until `shutdown`.
+pub(crate) async fn run_gateway(
+    config: &Config,
+    schedulers: &[String],
+    api: TcpListener,
+    grpc: SocketAddr,
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    let links = Links::new(&config.services).await?;
+    let tls = wiring::api_tls(config).await?;
+    let entry = CatalogEntry::new(config, wiring::unasked_consul_client(config)?);
+    let grpc = links.listen(grpc).await?;
+    let parts = Tasks::new(shutdown.clone());
+    links.follow_files(&parts, &shutdown);
+    let schedulers = links.schedulers(schedulers, &parts, &shutdown)?;
+    links.serve(Endpoints::new(), grpc, &parts, &shutdown);
+    let gateway = wiring::gateway(config, schedulers.channel(), tls);
+    if let Some(entry) = entry {
+        entry.keep(&parts, &shutdown);
+    }
+    parts.spawn("gateway", gateway.serve(api, shutdown));
+    Ok(parts.wait().await?)
+}
+
+/// What `preparing` makes; `None` if the shutdown comes first, when nothing has begun that would have to
+/// be finished.
+async fn unless_ended<T>(
+    shutdown: &CancellationToken,
+    preparing: impl Future<Output = Result<T, Failure>>,
+) -> Result<Option<T>, Failure> {
+    shutdown.run_until_cancelled(preparing).await.transpose()
+}

@@ -1,0 +1,219 @@
+//! The four services, put together from the configuration; the same in one process and in four.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chrono::Local;
+use cts_bundle::{BundleCache, Limits};
+use cts_config::Config;
+use cts_consul::ConsulClient;
+use cts_gateway::{Deps as GatewayDeps, Gateway, Options as GatewayOptions};
+use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_rpc::Peers;
+use cts_scheduler::{
+    Dependencies as SchedulerDependencies, Identities as _, RandomIdentities, Scheduler,
+};
+use cts_terraform::guard::{Guard, GuardCommand, GuardKeeper};
+use cts_terraform::{Executable, OutputSink, Terraform};
+use cts_tls::ServerTls;
+use cts_worker::{Dependencies as WorkerDependencies, Worker};
+use tokio_util::task::TaskTracker;
+use tonic::transport::Channel;
+use uuid::Uuid;
+
+use crate::failure::Failure;
+use crate::process_env::ProcessEnv;
+use crate::services::database::Database;
+use crate::services::lock::{DirectoryLock, Use};
+use crate::services::settings::{self, Shape};
+use crate::services::terraform_console::StandardError;
+
+/// Where a worker unpacks modules, in its working directory; no task can have the name, for it has a dot.
+const BUNDLES: &str = ".bundles";
+
+/// First argument of a guard process.
+pub(crate) const GUARD_COMMAND: &str = "guard-terraform";
+
+/// The executable of this process, also after the file was replaced.
+const THIS_EXECUTABLE: &str = "/proc/self/exe";
+
+/// A client of Consul, which is not asked for anything yet.
+pub(crate) fn unasked_consul_client(config: &Config) -> Result<ConsulClient, Failure> {
+    ConsulClient::new(&settings::consul(&config.consul)).map_err(Failure::ConsulSettings)
+}
+
+/// A client of a Consul that answers and has a leader.
+pub(crate) async fn consul_client(config: &Config) -> Result<ConsulClient, Failure> {
+    let client = unasked_consul_client(config)?;
+    let address = config.consul.address.clone();
+    match client.wait_for_leader().await {
+        Ok(Some(_leader)) => Ok(client),
+        Ok(None) => Err(Failure::NoLeader { address }),
+        Err(source) => Err(Failure::Consul { address, source }),
+    }
+}
+
+/// The configured Terraform, or the one on the PATH.
+pub(crate) async fn find_terraform(
+    config: &Config,
+    process_env: &ProcessEnv,
+) -> Result<Executable, Failure> {
+    let executable = Executable::find(
+        config.driver.path.as_deref(),
+        &process_env.environment,
+        &process_env.current_dir,
+    )
+    .await
+    .map_err(Failure::Terraform)?;
+    tracing::info!(
+        target: "driver",
+        path = %executable.path().display(),
+        version = %executable.version(),
+        "using terraform"
+    );
+    if let Some(wanted) = &config.driver.version
+        && wanted.trim_start_matches('v') != executable.version().to_string()
+    {
+        tracing::warn!(
+            target: "driver",
+            version = %executable.version(),
+            wanted,
+            "this is not the version of terraform that driver.version names"
+        );
+    }
+    if !executable.supports_backend(&config.driver.backend) {
+        return Err(Failure::Backend {
+            backend: config.driver.backend.kind.clone(),
+            version: executable.version().to_string(),
+        });
+    }
+    Ok(executable)
+}
+
+/// A scheduler over `database`.
+pub(crate) async fn scheduler(
+    config: &Config,
+    process_env: &ProcessEnv,
+    database: &Database,
+    watchers: Peers,
+    shape: Shape,
+    mode: cts_scheduler::Mode,
+    reset_storage: bool,
+) -> Result<Scheduler, Failure> {
+    let identities = RandomIdentities;
+    let options = settings::scheduler(
+        config,
+        identities.incarnation(),
+        database.sharing(),
+        shape,
+        mode,
+        reset_storage,
+    );
+    let dependencies = SchedulerDependencies {
+        store: database.store(),
+        watchers,
+        clock: Arc::clone(&process_env.clock),
+        identities: Arc::new(identities),
+        settings_digest: settings::settings_digest(config),
+        task_reader: settings::task_reader(config, process_env, shape),
+    };
+    Ok(Scheduler::prepare(options, dependencies).await?)
+}
+
+/// A worker with what has to be looked after beside it.
+#[derive(Debug)]
+pub(crate) struct WorkerParts {
+    pub(crate) worker: Worker,
+    /// Supervisors of Terraform processes.
+    pub(crate) processes: TaskTracker,
+    /// Keeps a guard alive, where others can get this worker's runs.
+    pub(crate) guard: Option<GuardKeeper>,
+    pub(crate) _lock: DirectoryLock,
+}
+
+/// A worker of the schedulers behind `scheduler`.
+pub(crate) fn worker(
+    config: &Config,
+    process_env: &ProcessEnv,
+    executable: Executable,
+    working_dir: PathBuf,
+    scheduler: Channel,
+    shape: Shape,
+) -> Result<WorkerParts, Failure> {
+    let lock = DirectoryLock::take(&working_dir, Use::Tasks)?;
+    let processes = TaskTracker::new();
+    let bundles = working_dir.join(BUNDLES);
+    let options = settings::worker(config, process_env, &executable, working_dir, shape);
+    let (guard, keeper) = match shape {
+        Shape::Embedded => (None, None),
+        Shape::Cluster => {
+            let id = options.record.id.to_string();
+            let command = GuardCommand {
+                program: THIS_EXECUTABLE.into(),
+                arguments: vec![GUARD_COMMAND.into(), id.clone().into()],
+                worker: id,
+            };
+            let (guard, keeper) = Guard::start(command).map_err(Failure::Guard)?;
+            (Some(guard), Some(keeper))
+        }
+    };
+    let bundles = match shape {
+        Shape::Embedded => None,
+        Shape::Cluster => Some(Arc::new(BundleCache::new(
+            bundles,
+            Limits::default(),
+            Arc::clone(&process_env.clock),
+        ))),
+    };
+    let worker = Worker::new(
+        options,
+        WorkerDependencies {
+            scheduler,
+            terraform: Arc::new(Terraform::new(executable, processes.clone())),
+            bundles,
+            guard,
+            console: config
+                .driver
+                .log
+                .then(|| Arc::new(StandardError) as Arc<dyn OutputSink>),
+        },
+    );
+    Ok(WorkerParts {
+        worker,
+        processes,
+        guard: keeper,
+        _lock: lock,
+    })
+}
+
+/// What the API shows and demands, if it has TLS. Reads the files.
+pub(crate) async fn api_tls(config: &Config) -> Result<Option<ServerTls>, Failure> {
+    match settings::api_tls(config) {
+        Some(files) => Ok(Some(ServerTls::load(files).await.map_err(Failure::ApiTls)?)),
+        None => Ok(None),
+    }
+}
+
+/// A gateway in front of the schedulers behind `scheduler`.
+pub(crate) fn gateway(config: &Config, scheduler: Channel, tls: Option<ServerTls>) -> Gateway {
+    let options = GatewayOptions {
+        request_id: Arc::new(Uuid::new_v4),
+        local_time: Arc::new(|at| at.with_timezone(&Local).fixed_offset()),
+        mode: settings::gateway_mode(config),
+    };
+    let deps = GatewayDeps {
+        tasks: TaskServiceClient::new(scheduler.clone())
+            .max_decoding_message_size(cts_rpc::TASK_BYTES),
+        cluster: ClusterServiceClient::new(scheduler.clone()),
+        runs: RunServiceClient::new(scheduler.clone()),
+        logs: LogServiceClient::new(scheduler),
+    };
+    let gateway = Gateway::new(options, deps);
+    match tls {
+        Some(tls) => gateway.with_tls(tls),
+        None => gateway,
+    }
+}
