@@ -40,7 +40,7 @@ pub(crate) async fn send(
     let failed = |source: reqwest::Error| CallError::Transport {
         address: address.to_string(),
         secure: address.is_secure(),
-        // The address is told already, and the URL may hold a password.
+        // The address is shown already, and the URL may hold a password.
         source: source.without_url(),
     };
     let mut request = client.request(method, url);

@@ -294,7 +294,7 @@ enum RunMode {
     Later,
     /// The task runs before the answer.
     Now,
-    /// Nothing is changed; the answer tells what a run would do.
+    /// Nothing is changed; the answer says what a run would do.
     Inspect,
 }
 

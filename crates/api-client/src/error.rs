@@ -1,4 +1,4 @@
-//! What can go wrong, and how it is told to a person.
+//! What can go wrong, and how it is shown to a person.
 
 use std::error::Error;
 use std::io;
@@ -121,7 +121,7 @@ pub enum CallError {
     },
 }
 
-/// How a refusal is told. The original has two forms (docs/cli.md#cts-task).
+/// How a refusal is shown. The original has two forms (docs/cli.md#cts-task).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorForm {
     /// `request returned 500 status code with error: …`, for changes of existing tasks.
@@ -139,7 +139,7 @@ pub struct Refusal {
     pub reason: &'static str,
     /// The API's message, if the body is an error of the API.
     pub message: Option<String>,
-    /// Id under which the server has logged it, if it told one.
+    /// Id under which the server has logged it, if it gave one.
     pub request_id: Option<String>,
     /// The body as it came.
     pub body: String,

@@ -1,8 +1,8 @@
 //! The REST API of cts, from the side of those who ask: one method per call, typed answers, and errors
-//! that can be told to a person (docs/rest.md, docs/cli.md#options-of-all-of-them).
+//! that can be shown to a person (docs/rest.md, docs/cli.md#options-of-all-of-them).
 //!
 //! It knows nothing of command lines, prompts or output, and reads neither environment nor clock: what
-//! a caller was told goes in as [`ClientOptions`] and the environment as a map, and
+//! a caller was given goes in as [`ClientOptions`] and the environment as a map, and
 //! [`ClientSettings::resolve`] makes settings of them. Start there and with [`ApiClient`].
 #![warn(missing_docs)]
 

@@ -41,7 +41,7 @@ pub struct Task {
     /// Its own buffering, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer_period: Option<BufferPeriod>,
-    /// Everything else that the server tells.
+    /// All other members of the answer.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -93,7 +93,7 @@ pub struct Event {
     /// What went wrong; `null` on success.
     #[serde(default)]
     pub error: Option<EventError>,
-    /// Everything else that the server tells.
+    /// All other members of the answer.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }

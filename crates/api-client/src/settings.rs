@@ -12,7 +12,7 @@ const CLIENT_CERT: &str = "CTS_CLIENT_CERT";
 const CLIENT_KEY: &str = "CTS_CLIENT_KEY";
 const SSL_VERIFY: &str = "CTS_SSL_VERIFY";
 
-/// What a caller was told. What is absent comes from the environment, and then from defaults.
+/// The caller's options. What is absent comes from the environment, and then from defaults.
 #[derive(Debug, Clone, Default)]
 pub struct ClientOptions {
     /// URL of the API.

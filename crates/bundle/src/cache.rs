@@ -100,7 +100,7 @@ pub enum EnsureError<E: Error + 'static> {
     },
 }
 
-/// Which bundles stay although nobody uses them.
+/// Which unused bundles stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// So many stay, the most recently used ones.
@@ -173,7 +173,7 @@ impl BundleCache {
         })
     }
 
-    /// Removes bundles that nobody uses and that `retention` does not keep, and what crashed processes
+    /// Removes unused bundles that `retention` does not keep, and what crashed processes
     /// have left half done. Tells which bundles it removed.
     pub async fn forget_unused(&self, retention: Retention) -> io::Result<Vec<Digest>> {
         let now = SystemTime::from(self.clock.now());
@@ -196,7 +196,7 @@ impl BundleCache {
         Ok(forgotten)
     }
 
-    /// Whether the bundle could be removed: nobody uses it or is about to.
+    /// Whether the bundle could be removed: it is not in use, nor about to be.
     async fn forget(&self, hash: Digest) -> io::Result<bool> {
         let slot = self.slots.of(hash);
         let Ok(mut locked_slot) = Arc::clone(&slot).try_lock_owned() else {
@@ -295,7 +295,7 @@ fn remove_stale(directory: &Path, stale: impl Fn(SystemTime) -> bool) -> io::Res
         {
             continue;
         }
-        // One that is gone meanwhile was somebody's who is at work.
+        // One that is gone meanwhile belonged to a process at work.
         let modified = entry.metadata().and_then(|metadata| metadata.modified());
         if modified.is_ok_and(&stale) {
             fs::remove_dir_all(entry.path())?;

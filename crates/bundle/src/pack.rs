@@ -207,7 +207,7 @@ enum Content<'a> {
     File { bytes: &'a [u8], executable: bool },
 }
 
-/// Reads every file once, so that hash and archive agree even if somebody writes meanwhile.
+/// Reads every file once, so that hash and archive agree even if they change meanwhile.
 fn read(
     module_directory: &Path,
     excluded: &[PathBuf],

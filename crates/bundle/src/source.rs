@@ -16,7 +16,7 @@ pub enum InvalidModulePath {
 /// The `source` of a module call for `module` (as [`crate::Bundle::module`] has it) below `root`,
 /// where its bundle is unpacked.
 ///
-/// The double slash tells Terraform that the package is the whole bundle. With the directory's plain
+/// The double slash means to Terraform that the package is the whole bundle. With the directory's plain
 /// absolute path the package would be that directory alone, and Terraform refuses module calls that
 /// leave their package ("local module path escapes module package").
 pub fn module_source(root: &Path, module: &Path) -> Result<String, InvalidModulePath> {

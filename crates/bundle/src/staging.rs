@@ -47,7 +47,7 @@ impl Staged {
     }
 }
 
-/// An empty directory of nobody else's in `beside`, which is created if needed.
+/// An empty directory of our own in `beside`, which is created if needed.
 pub(crate) fn staging_directory(beside: &Path) -> io::Result<TempDir> {
     DirBuilder::new()
         .recursive(true)

@@ -82,8 +82,8 @@ impl UnpackError {
     }
 }
 
-/// Unpacks `bytes` as the new directory `into`, an absolute path, and tells the hash of what was unpacked, which is
-/// [`crate::Bundle::hash`] of an archive that nobody has changed.
+/// Unpacks `bytes` as the new directory `into`, an absolute path, and returns the hash of what was unpacked, which is
+/// [`crate::Bundle::hash`] of an unchanged archive.
 ///
 /// The directory appears complete or not at all. If there is one already that is not empty, it stays
 /// as it is: a directory that is named by its hash has the same content. Blocks while it writes.
@@ -142,7 +142,7 @@ pub(crate) fn unpack_into(
         entry.read_to_end(&mut bytes).map_err(cannot_read)?;
         unpacking.write_file(&content, &bytes)?;
     }
-    // The rest holds no entries, but tells whether the archive is whole.
+    // The rest holds no entries, but shows whether the archive is whole.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(cannot_read)?;
     Ok(unpacking.hasher.finish())
 }

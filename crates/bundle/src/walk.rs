@@ -34,7 +34,7 @@ fn is_left_out(name: &OsStr) -> bool {
 }
 
 /// Finds everything below the directories of `layout` but the `excluded` directories. Symbolic links
-/// are followed; links to nothing are left out, as nobody can read what they stand for.
+/// are followed; links to nothing are left out, as there is nothing to read.
 pub(crate) fn walk(
     layout: &Layout,
     excluded: &[PathBuf],

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::config::Config;
 
-/// The configuration in HCL, complete: what nobody has written is there with its default.
+/// The configuration in HCL, complete: unset keys appear with their defaults.
 ///
 /// Secrets are replaced by `(hidden)`: tokens, passwords, values of providers and their environments, and
 /// what looks like one in backends and variables.

@@ -30,7 +30,7 @@ pub struct HighAvailability {
     pub storage: HaStorage,
     /// `session_ttl` of the storage: life of the leader's lease, from 1 s to 86400 s; 15 s by default.
     pub session_ttl: Duration,
-    /// `instance.address`: what this member tells the others, as written.
+    /// `instance.address`: the address of this member that the others show, as written.
     pub address: Option<String>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The language is that of RFC 8259 and nothing beyond it (docs/configuration.md#json). Two parsers see the
 //! text: the one that knows places reads dialects of JSON too and lets some of their freedoms pass even
-//! when told not to, so the strict one has the last word.
+//! when configured not to, so the strict one has the last word.
 
 mod advice;
 
@@ -84,7 +84,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Body, JsonError> {
     }
 }
 
-/// Guards the stack: both parsers and everybody who walks the tree recurse.
+/// Guards the stack: both parsers and all code that walks the tree recurse.
 fn check_depth(text: &str) -> Result<(), JsonError> {
     let mut depth = 0_usize;
     let mut in_string = false;

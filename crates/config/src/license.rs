@@ -3,7 +3,7 @@
 use crate::block::Block;
 use crate::coerce;
 
-/// Reads both; cts asks nobody for a license.
+/// Reads both; cts needs no license.
 pub(crate) fn ignore_license(top: &mut Block<'_>) {
     if let Some(mut license) = top.block("license") {
         // Typed as they are there, so that a slip of the pen does not wait for the day of a way back.

@@ -22,7 +22,7 @@ pub struct LoadContext<'a> {
     pub current_dir: &'a Path,
     /// Name of this machine, for the default `id`.
     pub hostname: &'a str,
-    /// The present, to tell schedules that never fire again.
+    /// The present, to find schedules that never fire again.
     pub now: DateTime<Utc>,
 }
 

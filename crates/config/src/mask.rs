@@ -200,7 +200,7 @@ fn cover_braces(source: &mut [u8], from: usize) -> usize {
 }
 
 /// Covers the value behind `=` or `:`: a quoted string, a list or object up to its end, a heredoc
-/// (which ends nobody knows where), else the rest of the line.
+/// (whose end is unknown), else the rest of the line.
 fn cover_assigned(source: &mut [u8], from: usize) -> usize {
     let blanks = |at: usize| {
         let rest = source[at..].iter();

@@ -84,7 +84,7 @@ fn decode_input(name: &str, block: Block<'_>, place: Place) -> Option<Located<Wr
     Some(Located { value, place })
 }
 
-/// The original checks nothing here, so what cannot work is no error; but nobody means it.
+/// The original checks nothing here, so what cannot work is no error; but it is hardly ever meant.
 fn warn_of_services(query: &WrittenServices, place: &Place, sink: &Sink) {
     match (&query.names, &query.regexp) {
         (Some(names), Some(_)) if !names.value.is_empty() => sink.warning(

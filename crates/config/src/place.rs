@@ -149,7 +149,7 @@ impl fmt::Debug for SourceText {
 }
 
 /// Gives out the one line on which a span starts, whatever context is asked for: neighbouring lines
-/// add nothing that the file would not show, and may hold secrets under names that nobody knows.
+/// add nothing that the file would not show, and may hold secrets under unknown names.
 impl SourceCode for SourceText {
     fn read_span<'a>(
         &'a self,

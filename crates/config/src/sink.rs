@@ -44,7 +44,7 @@ impl Sink {
     }
 
     /// A part of the original format that is read and checked but has no effect yet. Never a warning:
-    /// who writes it relies on it.
+    /// files rely on it.
     pub(crate) fn unsupported(&self, place: &Place, what: &str) {
         self.push(
             Severity::Unsupported,

@@ -40,7 +40,7 @@ impl DeclaredTasks {
         }
     }
 
-    /// Checks a task and gives it what it inherits. Reads the files of a local module. `now` tells schedules
+    /// Checks a task and gives it what it inherits. Reads the files of a local module. `now` is for schedules
     /// that are over. If anything is wrong with the task, the error says all of it; what this version cannot
     /// run is refused in the words of [`ConfigError::Unsupported`](crate::ConfigError::Unsupported).
     pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, String> {

@@ -92,7 +92,7 @@ pub fn load_task_file(path: &Path, context: &LoadContext<'_>) -> Result<TaskFile
     match outcome {
         Err(error) if errors.is_empty() => {
             if matches!(error, TaskFileError::NoTask) && !warnings.is_empty() {
-                // They tell why: the file was passed over, or its only block is empty.
+                // They say why: the file was passed over, or its only block is empty.
                 errors.extend(warnings);
                 return Err(TaskFileError::Problems(Report::new(errors)));
             }

@@ -11,7 +11,7 @@ use crate::tree::{Entry, Part};
 
 /// Where text that looks like a template is text: a module's variable may well hold one for another
 /// program. The original takes more places literally, because its check does not see them, but there a
-/// template is of no use to anybody (docs/compatibility.md).
+/// template is of no use (docs/compatibility.md).
 const LITERAL: [&[&str]; 1] = [&["task", "variables"]];
 
 /// Where a template may stand beside `terraform_provider`.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::block::Block;
 use crate::module_source::clean;
 
-/// Beyond these are runs at a time that nobody means seriously on one machine.
+/// More runs at a time make no sense on one machine.
 const SLOTS_LIMITS: RangeInclusive<usize> = 1..=1024;
 const DEFAULT_DRAIN_TIMEOUT: Duration = Duration::from_mins(10);
 const DRAIN_TIMEOUT_LIMITS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(24);
@@ -21,7 +21,7 @@ pub struct WorkerConfig {
     /// `working_dir`, absolute: parent of the task directories of a worker that is a process of its
     /// own; `None` if it is left open.
     pub working_dir: Option<PathBuf>,
-    /// `drain_timeout`: how long a worker that was told to stop waits for its runs to finish, up to
+    /// `drain_timeout`: how long a worker that is stopped waits for its runs to finish, up to
     /// 24 h; 10 min by default.
     pub drain_timeout: Duration,
 }

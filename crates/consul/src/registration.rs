@@ -169,7 +169,7 @@ impl Keeper<'_> {
                     self.is_known = false;
                 }
                 Err(error) => {
-                    // Perhaps it is still there; whoever is away cannot be told either.
+                    // Perhaps it is still there; an agent that is away cannot be asked either.
                     tracing::debug!(
                         id,
                         error = error.report(),
@@ -242,7 +242,7 @@ impl Keeper<'_> {
     }
 }
 
-/// Whether the same request would be refused again until somebody changes something.
+/// Whether the same request would be refused again until the configuration changes.
 fn is_refusal(error: &ConsulError) -> bool {
     match error {
         ConsulError::Status { status, .. } => (400..500).contains(status) && *status != 429,

@@ -167,7 +167,7 @@ fn read(path: &Path) -> Result<Vec<u8>, SettingsError> {
 }
 
 /// The HTTP library takes SNI and the name to verify from the URL. So the URL carries the server name,
-/// and looking that up gives the address of the real host. A proxy would be told the wrong host,
+/// and looking that up gives the address of the real host. A proxy would get the wrong host,
 /// therefore none is used.
 fn with_server_name(
     builder: ClientBuilder,

@@ -46,7 +46,7 @@ pub struct Capabilities {
     pub bundles: bool,
 }
 
-/// What a worker lacks for a run. Shown in words, for logs and for whoever asks why a task waits (P10).
+/// What a worker lacks for a run. Shown in words, for logs and explanations (P10).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lacks {
     /// No engine of the driver.

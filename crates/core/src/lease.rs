@@ -3,7 +3,7 @@
 //! A lease is a promise between a *keeper*, the database, and a *holder*. Both judge by their own clock
 //! and never by each other's, so the rules are two separate sets.
 //!
-//! * **The keeper** ([`RunLease`], [`LeaderRow`]) goes by database time. Every grant to somebody else
+//! * **The keeper** ([`RunLease`], [`LeaderRow`]) goes by database time. Every grant to another holder
 //!   raises an epoch; every later word names the holder and the epoch and is refused when the row has moved on. A lease
 //!   never gets shorter, whatever is asked: an answer may be lost, and its holder still counts on the
 //!   longer promise.

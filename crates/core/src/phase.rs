@@ -21,7 +21,7 @@ pub enum TaskPhase {
     Ready,
     /// It goes as soon as its run has ended; none begins.
     Deleting,
-    /// An inspection that is over, or a creation that has failed: kept until whoever waits for its run
+    /// An inspection that is over, or a creation that has failed: kept until the caller that waits for its run
     /// has read that, and as invisible as one that is being created.
     Discarded,
 }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     proptest! {
-        /// However its runs end, a task that is there stays so, and one that is not is shown to nobody
+        /// However its runs end, a task that is there stays so, and one that is not stays hidden
         /// unless its own creation has succeeded.
         #[test]
         fn only_a_creation_brings_a_task_to_light(

@@ -78,7 +78,7 @@ impl Regexp {
     }
 }
 
-/// The reason alone: the error also shows the translated text, which nobody has written.
+/// The reason alone: the error also shows the translated text, which is not what was written.
 fn refused(error: &regex::Error) -> InvalidRegexp {
     InvalidRegexp::Refused(match error {
         regex::Error::CompiledTooBig(limit) => {

@@ -8,13 +8,13 @@
 //! is leased to apply its input nothing is settled, because Terraform may have changed anything, until one
 //! succeeds again. So "equal to what is applied" can always be answered, also after a crash at any point.
 //!
-//! Plans and checks stand beside all that; what is said of plans here holds for checks. Each is asked for by somebody who waits for its answer: any number of them
+//! Plans and checks stand beside all that; what is said of plans here holds for checks. Each is requested by a caller that waits for its answer: any number of them
 //! may be queued, none is merged with another or with an apply, skipped or cancelled because of one. A plan
 //! changes nothing in reality, so what the task is settled on, its failures, its events and its queued
 //! run stay as they are, whatever becomes of the plan. A plan that is interrupted or loses its worker is
 //! made again; one that fails has failed.
 //!
-//! A run is *requested* if somebody has asked for it by its id, over the API, and waits for the end of this very
+//! A run is *requested* if the API has asked for it by its id, and a caller waits for the end of this very
 //! run: it is never merged with another or skipped, and an apply takes the place of a queued one. It is always
 //! single, and goes on where its task is disabled. It must not swallow a change: if a requested apply of an
 //! enabled task fails, an ordinary run of its input follows. That one comes soon, and whatever the task says of
@@ -49,7 +49,7 @@ pub enum RunKind {
     /// Its input is applied.
     #[default]
     Apply,
-    /// Terraform tells what an apply would change; nothing is applied.
+    /// Terraform shows what an apply would change; nothing is applied.
     Plan,
     /// The working directory is made and validated; nothing is planned or applied.
     Check,
@@ -139,7 +139,7 @@ pub enum RunStatus {
     Succeeded,
     /// Every attempt failed.
     Failed,
-    /// Ended without a result of its own, because a newer input took its place, nobody waits for it any
+    /// Ended without a result of its own, because a newer input took its place, no caller waits for it any
     /// more, or its task was disabled or deleted.
     Cancelled,
 }
@@ -191,7 +191,7 @@ pub struct WantedApply {
     pub single: bool,
     /// Whether an input that is applied, or is being applied, needs no run.
     pub skip_unchanged: bool,
-    /// Whether somebody waits for this very run, which is single then and made whatever is applied.
+    /// Whether a caller waits for this very run, which is single then and made whatever is applied.
     pub requested: bool,
 }
 
@@ -202,13 +202,13 @@ pub enum Asked {
     Nobody,
     /// Somebody waits for this very run, which is not queued yet.
     Open,
-    /// Somebody asked for it and was told that there will be none.
+    /// It was requested and refused.
     Refused,
     /// Somebody asked for it, and it was queued already.
     Queued,
 }
 
-/// Whether a task in this situation may have the run at all. Where somebody asked for it, it does not matter
+/// Whether a task in this situation may have the run at all. Where it was requested, it does not matter
 /// whether changes run the task.
 pub const fn may_enqueue(phase: TaskPhase, enabled: bool, kind: RunKind, asked: Asked) -> bool {
     match asked {
@@ -241,7 +241,7 @@ pub enum EnqueueDecision {
 
 /// Decides whether an input needs a run that applies it.
 ///
-/// What is asked for later holds for the queued run: a change that comes after somebody asked for a
+/// What is asked for later holds for the queued run: a change that comes after a request for a
 /// single run gets all its attempts, so that it is not lost (P3).
 pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
     if wanted.requested {

@@ -137,7 +137,7 @@ impl ViewSnapshot {
         }
     }
 
-    /// What must be sent to somebody who has `earlier` (or nothing).
+    /// What must be sent to a subscriber that has `earlier` (or nothing).
     pub fn delta_from(&self, earlier: Option<&Self>) -> ViewDelta {
         let Some(earlier) = earlier else {
             return ViewDelta {

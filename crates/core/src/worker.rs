@@ -1,9 +1,9 @@
-//! Workers as they tell of themselves.
+//! Workers as they register.
 
 use crate::capability::Capabilities;
 use crate::identity::WorkerId;
 
-/// A worker as it tells of itself.
+/// A worker as it registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerRecord {
     /// This life of the process.
@@ -16,6 +16,6 @@ pub struct WorkerRecord {
     pub slots: u32,
     /// What it can do.
     pub capabilities: Capabilities,
-    /// It has been told to end, or has decided so: it finishes what it has and takes nothing new.
+    /// It drains: it finishes what it has and takes nothing new.
     pub draining: bool,
 }

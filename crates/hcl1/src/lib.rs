@@ -1,7 +1,7 @@
 //! Reads HCL version 1, the language of the configuration files (docs/configuration.md#hcl).
 //!
 //! [`parse`] turns the bytes of one file into a tree in which every node knows its place in the
-//! source, so that whoever gives the tree a meaning can point at the exact spot of a problem.
+//! source, so that its user can point at the exact spot of a problem.
 //!
 //! This crate knows syntax only. It must not know any block or key of the configuration, how
 //! repeated keys are joined, how values are converted, or where files come from. Templates and

@@ -4,7 +4,7 @@
 pub const CHUNK_BYTES: usize = 1 << 20;
 
 /// Largest message of one task, in bytes. A task of the configuration can have settings of many megabytes, and is one
-/// message: who asks for tasks takes so large an answer.
+/// message: callers that ask for tasks accept answers of that size.
 pub const TASK_BYTES: usize = 64 << 20;
 
 /// Cuts `items` into batches of about [`CHUNK_BYTES`] by the size that `size_of` gives each; an item

@@ -164,7 +164,7 @@ impl Peer {
         }))
     }
 
-    /// What tells it from the others of its service: its socket as text. A replica that has moved is
+    /// What distinguishes it from the others of its service: its socket as text. A replica that has moved is
     /// another peer.
     pub fn id(&self) -> &str {
         &self.0.id

@@ -15,7 +15,7 @@ pub struct TransportRule {
     pub plaintext: bool,
 }
 
-/// Services would talk in plain text over a network without anybody having said so.
+/// Services would talk in plain text over a network without permission in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlainTextRefused {
     /// A listener would be open to other machines.

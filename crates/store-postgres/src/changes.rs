@@ -33,7 +33,7 @@ pub(crate) async fn create(connection: &mut PgConnection, task: &NewTask) -> Res
     Ok(())
 }
 
-/// A draft that nobody waits for any more is in nobody's way.
+/// A draft without a waiter blocks nothing.
 async fn make_way(transaction: &mut PgTransaction<'_>, name: &TaskName) -> Result<(), TaskError> {
     let read = failed_to("create a task");
     let row = sqlx::query(

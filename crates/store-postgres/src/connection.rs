@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::row::failed_to;
 use crate::timeline::Timeline;
 
-/// How long a caller waits for a connection before it is told that there is none.
+/// How long a caller waits for a connection before it fails.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection that was idle for this long is asked whether it lives before it is used.

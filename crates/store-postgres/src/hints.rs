@@ -46,7 +46,7 @@ pub(crate) async fn publish(
     Ok(())
 }
 
-/// JSON lists of hints, none too long. Instead of a hint that is too long by itself it is told to look
+/// JSON lists of hints, none too long. A hint that is too long by itself becomes one to look
 /// at everything.
 fn payloads(hints: &[Hint]) -> Result<Vec<String>, StoreError> {
     let mut payloads = Vec::new();
@@ -71,7 +71,7 @@ fn payloads(hints: &[Hint]) -> Result<Vec<String>, StoreError> {
     Ok(payloads)
 }
 
-/// What was told; of something that a newer program tells, only that it was something.
+/// The hints of a message; of one from a newer program only that there was one.
 fn told(payload: &str) -> Vec<Hint> {
     serde_json::from_str(payload).unwrap_or_else(|error| {
         debug!(%error, "a hint is not understood");
@@ -83,7 +83,7 @@ fn told(payload: &str) -> Vec<Hint> {
 pub(crate) async fn listen(target: Target) -> Result<HintStream, StoreError> {
     let listener = connect(&target).await;
     let ear = Ear {
-        listener: Some(listener.map_err(failed_to("hear hints"))?),
+        listener: Some(listener.map_err(failed_to("receive hints"))?),
         target,
         heard: VecDeque::new(),
     };
@@ -123,7 +123,7 @@ impl Ear {
                 Ok(Ok(None)) => self.lose("the connection was closed"),
                 Ok(Err(error)) => self.lose(&error.to_string()),
                 Err(_silence) => {
-                    let alive = sqlx::query("-- listen: is anybody there?\nSELECT 1");
+                    let alive = sqlx::query("-- listen: is the connection alive?\nSELECT 1");
                     match timeout(CONNECT_LIMIT, alive.execute(listener)).await {
                         Ok(Ok(_yes)) => {}
                         Ok(Err(error)) => self.lose(&error.to_string()),

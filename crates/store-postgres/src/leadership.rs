@@ -18,18 +18,18 @@ pub(crate) fn stored_epoch(epoch: LeaderEpoch) -> i64 {
     i64::try_from(epoch.get()).unwrap_or(i64::MAX)
 }
 
-/// Key of the advisory lock of leadership: shared by whoever writes in the name of the leader, alone by
-/// whoever changes who leads. It queues fairly, while those that wait for one row that is written often
+/// Key of the advisory lock of leadership: shared by writers in the name of the leader, exclusive for
+/// a change of the leader. It queues fairly, while those that wait for one row that is written often
 /// may deadlock among themselves.
 pub(crate) const LOCK: i64 = 0x6374_735f_6c65_6164;
 
-/// Sees to it that `leader` leads until the transaction ends, and tells the time.
+/// Makes sure that `leader` leads until the transaction ends, and returns the time.
 pub(crate) async fn fence(
     transaction: &mut PgTransaction<'_>,
     leader: LeaderEpoch,
 ) -> Result<i64, LeaderError> {
     let failed = failed_to("check the leader");
-    sqlx::query("-- fence: nobody takes over\nSELECT pg_advisory_xact_lock_shared($1)")
+    sqlx::query("-- fence: no takeover\nSELECT pg_advisory_xact_lock_shared($1)")
         .bind(LOCK)
         .execute(&mut **transaction)
         .await
@@ -352,7 +352,7 @@ pub(crate) async fn members(
         .collect()
 }
 
-/// For a caller that knows that nobody lives.
+/// For a caller that knows that no process lives.
 pub(crate) async fn clear(transaction: &mut PgTransaction<'_>) -> Result<(), StoreError> {
     sqlx::query(
         "-- release_all: replicas and workers

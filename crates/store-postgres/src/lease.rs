@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::row::{Cell, failed_to, span_micros};
 
 /// One statement, on the way of every change. The rows of the run and of its task are locked before
-/// they are looked at for good; what somebody else is about to lease is passed over.
+/// they are looked at for good; what another call is about to lease is skipped.
 ///
 /// Runs must be looked at in the order of the index. What the statistics say of a queue is always out of date: if the
 /// planner could conclude from them that hardly any run is to be had, it would sort all that wait to find the first. So

@@ -1,9 +1,9 @@
 //! The store of the cluster shape: a Postgres database, version 13 or newer, shared by every scheduler.
 //!
 //! Every time comes from the database (`cts_now()` of the schema); no host's clock decides anything.
-//! What the processes tell each other (hints) goes over `NOTIFY`, apart from the transactions.
+//! Hints between the processes go over `NOTIFY`, apart from the transactions.
 //!
-//! Locks are taken in this order, so that nobody waits in a circle: the advisory lock of leadership, the
+//! Locks are taken in this order, so that there are no deadlocks: the advisory lock of leadership, the
 //! advisory lock of inputs, rows of `tasks` by name, rows of `runs`. Whoever changes a run that is
 //! queued or running, or a request, has locked its task; appending to a log and renewing a lease lock the run alone.
 //!

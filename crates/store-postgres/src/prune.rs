@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::inputs;
 use crate::row::{failed_to, span_micros};
 
-/// Key of the advisory lock of inputs: shared by whoever is about to refer to one, alone by whoever
-/// removes those that nobody refers to.
+/// Key of the advisory lock of inputs: shared by writers that are about to refer to one, exclusive for what
+/// removes those without a reference.
 pub(crate) const INPUTS_LOCK: i64 = 0x6374_735f_696e_7075;
 
 /// Bundles that were not in use for so long are forgotten, in microseconds: a week.
@@ -248,7 +248,7 @@ async fn next_inputs(
 async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Result<(), StoreError> {
     let write = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&write)?;
-    sqlx::query("-- prune: nobody is about to refer to an input\nSELECT pg_advisory_xact_lock($1)")
+    sqlx::query("-- prune: no writer is about to refer to an input\nSELECT pg_advisory_xact_lock($1)")
         .bind(INPUTS_LOCK)
         .execute(&mut *transaction)
         .await
@@ -276,7 +276,7 @@ async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Resu
     transaction.commit().await.map_err(&write)
 }
 
-/// Of what nobody waits for any more. On its own, because tasks are locked after inputs.
+/// Of requests without a waiter. On its own, because tasks are locked after inputs.
 async fn forget_drafts(connection: &mut PgConnection) -> Result<(), StoreError> {
     for statement in [
         "-- prune: drafts

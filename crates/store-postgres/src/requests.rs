@@ -1,4 +1,4 @@
-//! Runs that somebody asks for, as long as they are not queued. Whoever writes has locked the task.
+//! Requested runs, as long as they are not queued. Writers have locked the task.
 
 use cts_core::runs::RunKind;
 use cts_core::{LeaderEpoch, RunId, TaskName};

@@ -14,7 +14,7 @@ static MIGRATIONS: Migrator = sqlx::migrate!();
 /// Where the driver's migrations keep their books.
 const TABLE: &str = "_sqlx_migrations";
 
-/// Version 13, as the server tells it.
+/// Version 13, in the server's form.
 const OLDEST_SERVER: i32 = 130_000;
 
 /// Why a database cannot be used as it is. Found as the source of [`StoreError::Open`].
@@ -61,7 +61,7 @@ pub struct AppliedMigration {
     pub description: String,
 }
 
-/// Brings the schema up to date and tells what was applied, the oldest first. Of two that do this at
+/// Brings the schema up to date and returns what was applied, the oldest first. Of two that do this at
 /// the same time one waits for the other. Refuses a schema that is newer than this program.
 pub async fn migrate(settings: &Settings) -> Result<Vec<AppliedMigration>, StoreError> {
     let target = Target::new(settings)?;
@@ -71,7 +71,7 @@ pub async fn migrate(settings: &Settings) -> Result<Vec<AppliedMigration>, Store
         .lock()
         .await
         .map_err(|error| target.open_error(error))?;
-    // Asked behind the lock: what another has applied meanwhile is not told as ours.
+    // Asked behind the lock: what another has applied meanwhile is not reported as ours.
     let missing = missing(&target, &mut connection).await?;
     apply(&missing, &mut connection)
         .await

@@ -21,7 +21,7 @@ const UNDO_LIMIT: Duration = Duration::from_secs(5);
 /// How often a transaction is done that the database has undone because of others.
 pub(crate) const TRIES: u32 = 5;
 
-/// A connection in use. Unless it is [released](Session::release) it is closed: whoever goes away in
+/// A connection in use. Unless it is [released](Session::release) it is closed: a caller that goes away in
 /// the middle leaves a connection in the middle of something.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -49,8 +49,8 @@ impl Session {
     }
 
     /// Gives the connection back if the call has ended in time. A transaction that it left open, as a
-    /// refused call does, is undone before the caller hears of it: until then its locks hide rows from
-    /// everybody who skips what is locked. A connection on which the database has failed is closed, since what
+    /// refused call does, is undone before the caller gets the error: until then its locks hide rows from
+    /// statements that skip locked rows. A connection on which the database has failed is closed, since what
     /// has become of its transaction is not known.
     pub(crate) async fn release<T, E: From<StoreError> + Failure>(
         mut self,

@@ -1,4 +1,4 @@
-//! States of tasks as their newest events tell them.
+//! States of tasks by their newest events.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

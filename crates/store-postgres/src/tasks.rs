@@ -98,7 +98,7 @@ pub(crate) async fn remove_all(
     Ok(())
 }
 
-/// What the events of a task tell of it.
+/// The state of a task by its events.
 pub(crate) fn event_config(task: &TaskSpec) -> EventConfig {
     let providers = task.definition.providers.iter();
     EventConfig {

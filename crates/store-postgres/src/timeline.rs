@@ -52,7 +52,7 @@ struct Known {
     identity: Option<String>,
     /// A moment not before the beginning of the timeline, if it began while leases could have been granted.
     since: Option<Instant>,
-    /// It was said that the server does not tell.
+    /// It was logged that the server does not say.
     warned: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Workers as they tell of themselves.
+//! Registered workers.
 
 use std::time::Duration;
 

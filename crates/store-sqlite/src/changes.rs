@@ -41,7 +41,7 @@ pub(crate) async fn create(
     Ok(requests::insert(connection, name, (task.run, task.kind), now).await?)
 }
 
-/// A draft that nobody waits for any more is in nobody's way.
+/// A draft without a waiter blocks nothing.
 async fn make_way(
     connection: &mut SqliteConnection,
     name: &TaskName,

@@ -281,7 +281,7 @@ pub(crate) async fn insert_run(
 }
 
 /// The queued run gets the newer input and all its attempts, at once and in its place among those that wait.
-/// Errors of earlier attempts stay with it, so that the event at its end can tell them.
+/// Errors of earlier attempts stay with it, so that the event at its end has them.
 async fn replace(
     connection: &mut SqliteConnection,
     queued: Option<RunId>,

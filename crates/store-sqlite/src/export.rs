@@ -47,7 +47,7 @@ pub enum FileError {
     },
 }
 
-/// Reads one file and changes nothing in it. The caller sees to it that nobody writes meanwhile.
+/// Reads one file and changes nothing in it. The caller makes sure that nothing writes meanwhile.
 #[derive(Debug)]
 pub struct SqliteExport {
     connection: SqliteConnection,
@@ -94,12 +94,12 @@ impl SqliteExport {
         })
     }
 
-    /// As [`Store::archives`](cts_store::Store::archives); also while somebody writes.
+    /// As [`Store::archives`](cts_store::Store::archives); also during writes.
     pub async fn archives(&mut self) -> Result<Vec<Archive>, StoreError> {
         archive::all(&mut self.connection).await
     }
 
-    /// As [`Store::archived_rows`](cts_store::Store::archived_rows); also while somebody writes.
+    /// As [`Store::archived_rows`](cts_store::Store::archived_rows); also during writes.
     pub async fn archived_rows(
         &mut self,
         archive: ArchiveId,

@@ -216,7 +216,7 @@ pub(crate) async fn resign(
     Ok(())
 }
 
-/// Frees the leadership, whoever has it, and forgets every member.
+/// Frees the leadership and forgets every member.
 pub(crate) async fn release(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let write = failed_to("free the leadership");
     sqlx::query(
@@ -229,7 +229,7 @@ pub(crate) async fn release(connection: &mut SqliteConnection) -> Result<(), Sto
     forget_silent(connection, i64::MAX).await
 }
 
-/// Forgets members that were not heard of after `since`.
+/// Forgets members that were not seen after `since`.
 pub(crate) async fn forget_silent(
     connection: &mut SqliteConnection,
     since: i64,

@@ -1,4 +1,4 @@
-//! Runs that somebody asks for, as long as they are not queued.
+//! Requested runs, as long as they are not queued.
 
 use cts_core::runs::RunKind;
 use cts_core::{RunId, TaskName};

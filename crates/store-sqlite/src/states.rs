@@ -1,4 +1,4 @@
-//! States of tasks as their newest events tell them.
+//! States of tasks by their newest events.
 
 use cts_core::{EVENTS_KEPT, EventConfig, TaskName, TaskStatus};
 use cts_store::{StoreError, TaskState};

@@ -86,7 +86,7 @@ async fn expired(
     expired.collect()
 }
 
-/// Takes back every lease; no attempt counts. Cancels every plan, check and single run, because whoever waited
+/// Takes back every lease; no attempt counts. Cancels every plan, check and single run, because the caller that waited
 /// for one is dead, and forgets requests, drafts and tasks that are being deleted. What a requested apply of an
 /// enabled task stands for goes on as an ordinary run.
 pub(crate) async fn all(
@@ -129,7 +129,7 @@ pub(crate) async fn all(
     .await
     .map_err(&write)?;
     let cancelled: Vec<String> = sqlx::query_scalar(
-        "-- release_all: what somebody waited for
+        "-- release_all: requested runs
         UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
         WHERE status = 'queued' AND (kind <> 'apply' OR single)
         RETURNING id",
@@ -137,7 +137,7 @@ pub(crate) async fn all(
     .bind(now)
     .fetch_all(&mut *connection)
     .await
-    .map_err(failed_to("cancel what somebody waited for"))?;
+    .map_err(failed_to("cancel requested runs"))?;
     for statement in [
         "-- release_all: requests\nDELETE FROM run_requests",
         "-- release_all: drafts\nDELETE FROM tasks WHERE phase <> 'ready'",
@@ -145,7 +145,7 @@ pub(crate) async fn all(
         sqlx::query(statement)
             .execute(&mut *connection)
             .await
-            .map_err(failed_to("forget what somebody waited for"))?;
+            .map_err(failed_to("forget open requests"))?;
     }
     for run in &mut requeued {
         if cancelled.contains(&run.run.to_string()) {

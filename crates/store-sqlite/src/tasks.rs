@@ -114,7 +114,7 @@ pub(crate) async fn remove(
     Ok(())
 }
 
-/// What the events of a task tell of it.
+/// The state of a task by its events.
 fn event_config(task: &TaskSpec) -> EventConfig {
     let providers = task.definition.providers.iter();
     EventConfig {

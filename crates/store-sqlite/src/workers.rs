@@ -1,4 +1,4 @@
-//! Workers: known by their beats, told to drain.
+//! Workers: their heartbeats and drains.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ pub(crate) async fn forget(
     Ok(())
 }
 
-/// Forgets workers that were not heard of after `since`.
+/// Forgets workers that were not seen after `since`.
 pub(crate) async fn forget_silent(
     executor: impl SqliteExecutor<'_>,
     since: i64,

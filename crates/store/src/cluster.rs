@@ -7,7 +7,7 @@ use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{Incarnation, LeaderEpoch, Requirement, RunId, TaskName, WorkerId, WorkerRecord};
 use serde::{Deserialize, Serialize};
 
-/// A scheduler replica as it tells of itself (docs/rest.md#cluster-status).
+/// A scheduler replica as it registers (docs/rest.md#cluster-status).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// Instance id, unique among the replicas that live.
@@ -42,9 +42,9 @@ pub struct Leadership {
 /// A replica as the others see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberState {
-    /// What it told of itself.
+    /// Its registration.
     pub member: Member,
-    /// Time since it was heard of last.
+    /// Time since its last heartbeat.
     pub silent_for: Duration,
     /// Whether it leads, with a lease that has not expired.
     pub leader: bool,
@@ -53,11 +53,11 @@ pub struct MemberState {
 /// A worker as the scheduler sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerState {
-    /// What it told of itself; `draining` also if it was told to and has not confirmed yet.
+    /// Its registration; `draining` also if that was requested and is not confirmed yet.
     pub worker: WorkerRecord,
-    /// When it was heard of first.
+    /// Time of its first heartbeat.
     pub since: DateTime<Utc>,
-    /// Time since it was heard of last.
+    /// Time since its last heartbeat.
     pub silent_for: Duration,
     /// Runs leased to it now.
     pub running: u32,
@@ -90,7 +90,7 @@ pub struct WaitingRuns {
 }
 
 /// Tells other processes on the same store that something has changed. Hints are never the truth and
-/// may be lost: whoever gets one looks into the store.
+/// may be lost: a receiver reads the store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hint {
@@ -107,7 +107,7 @@ pub enum Hint {
         kind: RunKind,
         /// Its status.
         status: RunStatus,
-        /// Moment of the change, by the clock of the process that tells.
+        /// Moment of the change, by the clock of the sender.
         at: DateTime<Utc>,
     },
     /// A worker drains, or is to.

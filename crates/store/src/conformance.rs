@@ -2,7 +2,7 @@
 //!
 //! An implementation writes a [`Fixture`] and calls [`store_suite!`](crate::store_suite) once in its
 //! tests; each behaviour becomes a test of its own. The behaviours speak to the trait only, so what
-//! one database does is what every other must do. Start with [`Scene`], which is how they are told.
+//! one database does is what every other must do. Start with [`Scene`], in whose terms they are written.
 
 use std::fmt;
 use std::sync::Arc;

@@ -168,7 +168,7 @@ pub fn lost_lease_error(worker: &str) -> String {
 }
 
 /// A run that lost its worker: it went back to the queue, or ended because it has lost too many, because a newer
-/// one waits, or because nobody waits for it.
+/// one waits, or because it has no waiter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requeued {
     /// The run.
@@ -213,7 +213,7 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// What went wrong in all attempts, as an event tells it: newest first. `None` if nothing has, or
+    /// What went wrong in all attempts, as an event has it: newest first. `None` if nothing has, or
     /// if a later attempt succeeded.
     pub fn error(&self) -> Option<String> {
         if self.errors.is_empty() || self.status == RunStatus::Succeeded {
@@ -224,7 +224,7 @@ impl RunRecord {
     }
 }
 
-/// The state of a task as its newest events tell it.
+/// The state of a task by its newest events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskState {
     /// The task.

@@ -58,7 +58,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// to repeat. Another incarnation with the same id keeps both.
     async fn resign(&self, member: &Member) -> Result<(), StoreError>;
 
-    /// Every replica heard of within the last `within`, just so long ago included, by id.
+    /// Every replica seen within the last `within`, just so long ago included, by id.
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
 
     /// Registers the configuration of a member that has started, and decides by [`cts_core::judge`] whether
@@ -116,7 +116,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// its order, then by creation.
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
 
-    /// All tasks that are to be seen and those that are being created, by name: only what tells their versions apart.
+    /// All tasks that are to be seen and those that are being created, by name: only what distinguishes their versions.
     async fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError>;
 
     /// Those of these tasks that are to be seen or are being created, in any order.
@@ -253,7 +253,7 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Ends an attempt as [`cts_core::runs::after_attempt`] says, and with it what
     /// [`cts_core::task_after_run`] says of its task. A lease that has expired but was
-    /// not taken back is still live here: the work is done, and nobody else has begun it.
+    /// not taken back is still live here: the work is done, and no other worker has begun it.
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
     /// Takes back leases that have expired, those that ended first first and as many as there are elements in
@@ -271,7 +271,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     ) -> Result<Vec<Requeued>, LeaderError>;
 
     /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
-    /// that knows that nobody else lives: the embedded mode at its start. No attempt that was cut off counts.
+    /// that knows that no other process lives: the embedded mode at its start. No attempt that was cut off counts.
     /// Whoever waited for a plan or a single run is dead as well: those that are queued or were running are
     /// cancelled, and requests, drafts and tasks that are being deleted go. A requested apply of an enabled task
     /// may stand for a change and goes on as an ordinary run ([`cts_core::runs::goes_on_alone`]).
@@ -292,8 +292,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// returns their tasks by name. Of one task no more often than `at_most_every`.
     async fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
 
-    /// Notes that a worker lives and what it says of itself; tells whether it is to drain, because it
-    /// says so itself or was told to by [`Store::drain_worker`].
+    /// Stores the heartbeat of a worker; returns whether it is to drain, because it
+    /// says so itself or [`Store::drain_worker`] has requested it.
     async fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
 
     /// Tells a worker to take no new run, for the rest of its life; it learns so with its next beat.
@@ -303,10 +303,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Forgets a worker that has ended in order. Its leases stay; they expire. Safe to repeat.
     async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;
 
-    /// Every worker heard of within the last `within`, just so long ago included, by host and id.
+    /// Every worker seen within the last `within`, just so long ago included, by host and id.
     async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;
 
-    /// Notes that these module bundles are in use, and tells which of them are not stored: each once, in
+    /// Notes that these module bundles are in use, and returns which of them are not stored: each once, in
     /// the order asked.
     async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError>;
 
@@ -338,8 +338,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Forgets drafts that were discarded and requests that were refused as well, if that was
     /// [`DRAFTS_KEPT`](crate::DRAFTS_KEPT) ago.
     ///
-    /// Forgets module bundles as well that nobody has stored or kept for a week. Tasks are not looked at:
-    /// whoever prunes keeps the bundles of its tasks first.
+    /// Forgets module bundles as well that were not stored or kept for a week. Tasks are not read:
+    /// the caller keeps the bundles of its tasks first.
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
 
     /// Appends lines to the log of a run with a lease of `holder` that is live in the sense of
@@ -367,6 +367,6 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Tells other processes. Where there can be none, as with a file of one process, nothing happens.
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
 
-    /// What other processes tell from now on, and this one as well; `None` where there can be no other.
+    /// Hints of all processes from now on, this one included; `None` where there can be no other.
     async fn listen(&self) -> Result<Option<HintStream>, StoreError>;
 }

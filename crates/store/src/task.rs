@@ -8,7 +8,7 @@ use cts_core::{Creation, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, T
 
 use crate::error::{StoreError, TaskError};
 
-/// So long a discarded draft stands in the way of its name, for whoever waits to read its run.
+/// So long a discarded draft stands in the way of its name, for a waiter to read its run.
 pub const DRAFTS_KEPT: Duration = Duration::from_secs(30);
 
 /// Why requests of a task are refused that is being deleted. For implementations.
@@ -27,7 +27,7 @@ pub struct StoredTask {
     pub revision: u64,
 }
 
-/// What tells one version of a task from another, without the task itself.
+/// What distinguishes one version of a task from another, without the task itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskMark {
     /// Its name.
@@ -42,7 +42,7 @@ pub struct TaskMark {
     pub enabled: bool,
 }
 
-/// A run that somebody waits for, as long as the leader has not queued it: it is to have the newest complete
+/// A requested run, as long as the leader has not queued it: it is to have the newest complete
 /// input of the task and one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRequest {

@@ -2,7 +2,7 @@
 //!
 //! Tasks, what the API has deleted of the configuration, the configuration in force, inputs with their contents, runs, events, log lines and bundles move, whole
 //! and in their order, with ids, epochs and times as they are. Tasks that are being created or deleted do not,
-//! nor does anything of them, and no requests: nobody waits any more. Who leads, and which replicas and workers live, does not: after a move nobody does.
+//! nor does anything of them, and no requests: their waiters are gone. Leader, replicas and workers do not move either: after a move there are none.
 //! So a run that is running arrives as its lease had been taken back: queued, with the attempt that was
 //! cut off not counted, or cancelled if it applies and a newer one waits.
 //!
@@ -185,7 +185,7 @@ pub trait Import: Send {
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
 
-/// Copies every row and tells after each page how many of its table there are by now. The caller commits.
+/// Copies every row and reports after each page how many of its table there are by now. The caller commits.
 pub async fn copy(
     source: &mut dyn Export,
     target: &mut dyn Import,

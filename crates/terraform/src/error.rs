@@ -35,7 +35,7 @@ pub enum CommandFailure {
         status: ExitStatus,
         /// Its standard error; only the end of it, if it was very long.
         stderr: String,
-        /// Whether it had been told to stop.
+        /// Whether a stop had been requested.
         interrupted: bool,
     },
     /// Terraform took longer than this step may, and was stopped.
@@ -102,7 +102,7 @@ pub struct FileError {
 }
 
 impl CommandError {
-    /// Whether the command ended because it was told to, and not by a fault of its own.
+    /// Whether the command ended on request, and not by a fault of its own.
     pub fn is_interrupted(&self) -> bool {
         matches!(
             self.failure,

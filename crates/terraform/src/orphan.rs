@@ -136,7 +136,7 @@ async fn stop_groups(
                 tracing::warn!(group, signal = %step.signal(), directory = %directory.path().display(),
                     "stopping a terraform that an earlier cts left behind");
             }
-            // A kill is repeated: whoever is still there has come since.
+            // A kill is repeated: a process that is still there is a new one.
             if before.is_none_or(|before| before < step) || step == StopStep::Kill {
                 signal_group(Pid::from_raw(*group), step.signal());
             }
@@ -171,7 +171,7 @@ async fn search(directory: &TaskDirectory) -> Result<Found, OrphanError> {
 }
 
 fn groups_working_in(directory: &Path) -> io::Result<Found> {
-    // The kernel tells working directories without symbolic links.
+    // The kernel shows working directories without symbolic links.
     let directory = fs::canonicalize(directory).unwrap_or_else(|_missing| directory.to_owned());
     let mut groups = BTreeMap::<i32, Vec<i32>>::new();
     let mut workers = BTreeSet::new();

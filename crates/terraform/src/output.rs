@@ -1,4 +1,4 @@
-//! Output of a Terraform process: live lines for whoever follows, the end of it for errors.
+//! Output of a Terraform process: live lines for followers, the end of it for errors.
 
 use std::io;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub trait OutputSink: Send + Sync + 'static {
     fn line(&self, line: OutputLine);
 }
 
-/// A sink for which nobody is interested.
+/// A sink that drops everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Discard;
 

@@ -14,7 +14,7 @@ use crate::terraform::{Terraform, failed};
 const WORKSPACE_FILE: &str = "environment";
 
 /// Says for which root module the data directory was initialised. It lies beside what `init`
-/// brought, so whoever deletes that deletes this too.
+/// brought, so deleting that deletes this too.
 const FINGERPRINT_FILE: &str = "cts-initialised";
 
 /// What [`Terraform::prepare`] had to do.

@@ -28,7 +28,7 @@ const STDERR_KEPT: usize = 256 * 1024;
 /// How much of a captured standard output is kept, in bytes: far more than any plan.
 const STDOUT_KEPT: usize = 16 * 1024 * 1024;
 
-/// Room in a pipe, in bytes: the most that the kernel gives to everybody.
+/// Room in a pipe, in bytes: the most that the kernel gives without privileges.
 const PIPE_ROOM: i32 = 1024 * 1024;
 
 /// How long pipes are read after the process has ended. Whoever still holds them open then is a
@@ -66,7 +66,7 @@ pub(crate) struct Ended {
     pub(crate) stdout: String,
     /// The end of standard error.
     pub(crate) stderr: String,
-    /// Whether it was told to stop.
+    /// Whether a stop was requested.
     pub(crate) interrupted: bool,
     /// Its group, if processes in it have not ended although they were killed.
     pub(crate) left_behind: Option<i32>,
@@ -158,7 +158,7 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
 
 /// A pipe whose writer may outlive us.
 ///
-/// If we are killed, nobody reads any more. Terraform's next line would then end it with SIGPIPE at
+/// If we are killed, the pipe has no reader. Terraform's next line would then end it with SIGPIPE at
 /// once, in the middle of its work and with the state lock held. So the child's end is opened for
 /// both directions: while it is open there is a reader, and what is written stays in the pipe. With
 /// the room made here an orphan goes on for a megabyte of output.
@@ -186,7 +186,7 @@ fn report_unread((stdout, stderr): (io::Result<()>, io::Result<()>)) {
 }
 
 /// Waits for the process; when ordered to, stops its group step by step. Gives its status and
-/// whether it was told to stop.
+/// whether a stop was requested.
 async fn wait_or_stop(
     child: &mut Child,
     group: Pid,

@@ -1,4 +1,4 @@
-//! The processes of this machine, as `/proc` tells them.
+//! The processes of this machine, from `/proc`.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use nix::unistd::getpgrp;
 
 use crate::command::TASK_DIRECTORY_MARKER;
 
-/// Shows `visit` the id and the `/proc` directory of every process, until it is told not to go on
+/// Shows `visit` the id and the `/proc` directory of every process, until `visit` ends the walk
 /// with `false`. Systems without `/proc` have no processes to be found.
 pub(crate) fn each_process(mut visit: impl FnMut(i32, &Path) -> bool) -> io::Result<()> {
     let processes = match fs::read_dir("/proc") {
@@ -53,7 +53,7 @@ impl Environment {
 
 /// The process group of a process that may be part of a Terraform command: not a group that leads a
 /// session, which only a daemon started by a provisioner does, and not our own. Nor one that cannot
-/// be named from here, which the kernel tells as 0 and takes for our own.
+/// be named from here, which the kernel shows as 0 and takes for our own.
 pub(crate) fn job_group(process: &Path) -> Option<i32> {
     let stat = Stat::of(process)?;
     let is_job = stat.group > 0 && stat.group != stat.session && stat.group != getpgrp().as_raw();

@@ -1,4 +1,4 @@
-//! How a command is told to stop, and the steps that a stop takes (promise P5).
+//! How a stop is requested, and the steps that it takes (promise P5).
 
 use std::fmt;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl StopOrder {
     /// May be given at any time, also while a stop is in progress, and again; the earliest moment
     /// counts. A moment in the past is a kill at once.
     pub fn kill_by(&self, moment: Instant) {
-        // Before the token, so that whoever sees the order given sees its moment, too.
+        // Before the token, so that a reader of the token sees the moment, too.
         self.kill_by.send_if_modified(|earliest| {
             let is_earlier = earliest.is_none_or(|earliest| moment < earliest);
             if is_earlier {
@@ -187,7 +187,7 @@ impl StopCourse {
         self.kill_at = self.kill_at.min(now + usable);
     }
 
-    /// The interrupt was sent by somebody else, and SIGTERM is due at `at` at the latest.
+    /// Another process sent the interrupt, and SIGTERM is due at `at` at the latest.
     pub(crate) fn terminate_by(&mut self, at: Duration) {
         self.terminate_at = self.terminate_at.min(at);
     }

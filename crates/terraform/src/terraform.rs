@@ -32,7 +32,7 @@ const CHANGES_PRESENT: i32 = 2;
 /// Dropping the future of a command therefore never abandons a process: it counts as a
 /// cancellation, and the gentle stop goes on in the tracker, for which the owner waits before the
 /// process ends. Commands of one directory never overlap: the next one waits for the end of the
-/// process before it, also where nobody else does.
+/// process before it, also where nothing else does.
 #[derive(Debug)]
 pub struct Terraform {
     executable: Executable,
@@ -188,7 +188,7 @@ impl Terraform {
         self.run_holding(attempt, step, stdout, None).await
     }
 
-    /// The same with a lock that is released when the process has ended, also where nobody waits for that.
+    /// The same with a lock that is released when the process has ended, also where nothing waits for that.
     async fn run_holding(
         &self,
         attempt: &Attempt,
@@ -229,7 +229,7 @@ impl Terraform {
         let (ended, timed_out) = match timeout(limit, &mut supervised).await {
             Ok(ended) => (ended, false),
             Err(_elapsed) => {
-                // Whoever was told to stop before the limit has been interrupted and is not too slow.
+                // A stop before the limit has interrupted it already, so it is not too slow.
                 let timed_out = !attempt.stop.is_cancelled();
                 if timed_out {
                     tracing::warn!(task = %attempt.task, %step, ?limit, "terraform takes longer than it may and is stopped");

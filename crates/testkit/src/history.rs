@@ -17,7 +17,7 @@ pub struct History {
 }
 
 impl History {
-    /// Adds the history to the database at `url`, whose user has to be a superuser and which nobody else uses meanwhile.
+    /// Adds the history to the database at `url`, whose user has to be a superuser and which has no other user meanwhile.
     /// Statistics are not made.
     pub async fn add(self, url: &str) {
         if let Err(error) = self.try_add(url).await {

@@ -13,7 +13,7 @@ const TRIES: usize = 1000;
 static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
 /// A port that is free for TCP and UDP on 127.0.0.1 at this moment; never the same twice in one
-/// process. Another process may still be faster: whoever uses it must be ready to take another one.
+/// process. Another process may still be faster: a user must be ready to take another one.
 pub fn free_port() -> u16 {
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     for _ in 0..TRIES {

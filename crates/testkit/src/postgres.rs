@@ -33,7 +33,7 @@ pub struct PostgresSettings<'a> {
     /// Commits wait for the disk. Only what is measured, or is killed and must keep its commits
     /// beyond the life of the machine, needs that.
     pub fsync: bool,
-    /// Password of the user; without one everybody on this machine is let in.
+    /// Password of the user; without one every local user is accepted.
     pub password: Option<&'a str>,
     /// Further settings, as in `("lock_timeout", "5s")`.
     pub parameters: &'a [(&'a str, &'a str)],
@@ -129,7 +129,7 @@ impl Postgres {
         self.create_database_from("template0").await
     }
 
-    /// Makes a copy of the database `template`, to which nobody may be connected, and returns its
+    /// Makes a copy of the database `template`, which must be without connections, and returns its
     /// address.
     pub async fn create_database_from(&self, template: &str) -> String {
         let name = format!("cts_{}", uuid::Uuid::new_v4().simple());

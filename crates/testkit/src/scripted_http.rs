@@ -125,7 +125,7 @@ impl ScriptedHttp {
         lines.map(|line| line.trim_end().to_owned()).collect()
     }
 
-    /// Answers that nobody has asked for yet.
+    /// Answers that are not requested yet.
     pub fn answers_left(&self) -> usize {
         lock(&self.script).len()
     }

@@ -25,7 +25,7 @@ pub struct ServerFiles {
 
 /// Certificate, key and authorities of a server, exchanged while it runs. TLS 1.2 at least.
 ///
-/// Cloning gives another handle on the same state. Nothing follows the files unless somebody polls
+/// Cloning gives another handle on the same state. The files are followed only while a task polls
 /// [`ServerTls::follow_files`].
 #[derive(Clone)]
 pub struct ServerTls(Arc<Reloading<Arc<ServerConfig>>>);

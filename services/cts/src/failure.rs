@@ -81,7 +81,7 @@ pub enum Failure {
     /// The process that stops Terraform in our place does not start.
     #[error("cannot start the guard of this worker")]
     Guard(#[source] io::Error),
-    /// `cts migrate` was told of no store that it could use.
+    /// `cts migrate` has no store that it could use.
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// A scheduler did not do what was asked.

@@ -76,8 +76,8 @@ pub fn run_program() -> ExitCode {
     }
 }
 
-/// Says why a service ends and gives its exit code. Once there is a log, whoever reads that must hear of
-/// it, in the form and the places that were asked for.
+/// Says why a service ends and gives its exit code. Once there is a log, it is the last
+/// line of that, in the configured form and places.
 fn end_with(failure: &Failure) -> u8 {
     if !tracing::dispatcher::has_been_set() {
         return fail(failure);

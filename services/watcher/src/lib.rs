@@ -6,7 +6,7 @@
 //! From Consul's answer to the subscriber's connection there is one hop: the poller stores the new
 //! state in a `tokio::sync::watch`, and that wakes the response stream itself, which works out the
 //! delta when, and only when, the connection takes another message. So a subscriber that reads slowly
-//! holds up nobody and gets fewer, larger deltas.
+//! holds up no other and gets fewer, larger deltas.
 //!
 //! Start with [`Watcher`].
 #![warn(missing_docs)]

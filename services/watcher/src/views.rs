@@ -64,7 +64,7 @@ impl Views {
         }))
     }
 
-    /// The view, with a new poller unless somebody follows it already.
+    /// The view, with a new poller unless it is followed already.
     pub(crate) fn follow(&self, view: &ServiceView) -> Arc<FollowedView> {
         let mut followed = self.0.lock();
         if let Some(known) = followed.get(view).and_then(Weak::upgrade) {

@@ -11,7 +11,7 @@ use crate::views::Views;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Views beyond this number are warned about: each holds a connection, and Consul allows a client
-    /// 200 of them unless told otherwise (docs/runs.md#views-and-blocking-queries).
+    /// 200 of them by default (docs/runs.md#views-and-blocking-queries).
     pub views_before_warning: usize,
 }
 
@@ -30,7 +30,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// A watcher; nothing is asked of Consul before somebody subscribes. Must be used inside a runtime.
+    /// A watcher; nothing is requested from Consul before the first subscription. Must be used inside a runtime.
     pub fn new(options: &Options, client: ConsulClient) -> Self {
         Self {
             views: Views::new(options, client),

@@ -82,7 +82,7 @@ async fn try_attempt(
     let options = &shared.options;
     let kind = convert::kind_of_lease(&run.lease)?;
     let mut input: RunInput = order_or(&order, shared.scheduler.input(&run.lease)).await??;
-    // Kept until the end, so that nobody forgets the bundle in the meantime.
+    // Kept until the end, so that the bundle is not removed meanwhile.
     let _bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);

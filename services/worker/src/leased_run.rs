@@ -5,7 +5,7 @@
 //! * Once Terraform has ended, the lease is renewed until the end of the run is confirmed or a scheduler says
 //!   that the lease is over: nothing can write any more, so there is nothing to give up.
 //! * Once Terraform has been started, nothing but a gentle stop ends it as long as there is time for one (P5).
-//! * Where this process cannot act, the guard does; it is told of every deadline beforehand.
+//! * Where this process cannot act, the guard does; it gets every deadline beforehand.
 
 mod renewal;
 mod report;

@@ -2,7 +2,7 @@
 //!
 //! A scheduler may have granted a run to such a call, or may still do it where its database was away. The worker
 //! takes no answer to it any more, so it says so with its beats, and the run goes back to the queue at once instead
-//! of waiting for the end of a lease that nobody works under.
+//! of waiting for the end of a lease without a worker.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

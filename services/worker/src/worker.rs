@@ -39,7 +39,7 @@ const GUARD_LOOK: Duration = Duration::from_millis(50);
 /// Settings of a worker.
 #[derive(Clone)]
 pub struct Options {
-    /// What it tells of itself; it has as many slots as are named there, at least one.
+    /// Its registration; it has as many slots as are named there, at least one.
     pub record: WorkerRecord,
     /// Directory that relative task directories are relative to. No other worker may use it.
     pub working_dir: PathBuf,
@@ -78,7 +78,7 @@ pub struct Dependencies {
     pub terraform: Arc<Terraform>,
     /// Where module bundles are unpacked; without it modules are used in place.
     pub bundles: Option<Arc<BundleCache>>,
-    /// Stops Terraform where this process cannot; without it nobody else gets its runs.
+    /// Stops Terraform where this process cannot; without it no other worker gets its runs.
     pub guard: Option<Guard>,
     /// Where Terraform's output is shown live besides, if anywhere.
     pub console: Option<Arc<dyn OutputSink>>,

@@ -1,4 +1,4 @@
-//! What is told when it does not work.
+//! Errors of calls that fail.
 
 use cts_api_client::{ApiClient, CallError, ClientSettings, ErrorForm};
 use cts_testkit::ScriptedAnswer::{Close, Json, Text};

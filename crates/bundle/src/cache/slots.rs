@@ -28,7 +28,7 @@ impl Slot {
     }
 }
 
-/// A slot, locked while somebody changes what is on disk.
+/// A slot, locked while its files on disk change.
 pub(super) type SharedSlot = Arc<tokio::sync::Mutex<Slot>>;
 
 /// A slot that its holder may take along to where work blocks.
@@ -44,10 +44,10 @@ impl Slots {
         Arc::clone(slots.entry(hash).or_default())
     }
 
-    /// Forgets `slot` of a bundle that is gone, if nobody else has it: the map would grow for ever.
+    /// Forgets `slot` of a bundle that is gone, if it has no other user: the map would grow for ever.
     pub(super) fn drop_unused(&self, hash: Digest, slot: &SharedSlot) {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The map's and the caller's; nobody gets another one while the map is locked.
+        // The map's and the caller's; no other is handed out while the map is locked.
         if Arc::strong_count(slot) == 2 {
             slots.remove(&hash);
         }

@@ -21,7 +21,7 @@ fn modes_are_the_ones_of_task_directories() {
     let bundle = tree.pack("module");
     let into = tree.path("new/parent/unpacked");
     unpack(&bundle.bytes, &into, &Limits::default()).unwrap();
-    // The umask of whoever runs the tests may take more away.
+    // The umask of the test run may take more away.
     assert_eq!(mode(&into) & !0o750, 0);
     assert_eq!(mode(&into.join("main.tf")) & !0o640, 0);
     assert_eq!(mode(&into.join("lib/run.sh")) & 0o701, 0o700);

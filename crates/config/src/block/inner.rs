@@ -50,7 +50,7 @@ impl<'a> Block<'a> {
     /// Blocks that may stand any number of times, each for itself.
     ///
     /// An empty one that is the only one of its kind in a file counts as absent; beside others it is
-    /// incomplete (docs/configuration.md#json). Who writes one at least hears of it.
+    /// incomplete (docs/configuration.md#json). There is a warning at least.
     pub(crate) fn repeated(&mut self, name: &'static str) -> Vec<Self> {
         let path = self.path_of(name);
         let mut blocks = Vec::new();

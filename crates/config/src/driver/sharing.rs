@@ -5,7 +5,7 @@ use crate::driver::TerraformDriver;
 /// Why the backend cannot be used by workers on several machines (`docs/configuration.md#shared_local_backend`).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendRefusal {
-    /// Backend `local`, and nobody said that its path is shared.
+    /// Backend `local`, whose path is not declared as shared.
     #[error(
         "backend \"local\" cannot be used here: its state lives on one machine, and another worker \
          would start from nothing; use a backend that every worker reaches, such as \"consul\", \"s3\" \

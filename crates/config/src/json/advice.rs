@@ -177,7 +177,7 @@ pub(super) fn explain_strict(text: &str, error: &serde_json::Error) -> JsonError
 }
 
 /// The parser counts lines from one, and columns in bytes from one; the column may be that before the
-/// fault, which no caller can tell from the fault itself.
+/// fault, which looks to a caller like the fault itself.
 fn offset(text: &str, line: usize, column: usize) -> usize {
     let lines = text.split_inclusive('\n');
     let before: usize = lines.take(line.saturating_sub(1)).map(str::len).sum();

@@ -82,7 +82,7 @@ pub(super) fn read(
     }
 }
 
-/// The content of a regular file of a reasonable size; whoever opens a pipe may wait for ever, and a
+/// The content of a regular file of a reasonable size; opening a pipe may block for ever, and a
 /// device may have no end.
 pub(crate) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {

@@ -46,7 +46,7 @@ pub(crate) fn warn_of_unknown_providers(
     providers: &[ProviderBlock],
     sink: &Sink,
 ) {
-    /// Each compares with the ids of all blocks, and who has more than these misspelt has another problem.
+    /// Each compares with the ids of all blocks, so their number is limited.
     const MOST_SUGGESTIONS: usize = 20;
     if providers.is_empty() {
         return;

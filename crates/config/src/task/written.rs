@@ -42,12 +42,12 @@ pub(crate) struct WrittenTask {
     pub(crate) skip_unchanged: Option<Located<bool>>,
     pub(crate) retry_failed: Option<Located<bool>>,
     pub(crate) timeouts: WrittenTimeouts,
-    /// Deprecated keys of the block, nobody has been told of them yet.
+    /// Deprecated keys of the block that are not reported yet.
     pub(crate) former: Vec<FormerUse>,
 }
 
 impl WrittenTask {
-    /// Reads a block. `now` tells schedules that are over.
+    /// Reads a block. `now` is for schedules that are over.
     pub(crate) fn decode(mut block: Block<'_>, now: DateTime<Utc>) -> Self {
         block.refuse_label();
         let sink = block.sink();

@@ -288,7 +288,7 @@ fn a_task_without_a_condition_runs_once() {
         panic!("{warnings:?}");
     };
     assert!(warning.contains("this task runs once"), "{warning}");
-    // Who says so is not told so.
+    // An explicit value gets no warning.
     let (_, _, warnings) = loaded(&with("condition \"no-condition\" { }"));
     assert!(warnings.is_empty(), "{warnings:?}");
     assert_warning(

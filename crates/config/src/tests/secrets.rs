@@ -131,7 +131,7 @@ fn a_secret_variable_is_not_named_as_a_reference() {
     }
 }
 
-/// Each line is made a fault by a key that nobody knows on it.
+/// Each line is made a fault by an unknown key on it.
 #[test]
 fn no_report_shows_a_secret() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,4 @@
-//! How much work the evaluation of an expression is, and how large its value can get, told beforehand.
+//! How much work the evaluation of an expression is, and how large its value can get, computed beforehand.
 //!
 //! Loops within loops, and text that is put into itself, grow a value far beyond the expression that makes
 //! it, and the evaluation cannot be stopped. So every expression gets upper bounds first.
@@ -148,7 +148,7 @@ impl Effort {
                 Size::scalar(SCALAR)
             }
             Expression::ForExpr(repeated) => self.of_loop(repeated),
-            // There are no functions; the arguments are evaluated before that is told.
+            // There are no functions; the arguments are evaluated before that is reported.
             Expression::FuncCall(call) => call
                 .args
                 .iter()

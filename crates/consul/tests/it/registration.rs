@@ -30,7 +30,7 @@ fn registration() -> Registration {
     }
 }
 
-/// A registration that is kept until told otherwise.
+/// A registration that is kept until the test ends it.
 struct Kept {
     shutdown: CancellationToken,
     tasks: JoinSet<()>,

@@ -8,7 +8,7 @@ const SLOWEST_ANSWER: Duration = Duration::from_secs(1);
 
 /// Notices when the database's clock is set forward, and says which leases have ended all the same.
 ///
-/// A database clock that leaps, because somebody sets it or because a standby with another clock takes over,
+/// A database clock that leaps, because it is set or because a standby with another clock takes over,
 /// makes leases look expired whose holders still count on them. A scheduler that has watched the clock
 /// for as long as any lease lives knows the slowest it has been in that time, and takes back only what
 /// has ended by that. Steps back need no care: they only make leases last longer.
@@ -21,7 +21,7 @@ const SLOWEST_ANSWER: Duration = Duration::from_secs(1);
 pub struct KeeperClock {
     longest_life: Duration,
     watched_since: Option<Duration>,
-    /// In order of time; each tells how things were until the next.
+    /// In order of time; each holds until the next.
     readings: VecDeque<Reading>,
 }
 
@@ -33,7 +33,7 @@ struct Reading {
 }
 
 impl KeeperClock {
-    /// For leases that live at most `longest_life`, whoever grants them.
+    /// For leases that live at most `longest_life`.
     pub fn new(longest_life: Duration) -> Self {
         Self {
             longest_life,
@@ -55,7 +55,7 @@ impl KeeperClock {
             ahead,
         });
         let from = answered.saturating_sub(self.longest_life);
-        // The last one before that moment still tells how things were then.
+        // The last one before that moment still holds then.
         while (self.readings.get(1)).is_some_and(|second| second.at <= from) {
             self.readings.pop_front();
         }

@@ -40,9 +40,9 @@ pub struct NotLeading {
 }
 
 impl LeaderRow {
-    /// Makes `who` the leader for `life` from `now`, if nobody is, or the leadership has expired; in the
+    /// Makes `who` the leader for `life` from `now`, if there is none, or the leadership has expired; in the
     /// next epoch. The one who leads already goes on in its epoch, for at least as long as before; also
-    /// when it had expired, since nobody came between.
+    /// when it had expired, since no other came between.
     pub fn acquire(
         &mut self,
         who: &str,

@@ -64,7 +64,7 @@ impl RunLease {
     }
 
     /// Ends the lease at its holder's word. An expired lease that was not taken back counts: the work is
-    /// done, and nobody else has begun it.
+    /// done, and no other worker has begun it.
     pub fn complete(&mut self, epoch: LeaseEpoch) -> Result<(), LostLease> {
         if self.expires_at.is_none() || self.epoch != epoch {
             return Err(LostLease { epoch });

@@ -13,7 +13,7 @@ pub const ATTEMPTS: u32 = 3;
 pub enum AttemptOutcome {
     /// Terraform applied the input.
     Applied,
-    /// Terraform told what an apply would change.
+    /// Terraform showed what an apply would change.
     Planned(Plan),
     /// The working directory is made and valid.
     Checked,
@@ -60,7 +60,7 @@ pub enum AfterAttempt {
     /// The run failed; one event.
     GiveUp {
         /// Queue the same input once more after this time; `None` where a newer one waits already
-        /// or nobody wants it.
+        /// or it is not wanted any more.
         retry_after: Option<Duration>,
     },
     /// The run goes back to the queue as if this attempt had not been; no event.
@@ -159,7 +159,7 @@ pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttemp
 /// A failing attempt is not repeated when a newer input waits: that one is what must be applied.
 fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
     match context.phase {
-        // Of a task that has never been there nothing is told.
+        // A task that was never visible has no events.
         TaskPhase::Creating | TaskPhase::Discarded => {
             return AfterAttempt::End { succeeded: false };
         }

@@ -24,7 +24,7 @@ pub(crate) enum Breach {
     TwoLeases,
     /// A word about a lease was accepted that is not the newest grant's.
     StaleWord,
-    /// A duty's write was accepted after one of a later leadership, or of somebody else's.
+    /// A leader's write was accepted after one of a later leadership, or of another leader.
     StaleDuty,
     /// The database says "applied" of what is not.
     WronglySettled,

@@ -37,7 +37,7 @@ impl Simulation {
                 self.processes[process].clock.wall_offset = offset;
                 self.tell(|| format!("the wall clock of process {process} jumps to {offset} us"));
             }
-            // Rarely enough: a clock that leaps twice while one lease lives is nobody's to save.
+            // Rarely enough: a clock that leaps twice while one lease lives is beyond what the rules cover.
             7 if self.now >= self.database_clock_rests_until => {
                 let rest = 2 * self.plan.longest_life() + self.plan.slowest;
                 self.database_clock_rests_until = self.now + rest;

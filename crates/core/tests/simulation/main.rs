@@ -6,7 +6,7 @@
 //! knows what really happened watches; in the end all is calm, and every task must have got its newest
 //! input without help.
 //!
-//! `CTS_SIMULATION_SEED=17 cargo test -p cts-core --test simulation -- --nocapture` tells the story of
+//! `CTS_SIMULATION_SEED=17 cargo test -p cts-core --test simulation -- --nocapture` prints the story of
 //! one seed, `CTS_SIMULATION_SEEDS=1000000 cargo test …` looks at more of them.
 
 mod checker;
@@ -42,7 +42,7 @@ fn run(seed: u64, rules: Rules, digests: &[Digest]) -> Outcome {
     Simulation::new(seed, rules, digests, false).run()
 }
 
-/// The end of what happened in a seed, for the one who has to understand it.
+/// The end of what happened in a seed, for its reader.
 fn story(seed: u64, rules: Rules, digests: &[Digest], lines: usize) -> String {
     let story = Simulation::new(seed, rules, digests, true).run().story;
     story[story.len().saturating_sub(lines)..].join("\n")

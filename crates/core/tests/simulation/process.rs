@@ -43,7 +43,7 @@ impl Process {
 }
 
 impl Simulation {
-    /// When a message between two processes arrives, if it does. The database is everybody's own.
+    /// When a message between two processes arrives, if it does. Calls of the database are not messages.
     pub(crate) fn passage(&mut self, from: usize, to: usize) -> Option<Instant> {
         let cut = [from, to]
             .iter()

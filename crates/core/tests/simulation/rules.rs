@@ -126,9 +126,9 @@ pub(crate) struct Plan {
     pub(crate) change_every: Instant,
     /// Longest work of Terraform.
     pub(crate) longest_work: Instant,
-    /// Share of the looks of a leader at which somebody wants a plan.
+    /// Share of the looks of a leader at which a plan is requested.
     pub(crate) planning: u64,
-    /// Share of the looks of a leader at which somebody wants an apply.
+    /// Share of the looks of a leader at which an apply is requested.
     pub(crate) requesting: u64,
     /// Share of attempts that fail.
     pub(crate) failing: u64,

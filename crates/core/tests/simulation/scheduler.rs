@@ -16,7 +16,7 @@ use crate::rules::Plan;
 use crate::simulation::{Event, ProcessInput, Simulation};
 use crate::worker::{Reply, WorkerInput};
 
-/// How long a scheduler waits for a run before it tells a worker that there is none.
+/// How long a scheduler waits for a run before it answers a worker that there is none.
 const LONG_POLL: Duration = Duration::from_secs(4);
 /// How long it waits for the answer to a statement.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ pub(crate) enum SchedulerInput {
     /// A watcher shows the inputs of all tasks.
     Shown(Vec<InputNumber>),
     Asked(Caller, Request),
-    /// Looks for a run again, for somebody who still waits.
+    /// Looks for a run again, for a call that still waits.
     LookAgain(Caller),
     /// The database's answer, and its time.
     Answered(Context, Answer, Duration),

@@ -35,7 +35,7 @@ pub(crate) struct Terraform {
     /// The worker that has started it, and the slot.
     parent: Life,
     slot: usize,
-    /// What the guard was told last while the worker lived.
+    /// The last deadline that the worker sent to the guard.
     deadlines: Deadlines,
     writing: bool,
     interrupted: bool,
@@ -178,7 +178,7 @@ impl Simulation {
         self.arrive(self.now + 1, (process, life), input);
     }
 
-    /// The guard compares the clock with what it was told last.
+    /// The guard compares the clock with the last deadline.
     fn guard_looks(&mut self, terraform: usize) {
         let state = &self.terraforms[terraform];
         let (process, life) = state.parent;

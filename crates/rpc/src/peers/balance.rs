@@ -17,8 +17,8 @@ pub(super) struct Member {
     pub(super) endpoint: Endpoint,
 }
 
-/// The way to the channel. While nobody calls, changes pile up; what finds no place waits here in the
-/// form of the wanted set, so flapping peers fill no memory and nobody is held up.
+/// The way to the channel. Without calls, changes pile up; what finds no place waits here in the
+/// form of the wanted set, so flapping peers fill no memory and block nothing.
 pub(super) struct Feed {
     changes: mpsc::Sender<Change<SocketAddr, Endpoint>>,
     wanted: BTreeMap<SocketAddr, Member>,
@@ -48,7 +48,7 @@ impl Feed {
     pub(super) async fn flush(&mut self) {
         while let Some((address, member)) = self.next() {
             let Ok(permit) = self.changes.reserve().await else {
-                // All handles on the channel are gone, so there is nobody to tell.
+                // All handles on the channel are gone, so there is no receiver.
                 self.sent = generations(&self.wanted);
                 return;
             };

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tonic::transport::{Channel, Endpoint, Uri};
 use tower::service_fn;
 
-/// A channel to `socket` that tells `lost` when a connection of its own has ended for any reason.
+/// A channel to `socket` that notifies `lost` when a connection of its own has ended for any reason.
 pub(super) fn watched_channel(
     endpoint: &Endpoint,
     socket: SocketAddr,

@@ -22,7 +22,7 @@ use crate::peers::{Peer, ProbeTimes};
 use crate::tls::ClientKeys;
 
 /// Looks up names and checks healths for a [`Peers`](crate::Peers).
-#[must_use = "nobody is healthy unless the driver runs"]
+#[must_use = "no peer is healthy unless the driver runs"]
 pub struct PeersDriver {
     service: &'static str,
     times: ProbeTimes,

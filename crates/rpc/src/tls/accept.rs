@@ -22,7 +22,7 @@ const HANDSHAKES: usize = 128;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
 /// At most one failed handshake is warned of in this time. The rest is for the debug log: a client
-/// with a wrong certificate comes back every second, and anybody can connect.
+/// with a wrong certificate comes back every second, and any peer can connect.
 const WARN_EVERY: Duration = Duration::from_secs(30);
 
 /// The connections of a listener once their handshakes are done. A slow handshake delays no other.

@@ -14,7 +14,7 @@ use crate::tls::files::ClientTlsFiles;
 
 /// Authorities, and perhaps certificate and key, of a client, exchanged while it runs.
 ///
-/// Cloning gives another handle on the same state. Nothing follows the files unless somebody polls
+/// Cloning gives another handle on the same state. The files are followed only while a task polls
 /// [`ClientTls::follow_files`].
 #[derive(Clone)]
 pub struct ClientTls(Arc<Reloading<ClientKeys>>);

@@ -1,4 +1,4 @@
-//! Servers that tell who they are, and that can be killed and frozen.
+//! Servers that give their names, and that can be killed and frozen.
 
 use std::convert::Infallible;
 use std::future::{Ready, pending, ready};
@@ -54,7 +54,7 @@ impl Service<http::Request<Body>> for Who {
     }
 }
 
-/// Asks whoever is behind a channel for its name.
+/// Asks the server behind a channel for its name.
 pub(crate) async fn who(channel: Channel) -> Result<String, tonic::transport::Error> {
     ask(channel, "who").await
 }

@@ -13,7 +13,7 @@ use crate::log::LogLevel;
 /// Prefix of the fields that the bridge from the `log` crate adds.
 const BRIDGE: &str = "log.";
 
-/// One event. Spans are left out: what somebody must know stands in the event.
+/// One event. Spans are left out: whatever matters is a field of the event.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) time: DateTime<Local>,

@@ -42,7 +42,7 @@ impl Output {
         };
         shown.push('\n');
         let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
-        // Where nobody reads any more, there is nobody to tell either.
+        // Without a reader there is nowhere to report it.
         drop(console.write_all(shown.as_bytes()));
     }
 

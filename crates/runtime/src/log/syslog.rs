@@ -112,7 +112,7 @@ impl Syslog {
     }
 }
 
-/// A socket that can send to `path`, which somebody listens at.
+/// A socket that can send to `path`, which has a listener.
 fn reach(path: &Path) -> io::Result<UnixDatagram> {
     UnixDatagram::unbound()?.connect(path)?;
     let socket = UnixDatagram::unbound()?;

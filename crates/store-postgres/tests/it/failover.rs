@@ -264,7 +264,7 @@ async fn commits_wait_for_the_disk_where_the_server_says_otherwise() {
         .await;
     postgres.execute("SELECT pg_reload_conf()").await;
     let store = store(&url).await;
-    // The function tells, in an error, what the session of the call is set to.
+    // The function shows, in an error, what the session of the call is set to.
     script(
         &url,
         "CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS

@@ -43,7 +43,7 @@ async fn hints_of_one_arrive_at_all() {
     other.publish(&many).await.unwrap();
     other.publish(&[]).await.unwrap();
     for heard in &mut hints {
-        // Postgres tells equal payloads of one transaction once.
+        // Postgres sends equal payloads of one transaction once.
         let told = async {
             loop {
                 match heard.next().await {

@@ -84,7 +84,7 @@ async fn of_tasks_that_come_or_go_only_the_history_moves() {
 async fn what_a_crash_has_left_beside_the_file_is_read() {
     let scene = richly_filled::<SqliteFixture>().await;
     let path = scene.fixture().path();
-    // As after SIGKILL: the file and its log, nobody at work.
+    // As after SIGKILL: the file and its log, without a process.
     let copy = tempfile::tempdir().unwrap();
     for name in ["cts.db", "cts.db-wal"] {
         fs::copy(path.with_file_name(name), copy.path().join(name)).unwrap();

@@ -28,7 +28,7 @@ async fn leased_with<F: Fixture>(scene: &Scene<F>, capabilities: Capabilities) -
     lease.map(|lease| lease.task.as_str().to_owned())
 }
 
-/// Asserts who gets the only run there is: nobody of `without`, and then the worker `with`.
+/// Asserts which worker gets the only run: none of `without`, and then `with`.
 async fn assert_goes_to<F: Fixture>(
     spec: TaskSpec,
     without: impl IntoIterator<Item = Capabilities>,

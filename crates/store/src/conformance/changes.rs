@@ -14,7 +14,7 @@ fn idle_only() -> TaskChange {
     }
 }
 
-/// Whether somebody who wants the task idle is sent away; whoever does not care never is.
+/// Whether a call that needs the task idle is refused; others never are.
 async fn is_busy<F: Fixture>(scene: &Scene<F>, name: &str) -> bool {
     let anyway = scene.change(name, TaskChange::default()).await;
     anyway.expect("the task can be changed");

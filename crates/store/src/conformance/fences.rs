@@ -66,7 +66,7 @@ async fn assert_deposed<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lead
     assert_eq!(seen(scene, lease).await, before);
 }
 
-/// The duties that were refused wait for whoever leads.
+/// The writes that were refused wait for the next leader.
 async fn assert_accepted<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: LeaderEpoch) {
     let store = scene.store();
     let reaped = store

@@ -27,7 +27,7 @@ async fn publish<F: Fixture>(scene: &Scene<F>, hints: &[Hint]) {
     published.expect("hints can be published");
 }
 
-/// Waits until all of these have been heard, in any order; nothing else may be but a gap.
+/// Waits until all of these have come, in any order; nothing else may be but a gap.
 async fn assert_heard(stream: &mut HintStream, mut expected: Vec<Hint>) {
     let all = expected.clone();
     while !expected.is_empty() {

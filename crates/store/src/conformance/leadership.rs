@@ -100,8 +100,8 @@ pub async fn an_expired_leadership_goes_to_the_next_who_asks<F: Fixture>() {
     assert_eq!(late, leadership(2, false, "b", TTL));
 }
 
-/// Otherwise what it had begun before its lease was over could go on after others were told that
-/// nobody leads.
+/// Otherwise what it had begun before its lease was over could go on after others saw that
+/// there is no leader.
 pub async fn a_leader_that_comes_back_after_its_expiry_gets_a_new_epoch<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     scene.lead_as("a", None, TTL).await;
@@ -192,7 +192,7 @@ pub async fn an_id_belongs_to_the_life_that_was_seen<F: Fixture>() {
     assert_eq!(renewed, resumed(2, "a", TTL));
 }
 
-/// The lives may have been told different times.
+/// Processes may be configured with different lives.
 pub async fn a_lease_outlives_the_use_of_its_id<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     let long = seconds(60);

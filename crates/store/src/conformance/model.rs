@@ -69,7 +69,7 @@ pub(super) struct Model {
     pub(super) runs: BTreeMap<RunId, ModelRun>,
     pub(super) inputs: BTreeSet<Digest>,
     leader: ModelLeader,
-    /// When each replica was heard of last.
+    /// When each replica was seen last.
     members: BTreeMap<String, (Incarnation, Duration)>,
     workers: BTreeMap<String, ModelWorker>,
 }

@@ -1,4 +1,4 @@
-//! Runs that somebody asks for and waits for.
+//! Requested runs, and the callers that wait for them.
 
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 

@@ -1,4 +1,4 @@
-//! How behaviours are told: short verbs over a store with some tasks.
+//! Steps of behaviours: short verbs over a store with some tasks.
 
 mod tasks;
 mod vocabulary;
@@ -49,7 +49,7 @@ impl<F: Fixture> Scene<F> {
         scene
     }
 
-    /// A fresh store that nobody leads yet.
+    /// A fresh store without a leader.
     pub async fn unled() -> Self {
         Self {
             fixture: F::new().await,

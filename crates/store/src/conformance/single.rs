@@ -53,7 +53,7 @@ pub async fn an_interrupted_single_run_has_its_attempt_again<F: Fixture>() {
     assert_eq!(completed.status, RunStatus::Failed);
 }
 
-/// What failed before is told in the event of the run in which it failed, and nowhere else.
+/// What failed before is in the event of the run in which it failed, and nowhere else.
 pub async fn a_single_run_does_not_go_on_with_earlier_attempts<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let usual = scene.leased("a", "1").await;

@@ -188,7 +188,7 @@ pub async fn a_deletion_leaves_nothing_of_a_requested_run<F: Fixture>() {
     assert_eq!(scene.names().await, Vec::<String>::new());
 }
 
-/// Nobody asked for it by its id, so nothing is lost that anybody waits for: a round over all tasks.
+/// It was not requested by its id, so no caller waits for it: a round over all tasks.
 pub async fn nothing_follows_a_single_run_that_was_not_requested<F: Fixture>() {
     let scene = scene::<F>(true).await;
     let request = EnqueueRequest {

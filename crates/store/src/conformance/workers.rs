@@ -1,4 +1,4 @@
-//! Workers: known by their beats, told to drain.
+//! Workers: their heartbeats and drains.
 
 use std::time::Duration;
 

@@ -98,7 +98,7 @@ pub struct RunRow {
     pub kind: RunKind,
     /// Whether it has one attempt only.
     pub single: bool,
-    /// Whether somebody had asked for this very run.
+    /// Whether this very run was requested.
     pub requested: bool,
     /// Hash of the input.
     pub input: Digest,

@@ -1,4 +1,4 @@
-//! The worker's half: a handle that tells the guard, and the loop that keeps one alive.
+//! The worker's half: a handle that reports deadlines to the guard, and the loop that keeps one alive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -36,7 +36,7 @@ const END_OF_BROKEN: Duration = Duration::from_millis(100);
 /// A guard that has lived so long was a good one.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 
-/// How long a guard may take to end when it is told to.
+/// How long a guard may take to end on request.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a guard process is started.
@@ -152,7 +152,7 @@ impl Guard {
         self.say(directory, None);
     }
 
-    /// Whether there is a guard that has been told everything. A new one is on its way otherwise.
+    /// Whether there is a guard that knows every deadline. A new one is on its way otherwise.
     pub fn is_standing(&self) -> bool {
         let state = self.shared.lock();
         state.pipe.is_some() && state.untold.is_empty()
@@ -243,7 +243,7 @@ fn spawn(command: &GuardCommand) -> io::Result<(Child, LinePipe)> {
 }
 
 impl GuardKeeper {
-    /// Starts a new guard whenever there is none, or one that does not listen, and tells it
+    /// Starts a new guard whenever there is none, or one that does not read, and sends it
     /// everything; until `end` is cancelled, which is for after the worker's last Terraform. Then
     /// tells the guard to end and waits a little for it.
     ///

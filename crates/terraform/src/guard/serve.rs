@@ -259,7 +259,7 @@ impl Log {
             .stack_size(STACK)
             .spawn(move || {
                 for message in waiting {
-                    // With the reader gone there is nobody left to be told.
+                    // With the reader gone there is no receiver.
                     let _written = writeln!(output, "{prefix}{message}");
                 }
                 drop(finished);

@@ -202,7 +202,7 @@ impl Watch {
         next_step.chain(next_expiry).chain([regular]).min()
     }
 
-    /// Takes what a look at `now` has found, which is all of this worker, and tells what is due.
+    /// Takes what a look at `now` has found, which is all of this worker, and returns what is due.
     pub(crate) fn look(&mut self, found: &[MarkedGroup], now: Instant) -> Vec<Due> {
         self.last_look = Some(now);
         for (directory, hold) in &self.holds {
@@ -234,7 +234,7 @@ impl Watch {
                 any = true;
                 let before = stop.taken.get(&marked.group).copied();
                 let before = before.or(stop.interrupted.then_some(StopStep::Interrupt));
-                // A kill is repeated: whoever is still there has come since.
+                // A kill is repeated: a process that is still there is a new one.
                 if before.is_none_or(|before| before < step) || step == StopStep::Kill {
                     due.push(Due {
                         is_new: before != Some(step),

@@ -1,7 +1,7 @@
 //! The processes that are left of a group when its leader has ended.
 //!
 //! A Terraform that crashes or is killed from outside leaves its providers behind, which may go on writing; in
-//! a container nobody else would ever end them.
+//! a container nothing else would ever end them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -66,7 +66,7 @@ pub(super) async fn end(group: Pid, directory: &Path, order: &StopOrder) -> bool
 
 /// Whether a process that was started for `directory` is in the group.
 async fn is_left(group: Pid, directory: &Path) -> bool {
-    // Nearly always nobody is there, which is quickly found.
+    // The group is nearly always empty, which is quickly found.
     if killpg(group, None) == Err(Errno::ESRCH) {
         return false;
     }

@@ -1,6 +1,6 @@
 //! `terraform.tfvars.tmpl` (docs/terraform.md#the-task-directory).
 //!
-//! Nothing here executes it: it tells people who look into a task directory, in the form they know,
+//! Nothing here executes it: it shows people in a task directory, in the form they know,
 //! where the values of `terraform.tfvars` come from.
 
 use std::fmt::Write as _;

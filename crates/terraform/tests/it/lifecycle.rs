@@ -192,7 +192,7 @@ async fn an_apply_that_asks_for_init_gets_it_next_time() {
     let (attempt, _lines) = sandbox.attempt();
     sandbox.terraform.prepare(&attempt, &root).await.unwrap();
 
-    // The module needs another one, and nobody has told us that it was edited.
+    // The module needs another one, and nothing says that it was edited.
     let nested = sandbox.path().join("module/nested");
     fs::create_dir(&nested).unwrap();
     fs::write(nested.join("main.tf"), "").unwrap();

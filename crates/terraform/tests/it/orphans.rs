@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::fixture::{KEEPS_SERVICES, Sandbox, TAKES_LONG, terraform_path, wait_for};
 use crate::script::{Life, deaf_terraform, killed_terraform};
 
-/// An apply in the sandbox's directory that nobody supervises, as a killed cts leaves it behind.
+/// An apply in the sandbox's directory without a supervisor, as a killed cts leaves it behind.
 async fn abandoned_apply(sandbox: &Sandbox) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut child = Command::new(terraform_path())
         .args(["apply", "-no-color", "-auto-approve", "-input=false"])
@@ -93,7 +93,7 @@ fn an_apply_survives_the_end_of_its_supervisor_and_can_still_stop_gently() {
     });
     here.block_on(wait_for(&mut lines, "(local-exec): started"));
     assert!(lock.exists());
-    // As when cts is killed: nobody waits, nobody reads, nobody says a word.
+    // As when cts is killed: nothing waits for it or reads its output.
     supervising.shutdown_background();
     let found = here
         .block_on(stop_orphans(
@@ -135,7 +135,7 @@ async fn processes_of_others_are_left_alone() {
     assert_eq!(other_task.try_wait().unwrap(), None);
 }
 
-/// A script in the sandbox's directory that nobody supervises.
+/// A script in the sandbox's directory without a supervisor.
 fn abandoned_script(sandbox: &Sandbox, script: &std::path::Path) -> (Child, Life) {
     sandbox.write(Vec::new());
     let life = Life::watch(sandbox.directory().path());

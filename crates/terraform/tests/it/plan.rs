@@ -1,4 +1,4 @@
-//! What an apply would change, told and not done.
+//! What an apply would change: plans.
 
 use cts_terraform::{CommandFailure, Step};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

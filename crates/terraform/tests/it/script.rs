@@ -1,4 +1,4 @@
-//! Scripts that stand in for Terraform and tell what happens to them.
+//! Scripts that stand in for Terraform and record what happens to them.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};

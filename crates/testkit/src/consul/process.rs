@@ -20,7 +20,7 @@ use crate::programs::consul_path;
 
 const READY_DEADLINE: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Looks at a process that was told to stand still: ten seconds.
+/// Polls of a process that gets SIGSTOP: ten seconds.
 const FREEZE_POLLS: usize = 10_000;
 const LOG: &str = "consul.log";
 const PORTS: &str = "ports.json";
@@ -271,7 +271,7 @@ async fn readiness(address: &str, client: &Client) -> Result<(), String> {
     if !alive {
         return Err(format!("the node is not in the catalog: {checks}"));
     }
-    // The agent tells the rest of its node a little later, which would be a change of every instance on it.
+    // The agent registers the rest of its node a little later, which would be a change of every instance on it.
     let node = get(&format!("/v1/catalog/node/{}", ConsulAgent::NODE)).await?;
     match node["Node"]["TaggedAddresses"].as_object() {
         Some(addresses) if !addresses.is_empty() => Ok(()),

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 /// Reads process ids, one per line, an empty line for none; when there is nothing more to read, the
 /// owner is gone: the process of the last line is ended with all that it has started, and the directory
 /// removed, after a disk of its own for the data, if there is one; the data goes, so that there is no need to write it out (`QUIT`).
-/// Whatever has the same process id but not this directory is somebody else.
+/// Whatever has the same process id but not this directory is another process.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 pid=

@@ -16,7 +16,7 @@ use crate::programs::pgbouncer_path;
 const READY_DEADLINE: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A PgBouncer on 127.0.0.1 in front of a [`Postgres`] that lets everybody in.
+/// A PgBouncer on 127.0.0.1 in front of a [`Postgres`] that accepts every user.
 ///
 /// It ends when this is dropped, and also when the test process dies.
 #[derive(Debug)]

@@ -42,7 +42,7 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn spawn(directory: &DataDirectory, port: u16) -> Self {
-        // The log tells of this start only.
+        // The log is of this start only.
         _ = fs::remove_file(directory.log());
         let mut postgres = directory.program("postgres");
         postgres.args(["-D", "data", "-p", &port.to_string()]);
@@ -119,7 +119,7 @@ impl Server {
         }
     }
 
-    /// Waits for the end that somebody else has seen to.
+    /// Waits for the end that something else has caused.
     pub(super) fn reap(&mut self) {
         _ = self.child.wait();
     }
@@ -148,7 +148,7 @@ fn children_of(parent: u32) -> Vec<u32> {
     pids.filter(|&pid| parent_of(pid) == Some(parent)).collect()
 }
 
-/// The parent of a process that lives; one that nobody has collected yet does not live.
+/// The parent of a process that lives; a zombie does not live.
 fn parent_of(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program, in parentheses, may hold anything.

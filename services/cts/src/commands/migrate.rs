@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
 use crate::program::say;
 
-/// Runs the command. It has no signals of its own: whoever ends it undoes what is not committed.
+/// Runs the command. It has no signals of its own: ending it undoes what is not committed.
 pub(crate) async fn run(command: Migrate, process_env: &ProcessEnv) -> Result<(), Failure> {
     let from = command.from.as_deref();
     let source = from

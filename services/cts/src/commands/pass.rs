@@ -2,7 +2,7 @@
 //!
 //! Both are the embedded shape without an API: the scheduler asks for one run of each enabled task,
 //! and this module follows those runs to their ends. Tasks run side by side, as far as the worker has
-//! slots; one that fails does not stop the others, and the exit code tells of it at the end.
+//! slots; one that fails does not stop the others, and the exit code says so at the end.
 
 mod progress;
 mod tally;
@@ -137,7 +137,7 @@ fn choose(config: &mut Config, only: &[String]) -> Result<(), Failure> {
 #[derive(Debug)]
 struct Follower {
     mode: Mode,
-    /// Every run ends in this process, whose scheduler tells the log why it has failed. Over Postgres it
+    /// Every run ends in this process, whose scheduler logs why it has failed. Over Postgres it
     /// may be another one.
     errors_are_told: bool,
     tally: Tally,
@@ -198,7 +198,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Follows the log of a run, if anybody sees it.
+    /// Follows the log of a run, if it is shown.
     async fn read_log(&mut self, task: &str, run: &str) {
         if !self.progress.shows_lines() {
             return;

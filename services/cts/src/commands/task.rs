@@ -39,7 +39,7 @@ const EXIT_INTERRUPTED: u8 = 130;
 /// Runs the command and gives the exit code (docs/cli.md#exit-codes). It prints itself.
 ///
 /// Ctrl-C ends it; at a prompt that is a refusal, which has its own text and exit code. The server goes on
-/// with what it was told before.
+/// with what it got before.
 pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
     let interrupted = Interrupt::of_this_process();
     let (mut stdout, mut stderr) = (stdout(), stderr());
@@ -56,7 +56,7 @@ pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
 }
 
 /// The exit code of a conversation, or the one of its interruption. Only one listens to the signal, and
-/// passes it on: of two, either might hear it first.
+/// passes it on: of two, either might get it first.
 async fn until_interrupted(
     conversation: impl Future<Output = u8>,
     interrupted: Interrupt,

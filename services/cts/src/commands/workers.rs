@@ -1,4 +1,4 @@
-//! `cts workers`: what the scheduler knows of its workers, and telling them to drain.
+//! `cts workers`: what the scheduler knows of its workers, and their drain.
 
 use std::io::{self, Write};
 use std::time::Duration;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 
-/// Where schedulers are if nobody says anything else.
+/// Where schedulers are by default.
 const SCHEDULER: &str = "127.0.0.1:8560";
 
 /// The same for watchers.

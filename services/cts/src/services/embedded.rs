@@ -173,7 +173,7 @@ impl Embedded {
     }
 
     /// The scheduler waits with its duties until this is cancelled. In a daemon it is from the beginning;
-    /// who wants to miss nothing of a pass cancels it when it follows the runs.
+    /// a pass, which must miss nothing, cancels it when it follows the runs.
     pub(crate) fn begin(&self) -> CancellationToken {
         self.begin.clone()
     }

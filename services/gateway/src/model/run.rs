@@ -1,4 +1,4 @@
-//! Runs, their logs and what is told of them as it happens: endpoints of ours.
+//! Runs, their logs and their events: endpoints of ours.
 
 use chrono::{DateTime, FixedOffset, Utc};
 use cts_proto::log::v1 as log;

@@ -1,4 +1,4 @@
-//! What a client is told of a change that was not made (docs/rest.md#creating-a-task and what follows).
+//! What a client gets for a change that was not made (docs/rest.md#creating-a-task and what follows).
 
 use http::StatusCode;
 

@@ -43,7 +43,7 @@ pub(crate) struct TaskRequest {
     pub(crate) task: proto::Task,
     /// Which members the request has, for answers that show it.
     pub(crate) sent: SentMembers,
-    /// The first time of the buffer period that is none. Everything else is asked before it is told.
+    /// The first time of the buffer period that is none. Everything else is checked before it is reported.
     pub(crate) bad_duration: Option<String>,
     /// The revision in the body, where there may be one.
     pub(crate) revision: Option<u64>,

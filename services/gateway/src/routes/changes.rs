@@ -24,7 +24,7 @@ const SKIPPED: &str = "The task is disabled, so its inspection was skipped.\n";
 /// A body, or what came instead.
 pub(crate) type Received = Result<Vec<u8>, BodyError>;
 
-/// Reads the task of a `POST`. Needs nobody, so what is wrong is told at once.
+/// Reads the task of a `POST`. Needs no other service, so mistakes are answered at once.
 pub(crate) fn read_creation(
     mode: RunMode,
     headers: &HeaderMap,

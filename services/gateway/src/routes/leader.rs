@@ -25,7 +25,7 @@ pub(crate) async fn intercept(
     }
 }
 
-/// What to tell a client of the replica that answered; `None` if that one leads. Without high
+/// What a client gets from the replica that answered; `None` if that one leads. Without high
 /// availability there are no followers.
 fn redirection(cluster: &GetClusterResponse) -> Option<String> {
     if !cluster.high_availability {

@@ -58,7 +58,7 @@ pub(crate) async fn tasks(questions: &TaskClient, id: RequestId) -> Result<Respo
     Ok(json::answer(StatusCode::OK, &answer))
 }
 
-/// The task `name`, with its revision as a header for who wants to replace it.
+/// The task `name`, with its revision as a header, for `PUT`.
 pub(crate) async fn task(
     questions: &TaskClient,
     name: &str,

@@ -46,7 +46,7 @@ impl ClusterClient {
         self.get_cluster(CALL_LIMIT).await
     }
 
-    /// The replicas as they were said to be at most `max_age` ago, asked for if nobody did. Failures
+    /// The replicas as they were said to be at most `max_age` ago, requested if they are older. Failures
     /// are shared as well, and logged here, once for all.
     ///
     /// A caller that goes away while it asks leaves the question to the next one that waits.
@@ -65,7 +65,7 @@ impl ClusterClient {
         if let Err(error) = &answer {
             tracing::error!(
                 error = chain(&**error),
-                "no scheduler told about the cluster"
+                "no scheduler answered about the cluster"
             );
         }
         *recent = Some(Recent {

@@ -1,4 +1,4 @@
-//! Questions about runs, and what is told of them as it happens.
+//! Calls about runs, and the stream of their events.
 
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_client::LogServiceClient;

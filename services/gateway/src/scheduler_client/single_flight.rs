@@ -1,4 +1,4 @@
-//! One look for all who wait: calls that come while another one is under way share the next.
+//! Coalesces concurrent calls: a caller joins the next call, never one that has already started.
 //!
 //! A call never gets the result of a look that began before it, so that whoever has just been told of a
 //! change sees it.

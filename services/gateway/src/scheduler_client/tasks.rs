@@ -71,7 +71,7 @@ impl TaskClient {
             )))
     }
 
-    /// What changes whenever a state may have changed; `None` if the scheduler is too old to tell.
+    /// What changes whenever a state may have changed; `None` if the scheduler is too old to have one.
     pub(crate) async fn version(&self) -> Result<Option<String>, CallError> {
         let answer = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();

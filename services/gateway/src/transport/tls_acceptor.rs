@@ -1,4 +1,4 @@
-//! The way in over TLS (docs/rest.md#transport).
+//! Accepts TLS connections (docs/rest.md#transport).
 
 use std::future::Future;
 use std::io;
@@ -29,8 +29,8 @@ const PLAIN_REQUEST_ANSWER: &[u8] =
 /// Time for the peer to take that answer before the connection is closed.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(1);
 
-/// At most one failed handshake is warned of in this time, the rest is for the debug log: anybody can
-/// connect, and who has a wrong certificate comes again and again.
+/// At most one failed handshake is warned of in this time, the rest is for the debug log: any peer can
+/// connect, and one with a wrong certificate comes again and again.
 const WARN_EVERY: Duration = Duration::from_secs(30);
 
 /// Lets connections in once they have shown what they must.

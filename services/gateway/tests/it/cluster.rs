@@ -1,4 +1,4 @@
-//! A cluster service that says what it is told to.
+//! A scripted cluster service.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -124,7 +124,7 @@ pub(crate) fn member(id: &str, leader: bool, address: Option<&str>) -> Member {
     }
 }
 
-/// The cluster `edge` of these replicas, as `cts-a` tells about it.
+/// The cluster `edge` of these replicas, as `cts-a` shows it.
 pub(crate) fn edge(members: Vec<Member>) -> GetClusterResponse {
     GetClusterResponse {
         high_availability: true,

@@ -41,7 +41,7 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
         fits && segments.next().is_none()
     };
     let (_, operations) = paths.iter().find(|(template, _)| is_path(template))?;
-    // Methods are told apart by their case.
+    // Methods are case-sensitive.
     (method == method.to_uppercase())
         .then(|| operations.get(method.to_lowercase()))
         .flatten()

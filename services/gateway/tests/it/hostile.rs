@@ -1,4 +1,4 @@
-//! Bodies that nobody should send: they get an error or lose their connection, and others are served.
+//! Bodies that no client should send: they get an error or lose their connection, and others are served.
 
 use std::time::Duration;
 

@@ -176,7 +176,7 @@ impl Stage {
     }
 }
 
-/// Time that passes only when told to, however long a test takes.
+/// Time that passes only when it is advanced, however long a test takes.
 pub(crate) struct FrozenTime {
     /// A paused clock runs ahead when all wait, unless a blocking task is at work. This ends it.
     _at_work: mpsc::Sender<()>,

@@ -83,7 +83,7 @@ struct Reader {
     run: RunId,
     /// What has been read.
     position: u64,
-    /// Of a caller who wants what is still to come.
+    /// Of a caller that follows.
     follower: Option<LogFollower>,
     shutdown: CancellationToken,
 }

@@ -116,7 +116,7 @@ impl WorkerService for WorkerEndpoint {
                 id.as_str()
             )));
         }
-        tracing::info!(worker.id = %id, "a worker was told to drain");
+        tracing::info!(worker.id = %id, "a worker is to drain");
         self.notifier.drains(&id);
         Ok(Response::new(proto::DrainWorkerResponse {}))
     }

@@ -126,7 +126,7 @@ impl LeaderElection {
                 // Others need not wait for a poll.
                 let published = self.store.publish(&[cts_store::Hint::Leadership]).await;
                 if let Err(error) = published {
-                    tracing::debug!(error = %Chain(&error), "other replicas are not told; they poll");
+                    tracing::debug!(error = %Chain(&error), "hints are not published; other replicas poll");
                 }
             }
             Ok(Err(error)) => {
@@ -204,7 +204,7 @@ impl LeaderElection {
             }
             Some(leading) if leadership.resumed => {
                 leading.term.resume(epoch);
-                tracing::info!(target: "ha", id = self.member.id, %epoch, "the leader goes on in its next epoch, nobody else has led");
+                tracing::info!(target: "ha", id = self.member.id, %epoch, "the leader goes on in its next epoch, no other replica has led");
                 state.hold_in(epoch, LeaseDeadlines::leadership(since, life));
             }
             _ => {

@@ -29,7 +29,7 @@ pub(crate) async fn publish(store: Arc<dyn Store>, mut outgoing: mpsc::Receiver<
         let mut once = HashSet::new();
         batch.retain(|hint| once.insert(hint.clone()));
         if let Err(error) = store.publish(&batch).await {
-            tracing::debug!(error = %Chain(&error), "other replicas are not told; they poll");
+            tracing::debug!(error = %Chain(&error), "hints are not published; other replicas poll");
         }
         batch.clear();
         tokio::time::sleep(GATHER).await;

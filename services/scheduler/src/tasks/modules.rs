@@ -61,7 +61,7 @@ impl Modules {
     }
 }
 
-/// The directory of a local module, without the double slash that tells Terraform which directories
+/// The directory of a local module, without the double slash that says to Terraform which directories
 /// belong together.
 fn local_directory(definition: &TaskDefinition) -> Option<PathBuf> {
     let source = Path::new(&definition.module_source);

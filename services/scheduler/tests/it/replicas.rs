@@ -1,4 +1,4 @@
-//! What was asked for goes on, whoever dies on the way.
+//! Requests are carried out, whichever process dies on the way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,7 +108,7 @@ async fn any_replica_takes_calls_and_the_leader_carries_them_out() {
         other.does(RunKind::Check, checked()),
     );
     created.unwrap();
-    // The leader has it from then on, whoever took the call.
+    // The leader has it from then on, whichever replica took the call.
     drop(other);
     leader
         .until(async |leader| {

@@ -1,4 +1,4 @@
-//! What the scheduler tells of tasks, runs and logs.
+//! What the scheduler answers about tasks, runs and logs.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What one subscriber has of one view, and what it must be told.
+//! What one subscriber has of one view, and what it must be sent.
 
 use std::sync::Arc;
 

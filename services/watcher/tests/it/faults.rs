@@ -1,4 +1,4 @@
-//! What a subscriber hears of failures.
+//! What a subscriber gets of failures.
 
 use std::sync::Mutex;
 use std::time::Duration;

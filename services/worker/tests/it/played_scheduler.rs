@@ -1,4 +1,4 @@
-//! A scheduler of which the test is the mind: it hands out leases and keeps what it is told.
+//! A scripted scheduler: it hands out leases and keeps what workers report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! How behaviours tell of tasks that come, change and go.
+//! Steps about tasks that come, change and go.
 
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind, RunStatus};
 use cts_core::{Creation, RunId, TaskPhase};

@@ -10,7 +10,7 @@ use crate::conformance::Fixture;
 use crate::conformance::model::ModelEvent;
 use crate::conformance::scene::input;
 
-/// Replicas and workers are compared if they were heard of so lately.
+/// Replicas and workers are compared if they were seen so lately.
 const LATELY: Duration = Duration::from_hours(3 * 24);
 
 impl<F: Fixture> Walk<F> {

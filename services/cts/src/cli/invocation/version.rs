@@ -5,7 +5,7 @@ use cts_terraform::SUPPORTED_RANGE;
 /// Of the release.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
-/// The commit that this was built from, if whoever built it has said so.
+/// The commit that this was built from, if the build has set it.
 const COMMIT: Option<&str> = option_env!("CTS_BUILD_COMMIT");
 
 /// The two lines.

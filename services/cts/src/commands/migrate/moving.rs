@@ -21,7 +21,7 @@ use crate::services::lock::{DirectoryLock, Use};
 /// Between two words about how far it is.
 const PROGRESS: Duration = Duration::from_millis(500);
 
-/// Moves what the file holds, or tells what would be moved.
+/// Moves what the file holds, or reports what would be moved.
 ///
 /// Nobody may use the file meanwhile, which its directory's lock sees to. The database must be empty; all
 /// that is written to it but the schema is one transaction.

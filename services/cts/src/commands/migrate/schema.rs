@@ -7,7 +7,7 @@ use crate::cli::arguments::Output;
 use crate::commands::workers::print;
 use crate::failure::Failure;
 
-/// Applies what is missing, or tells it alone, and says what it was.
+/// Applies what is missing, or only reports it.
 pub(super) async fn bring_up_to_date(
     settings: &Settings,
     dry_run: bool,
@@ -25,7 +25,7 @@ pub(super) async fn bring_up_to_date(
     })
 }
 
-/// There is no schema to look after; programs are told so in their own way.
+/// There is no schema to look after; with `-o json` that is an empty list.
 pub(super) fn nothing(dry_run: bool, output: Output) -> Result<(), Failure> {
     match output {
         Output::Table => Ok(()),

@@ -28,7 +28,7 @@ pub(crate) enum End {
     },
     /// It failed with this error.
     Failed(String),
-    /// Its run was taken back, and nobody will take it up again.
+    /// Its run was taken back and will not begin again.
     Cancelled,
 }
 
@@ -94,7 +94,7 @@ impl Tally {
         }
     }
 
-    /// A run has come to a stage. The first run that is heard of is the task's part of the pass; others,
+    /// A run has come to a stage. The first run that is seen is the task's part of the pass; others,
     /// such as the ones of an earlier life of this store, mean nothing. Tells whether it counts.
     pub(crate) fn moved(&mut self, task: &str, run: &str, stage: Stage) -> bool {
         let Some(entry) = self.tasks.get_mut(task) else {

@@ -19,7 +19,7 @@ impl ProgressLines {
         (!lines.is_hidden()).then_some(Self(lines))
     }
 
-    /// Standard error for whoever writes whole lines between the moving ones, such as the log.
+    /// Standard error for writers of whole lines between the moving ones, such as the log.
     pub(crate) fn writer(&self) -> impl Write + Send + 'static {
         Between(self.clone())
     }

@@ -1,4 +1,4 @@
-//! What all task commands do: get a client, take one name, and tell of failures.
+//! What all task commands do: get a client, take one name, and report failures.
 
 use std::time::Duration;
 
