@@ -38,7 +38,6 @@ pub(crate) struct RunChange {
     pub(crate) at: DateTime<Utc>,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Notifier {
     /// Workers of equal claims wait together: what one of them cannot do, none of them can.

@@ -43,7 +43,6 @@ pub(crate) use self::problem::ViewProblem;
 pub(crate) use self::reconcile::{DesiredTask, TaskMode};
 pub(crate) use self::task_snapshot::TaskSnapshot;
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Planner {
     tasks: BTreeMap<TaskName, Entry>,

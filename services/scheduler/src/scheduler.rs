@@ -162,7 +162,7 @@ pub enum RunError {
     },
 }
 
-/// See the crate.
+/// One replica of the scheduler. Its services can be served before it runs.
 #[derive(Debug)]
 pub struct Scheduler {
     options: Options,

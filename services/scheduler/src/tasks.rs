@@ -30,7 +30,6 @@ use crate::tasks::reader::TaskReader;
 /// Declarations that are read at the same time. One with loops may take a processor for a second.
 pub(crate) const READINGS: usize = 2;
 
-/// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskCommands {
     pub(crate) store: Arc<dyn Store>,

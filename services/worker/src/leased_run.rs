@@ -27,7 +27,6 @@ use crate::attempt::attempt;
 use crate::log::RunLog;
 use crate::worker::Shared;
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct LeasedRun {
     shared: Arc<Shared>,

@@ -16,7 +16,6 @@ const KEPT: Duration = Duration::from_mins(2);
 /// No more than so many are named in one beat; of those that are left out the leases expire.
 const MOST: usize = 512;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     state: Mutex<State>,

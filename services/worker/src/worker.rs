@@ -111,7 +111,7 @@ const BUNDLES_KEPT: Retention = Retention {
     unused_for: Duration::from_hours(24),
 };
 
-/// See the crate.
+/// One worker process, not started yet.
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,

@@ -27,7 +27,7 @@ const BEAT: Duration = Duration::from_millis(20);
 
 const WORKER: &str = "bench-busy";
 
-/// See the module. It ends when this is dropped.
+/// It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Busy(JoinSet<Result<()>>);
 

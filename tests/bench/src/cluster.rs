@@ -31,7 +31,7 @@ impl Default for ClusterSettings {
     }
 }
 
-/// See the module. All of it on this machine.
+/// All of it on this machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Cluster {
     settings: ClusterSettings,

@@ -34,7 +34,7 @@ pub(crate) struct Handled {
     pub(crate) completed: Moment,
 }
 
-/// See the module. They end when this is dropped.
+/// They end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Hands {
     /// They were connected and about to ask.

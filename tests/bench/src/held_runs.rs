@@ -12,7 +12,7 @@ use crate::hands::acquire;
 
 const WORKER: &str = "bench-keeper";
 
-/// See the module. Leases are not renewed, so they must last longer than what is measured.
+/// Leases are not renewed, so they must last longer than what is measured.
 #[derive(Debug)]
 pub(crate) struct HeldRuns {
     scheduler: Channel,

@@ -7,7 +7,6 @@ use anyhow::{Context as _, Result, ensure};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct HttpClient {
     stream: TcpStream,

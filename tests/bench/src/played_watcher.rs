@@ -23,7 +23,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::clock::Moment;
 use crate::report::say;
 
-/// See the module. Every service has so many instances, one unless something else was said; the port and metadata of the
+/// Every service has so many instances, one unless something else was said; the port and metadata of the
 /// first one are those of its revision.
 #[derive(Debug)]
 pub(crate) struct PlayedWatcher {

@@ -39,7 +39,6 @@ resource "terraform_data" "instance" {
 }
 "#;
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Site {
     directory: PathBuf,

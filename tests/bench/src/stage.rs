@@ -49,7 +49,7 @@ struct Tools {
     shim: TerraformShim,
 }
 
-/// See the module. Dropping it kills what [`Stage::end`] did not end.
+/// Dropping it kills what [`Stage::end`] did not end.
 #[derive(Debug)]
 pub(crate) struct Stage {
     surroundings: Surroundings,

@@ -11,7 +11,6 @@ use tokio::process::Command;
 /// Variables that would make Terraform, Postgres or cts do something else here than elsewhere.
 const UNWANTED_PREFIXES: [&str; 5] = ["CONSUL_", "CTS_", "PG", "TF_", "VAULT_"];
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     executable: PathBuf,

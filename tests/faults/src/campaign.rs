@@ -27,7 +27,6 @@ use cts_tests::Service;
 
 const TICK: Duration = Duration::from_millis(25);
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Campaign {
     pub(crate) members: Members,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use cts_testkit::{LimitedDisk, Postgres};
 use tokio::sync::Mutex;
 
-/// See the module.
 #[derive(Debug, Clone)]
 pub(crate) enum Database {
     Postgres {

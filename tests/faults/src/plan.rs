@@ -44,7 +44,7 @@ pub enum Extent {
     Changes(usize),
 }
 
-/// See the module.
+/// Faults and changes in the order of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// What it was made of.

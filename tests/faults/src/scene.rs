@@ -48,7 +48,7 @@ pub(crate) const LEASE_TTL: Duration = Duration::from_secs(6);
 /// Runs that one worker works on at a time.
 pub(crate) const SLOTS: usize = 3;
 
-/// See the module. What is declared first is dropped first.
+/// What is declared first is dropped first.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) system: System,

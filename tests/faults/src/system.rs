@@ -11,7 +11,6 @@ use tokio::time::{Instant, sleep};
 
 use crate::plan::Member;
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) enum System {
     Cluster(Box<Cluster>),

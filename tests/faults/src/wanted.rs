@@ -22,7 +22,7 @@ enum Known {
     InDoubt,
 }
 
-/// See the module.
+/// The instances that the catalog must and may have.
 #[derive(Debug)]
 pub struct Wanted {
     client: Client,

@@ -20,7 +20,6 @@ use crate::violation::{Rule, Violation};
 /// How long an answer is waited for: runs are part of some.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Writes {
     client: Client,

@@ -43,7 +43,6 @@ pub(crate) struct Due {
     pub(crate) is_new: bool,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Watch {
     stop: StopPolicy,

@@ -17,7 +17,6 @@ use crate::services::lock::{DirectoryLock, Use};
 /// Name of the database in the working directory; no task can have it, for it has a dot.
 pub(crate) const FILE: &str = "cts.db";
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) enum Database {
     /// A file that this process has for itself.

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 
-/// See the module.
 pub(crate) struct SingleFlight<T: Clone> {
     newest: Mutex<Option<Flight<T>>>,
 }

@@ -43,7 +43,7 @@ impl From<StatusQuery> for Page {
 /// What becomes of a question.
 type Answer = Result<Bytes, Arc<CallError>>;
 
-/// See the module. Cheap to clone.
+/// Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct StatusBoard(Arc<Inner>);
 

@@ -166,7 +166,6 @@ impl Drop for Answering {
     }
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct TimedStream<S> {
     stream: S,

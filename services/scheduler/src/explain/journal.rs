@@ -25,7 +25,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Tasks in one write; the others come with the next.
 const PART: usize = 256;
 
-/// See the module.
 pub(crate) struct Journal {
     term: Term,
     store: Arc<dyn Store>,

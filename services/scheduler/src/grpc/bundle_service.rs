@@ -12,7 +12,6 @@ use tonic::{Request, Response, Status};
 
 use crate::grpc::status::store_failure;
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct BundleEndpoint {
     pub(crate) store: Arc<dyn Store>,

@@ -15,7 +15,6 @@ use crate::grpc::status::store_failure;
 /// Why a scheduler does not serve.
 const NO_WRITES: &str = "its database takes no writes";
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct ClusterEndpoint {
     pub(crate) store: Arc<dyn Store>,

@@ -20,7 +20,6 @@ use crate::notifier::followed_logs::LogFollower;
 /// Lines read at once.
 const PAGE: u32 = 1000;
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct LogEndpoint {
     pub(crate) store: Arc<dyn Store>,

@@ -40,7 +40,6 @@ use crate::notifier::Notifier;
 /// Longest time that a worker may wait in one call.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct RunEndpoint {
     pub(crate) store: Arc<dyn Store>,

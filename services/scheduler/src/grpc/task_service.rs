@@ -20,7 +20,6 @@ use crate::grpc::status::store_failure;
 use crate::leader::mode::Mode;
 use crate::tasks::{Done, Refusal, Run, TaskCommands, unknown_task};
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct TaskEndpoint {
     pub(crate) store: Arc<dyn Store>,

@@ -28,7 +28,6 @@ pub(crate) fn is_lost(worker: &WorkerState) -> bool {
     worker.silent_for >= LOST
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct WorkerEndpoint {
     pub(crate) store: Arc<dyn Store>,

@@ -37,7 +37,6 @@ const GOODBYE_LIMIT: Duration = Duration::from_secs(5);
 /// Added to the expiry that other candidates wait for, so that they do not come a moment too early.
 const AFTER_EXPIRY: Duration = Duration::from_millis(20);
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct LeaderElection {
     pub(crate) store: Arc<dyn Store>,

@@ -21,7 +21,6 @@ const LISTED: u64 = 20_000;
 /// that take longer.
 const KEPT: Duration = Duration::from_secs(20);
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct RecentInputs {
     inputs: Cache<Digest, Arc<[Digest]>>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cts_core::LeaderEpoch;
 use tokio::sync::{Notify, watch};
 
-/// See the module. Clones share the term.
+/// Clones share the term.
 #[derive(Debug, Clone)]
 pub(crate) struct Term(Arc<Shared>);
 

@@ -25,7 +25,6 @@ const ANNOUNCE: Duration = Duration::from_secs(10);
 /// How long an announcement of another replica counts.
 const ANNOUNCED_FOR: Duration = Duration::from_secs(30);
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct FollowedLogs {
     here: Mutex<HashMap<RunId, Vec<Arc<Place>>>>,

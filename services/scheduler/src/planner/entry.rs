@@ -10,7 +10,6 @@ use cts_core::{
 
 use super::{RequestedRun, TaskMode};
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) definition: Arc<TaskDefinition>,

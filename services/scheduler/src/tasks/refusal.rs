@@ -23,7 +23,7 @@ const END: usize = 1536;
 /// Stands for what is left out.
 const OMITTED: &str = "\n[the middle is left out here; the run has all of it]\n";
 
-/// See the module. The words are, where there are any, those that callers of the original look for
+/// The words are, where there are any, those that callers of the original look for
 /// (docs/rest.md#creating-a-task, #updating-a-task).
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {

@@ -27,7 +27,6 @@ const DISTRUST: Duration = Duration::from_secs(2);
 /// Deltas that wait for the scheduler; a watcher waits when it is full.
 const BACKLOG: usize = 256;
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct WatchSet {
     peers: watch::Receiver<Arc<[Peer]>>,

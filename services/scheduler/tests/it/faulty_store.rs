@@ -29,7 +29,6 @@ pub(crate) enum Fault {
     Silence,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct FaultyStore {
     inner: Arc<SqliteStore>,

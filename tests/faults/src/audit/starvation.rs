@@ -49,7 +49,7 @@ pub struct Wait {
     pub idle: i64,
 }
 
-/// See the module.
+/// The longest waits of due runs.
 #[derive(Debug, Clone, Default)]
 pub struct Starvation {
     /// The longest wait.

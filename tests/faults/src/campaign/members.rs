@@ -47,7 +47,6 @@ enum State {
     },
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Members {
     states: BTreeMap<Member, State>,

@@ -16,7 +16,6 @@ struct Time {
     until: Option<u64>,
 }
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Outages {
     times: BTreeMap<Target, Vec<Time>>,

@@ -23,7 +23,7 @@ pub enum Engine {
     StandIn,
 }
 
-/// See the module.
+/// The system that a plan is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
     /// How cts is put together.

@@ -14,7 +14,6 @@ use crate::{journal, module, terraform};
 /// File of a process of a cluster.
 pub(super) const FILE: &str = "cts-{name}.hcl";
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Configuration<'a> {
     pub(super) plan: &'a Plan,

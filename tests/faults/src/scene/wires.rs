@@ -8,7 +8,6 @@ use cts_tests::{Cluster, Service, Site};
 
 use crate::plan::{End, Member, Wire};
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Wires {
     proxies: BTreeMap<Wire, TcpProxy>,

@@ -82,7 +82,7 @@ pub enum Outcome {
     Unknown,
 }
 
-/// See the module.
+/// The states that each task may have.
 #[derive(Debug, Clone, Default)]
 pub struct Book {
     tasks: BTreeMap<usize, Vec<TaskState>>,

@@ -13,7 +13,6 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// Longest pause after one that failed.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct RequestTimeouts {
     life: Duration,

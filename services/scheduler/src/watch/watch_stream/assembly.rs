@@ -10,7 +10,6 @@ use cts_core::ServiceView;
 use cts_proto::watch::v1 as proto;
 use cts_proto::watch::v1::watch_request::Change;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     last_id: u64,
