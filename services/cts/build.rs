@@ -12,6 +12,7 @@ mod cli {
     //! The definitions, where the program has them.
 
     pub(crate) mod arguments;
+    pub(crate) mod groups;
 }
 
 #[path = "src/commands"]
@@ -29,8 +30,9 @@ mod commands {
     }
 }
 
-const SOURCES: [&str; 3] = [
+const SOURCES: [&str; 4] = [
     "src/cli/arguments.rs",
+    "src/cli/groups.rs",
     "src/commands/config/arguments.rs",
     "src/commands/task/arguments.rs",
 ];

@@ -84,7 +84,7 @@ pub enum CallError {
     /// The API says no. Displayed in [`ErrorForm::New`].
     #[error("{}", .0.text(ErrorForm::New))]
     Refused(Refusal),
-    /// Somebody on the way sends the request elsewhere, in a way that would change it.
+    /// A proxy sends the request elsewhere, in a way that would change it.
     #[error("the API at {address} redirects to {location} (status {status}); ask there")]
     Redirected {
         /// Where it was asked.

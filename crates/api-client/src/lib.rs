@@ -21,4 +21,4 @@ pub use model::{
     BufferPeriod, CreatedTask, Event, EventError, Health, InspectedTask, Inspection, OverallStatus,
     Queue, Task, TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
 };
-pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings, boolean};
+pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings};

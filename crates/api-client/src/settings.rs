@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use cts_core::go::parse_bool;
+
 const DEFAULT_ADDRESS: &str = "http://localhost:8558";
 const ADDRESS: &str = "CTS_ADDRESS";
 const CA_CERT: &str = "CTS_CACERT";
@@ -136,7 +138,7 @@ impl ClientSettings {
         };
         let verify = options.ssl_verify.unwrap_or_else(|| {
             let value = environment.get(SSL_VERIFY).map_or("", String::as_str);
-            boolean(value).unwrap_or_else(|| {
+            parse_bool(value).unwrap_or_else(|| {
                 if !value.is_empty() {
                     let value = value.to_owned();
                     warnings.push(SettingsWarning::UnreadableVerify { value });
@@ -160,15 +162,6 @@ impl ClientSettings {
         };
         let settings = Self { address, port, tls };
         (settings, warnings)
-    }
-}
-
-/// The boolean that `text` stands for, in any of the spellings of docs/cli.md#options-and-arguments.
-pub fn boolean(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
     }
 }
 

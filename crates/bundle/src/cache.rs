@@ -63,7 +63,7 @@ impl UnpackedBundle {
 /// A bundle cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum EnsureError<E: Error + 'static> {
-    /// Whoever has it does not give it.
+    /// The source does not give it.
     #[error("cannot fetch bundle {hash}")]
     Fetch {
         /// The hash that was asked for.
@@ -162,7 +162,7 @@ impl BundleCache {
         let touched;
         (slot, touched) = locked(slot, move || File::open(used)?.set_modified(now)).await;
         if let Err(source) = touched {
-            // Somebody has removed it behind our back; the next call fetches it again.
+            // It was removed by something else; the next call fetches it again.
             slot.verified = false;
             return Err(in_cache(source));
         }
@@ -174,7 +174,7 @@ impl BundleCache {
     }
 
     /// Removes unused bundles that `retention` does not keep, and what crashed processes
-    /// have left half done. Tells which bundles it removed.
+    /// have left half done. Returns the bundles that it removed.
     pub async fn forget_unused(&self, retention: Retention) -> io::Result<Vec<Digest>> {
         let now = SystemTime::from(self.clock.now());
         let age = move |time: SystemTime| now.duration_since(time).unwrap_or(Duration::ZERO);

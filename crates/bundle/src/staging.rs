@@ -39,7 +39,7 @@ impl Staged {
 
     pub(crate) fn publish(&self, into: &Path) -> Result<(), UnpackError> {
         match fs::rename(self.directory.path().join("bundle"), into) {
-            // Somebody else was faster.
+            // Another process was faster.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
             Err(error) => Err(UnpackError::write(into)(error)),
             Ok(()) => Ok(()),

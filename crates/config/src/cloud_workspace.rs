@@ -11,13 +11,13 @@ use crate::place::{Located, Place};
 use crate::query::insert_some;
 use crate::sink::Sink;
 use crate::suggestion::suggestion;
-use crate::task::former::FormerUse;
+use crate::task::deprecated::DeprecatedKeyUse;
 
 const MODES: [&str; 2] = ["remote", "agent"];
 
 /// The settings as written; `None` is unset or empty, which is the same for all of them.
 #[derive(Debug, Default)]
-pub(crate) struct WrittenWorkspace {
+pub(crate) struct RawWorkspace {
     pub(crate) execution_mode: Option<Located<String>>,
     pub(crate) agent_pool_id: Option<Located<String>>,
     pub(crate) agent_pool_name: Option<Located<String>>,
@@ -27,7 +27,7 @@ pub(crate) struct WrittenWorkspace {
     pub(crate) former_version: Option<Located<String>>,
 }
 
-impl WrittenWorkspace {
+impl RawWorkspace {
     /// Takes the settings out of a task.
     pub(crate) fn decode(task: &mut Block<'_>) -> Self {
         let former_version = text(task, "terraform_version");
@@ -101,11 +101,11 @@ impl WrittenWorkspace {
         if self.places().is_empty() {
             return None;
         }
-        if let Some(former) = &self.former_version {
-            let use_of = FormerUse {
+        if let Some(deprecated) = &self.former_version {
+            let use_of = DeprecatedKeyUse {
                 key: "terraform_version",
                 replacement: "`terraform_version` in a `terraform_cloud_workspace` block",
-                place: former.place.clone(),
+                place: deprecated.place.clone(),
                 overruled: self.terraform_version.is_some(),
             };
             use_of.warn(sink);

@@ -1,8 +1,8 @@
 //! Conversions between types (docs/configuration.md#types). Files in the field rely on them.
 
+use cts_core::go::{parse_bool, parse_duration};
 use cts_hcl1::{Number, Span, Value, ValueKind};
 
-use crate::duration::parse_duration;
 use crate::mask::may_hold_password;
 
 const BEYOND: &str = "a number beyond 64 bits";
@@ -72,11 +72,10 @@ pub(crate) fn flag(value: &Value) -> Result<bool, Mismatch> {
         ValueKind::Bool(flag) => Ok(*flag),
         ValueKind::Number(Number::Integer(number)) => Ok(*number != 0),
         ValueKind::Number(Number::Float(number)) => Ok(*number != 0.0),
-        ValueKind::String(text) => match text.as_str() {
-            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
-            "" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
-            other => Err(Mismatch::new(EXPECTED, quoted(other), value)),
-        },
+        ValueKind::String(text) if text.is_empty() => Ok(false),
+        ValueKind::String(text) => {
+            parse_bool(text).ok_or_else(|| Mismatch::new(EXPECTED, quoted(text), value))
+        }
         ValueKind::List(_) | ValueKind::Object(_) | ValueKind::Null => {
             Err(Mismatch::new(EXPECTED, describe(value), value))
         }

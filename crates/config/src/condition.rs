@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 use crate::block::Block;
 use crate::coerce;
 use crate::place::{Located, Place};
-use crate::query::{WrittenKv, WrittenServices, check_regexp, insert_some, insert_texts, texts};
+use crate::query::{RawKv, RawServices, check_regexp, insert_some, insert_texts, texts};
 use crate::sink::Sink;
 use crate::suggestion::suggestion;
-use crate::task::former::FormerUse;
+use crate::task::deprecated::DeprecatedKeyUse;
 
 const KNOWN: [&str; 5] = [
     "services",
@@ -32,15 +32,15 @@ pub(crate) enum GivenCondition {
     /// Of no type that exists, which has been reported.
     Unknown,
     /// The place is that of the block.
-    Given(Box<Located<WrittenCondition>>),
+    Given(Box<Located<RawCondition>>),
 }
 
 /// A condition as written, checked; `None` is unset.
 #[derive(Debug)]
-pub(crate) enum WrittenCondition {
+pub(crate) enum RawCondition {
     NoCondition,
     Services {
-        query: WrittenServices,
+        query: RawServices,
         use_as_module_input: Option<bool>,
     },
     CatalogServices {
@@ -51,7 +51,7 @@ pub(crate) enum WrittenCondition {
         use_as_module_input: Option<bool>,
     },
     ConsulKv {
-        query: WrittenKv,
+        query: RawKv,
         use_as_module_input: Option<bool>,
     },
     Schedule {
@@ -63,7 +63,7 @@ pub(crate) enum WrittenCondition {
 pub(crate) fn decode_condition(
     task: &mut Block<'_>,
     now: DateTime<Utc>,
-    former: &mut Vec<FormerUse>,
+    deprecated: &mut Vec<DeprecatedKeyUse>,
 ) -> GivenCondition {
     let sink = task.sink();
     let Some(block) = task.block("condition") else {
@@ -96,25 +96,25 @@ pub(crate) fn decode_condition(
         return GivenCondition::Unknown;
     }
     let block = Block::of_entry(format!("task.condition \"{kind}\""), entry, sink);
-    let value = WrittenCondition::decode(kind, block, now, former);
+    let value = RawCondition::decode(kind, block, now, deprecated);
     GivenCondition::Given(Box::new(Located { value, place }))
 }
 
-impl WrittenCondition {
+impl RawCondition {
     fn decode(
         kind: &str,
         mut block: Block<'_>,
         now: DateTime<Utc>,
-        former: &mut Vec<FormerUse>,
+        deprecated: &mut Vec<DeprecatedKeyUse>,
     ) -> Self {
         let condition = match kind {
             "services" => {
                 let given = block.has("names") || block.has("regexp");
-                let query = WrittenServices::decode(&mut block);
+                let query = RawServices::decode(&mut block);
                 check_services(&query, given, &block);
                 Self::Services {
                     query,
-                    use_as_module_input: decode_use(&mut block, former),
+                    use_as_module_input: decode_use(&mut block, deprecated),
                 }
             }
             "catalog-services" => Self::CatalogServices {
@@ -122,15 +122,15 @@ impl WrittenCondition {
                 datacenter: block.text("datacenter"),
                 namespace: block.text("namespace"),
                 node_meta: texts(&mut block, "node_meta"),
-                use_as_module_input: decode_use(&mut block, former),
+                use_as_module_input: decode_use(&mut block, deprecated),
             },
             "consul-kv" => {
                 let given = block.has("path");
-                let query = WrittenKv::decode(&mut block);
+                let query = RawKv::decode(&mut block);
                 check_path(&query, given, &block);
                 Self::ConsulKv {
                     query,
-                    use_as_module_input: decode_use(&mut block, former),
+                    use_as_module_input: decode_use(&mut block, deprecated),
                 }
             }
             "schedule" => Self::Schedule {
@@ -255,7 +255,7 @@ impl WrittenCondition {
 }
 
 /// `given` is whether one of the two keys is there, whatever its type.
-fn check_services(query: &WrittenServices, given: bool, block: &Block<'_>) {
+fn check_services(query: &RawServices, given: bool, block: &Block<'_>) {
     let sink = block.sink();
     match (&query.names, &query.regexp) {
         // An empty list is none.
@@ -293,7 +293,7 @@ fn decode_required_regexp(block: &mut Block<'_>) -> String {
     regexp.value
 }
 
-fn check_path(query: &WrittenKv, given: bool, block: &Block<'_>) {
+fn check_path(query: &RawKv, given: bool, block: &Block<'_>) {
     const MESSAGE: &str = "`path` is required in a `consul-kv` condition and must not be empty";
     match &query.path {
         Some(path) if path.value.is_empty() => block.sink().error(&path.place, MESSAGE),
@@ -324,11 +324,11 @@ fn decode_cron(block: &mut Block<'_>, now: DateTime<Utc>) -> String {
 }
 
 /// `use_as_module_input`, or what it was called before.
-fn decode_use(block: &mut Block<'_>, former: &mut Vec<FormerUse>) -> Option<bool> {
+fn decode_use(block: &mut Block<'_>, deprecated: &mut Vec<DeprecatedKeyUse>) -> Option<bool> {
     let flag = block.flag("use_as_module_input");
     let predecessor = block.take("source_includes_var", coerce::flag);
     if let Some(predecessor) = &predecessor {
-        former.push(FormerUse {
+        deprecated.push(DeprecatedKeyUse {
             key: "source_includes_var",
             replacement: "`use_as_module_input`",
             place: predecessor.place.clone(),

@@ -19,7 +19,7 @@ use crate::free_form::free_form;
 use crate::module_source::clean;
 use crate::place::Located;
 use crate::terraform_cloud::{TerraformCloudDriver, decode_terraform_cloud};
-use crate::timeouts::WrittenTimeouts;
+use crate::timeouts::RawTimeouts;
 
 pub use sharing::BackendRefusal;
 
@@ -117,7 +117,7 @@ fn decode_terraform(
         path: path.map(|path| clean(&current_dir.join(path))),
         log: block.flag("log").unwrap_or(false),
         persist_log: block.flag("persist_log").unwrap_or(false),
-        timeouts: WrittenTimeouts::decode(&mut block).or_default(),
+        timeouts: RawTimeouts::decode(&mut block).or_default(),
         shared_local_backend: decode_shared(&mut block, &backend),
         backend,
         required_providers: decode_required(block.united("required_providers")),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use cts_core::go::parse_bool;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::client_tls::{ClientTls, SuppliedTls};
@@ -118,16 +119,13 @@ impl<'a> Environment<'a> {
     /// A switch; what is none is ignored, with a warning.
     pub(crate) fn flag(self, setting: Setting, sink: &Sink) -> Option<bool> {
         let (name, value) = self.find(setting)?;
-        match value {
-            "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
-            "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
-            other => {
-                sink.warning_outside(format!(
-                    "environment variable {name} is ignored: it must be true or false, not {other:?}"
-                ));
-                None
-            }
+        let flag = parse_bool(value);
+        if flag.is_none() {
+            sink.warning_outside(format!(
+                "environment variable {name} is ignored: it must be true or false, not {value:?}"
+            ));
         }
+        flag
     }
 
     /// The name of the variable, for messages, and the file that it names.

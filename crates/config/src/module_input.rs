@@ -5,33 +5,33 @@ use serde_json::{Map, Value};
 
 use crate::block::Block;
 use crate::place::{Located, Place};
-use crate::query::{WrittenKv, WrittenServices};
+use crate::query::{RawKv, RawServices};
 use crate::sink::Sink;
 use crate::suggestion::suggestion;
-use crate::task::former::FormerUse;
+use crate::task::deprecated::DeprecatedKeyUse;
 
 const KNOWN: [&str; 2] = ["services", "consul-kv"];
 
 /// A module input as written; `None` is unset.
 #[derive(Debug)]
-pub(crate) enum WrittenInput {
-    Services(WrittenServices),
-    ConsulKv(WrittenKv),
+pub(crate) enum RawInput {
+    Services(RawServices),
+    ConsulKv(RawKv),
 }
 
 /// Reads the blocks of a task, those of the old name behind the others. Uses of it are added to `former`.
 pub(crate) fn decode_module_inputs(
     task: &mut Block<'_>,
-    former: &mut Vec<FormerUse>,
-) -> Vec<Located<WrittenInput>> {
-    let mut inputs: Vec<Located<WrittenInput>> = Vec::new();
+    deprecated: &mut Vec<DeprecatedKeyUse>,
+) -> Vec<Located<RawInput>> {
+    let mut inputs: Vec<Located<RawInput>> = Vec::new();
     for name in ["module_input", "source_input"] {
         for block in task.repeated(name) {
             let Some(place) = block.place().cloned() else {
                 continue;
             };
             if name == "source_input" {
-                former.push(FormerUse {
+                deprecated.push(DeprecatedKeyUse {
                     key: name,
                     replacement: "`module_input`",
                     place: place.clone(),
@@ -44,7 +44,7 @@ pub(crate) fn decode_module_inputs(
     inputs
 }
 
-fn decode_input(name: &str, block: Block<'_>, place: Place) -> Option<Located<WrittenInput>> {
+fn decode_input(name: &str, block: Block<'_>, place: Place) -> Option<Located<RawInput>> {
     let sink = block.sink();
     let mut entries = block.into_entries();
     entries.retain(|entry| !entry.is_unset());
@@ -72,20 +72,20 @@ fn decode_input(name: &str, block: Block<'_>, place: Place) -> Option<Located<Wr
     }
     let mut block = Block::of_entry(format!("task.{name} \"{kind}\""), entry, sink);
     let value = if kind == "services" {
-        let query = WrittenServices::decode(&mut block);
+        let query = RawServices::decode(&mut block);
         warn_of_services(&query, &place, sink);
-        WrittenInput::Services(query)
+        RawInput::Services(query)
     } else {
-        let query = WrittenKv::decode(&mut block);
+        let query = RawKv::decode(&mut block);
         warn_of_path(&query, &place, sink);
-        WrittenInput::ConsulKv(query)
+        RawInput::ConsulKv(query)
     };
     block.finish();
     Some(Located { value, place })
 }
 
 /// The original checks nothing here, so what cannot work is no error; but it is hardly ever meant.
-fn warn_of_services(query: &WrittenServices, place: &Place, sink: &Sink) {
+fn warn_of_services(query: &RawServices, place: &Place, sink: &Sink) {
     match (&query.names, &query.regexp) {
         (Some(names), Some(_)) if !names.value.is_empty() => sink.warning(
             &names.place,
@@ -108,7 +108,7 @@ fn warn_of_services(query: &WrittenServices, place: &Place, sink: &Sink) {
     }
 }
 
-fn warn_of_path(query: &WrittenKv, place: &Place, sink: &Sink) {
+fn warn_of_path(query: &RawKv, place: &Place, sink: &Sink) {
     let path = query.path.as_ref();
     // With `recurse`, nothing is the prefix of every key.
     let means_all = path.is_some() && query.recurse == Some(true);
@@ -121,7 +121,7 @@ fn warn_of_path(query: &WrittenKv, place: &Place, sink: &Sink) {
     }
 }
 
-impl WrittenInput {
+impl RawInput {
     /// The variable of the module that it fills.
     pub(crate) fn variable(&self) -> &'static str {
         match self {

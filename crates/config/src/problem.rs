@@ -11,7 +11,7 @@ use serde::ser::{SerializeStruct as _, Serializer};
 
 use crate::place::Place;
 
-/// How many problems a rendered report shows. Nobody reads on, and a file can be made of nothing else.
+/// How many problems a rendered report shows. A file can be made of nothing else.
 const MOST_SHOWN: usize = 1000;
 
 /// How bad a problem is; serialized as `error`, `warning` and `note`.

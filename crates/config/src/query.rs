@@ -12,7 +12,7 @@ use crate::sink::Sink;
 
 /// `services` as written; `None` is unset.
 #[derive(Debug, Default)]
-pub(crate) struct WrittenServices {
+pub(crate) struct RawServices {
     pub(crate) names: Option<Located<Vec<Located<String>>>>,
     pub(crate) regexp: Option<Located<String>>,
     pub(crate) datacenter: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct WrittenServices {
     pub(crate) cts_user_defined_meta: BTreeMap<String, String>,
 }
 
-impl WrittenServices {
+impl RawServices {
     pub(crate) fn decode(block: &mut Block<'_>) -> Self {
         let written = Self {
             names: block.list("names"),
@@ -79,14 +79,14 @@ impl WrittenServices {
 
 /// `consul-kv` as written; `None` is unset.
 #[derive(Debug, Default)]
-pub(crate) struct WrittenKv {
+pub(crate) struct RawKv {
     pub(crate) path: Option<Located<String>>,
     pub(crate) recurse: Option<bool>,
     pub(crate) datacenter: Option<String>,
     pub(crate) namespace: Option<String>,
 }
 
-impl WrittenKv {
+impl RawKv {
     pub(crate) fn decode(block: &mut Block<'_>) -> Self {
         Self {
             path: block.take("path", coerce::text),

@@ -74,7 +74,7 @@ fn find(path: &Path, current_dir: &Path, found: &mut Vec<PathBuf>, sink: &Sink) 
     Ok(())
 }
 
-/// Whoever opens a pipe or a device may wait for ever.
+/// Opening a pipe or a device may block for ever.
 fn unknown_type() -> io::Error {
     io::Error::other("unknown filetype, neither file nor directory")
 }

@@ -1,8 +1,8 @@
 //! `task` (docs/configuration.md#task).
 
-pub(crate) mod former;
+pub(crate) mod deprecated;
+pub(crate) mod raw;
 pub(crate) mod references;
-pub(crate) mod written;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::module_source::{ModuleSources, clean};
 use crate::place::{Located, Place};
 use crate::service_block::ServiceBlocks;
 use crate::sink::Sink;
-use crate::task::written::WrittenTask;
+use crate::task::raw::RawTask;
 use crate::variables::VariableFiles;
 
 /// A task block that has been read.
@@ -86,8 +86,8 @@ impl<'a> TaskDecoder<'a> {
 
     /// Reads one block.
     pub(crate) fn decode(&mut self, block: Block<'_>) {
-        let mut written = WrittenTask::decode(block, self.context.now);
-        for used in &written.former {
+        let mut written = RawTask::decode(block, self.context.now);
+        for used in &written.deprecated {
             used.warn(self.sink);
         }
         if let Some(name) = &written.name {
@@ -115,7 +115,7 @@ impl<'a> TaskDecoder<'a> {
 
     fn spec(
         &mut self,
-        mut written: WrittenTask,
+        mut written: RawTask,
         providers: &[Located<ProviderId>],
     ) -> Option<TaskSpec> {
         let resolved = written.module.as_ref();
@@ -166,7 +166,7 @@ impl<'a> TaskDecoder<'a> {
     }
 
     /// Values of files beat those in the block, later files beat earlier ones.
-    fn variables(&mut self, written: &WrittenTask) -> BTreeMap<String, Value> {
+    fn variables(&mut self, written: &RawTask) -> BTreeMap<String, Value> {
         let block = written.variables.iter();
         let mut variables: BTreeMap<String, Value> = block
             .map(|(name, variable)| (name.clone(), variable.value.clone()))
@@ -179,7 +179,7 @@ impl<'a> TaskDecoder<'a> {
 
     /// What triggers the task and what else its module gets; the deprecated list of services is one or
     /// the other (docs/configuration.md#deprecated-keys-of-tasks).
-    fn monitored(&self, written: &mut WrittenTask) -> (Condition, Vec<ModuleInput>) {
+    fn monitored(&self, written: &mut RawTask) -> (Condition, Vec<ModuleInput>) {
         let mut inputs = Vec::new();
         for input in written.inputs.drain(..) {
             self.sink.unsupported(&input.place, "module_input");
@@ -221,7 +221,7 @@ impl<'a> TaskDecoder<'a> {
         (condition, inputs)
     }
 
-    fn warn_of_no_condition(&self, written: &WrittenTask) {
+    fn warn_of_no_condition(&self, written: &RawTask) {
         if let Some(place) = &written.place {
             let message = "without a `condition` this task runs once, and never again for a change; \
                            `condition \"no-condition\" {}` says so without this warning";
@@ -232,7 +232,7 @@ impl<'a> TaskDecoder<'a> {
     /// A schedule is never buffered (`docs/configuration.md#buffer_period`).
     fn buffer(
         &self,
-        written: &WrittenTask,
+        written: &RawTask,
         condition: &Condition,
     ) -> (Option<BufferSetting>, BufferPeriod) {
         let setting = written.buffer.as_ref();

@@ -44,7 +44,7 @@ impl DeclaredTasks {
     /// that are over. If anything is wrong with the task, the error says all of it; what this version cannot
     /// run is refused in the words of [`ConfigError::Unsupported`](crate::ConfigError::Unsupported).
     pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, String> {
-        let mut faults = Faults::default();
+        let mut faults = Errors::default();
         let name = TaskName::new(draft.name.as_str());
         let name = faults.of(name.map_err(|error| format!("invalid task name: {error}")));
         let module = self.module(&draft.module);
@@ -100,7 +100,7 @@ impl DeclaredTasks {
         &self,
         draft: &TaskDraft,
         condition: &Condition,
-        faults: &mut Faults,
+        faults: &mut Errors,
     ) -> (Option<BufferSetting>, BufferPeriod) {
         if matches!(condition, Condition::Schedule(_)) {
             let off = BufferSetting {
@@ -133,9 +133,9 @@ impl DeclaredTasks {
 
 /// What is wrong with a task.
 #[derive(Debug, Default)]
-struct Faults(Vec<String>);
+struct Errors(Vec<String>);
 
-impl Faults {
+impl Errors {
     fn add(&mut self, fault: impl Into<String>) {
         self.0.push(fault.into());
     }
@@ -149,7 +149,7 @@ impl Faults {
     }
 }
 
-fn providers(written: &[String], faults: &mut Faults) -> Vec<ProviderId> {
+fn providers(written: &[String], faults: &mut Errors) -> Vec<ProviderId> {
     let mut names = HashSet::new();
     let mut ids = Vec::new();
     for text in written {
@@ -169,7 +169,7 @@ fn providers(written: &[String], faults: &mut Faults) -> Vec<ProviderId> {
     ids
 }
 
-fn condition(condition: Condition, now: DateTime<Utc>, faults: &mut Faults) -> Condition {
+fn condition(condition: Condition, now: DateTime<Utc>, faults: &mut Errors) -> Condition {
     match condition {
         Condition::Services(services) => Condition::Services(services_condition(services, faults)),
         Condition::CatalogServices(services) => {
@@ -198,7 +198,7 @@ fn condition(condition: Condition, now: DateTime<Utc>, faults: &mut Faults) -> C
 }
 
 /// With names an expression is dropped; names that are none count as absent (docs/rest.md#task-objects).
-fn services_condition(mut services: ServicesCondition, faults: &mut Faults) -> ServicesCondition {
+fn services_condition(mut services: ServicesCondition, faults: &mut Errors) -> ServicesCondition {
     if services.names.iter().any(String::is_empty) {
         faults.add("`names` of a `services` condition includes an empty string");
     }
@@ -215,7 +215,7 @@ fn services_condition(mut services: ServicesCondition, faults: &mut Faults) -> S
     services
 }
 
-fn check_regexp(regexp: &str, faults: &mut Faults) {
+fn check_regexp(regexp: &str, faults: &mut Errors) {
     if let Err(error) = Regexp::new(regexp) {
         faults.add(format!(
             "`regexp` is no regular expression: {}",
@@ -225,7 +225,7 @@ fn check_regexp(regexp: &str, faults: &mut Faults) {
 }
 
 /// Condition and module inputs must be about different variables of the module.
-fn check_inputs(condition: &Condition, inputs: &[ModuleInput], faults: &mut Faults) {
+fn check_inputs(condition: &Condition, inputs: &[ModuleInput], faults: &mut Errors) {
     let of_condition = match condition {
         Condition::Services(_) => Some("services"),
         Condition::ConsulKv(_) => Some("consul_kv"),
@@ -250,7 +250,7 @@ fn check_inputs(condition: &Condition, inputs: &[ModuleInput], faults: &mut Faul
     }
 }
 
-fn variables(written: &BTreeMap<String, String>, faults: &mut Faults) -> BTreeMap<String, Value> {
+fn variables(written: &BTreeMap<String, String>, faults: &mut Errors) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
     for (name, text) in written {
         match evaluate_text(text) {
@@ -267,7 +267,7 @@ fn variables(written: &BTreeMap<String, String>, faults: &mut Faults) -> BTreeMa
 }
 
 /// Both are for a driver that this version cannot run.
-fn check_workspace(draft: &TaskDraft, faults: &mut Faults) {
+fn check_workspace(draft: &TaskDraft, faults: &mut Errors) {
     let workspace = draft.workspace.as_ref().is_some_and(|workspace| {
         let texts = [
             &workspace.execution_mode,
@@ -291,7 +291,7 @@ fn check_workspace(draft: &TaskDraft, faults: &mut Faults) {
 }
 
 /// What no service of this version can watch yet, in the words of the configuration.
-fn mark_unsupported(condition: &Condition, inputs: &[ModuleInput], faults: &mut Faults) {
+fn mark_unsupported(condition: &Condition, inputs: &[ModuleInput], faults: &mut Errors) {
     match condition {
         Condition::NoCondition => {}
         Condition::Services(services) => {

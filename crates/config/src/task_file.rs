@@ -14,10 +14,10 @@ use crate::problem::Report;
 use crate::query::insert_some;
 use crate::sink::Sink;
 use crate::source::read_all;
-use crate::task::written::WrittenTask;
+use crate::task::raw::RawTask;
 use crate::tree::Part;
 use crate::variables::VariableFiles;
-use crate::variables::written::expression_of;
+use crate::variables::raw::expression_of;
 
 /// What else may stand in a configuration file.
 const OTHERS: [&str; 21] = [
@@ -119,12 +119,12 @@ fn read(path: &Path, context: &LoadContext<'_>, sink: &Sink) -> Result<TaskFile,
         return Err(TaskFileError::SeveralTasks(tasks.len()));
     }
     let block = tasks.pop().ok_or(TaskFileError::NoTask)?;
-    let written = WrittenTask::decode(block, context.now);
+    let written = RawTask::decode(block, context.now);
     let mut files = VariableFiles::new(context.current_dir, sink);
     let variables = variables(&written, &mut files);
     warn_of_losses(&written, sink);
 
-    let mut deprecated = written.former.iter().peekable();
+    let mut deprecated = written.deprecated.iter().peekable();
     if deprecated.peek().is_some() {
         let uses = deprecated.map(|used| DeprecatedUse {
             key: used.key.to_owned(),
@@ -132,7 +132,7 @@ fn read(path: &Path, context: &LoadContext<'_>, sink: &Sink) -> Result<TaskFile,
         });
         let uses = uses.collect();
         if sink.has_errors() {
-            for used in &written.former {
+            for used in &written.deprecated {
                 used.refuse(sink);
             }
         }
@@ -148,7 +148,7 @@ fn read(path: &Path, context: &LoadContext<'_>, sink: &Sink) -> Result<TaskFile,
 }
 
 /// Values of files beat those in the block, later files beat earlier ones.
-fn variables(written: &WrittenTask, files: &mut VariableFiles<'_>) -> Map<String, Value> {
+fn variables(written: &RawTask, files: &mut VariableFiles<'_>) -> Map<String, Value> {
     let block = written.variables.iter();
     let mut variables: Map<String, Value> = block
         .map(|(name, variable)| (name.clone(), Value::from(variable.text.as_str())))
@@ -161,7 +161,7 @@ fn variables(written: &WrittenTask, files: &mut VariableFiles<'_>) -> Map<String
 }
 
 /// What the API has no member for, and what it means otherwise than a configuration file.
-fn warn_of_losses(written: &WrittenTask, sink: &Sink) {
+fn warn_of_losses(written: &RawTask, sink: &Sink) {
     if let Some(path) = &written.working_dir {
         let message = "`working_dir` is not sent: the API has no such member";
         sink.warning(&path.place, message);
@@ -194,7 +194,7 @@ fn warn_of_losses(written: &WrittenTask, sink: &Sink) {
     }
 }
 
-fn request(written: &WrittenTask, variables: Map<String, Value>) -> Map<String, Value> {
+fn request(written: &RawTask, variables: Map<String, Value>) -> Map<String, Value> {
     let mut request = Map::new();
     let name = written.name.as_ref().map(|name| name.value.to_string());
     insert_some(&mut request, "name", name.as_ref());
@@ -226,8 +226,8 @@ fn request(written: &WrittenTask, variables: Map<String, Value>) -> Map<String, 
             Value::Object(buffer_object(buffer)),
         );
     }
-    let former = written.workspace.former_version.as_ref();
-    let version = former.map(|version| &version.value);
+    let deprecated = written.workspace.former_version.as_ref();
+    let version = deprecated.map(|version| &version.value);
     insert_some(&mut request, "terraform_version", version);
     let workspace = written.workspace.to_object();
     if !workspace.is_empty() {

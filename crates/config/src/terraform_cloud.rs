@@ -110,8 +110,8 @@ fn decode_workspaces(driver: &mut Block<'_>) -> CloudWorkspaces {
     let (tags, tags_allowlist, tags_denylist) =
         (list("tags"), list("tags_allowlist"), list("tags_denylist"));
     block.finish();
-    let former = driver.take("workspace_prefix", coerce::text);
-    if let Some(former) = &former {
+    let deprecated = driver.take("workspace_prefix", coerce::text);
+    if let Some(deprecated) = &deprecated {
         let mut message =
             "`workspace_prefix` is deprecated, use `prefix` in a `workspaces` block, with a \
                            hyphen at its end"
@@ -119,12 +119,12 @@ fn decode_workspaces(driver: &mut Block<'_>) -> CloudWorkspaces {
         if prefix.is_some() {
             message.push_str("; it is ignored here, because there is one");
         }
-        driver.sink().warning(&former.place, message);
+        driver.sink().warning(&deprecated.place, message);
     }
-    let former = former.filter(|former| !former.value.is_empty());
+    let deprecated = deprecated.filter(|deprecated| !deprecated.value.is_empty());
     CloudWorkspaces {
         prefix: prefix
-            .or_else(|| former.map(|former| format!("{}-", former.value)))
+            .or_else(|| deprecated.map(|deprecated| format!("{}-", deprecated.value)))
             .unwrap_or_default(),
         tags,
         tags_allowlist,

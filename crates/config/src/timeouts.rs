@@ -12,13 +12,13 @@ const LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from
 
 /// The keys as written.
 #[derive(Debug, Default)]
-pub(crate) struct WrittenTimeouts {
+pub(crate) struct RawTimeouts {
     init: Option<Located<Duration>>,
     plan: Option<Located<Duration>>,
     apply: Option<Located<Duration>>,
 }
 
-impl WrittenTimeouts {
+impl RawTimeouts {
     pub(crate) fn decode(block: &mut Block<'_>) -> Self {
         Self {
             init: block.duration_within("init_timeout", &LIMITS),

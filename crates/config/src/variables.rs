@@ -1,7 +1,7 @@
 //! Variables of a task's module: HCL 2 files and expressions (docs/configuration.md#task).
 
-mod effort;
-pub(crate) mod written;
+mod cost;
+pub(crate) mod raw;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -19,7 +19,7 @@ use crate::module_source::clean;
 use crate::place::{Located, Place, SourceText};
 use crate::sink::Sink;
 use crate::source::read_bytes;
-use effort::is_bounded;
+use cost::is_bounded;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 

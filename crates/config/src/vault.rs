@@ -100,7 +100,7 @@ pub(crate) fn decode_vault<'a>(
 }
 
 /// The original goes on without a token and without a word if the file cannot be read; here the reader
-/// hears of it. It is no error: the file may be made later, and nothing may need Vault at all.
+/// gets a warning. It is no error: the file may be made later, and nothing may need Vault at all.
 fn read_token_file(file: &Located<String>, current_dir: &Path, sink: &Sink) -> Option<String> {
     let warn = |reason: &str| {
         let message = format!("Vault is used without a token: {reason}");

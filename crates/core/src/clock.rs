@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-/// Tells the time of day. Passed in wherever a time is stored or shown, so that tests decide it.
+/// The time of day. Passed in wherever a time is stored or shown, so that tests decide it.
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// The present moment.
     fn now(&self) -> DateTime<Utc>;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::input::{Content, Digest, FrozenInput};
+use crate::digest::Digest;
+use crate::input::{Content, FrozenInput};
 use crate::service::ServiceInstance;
 use crate::task::TaskDefinition;
 use crate::view::{ServiceView, ViewId, ViewSnapshot};

@@ -10,8 +10,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Requirement;
+use crate::digest::Digest;
 use crate::identity::TaskName;
-use crate::input::Digest;
 use crate::task::TaskSpec;
 
 /// What one task block is compared by.

@@ -14,8 +14,7 @@ use chrono::{
     TimeDelta, TimeZone, Timelike as _,
 };
 
-use calendar::DaysOfMonth;
-use field::{DaysOfWeek, FieldKind, Values};
+use field::{DaysOfMonth, DaysOfWeek, FieldKind, Values};
 
 /// A text is no cron expression that ever fires.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@
 //! of a local module that were edited, or another version of Terraform, are no other declaration.
 
 use crate::capability::Requirement;
-use crate::input::Digest;
+use crate::digest::Digest;
 use crate::task::{TaskOrigin, TaskSpec};
 
 /// What is stored of a task, or was deleted, when the configuration is read.

@@ -1,83 +1,12 @@
 //! The frozen input of a run: canonical bytes and their hash.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
+use crate::digest::Digest;
 use crate::service::ServiceInstance;
 use crate::task::TaskDefinition;
-
-/// A SHA-256 digest; written in lower-case hexadecimal.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Digest([u8; 32]);
-
-/// A text is not a digest.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a SHA-256 digest in hexadecimal")]
-pub struct InvalidDigest(String);
-
-impl Digest {
-    /// The digest of `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
-    }
-
-    /// The digest of a sequence of byte strings, each with its length, so that no two different
-    /// sequences give the same bytes.
-    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hasher = Sha256::new();
-        for part in parts {
-            hasher.update((part.len() as u64).to_be_bytes());
-            hasher.update(part);
-        }
-        Self(hasher.finalize().into())
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FromStr for Digest {
-    type Err = InvalidDigest;
-    fn from_str(text: &str) -> Result<Self, InvalidDigest> {
-        let invalid = || InvalidDigest(text.to_owned());
-        if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(invalid());
-        }
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_not_text| invalid())?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_not_hex| invalid())?;
-        }
-        Ok(Self(bytes))
-    }
-}
-
-impl TryFrom<String> for Digest {
-    type Error = InvalidDigest;
-    fn try_from(text: String) -> Result<Self, InvalidDigest> {
-        text.parse()
-    }
-}
-
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.to_string()
-    }
-}
 
 /// Everything that a run depends on, and so everything whose change makes another run necessary.
 ///
@@ -177,7 +106,9 @@ impl FrozenInput {
 
     /// An input that was frozen before, from its contents, which are not looked into.
     pub fn of_contents(contents: Vec<Arc<Content>>) -> Self {
-        let digests = contents.iter().map(|content| content.hash.0.as_slice());
+        let digests = contents
+            .iter()
+            .map(|content| content.hash.as_bytes().as_slice());
         Self {
             hash: Digest::of_parts(digests),
             contents,
@@ -214,29 +145,5 @@ impl RunInput {
     /// If it is none.
     pub fn from_one_piece(bytes: &[u8]) -> Result<Self, ThawError> {
         serde_json::from_slice(bytes).map_err(|source| ThawError::Unreadable { place: 0, source })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_digest_survives_its_text_form() {
-        let digest = Digest::of(b"abc");
-        assert_eq!(
-            digest.to_string(),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
-        assert_eq!(digest.to_string().parse(), Ok(digest));
-        assert!("ba78".parse::<Digest>().is_err());
-        assert!("zz".repeat(32).parse::<Digest>().is_err());
-    }
-
-    #[test]
-    fn parts_are_told_apart() {
-        let one = Digest::of_parts([b"ab".as_slice(), b"c"]);
-        let other = Digest::of_parts([b"a".as_slice(), b"bc"]);
-        assert_ne!(one, other);
     }
 }

@@ -36,7 +36,7 @@
 //!   the words of the dead process valid again.
 //! * A duty's write without an answer may still happen later. Before the leader writes something newer
 //!   it takes a new epoch ([`LeaderRow::raise`]), or the old write could undo the new one.
-//! * Somebody beside the worker must stop Terraform at the deadlines when the worker cannot, and must
+//! * Another process beside the worker must stop Terraform at the deadlines when the worker cannot, and must
 //!   go on looking after them: a worker that was stopped between its last look at the clock and the start
 //!   of Terraform starts it when it wakes.
 //!

@@ -23,9 +23,11 @@ mod condition;
 mod configuration;
 mod cron;
 mod declaration;
+mod digest;
 mod draft;
 mod event;
 mod excerpt;
+pub mod go;
 mod identity;
 mod input;
 pub mod lease;
@@ -57,6 +59,7 @@ pub use configuration::{
 };
 pub use cron::{CronExpression, InvalidCron};
 pub use declaration::{Declared, DeclaredBefore, read_declaration};
+pub use digest::{Digest, InvalidDigest};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, TaskDraft};
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
@@ -64,7 +67,7 @@ pub use identity::{
     ArchiveId, EventId, Incarnation, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName,
     WorkerId,
 };
-pub use input::{Content, Digest, FrozenInput, InvalidDigest, RunInput, ThawError};
+pub use input::{Content, FrozenInput, RunInput, ThawError};
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};

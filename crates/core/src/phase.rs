@@ -2,19 +2,19 @@
 //! (docs/rest.md#creating-a-task and what follows there).
 //!
 //! A task of the API begins as a *draft*: in the phase [`Creating`](TaskPhase::Creating), while the one run
-//! goes on that its creation asks for, and perhaps [`Discarded`](TaskPhase::Discarded) after it. Nobody is
-//! shown a draft. What becomes of a task at the end of a run, and whether it may be changed now, is decided
+//! goes on that its creation asks for, and perhaps [`Discarded`](TaskPhase::Discarded) after it. A
+//! draft is hidden. What becomes of a task at the end of a run, and whether it may be changed now, is decided
 //! here.
 
 use serde::{Deserialize, Serialize};
 
-use crate::runs::RunStatus;
+use crate::runs::kind::RunStatus;
 
 /// Where a task is between its creation and its deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskPhase {
-    /// The run of its creation goes on. Nobody is shown it, and it has no other run.
+    /// The run of its creation goes on. It is hidden, and it has no other run.
     Creating,
     /// It is there.
     #[default]

@@ -28,139 +28,17 @@
 
 mod attempt;
 mod errors;
+pub(crate) mod kind;
 mod plan;
-
-use serde::{Deserialize, Serialize};
 
 pub use self::attempt::{
     ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt, after_lost_lease,
 };
 pub use self::errors::{ERROR_BYTES, ERRORS_BYTES, keep_error, shortened};
+pub use self::kind::{RunKind, RunKinds, RunStatus};
 pub use self::plan::{PLAN_BYTES, Plan};
-use crate::input::Digest;
+use crate::digest::Digest;
 use crate::phase::TaskPhase;
-
-/// What a run is for.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum RunKind {
-    /// Its input is applied.
-    #[default]
-    Apply,
-    /// Terraform shows what an apply would change; nothing is applied.
-    Plan,
-    /// The working directory is made and validated; nothing is planned or applied.
-    Check,
-}
-
-impl RunKind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Apply, Self::Plan, Self::Check];
-
-    /// Whether anything may be different afterwards.
-    pub const fn applies(self) -> bool {
-        matches!(self, Self::Apply)
-    }
-
-    /// The stored and shown spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Apply => "apply",
-            Self::Plan => "plan",
-            Self::Check => "check",
-        }
-    }
-}
-
-/// Kinds of runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RunKinds {
-    /// [`RunKind::Apply`].
-    pub applies: bool,
-    /// [`RunKind::Plan`].
-    pub plans: bool,
-    /// [`RunKind::Check`].
-    pub checks: bool,
-}
-
-impl RunKinds {
-    /// Every kind.
-    pub const ALL: Self = Self {
-        applies: true,
-        plans: true,
-        checks: true,
-    };
-
-    /// Applies only.
-    pub const APPLIES: Self = Self {
-        applies: true,
-        plans: false,
-        checks: false,
-    };
-
-    /// Plans only.
-    pub const PLANS: Self = Self {
-        applies: false,
-        plans: true,
-        checks: false,
-    };
-
-    /// Whether this kind is among them.
-    pub const fn has(self, kind: RunKind) -> bool {
-        match kind {
-            RunKind::Apply => self.applies,
-            RunKind::Plan => self.plans,
-            RunKind::Check => self.checks,
-        }
-    }
-
-    /// Those that are among the others as well.
-    #[must_use]
-    pub const fn and(self, others: Self) -> Self {
-        Self {
-            applies: self.applies && others.applies,
-            plans: self.plans && others.plans,
-            checks: self.checks && others.checks,
-        }
-    }
-}
-
-/// State of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunStatus {
-    /// Waits for a worker, or for the time of its next attempt.
-    Queued,
-    /// Leased by a worker.
-    Running,
-    /// Applied, planned or checked.
-    Succeeded,
-    /// Every attempt failed.
-    Failed,
-    /// Ended without a result of its own, because a newer input took its place, no caller waits for it any
-    /// more, or its task was disabled or deleted.
-    Cancelled,
-}
-
-impl RunStatus {
-    /// The stored and shown spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Whether the run has ended: it never has another status again.
-    pub const fn is_end(self) -> bool {
-        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
-    }
-}
 
 /// The queued run that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,11 +78,11 @@ pub struct WantedApply {
 pub enum Asked {
     /// A trigger, or a pass over all tasks.
     Nobody,
-    /// Somebody waits for this very run, which is not queued yet.
+    /// A caller waits for this very run, which is not queued yet.
     Open,
     /// It was requested and refused.
     Refused,
-    /// Somebody asked for it, and it was queued already.
+    /// It was requested, and queued already.
     Queued,
 }
 
@@ -253,7 +131,7 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
     let current = runs.running.or(runs.settled);
     if wanted.skip_unchanged && current == Some(wanted.input) {
         return EnqueueDecision::Skip {
-            // Somebody waits for a single run, which is not pointless because its input is applied.
+            // A caller waits for a single run, which is not pointless because its input is applied.
             cancel_queued: runs
                 .queued
                 .is_some_and(|queued| !queued.single || queued.input != wanted.input),

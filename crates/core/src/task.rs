@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::buffer::{BufferPeriod, BufferSetting};
 use crate::capability::Requirement;
 use crate::condition::{Condition, ModuleInput};
+use crate::digest::Digest;
 use crate::identity::TaskName;
-use crate::input::Digest;
 use crate::provider::ProviderId;
 use crate::timeouts::TaskTimeouts;
 

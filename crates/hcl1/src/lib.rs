@@ -12,6 +12,7 @@
 //! [`MAXIMUM_DEPTH`].
 //!
 //! Start from [`parse`], [`Body`] and [`ParseError`].
+#![warn(missing_docs)]
 
 mod ast;
 mod error;

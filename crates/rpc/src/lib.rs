@@ -5,6 +5,7 @@
 //! It knows no service: who answers a call is not its business, nor which tasks run what it returns:
 //! loops come as futures that the caller drives. Start with [`Endpoints`] for a server, and with
 //! [`Peers`] or [`memory_transport`] for a client.
+#![warn(missing_docs)]
 
 mod address;
 mod chunk;

@@ -23,7 +23,7 @@ use crate::tls::ClientTls;
 /// The replicas of one service. Cloning gives another handle on the same set.
 ///
 /// A replica is healthy if its last health check (`grpc.health.v1`, the server as a whole) said
-/// `SERVING` in time. Whatever is known comes from the [`PeersDriver`]: while nobody runs it, nobody
+/// `SERVING` in time. Whatever is known comes from the [`PeersDriver`]: while it does not run, no peer
 /// is healthy.
 #[derive(Debug, Clone)]
 pub struct Peers {

@@ -120,14 +120,14 @@ impl Endpoints {
     {
         let (health, names) = (self.health.clone(), self.names.clone());
         let (routes, reporter) = self.into_routes().await;
-        let (tell, told) = oneshot::channel();
+        let (begun_tx, begun_rx) = oneshot::channel();
         let until = async {
             shutdown.await;
             // Who listens goes only together with this.
-            let _told = tell.send(());
+            let _sent = begun_tx.send(());
         };
         let overdue = async {
-            match told.await {
+            match begun_rx.await {
                 Ok(()) => tokio::time::sleep(LONGEST_END).await,
                 Err(_gone) => std::future::pending().await,
             }

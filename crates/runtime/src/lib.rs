@@ -2,6 +2,7 @@
 //!
 //! It knows no service. Signals and the log are process-wide, so only an executable asks for them; a
 //! library gets a cancellation token and spawns on [`Tasks`].
+#![warn(missing_docs)]
 
 mod log;
 mod signals;

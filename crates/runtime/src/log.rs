@@ -32,7 +32,7 @@ pub enum LogLevel {
     Info,
     /// Recovered or degraded.
     Warn,
-    /// Somebody must look.
+    /// It needs attention.
     Error,
 }
 

@@ -21,7 +21,7 @@ pub(crate) async fn create(connection: &mut PgConnection, task: &NewTask) -> Res
     let failed = failed_to("create a task");
     let mut transaction = connection.begin().await.map_err(&failed)?;
     let name = task.spec.name();
-    // Whoever was faster in between is seen by the next look.
+    // A faster change in between is seen by the next poll.
     loop {
         make_way(&mut transaction, name).await?;
         if tasks::insert_draft(&mut transaction, task).await? {

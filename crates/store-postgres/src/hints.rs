@@ -79,7 +79,7 @@ fn told(payload: &str) -> Vec<Hint> {
     })
 }
 
-/// Hears hints from now on, for ever.
+/// Receives hints from now on, for ever.
 pub(crate) async fn listen(target: Target) -> Result<HintStream, StoreError> {
     let listener = connect(&target).await;
     let ear = Ear {

@@ -58,7 +58,7 @@ pub(crate) async fn alone(transaction: &mut PgTransaction<'_>) -> Result<(), Sto
 }
 
 /// How the leadership stands.
-struct Standing {
+struct LeaderState {
     epoch: u64,
     holder: Option<String>,
     /// The last leader, whether its lease has expired or not.
@@ -67,7 +67,7 @@ struct Standing {
     expires_in: i64,
 }
 
-impl Standing {
+impl LeaderState {
     fn is_led(&self) -> bool {
         self.holder.is_some() && self.expires_in > 0
     }
@@ -91,22 +91,22 @@ pub(crate) async fn lead(
     let failed = failed_to("ask for the leadership");
     let mut transaction = connection.begin().await.map_err(&failed)?;
     // While another leads nothing changes who does, and duties in progress are not waited for.
-    let standing = match standing(&mut transaction).await? {
-        standing if standing.is_of_another(member) => standing,
+    let leader_state = match leader_state(&mut transaction).await? {
+        leader_state if leader_state.is_of_another(member) => leader_state,
         _ => {
             alone(&mut transaction).await?;
-            standing_for_update(&mut transaction).await?
+            leader_state_for_update(&mut transaction).await?
         }
     };
     serve(&mut transaction, time_to_live).await?;
     let id_in_use = note(&mut transaction, member, time_to_live).await?;
-    let leads = standing.is_led();
-    let own = standing.incarnation == Some(member.incarnation);
+    let leads = leader_state.is_led();
+    let own = leader_state.incarnation == Some(member.incarnation);
     let granted = if leads && own {
         let known = epoch.map(LeaderEpoch::get);
-        Some(standing.epoch + u64::from(known != Some(standing.epoch)))
+        Some(leader_state.epoch + u64::from(known != Some(leader_state.epoch)))
     } else if !leads && id_in_use.is_none() {
-        Some(standing.epoch + 1)
+        Some(leader_state.epoch + 1)
     } else {
         None
     };
@@ -134,11 +134,11 @@ pub(crate) async fn lead(
         }
     } else {
         Leadership {
-            epoch: LeaderEpoch::new(standing.epoch),
+            epoch: LeaderEpoch::new(leader_state.epoch),
             mine: false,
-            leader: standing.holder.filter(|_| leads).unwrap_or_default(),
+            leader: leader_state.holder.filter(|_| leads).unwrap_or_default(),
             expires_in: if leads {
-                span(standing.expires_in)
+                span(leader_state.expires_in)
             } else {
                 Duration::ZERO
             },
@@ -265,19 +265,21 @@ const STANDING_FOR_UPDATE: &str = "-- lead: how it stands for good
     SELECT epoch, holder, incarnation, expires_at - cts_now() AS expires_in
     FROM leadership FOR UPDATE";
 
-async fn standing(transaction: &mut PgTransaction<'_>) -> Result<Standing, StoreError> {
+async fn leader_state(transaction: &mut PgTransaction<'_>) -> Result<LeaderState, StoreError> {
     let row = sqlx::query(STANDING).fetch_one(&mut **transaction).await;
-    standing_of(&row.map_err(failed_to("read who leads"))?)
+    leader_state_of(&row.map_err(failed_to("read who leads"))?)
 }
 
-async fn standing_for_update(transaction: &mut PgTransaction<'_>) -> Result<Standing, StoreError> {
+async fn leader_state_for_update(
+    transaction: &mut PgTransaction<'_>,
+) -> Result<LeaderState, StoreError> {
     let row = sqlx::query(STANDING_FOR_UPDATE)
         .fetch_one(&mut **transaction)
         .await;
-    standing_of(&row.map_err(failed_to("read who leads"))?)
+    leader_state_of(&row.map_err(failed_to("read who leads"))?)
 }
 
-fn standing_of(row: &PgRow) -> Result<Standing, StoreError> {
+fn leader_state_of(row: &PgRow) -> Result<LeaderState, StoreError> {
     let failed = failed_to("read who leads");
     let cell = Cell {
         table: "leadership",
@@ -285,7 +287,7 @@ fn standing_of(row: &PgRow) -> Result<Standing, StoreError> {
         row: "",
     };
     let incarnation: Option<Uuid> = row.try_get("incarnation").map_err(&failed)?;
-    Ok(Standing {
+    Ok(LeaderState {
         epoch: cell.number(row.try_get("epoch").map_err(&failed)?)?,
         holder: row.try_get("holder").map_err(&failed)?,
         incarnation: incarnation.map(Incarnation::from_uuid),

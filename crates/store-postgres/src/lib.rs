@@ -4,7 +4,7 @@
 //! Hints between the processes go over `NOTIFY`, apart from the transactions.
 //!
 //! Locks are taken in this order, so that there are no deadlocks: the advisory lock of leadership, the
-//! advisory lock of inputs, rows of `tasks` by name, rows of `runs`. Whoever changes a run that is
+//! advisory lock of inputs, rows of `tasks` by name, rows of `runs`. A change of a run that is
 //! queued or running, or a request, has locked its task; appending to a log and renewing a lease lock the run alone.
 //!
 //! Each connection is compared with the timeline that is stored before its first use: a failover may have lost

@@ -248,11 +248,13 @@ async fn next_inputs(
 async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Result<(), StoreError> {
     let write = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&write)?;
-    sqlx::query("-- prune: no writer is about to refer to an input\nSELECT pg_advisory_xact_lock($1)")
-        .bind(INPUTS_LOCK)
-        .execute(&mut *transaction)
-        .await
-        .map_err(&write)?;
+    sqlx::query(
+        "-- prune: no writer is about to refer to an input\nSELECT pg_advisory_xact_lock($1)",
+    )
+    .bind(INPUTS_LOCK)
+    .execute(&mut *transaction)
+    .await
+    .map_err(&write)?;
     // A statement of its own: runs that came while the lock was waited for are seen.
     let contents: Vec<i64> = sqlx::query_scalar(
         "-- prune: inputs; index runs_input

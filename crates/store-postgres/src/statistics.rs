@@ -31,7 +31,7 @@ pub(crate) async fn follow(connection: &mut PgConnection) -> Result<(), StoreErr
     .await
     .map_err(failed_to(OPERATION))?;
     if let Some(table) = outgrown {
-        // Somebody else who is at it is not waited for.
+        // Another process that is at it is not waited for.
         let analyze = format!("-- statistics\nANALYZE (SKIP_LOCKED) {table}");
         sqlx::raw_sql(AssertSqlSafe(analyze))
             .execute(&mut *connection)

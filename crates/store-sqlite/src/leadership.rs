@@ -11,7 +11,7 @@ use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 use crate::row::{Cell, between, failed_to, span_micros};
 
 /// The only row of the table.
-struct Standing {
+struct LeaderState {
     epoch: u64,
     /// The leader whose lease has not expired, and when it will.
     leader: Option<(String, i64)>,
@@ -56,18 +56,18 @@ pub(crate) async fn lead(
 ) -> Result<Leadership, StoreError> {
     let id_in_use = note(connection, member, time_to_live, now).await?;
     serve(connection, time_to_live, now).await?;
-    let standing = standing(connection, now).await?;
-    let own = standing.incarnation == Some(member.incarnation);
-    let granted = match &standing.leader {
+    let leader_state = leader_state(connection, now).await?;
+    let own = leader_state.incarnation == Some(member.incarnation);
+    let granted = match &leader_state.leader {
         Some(_) if own => {
             let known = epoch.map(LeaderEpoch::get);
-            standing.epoch + u64::from(known != Some(standing.epoch))
+            leader_state.epoch + u64::from(known != Some(leader_state.epoch))
         }
-        None if id_in_use.is_none() => standing.epoch + 1,
+        None if id_in_use.is_none() => leader_state.epoch + 1,
         leader => {
             let (leader, expires_at) = leader.clone().unwrap_or_default();
             return Ok(Leadership {
-                epoch: LeaderEpoch::new(standing.epoch),
+                epoch: LeaderEpoch::new(leader_state.epoch),
                 mine: false,
                 leader,
                 expires_in: between(now, expires_at),
@@ -160,7 +160,10 @@ async fn serve(
     Ok(())
 }
 
-async fn standing(connection: &mut SqliteConnection, now: i64) -> Result<Standing, StoreError> {
+async fn leader_state(
+    connection: &mut SqliteConnection,
+    now: i64,
+) -> Result<LeaderState, StoreError> {
     let read = failed_to("read who leads");
     let row = sqlx::query(
         "-- lead: how it stands
@@ -178,7 +181,7 @@ async fn standing(connection: &mut SqliteConnection, now: i64) -> Result<Standin
     let expires_at: Option<i64> = row.try_get("expires_at").map_err(&read)?;
     let incarnation: Option<&str> = row.try_get("incarnation").map_err(&read)?;
     let incarnation = incarnation.map(|text| cell("incarnation").parse(text));
-    Ok(Standing {
+    Ok(LeaderState {
         epoch: cell("epoch").number(row.try_get("epoch").map_err(&read)?)?,
         leader: holder
             .zip(expires_at)

@@ -10,6 +10,7 @@
 //! disk that does not keep its promises, or as a copy of any age: it forgets which inputs were applied last.
 //!
 //! It knows SQLite and nothing else of the world. Start with [`SqliteStore::open`].
+#![warn(missing_docs)]
 
 mod archive;
 mod bundles;

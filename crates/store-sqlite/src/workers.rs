@@ -44,12 +44,12 @@ pub(crate) async fn drain(
     executor: impl SqliteExecutor<'_>,
     worker: &WorkerId,
 ) -> Result<bool, StoreError> {
-    let told = sqlx::query("-- drain_worker\nUPDATE workers SET told_to_drain = 1 WHERE id = ?")
+    let updated = sqlx::query("-- drain_worker\nUPDATE workers SET told_to_drain = 1 WHERE id = ?")
         .bind(worker.as_str())
         .execute(executor)
         .await
         .map_err(failed_to("tell a worker to drain"))?;
-    Ok(told.rows_affected() == 1)
+    Ok(updated.rows_affected() == 1)
 }
 
 pub(crate) async fn forget(

@@ -89,7 +89,7 @@ pub struct WaitingRuns {
     pub task: TaskName,
 }
 
-/// Tells other processes on the same store that something has changed. Hints are never the truth and
+/// Says to other processes on the same store that something has changed. Hints are never the truth and
 /// may be lost: a receiver reads the store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

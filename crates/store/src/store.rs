@@ -272,7 +272,7 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
     /// that knows that no other process lives: the embedded mode at its start. No attempt that was cut off counts.
-    /// Whoever waited for a plan or a single run is dead as well: those that are queued or were running are
+    /// The callers that waited for a plan or a single run are dead as well: those that are queued or were running are
     /// cancelled, and requests, drafts and tasks that are being deleted go. A requested apply of an enabled task
     /// may stand for a change and goes on as an ordinary run ([`cts_core::runs::goes_on_alone`]).
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
@@ -296,7 +296,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// says so itself or [`Store::drain_worker`] has requested it.
     async fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
 
-    /// Tells a worker to take no new run, for the rest of its life; it learns so with its next beat.
+    /// Drains a worker for the rest of its life; its next heartbeat is answered so.
     /// Returns whether it is known.
     async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
 
@@ -364,7 +364,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// however many there are, and a cheap one, because it is asked again and again.
     async fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError>;
 
-    /// Tells other processes. Where there can be none, as with a file of one process, nothing happens.
+    /// Publishes hints to other processes. Where there can be none, as with a file of one process, nothing happens.
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
 
     /// Hints of all processes from now on, this one included; `None` where there can be no other.

@@ -4,7 +4,7 @@
 //! input into the text of the files that Terraform reads (docs/terraform.md#the-task-directory). The second
 //! half drives the executable: [`Executable`] is the checked binary, [`TaskDirectory`] the place
 //! where one task lives, [`Terraform`] runs the commands of one [`Attempt`] and stops them gently
-//! on request, and [`stop_orphans`] ends what a killed predecessor left behind (section 5). The
+//! on request, and [`stop_orphans`] ends what a killed predecessor left behind. The
 //! [`guard`] is a process of its own that does it where the worker is dead or stands still.
 //!
 //! This crate must not know of leases, wire formats, databases, configuration files or Consul's API.

@@ -17,8 +17,7 @@ use crate::process::signal_group;
 use crate::processes::{Environment, each_process, job_group, parent_of_living};
 use crate::stop::{StopCourse, StopOrder, StopStep};
 
-/// Between two looks at whether a group is gone. The processes are not our children, so nothing
-/// tells us.
+/// Between two polls of a group that is ending. Its processes are not our children, so no signal comes.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long killed processes may take to disappear.
@@ -155,7 +154,7 @@ async fn stop_groups(
     Ok(())
 }
 
-/// What a look at the processes of a directory has found.
+/// What a scan of the processes of a directory has found.
 struct Found {
     groups: Vec<OrphanGroup>,
     /// Whether the guard of a dead worker is about to stop some of them.

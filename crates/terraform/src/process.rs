@@ -31,7 +31,7 @@ const STDOUT_KEPT: usize = 16 * 1024 * 1024;
 /// Room in a pipe, in bytes: the most that the kernel gives without privileges.
 const PIPE_ROOM: i32 = 1024 * 1024;
 
-/// How long pipes are read after the process has ended. Whoever still holds them open then is a
+/// How long pipes are read after the process has ended. What still holds them open then is a
 /// grandchild that stayed behind, and what Terraform wrote has long been read.
 const PIPE_GRACE: Duration = Duration::from_secs(2);
 

@@ -1,6 +1,6 @@
 //! What tests of several crates share: a real Consul, a real Postgres, a PgBouncer, a clock that stands still,
 //! polling with a deadline, free ports, an HTTP server with a script, a TCP proxy that breaks connections, certificates, a long history, and
-//! where the outside programs are.
+//! where the outside programs are; and tasks and instances to change.
 //!
 //! A dev-dependency only. It panics where a test cannot go on, with what to do about it. Start with
 //! [`ConsulAgent`], [`Postgres`] and [`eventually`].
@@ -14,6 +14,7 @@ mod certificates;
 mod clock;
 mod consul;
 mod eventually;
+pub mod fixtures;
 mod history;
 mod limited_disk;
 mod ports;

@@ -2,4 +2,5 @@
 //! completion, manual pages, the forms of the original).
 
 pub(crate) mod arguments;
+pub(crate) mod groups;
 pub(crate) mod invocation;

@@ -12,8 +12,8 @@ use crate::cli::invocation::install::{Completed, Edit, Home};
 use crate::cli::invocation::{Answer, Personality, Request, completion, man, read};
 use crate::commands::{archive, cluster, config, migrate, task, workers};
 use crate::failure::{EXIT_GENERAL, EXIT_GROUP, Failure};
+use crate::output::{fail, say};
 use crate::process_env::ProcessEnv;
-use crate::program::{fail, say};
 
 /// A service that is to be run.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cts_config::{BackendRefusal, ConfigError};
 use cts_consul::{ConsulError, SettingsError};
@@ -12,7 +13,7 @@ use cts_scheduler::RunError;
 use cts_store::StoreError;
 use cts_terraform::FindError;
 
-use crate::commands::migrate::PlaceError;
+use crate::commands::migrate::place_error::PlaceError;
 
 /// A program cannot start, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -206,5 +207,8 @@ pub(crate) const EXIT_USAGE: u8 = 14;
 /// There is no such command.
 pub(crate) const EXIT_UNKNOWN_COMMAND: u8 = 127;
 
-/// The end by a signal took longer than [`crate::program::GRACEFUL_END`].
+/// An end by a signal that takes longer has its own exit code.
+pub(crate) const GRACEFUL_END: Duration = Duration::from_secs(10);
+
+/// The end by a signal took longer than [`GRACEFUL_END`].
 pub(crate) const EXIT_SLOW_END: u8 = 12;

@@ -6,11 +6,14 @@
 //! instances can live in one process.
 //!
 //! Read `entry` and `program` (from the arguments to the exit code), then `services` or `commands`.
+#![warn(missing_docs)]
 
 mod cli;
 mod commands;
+mod configuration;
 mod entry;
 mod failure;
+mod output;
 mod process_env;
 mod program;
 mod services;

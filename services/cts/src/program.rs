@@ -5,9 +5,8 @@ use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
-use cts_config::{Config, ConfigError, LoadContext};
+use cts_config::Config;
 use cts_core::Chain;
 use cts_runtime::{LogError, LogFormat, StopSignals, init_log};
 use cts_scheduler::Mode;
@@ -16,18 +15,18 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::arguments::{ApiAddress, Command, Configuration, LogLines};
+use crate::cli::arguments::Command;
+use crate::cli::groups::{ApiAddress, LogLines};
 use crate::commands::pass::{self, ProgressLines};
+use crate::configuration::load;
 use crate::entry::{Service, enter};
-use crate::failure::{EXIT_SLOW_END, EXIT_USAGE, Failure};
+use crate::failure::{EXIT_SLOW_END, EXIT_USAGE, Failure, GRACEFUL_END};
+use crate::output::{fail, say};
 use crate::process_env::ProcessEnv;
 use crate::services::connections::{Links, listen};
 use crate::services::embedded::{Embedded, Sockets, StartOptions};
 use crate::services::wiring::GUARD_COMMAND;
 use crate::services::{settings, single};
-
-/// An end by a signal that takes longer has its own exit code.
-pub(crate) const GRACEFUL_END: Duration = Duration::from_secs(10);
 
 /// Runs this process as the program that it was called as, and gives its exit code. Called once, from `main`.
 pub fn run_program() -> ExitCode {
@@ -288,28 +287,6 @@ async fn begin(
     }
 }
 
-/// The configuration at the given paths; warnings are said.
-pub(crate) fn load(
-    configuration: &Configuration,
-    process_env: &ProcessEnv,
-) -> Result<Config, Failure> {
-    let loaded = cts_config::load(
-        &configuration.paths,
-        &LoadContext {
-            environment: &process_env.text_environment(),
-            current_dir: &process_env.current_dir,
-            hostname: &process_env.hostname,
-            now: process_env.clock.now(),
-        },
-    )
-    .map_err(Failure::Configuration)?;
-    let (config, warnings) = loaded.usable().map_err(Failure::Configuration)?;
-    if !warnings.is_empty() {
-        say(&warnings.render());
-    }
-    Ok(config)
-}
-
 /// Listens for the API on the address asked for, else on every address of the host.
 async fn listen_for_api(api: &ApiAddress, config: &Config) -> Result<TcpListener, Failure> {
     let every = |ip: IpAddr| SocketAddr::new(ip, config.port);
@@ -324,30 +301,4 @@ async fn listen_for_api(api: &ApiAddress, config: &Config) -> Result<TcpListener
         }
         listening => listening,
     }
-}
-
-/// Says why the process ends and gives its exit code.
-pub(crate) fn fail(failure: &Failure) -> u8 {
-    match failure {
-        Failure::Configuration(ConfigError::Problems(report)) => say(&report.render()),
-        Failure::Configuration(ConfigError::Unsupported(report)) => {
-            say(&report.render());
-            say(&format!("error: {}", Chain(failure)));
-        }
-        Failure::Configuration(ConfigError::NothingFound(warnings)) => {
-            if !warnings.is_empty() {
-                say(&warnings.render());
-            }
-            say(&format!("error: {}", Chain(failure)));
-        }
-        Failure::NoConfiguration => say("error: no configuration was given\n\
-             Name a file or directory: -config-file cts.hcl"),
-        other => say(&format!("error: {}", Chain(other))),
-    }
-    failure.exit_code()
-}
-
-/// Writes for the person who started the program.
-pub(crate) fn say(text: &str) {
-    drop(writeln!(std::io::stderr(), "{}", text.trim_end()));
 }

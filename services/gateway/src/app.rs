@@ -13,6 +13,7 @@ use axum::{Extension, Router};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
+use crate::options::{Deps, LocalTime, Mode, Options};
 use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
 use crate::request::query::StatusQuery;
@@ -25,7 +26,6 @@ use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::scheduler_client::{ClusterClient, RunClient, TaskChangeClient, TaskClient};
 use crate::transport::connection::Connection;
 use crate::transport::request_log::{RequestId, observe};
-use crate::transport::server::{Deps, LocalTime, Mode, Options};
 use crate::transport::{body, headers, http_validation, streams};
 
 struct App {

@@ -12,6 +12,7 @@
 
 mod app;
 mod model;
+mod options;
 mod original;
 mod problem;
 mod request;
@@ -19,4 +20,5 @@ mod routes;
 mod scheduler_client;
 mod transport;
 
-pub use transport::server::{Deps, Gateway, LocalTime, Mode, Options, RequestIds};
+pub use options::{Deps, LocalTime, Mode, Options, RequestIds};
+pub use transport::server::Gateway;

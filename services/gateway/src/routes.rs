@@ -95,7 +95,7 @@ const CLUSTER_STATUS: &str = "/v1/status/cluster";
 const TASKS: &str = "/v1/tasks";
 const RUNS: &str = "/v1/runs";
 
-/// Tells what `method` on `path` is; `path` as sent, its escapes known to be well formed.
+/// What `method` on `path` is; `path` as sent, its escapes known to be well formed.
 pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     if *method == Method::OPTIONS {
         return Route::Preflight;

@@ -6,4 +6,5 @@ pub(crate) mod log_service;
 pub(crate) mod run_service;
 pub(crate) mod status;
 pub(crate) mod task_service;
+pub(crate) mod wire;
 pub(crate) mod worker_service;

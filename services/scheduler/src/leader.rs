@@ -29,8 +29,8 @@ use crate::leader::mode::{Mode, Round};
 use crate::leader::recent_inputs::RecentInputs;
 use crate::leader::term::Term;
 use crate::notifier::Notifier;
+use crate::options::SettingsDigest;
 use crate::planner::Planner;
-use crate::scheduler::SettingsDigest;
 
 /// Wait before what the store refused is tried again.
 const RETRY: Duration = Duration::from_secs(1);

@@ -14,13 +14,16 @@
 //! * `grpc`: the services that others call;
 //! * `notifier`: hints that something has changed, in this process and between replicas;
 //! * `explain`: why a task ran, or waits.
+#![warn(missing_docs)]
 
 mod configuration;
 mod explain;
 mod grpc;
 mod identities;
 mod leader;
+mod liveness;
 mod notifier;
+mod options;
 mod planner;
 mod scheduler;
 mod tasks;
@@ -28,6 +31,7 @@ mod watch;
 
 pub use identities::{Identities, RandomIdentities};
 pub use leader::mode::Mode;
-pub use scheduler::{Dependencies, Options, RunError, Scheduler, SettingsDigest, Sharing};
+pub use options::{Dependencies, Options, RunError, SettingsDigest, Sharing};
+pub use scheduler::Scheduler;
 pub use tasks::modules::Modules;
 pub use tasks::reader::TaskReader;

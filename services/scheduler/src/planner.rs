@@ -9,9 +9,8 @@
 //! * a snapshot that equals the one at hand triggers nothing, so a watcher that restarts or sends
 //!   everything again costs no run;
 //! * of the tasks that are there at the beginning the first complete input is a trigger, also of one that
-//!   has no view at all; of those that come later it is none, because their creator has requested
-//!   a run
-//!   for what is to be done with it (docs/rest.md#creating-a-task, #updating-a-task);
+//!   has no view at all; of those that come later it is none, because their creator has requested a
+//!   run of what is to be done (docs/rest.md#creating-a-task, #updating-a-task);
 //! * changes of a task that is being created are kept until it is there. If the run of its creation was queued
 //!   by an earlier leader, something may have changed since, so its first complete input is kept as a
 //!   change as well;
@@ -25,6 +24,7 @@ mod entry;
 mod problem;
 mod reconcile;
 mod task_snapshot;
+mod view_problem;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -39,9 +39,9 @@ use cts_core::{
 use self::agenda::Agenda;
 use self::entry::Entry;
 pub(crate) use self::entry::{Decided, Decision};
-pub(crate) use self::problem::ViewProblem;
 pub(crate) use self::reconcile::{DesiredTask, TaskMode};
 pub(crate) use self::task_snapshot::TaskSnapshot;
+pub(crate) use self::view_problem::ViewProblem;
 
 #[derive(Debug)]
 pub(crate) struct Planner {

@@ -1,21 +1,19 @@
 //! The scheduler as a whole.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use cts_core::{Clock, Digest, TaskDefinition, TaskSpec, Verdict};
+use cts_core::Verdict;
 use cts_proto::bundle::v1::bundle_service_server::BundleServiceServer;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
-use cts_rpc::{Endpoints, HealthSwitch, Peers};
-use cts_store::{Hint, LeaderError, Member, Retention, Store, StoreError, Unchanged};
+use cts_rpc::{Endpoints, HealthSwitch};
+use cts_store::{Hint, LeaderError, Store};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -34,133 +32,15 @@ use crate::grpc::worker_service::WorkerEndpoint;
 use crate::identities::Identities;
 use crate::leader::Leader;
 use crate::leader::election::{Joined, LeaderElection, join};
-use crate::leader::mode::Mode;
 use crate::leader::untaken::Untaken;
 use crate::notifier::Notifier;
 use crate::notifier::{followed_logs, hints, queue_watch};
-use crate::tasks::modules::Modules;
+use crate::options::{Dependencies, Options, RunError, Sharing};
 use crate::tasks::reader::TaskReader;
 use crate::tasks::{READINGS, TaskCommands};
 
 /// Starts of a program that is started over and over do not try a failed task again more often than this.
 const HASTENED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
-
-/// Settings of the scheduler.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// What is done with the tasks.
-    pub mode: Mode,
-    /// Tasks of the configuration, in its order.
-    pub tasks: Vec<TaskSpec>,
-    /// Life of a run's lease that is not renewed.
-    pub lease: Duration,
-    /// Whether other processes use the store.
-    pub sharing: Sharing,
-    /// How this replica registers.
-    pub member: Member,
-    /// Life of the leadership that is not renewed.
-    pub leadership: Duration,
-    /// Name of the cluster, where high availability is configured.
-    pub cluster_name: Option<String>,
-    /// What the first input of each task means, after a start or a takeover, that is applied already.
-    pub first_pass: Unchanged,
-    /// How local modules reach workers.
-    pub modules: Modules,
-    /// What else the members of a cluster should have in common, by name, for people; without secrets.
-    pub settings: BTreeMap<String, String>,
-    /// Which ended runs are kept.
-    pub retention: Retention,
-    /// How long a requested run waits for the data that it needs.
-    pub input_timeout: Duration,
-    /// Forget all tasks with what happened to them when this replica becomes the leader for the first time, so
-    /// that only those of its configuration are left (`-reset-storage`).
-    pub reset_storage: bool,
-}
-
-/// Who uses the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sharing {
-    /// This process only, so that every lease found at the start is dead.
-    Alone,
-    /// Other replicas too.
-    Shared,
-}
-
-impl Options {
-    /// The usual settings for these tasks in a process that has its store and modules for itself.
-    pub fn alone(tasks: Vec<TaskSpec>, member: Member) -> Self {
-        Self {
-            mode: Mode::Daemon,
-            tasks,
-            lease: Duration::from_secs(30),
-            sharing: Sharing::Alone,
-            member,
-            leadership: Duration::from_secs(15),
-            cluster_name: None,
-            first_pass: Unchanged::AsTaskSays,
-            modules: Modules::InPlace,
-            settings: BTreeMap::new(),
-            retention: Retention::of_any_age(500),
-            input_timeout: Duration::from_mins(1),
-            reset_storage: false,
-        }
-    }
-}
-
-/// Digests the driver, backend and provider settings that runs of a task use; passed in, because those
-/// settings are no business of the scheduler's.
-#[derive(Clone)]
-pub struct SettingsDigest(Arc<dyn Fn(&TaskDefinition) -> Digest + Send + Sync>);
-
-impl SettingsDigest {
-    /// Wraps a function of a task; equal settings must give equal digests.
-    pub fn new(digest: impl Fn(&TaskDefinition) -> Digest + Send + Sync + 'static) -> Self {
-        Self(Arc::new(digest))
-    }
-
-    pub(crate) fn of(&self, definition: &TaskDefinition) -> Digest {
-        (self.0)(definition)
-    }
-}
-
-impl fmt::Debug for SettingsDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SettingsDigest")
-    }
-}
-
-/// What the scheduler needs from outside.
-#[derive(Debug, Clone)]
-pub struct Dependencies {
-    /// Task, run and event state.
-    pub store: Arc<dyn Store>,
-    /// The watchers.
-    pub watchers: Peers,
-    /// Wall-clock time for what is shown.
-    pub clock: Arc<dyn Clock>,
-    /// Ids and jitter.
-    pub identities: Arc<dyn Identities>,
-    /// Digests of settings.
-    pub settings_digest: SettingsDigest,
-    /// Makes tasks of what callers declare.
-    pub task_reader: TaskReader,
-}
-
-/// The scheduler cannot begin.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The state at the start could not be read or written.
-    #[error("cannot prepare the scheduler's state")]
-    Prepare(#[source] StoreError),
-    /// Another process has the member id, and lives.
-    #[error(
-        "another process has the id {id:?} and is alive; give each member an `id` of its own, or stop the other one"
-    )]
-    IdInUse {
-        /// The id.
-        id: String,
-    },
-}
 
 /// One replica of the scheduler. Its services can be served before it runs.
 #[derive(Debug)]

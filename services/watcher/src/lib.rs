@@ -11,11 +11,14 @@
 //! Start with [`Watcher`].
 #![warn(missing_docs)]
 
+mod options;
+mod revisions;
 mod service;
 mod subscriber;
 mod view;
 mod views;
 mod watcher;
 
+pub use options::Options;
 pub use service::Watches;
-pub use watcher::{Options, Watcher};
+pub use watcher::Watcher;

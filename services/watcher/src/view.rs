@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::unreadable::Unreadable;
-use crate::views::Revisions;
+use crate::revisions::Revisions;
 
 /// What is known of a view at one moment.
 #[derive(Debug, Clone, Default)]

@@ -5,7 +5,6 @@
 //! finds the weak entry dead and starts a new poller; the old one's end then leaves the new entry alone.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cts_consul::{ConsulClient, poll_service};
@@ -15,8 +14,9 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::options::Options;
+use crate::revisions::Revisions;
 use crate::view::{Publisher, ViewState};
-use crate::watcher::Options;
 
 /// The views of one watcher.
 #[derive(Debug, Clone)]
@@ -30,16 +30,6 @@ struct Shared {
     revisions: Arc<Revisions>,
     views_before_warning: usize,
     followed: Mutex<HashMap<ServiceView, Weak<FollowedView>>>,
-}
-
-/// The watcher's own count of changes; it never goes back while the watcher lives.
-#[derive(Debug, Default)]
-pub(crate) struct Revisions(AtomicU64);
-
-impl Revisions {
-    pub(crate) fn next(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed) + 1
-    }
 }
 
 /// A view with its poller, which lives as long as this.

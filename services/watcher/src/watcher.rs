@@ -4,24 +4,9 @@ use cts_consul::ConsulClient;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
 use tokio_util::sync::CancellationToken;
 
+use crate::options::Options;
 use crate::service::Watches;
 use crate::views::Views;
-
-/// Settings of the watcher.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// Views beyond this number are warned about: each holds a connection, and Consul allows a client
-    /// 200 of them by default (docs/runs.md#views-and-blocking-queries).
-    pub views_before_warning: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            views_before_warning: 128,
-        }
-    }
-}
 
 /// Follows views in Consul for its subscribers. Cheap to clone; all clones are one watcher.
 #[derive(Debug, Clone)]

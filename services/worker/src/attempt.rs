@@ -18,7 +18,7 @@ use tonic::Status;
 
 use crate::inputs::InputError;
 use crate::leased_run::LeasedRun;
-use crate::worker::Shared;
+use crate::shared::Shared;
 
 /// Longest time for a module to be fetched, by this run or by another that wants the same, and unpacked.
 const PLACE_MODULE: Duration = Duration::from_mins(10);
@@ -86,7 +86,7 @@ async fn try_attempt(
     let _bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
-    let turn = order_or(&order, shared.turn(&directory)).await?;
+    let turn = order_or(&order, shared.lock_directory(&directory)).await?;
     adopt(shared, &directory, &order).await?;
 
     let (input, root, values) = render(input, Arc::clone(&options.render)).await?;

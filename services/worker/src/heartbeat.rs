@@ -7,7 +7,8 @@ use cts_rpc::convert;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::worker::{Shared, ShutdownTokens};
+use crate::options::ShutdownTokens;
+use crate::shared::Shared;
 
 /// Until the scheduler has said how often, and after a heartbeat that did not arrive.
 const PAUSE: Duration = Duration::from_secs(1);

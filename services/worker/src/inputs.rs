@@ -11,7 +11,7 @@ use moka::sync::Cache;
 use tonic::Status;
 use tonic::transport::Channel;
 
-use crate::scheduler_calls::within;
+use crate::call_timeout::within;
 
 /// Bytes of the contents that are kept, with what each of them needs besides: the next run often needs the same.
 const KEPT: u64 = 8 * 1024 * 1024;

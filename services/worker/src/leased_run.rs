@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use self::renewal::LeaseEnd;
 use crate::attempt::attempt;
 use crate::log::RunLog;
-use crate::worker::Shared;
+use crate::shared::Shared;
 
 #[derive(Debug)]
 pub(crate) struct LeasedRun {

@@ -4,14 +4,19 @@
 //! It holds nothing that matters: directories and caches may be lost at any time. It talks to the
 //! scheduler through gRPC clients and to Terraform through `cts-terraform`; it knows no database and
 //! no Consul. Start with [`Worker`].
+#![warn(missing_docs)]
 
 mod attempt;
+mod call_timeout;
 mod heartbeat;
 mod inputs;
 mod leased_run;
 mod log;
+mod options;
 mod requests;
 mod scheduler_calls;
+mod shared;
 mod worker;
 
-pub use worker::{Dependencies, Options, ShutdownTokens, Worker};
+pub use options::{Dependencies, Options, ShutdownTokens};
+pub use worker::Worker;

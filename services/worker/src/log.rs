@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::scheduler_calls::Scheduler;
-use crate::worker::Console;
+use crate::shared::Console;
 
 /// How often lines are sent while Terraform runs.
 const SEND_EVERY: Duration = Duration::from_millis(100);

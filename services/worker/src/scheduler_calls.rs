@@ -14,10 +14,10 @@ use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{BeatRequest, BeatResponse};
 use cts_rpc::convert;
-use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
+use crate::call_timeout::within;
 use crate::inputs::{Contents, InputError};
 
 /// How long one call for a run waits at the scheduler.
@@ -187,18 +187,4 @@ fn is_worth_another_try(status: &Status) -> bool {
             | Code::Unknown
             | Code::Internal
     )
-}
-
-/// Ends a call that takes too long, as when no scheduler is there.
-pub(crate) async fn within<T>(
-    limit: Duration,
-    call: impl Future<Output = Result<T, Status>>,
-) -> Result<T, Status> {
-    match timeout(limit, call).await {
-        Ok(answer) => answer,
-        Err(_elapsed) => Err(Status::unavailable(format!(
-            "no scheduler has answered within {} s",
-            limit.as_secs()
-        ))),
-    }
 }

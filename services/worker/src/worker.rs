@@ -1,106 +1,32 @@
 //! The worker as a whole: slots, each working on one run at a time.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
-use std::ffi::OsString;
-use std::fmt;
-use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use cts_bundle::{BundleCache, Retention};
-use cts_core::{Chain, StepTimeouts, WorkerRecord};
+use cts_bundle::Retention;
+use cts_core::Chain;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
-use cts_terraform::guard::Guard;
-use cts_terraform::{OutputSink, RenderSettings, StopPolicy, TaskDirectory, Terraform};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::Channel;
 
 use crate::heartbeat::beat;
 use crate::inputs::Contents;
 use crate::leased_run::LeasedRun;
+use crate::options::{Dependencies, Options, ShutdownTokens};
 use crate::requests::Requests;
 use crate::scheduler_calls::Scheduler;
+use crate::shared::{Console, Shared};
 
 /// How long a call for a run may still take after the worker has begun to drain: the scheduler ends it as
 /// soon as it knows.
 const LAST_CALL: Duration = Duration::from_secs(3);
-
-/// Between two looks for the guard while there is none.
-const GUARD_LOOK: Duration = Duration::from_millis(50);
-
-/// Settings of a worker.
-#[derive(Clone)]
-pub struct Options {
-    /// Its registration; it has as many slots as are named there, at least one.
-    pub record: WorkerRecord,
-    /// Directory that relative task directories are relative to. No other worker may use it.
-    pub working_dir: PathBuf,
-    /// Environment that Terraform inherits.
-    pub environment: BTreeMap<OsString, OsString>,
-    /// Environment that the state backend needs on top; may hold a token.
-    pub backend_environment: Vec<(String, String)>,
-    /// Whether Terraform writes its trace into the task directory.
-    pub persist_log: bool,
-    /// How Terraform is stopped.
-    pub stop: StopPolicy,
-    /// How long each step of Terraform may take, where a task says nothing else.
-    pub timeouts: StepTimeouts,
-    /// How long runs may go on after the order to drain; then they are interrupted.
-    pub drain_timeout: Duration,
-    /// What generated root modules say about driver, backend and providers.
-    pub render: Arc<RenderSettings>,
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("record", &self.record)
-            .field("working_dir", &self.working_dir)
-            .field("render", &self.render)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What a worker needs from outside.
-#[derive(Clone)]
-pub struct Dependencies {
-    /// A channel to the schedulers.
-    pub scheduler: Channel,
-    /// Terraform.
-    pub terraform: Arc<Terraform>,
-    /// Where module bundles are unpacked; without it modules are used in place.
-    pub bundles: Option<Arc<BundleCache>>,
-    /// Stops Terraform where this process cannot; without it no other worker gets its runs.
-    pub guard: Option<Guard>,
-    /// Where Terraform's output is shown live besides, if anywhere.
-    pub console: Option<Arc<dyn OutputSink>>,
-}
-
-impl fmt::Debug for Dependencies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dependencies")
-            .field("terraform", &self.terraform)
-            .finish_non_exhaustive()
-    }
-}
-
-/// How a worker is ended.
-#[derive(Debug, Clone)]
-pub struct ShutdownTokens {
-    /// Take no new run, finish those at work, and end. The worker cancels this itself when the scheduler
-    /// wants it to drain.
-    pub drain: CancellationToken,
-    /// Interrupt the runs at work gently, and end.
-    pub stop: CancellationToken,
-}
 
 /// How often unused modules are looked for.
 const BUNDLES_EVERY: Duration = Duration::from_hours(1);
@@ -115,59 +41,6 @@ const BUNDLES_KEPT: Retention = Retention {
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,
-}
-
-/// What all slots share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) options: Options,
-    pub(crate) scheduler: Scheduler,
-    pub(crate) terraform: Arc<Terraform>,
-    pub(crate) bundles: Option<Arc<BundleCache>>,
-    pub(crate) guard: Option<Guard>,
-    pub(crate) console: Console,
-    /// Directories in which no earlier process can be at work any more.
-    pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
-    /// One attempt at a time in each directory: one whose lease was lost may still be ending when the
-    /// same worker gets the task again, and must not take the guard away from its successor.
-    turns: std::sync::Mutex<HashMap<TaskDirectory, Arc<Mutex<()>>>>,
-    /// What leases are counted from.
-    pub(crate) started: Instant,
-    pub(crate) requests: Requests,
-}
-
-impl Shared {
-    /// Waits until no other attempt of this worker is in `directory`.
-    pub(crate) async fn turn(&self, directory: &TaskDirectory) -> OwnedMutexGuard<()> {
-        let turn = {
-            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that no attempt has or waits for.
-            turns.retain(|_directory, turn| Arc::strong_count(turn) > 1);
-            Arc::clone(turns.entry(directory.clone()).or_default())
-        };
-        turn.lock_owned().await
-    }
-
-    /// Waits until there is a guard, if one is wanted: without it no run is to be taken.
-    async fn guarded(&self) {
-        while self
-            .guard
-            .as_ref()
-            .is_some_and(|guard| !guard.is_standing())
-        {
-            tokio::time::sleep(GUARD_LOOK).await;
-        }
-    }
-}
-
-/// The console, if there is one.
-#[derive(Clone)]
-pub(crate) struct Console(pub(crate) Option<Arc<dyn OutputSink>>);
-
-impl fmt::Debug for Console {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Console").field(&self.0.is_some()).finish()
-    }
 }
 
 impl Worker {
@@ -197,7 +70,7 @@ impl Worker {
             guard,
             console: Console(console),
             adopted: Mutex::default(),
-            turns: std::sync::Mutex::default(),
+            directories: std::sync::Mutex::default(),
             started: Instant::now(),
             requests: Requests::default(),
         };

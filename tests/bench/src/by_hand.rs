@@ -34,7 +34,7 @@ const APPLY: [&str; 7] = [
     "-refresh=true",
 ];
 
-/// Terraform as somebody calls it by hand.
+/// Terraform as it is called by hand.
 #[derive(Debug, Clone)]
 pub(crate) struct Terraform {
     pub(crate) executable: PathBuf,

@@ -124,7 +124,7 @@ async fn keep_beating(channel: Channel, worker: Worker) {
     let mut ticks = interval(BEAT);
     loop {
         ticks.tick().await;
-        // Whoever is not heard for a moment is not lost yet.
+        // A worker that is silent for a moment is not lost yet.
         drop(beat(&channel, &worker).await);
     }
 }

@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 }
 
 fn refuse(error: &clap::Error) -> ExitCode {
-    // Nobody may be reading any more.
+    // There may be no reader any more.
     drop(error.print());
     if matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! What one scheduler tells about the schedulers, the workers and the queue.
+//! What one scheduler answers about the schedulers, the workers and the queue.
 
 use std::collections::HashSet;
 use std::time::Duration;

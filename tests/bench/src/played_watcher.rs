@@ -1,4 +1,4 @@
-//! A watcher that has no Consul: what it tells is made up here, at moments that are known to the
+//! A watcher that has no Consul: its views are made up here, at moments that are known to the
 //! nanosecond.
 
 use std::collections::HashMap;
@@ -76,7 +76,7 @@ impl PlayedWatcher {
         })
     }
 
-    /// Changes a service; gives the moment just before that is told.
+    /// Changes a service; gives the moment just before that is sent.
     pub(crate) fn change(&self, service: &str) -> Moment {
         let mut script = self.part.script();
         let revision = script.revisions.entry(service.to_owned()).or_insert(1);

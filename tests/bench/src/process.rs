@@ -99,7 +99,7 @@ impl Process {
         self.ended().await
     }
 
-    /// Waits for the good end of one that was told to end, or ends by itself.
+    /// Waits for the good end of one that is to end, or ends by itself.
     pub(crate) async fn ended(mut self) -> Result<()> {
         let ended = match timeout(STOP_DEADLINE, self.child.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),

@@ -45,7 +45,7 @@ pub(crate) fn print(scenario: &str, metrics: &[Metric], as_json: bool) {
     } else {
         table(scenario, metrics)
     };
-    // Nobody may be reading any more.
+    // There may be no reader any more.
     drop(std::io::stdout().write_all(text.as_bytes()));
 }
 

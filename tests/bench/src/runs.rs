@@ -1,4 +1,4 @@
-//! What cts tells about its runs, over gRPC.
+//! The runs of cts, over gRPC.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -155,7 +155,7 @@ impl Stage {
     }
 
     /// Starts cts in the shape of the site, one of each service where there are several; gives the
-    /// moment just before, and its runs as soon as it tells about them.
+    /// moment just before, and its runs as soon as it shows them.
     pub(crate) async fn start_cts(&mut self, site: &Site) -> Result<(Moment, Runs)> {
         if site.is_cluster() {
             self.migrate(site).await?;
@@ -274,7 +274,7 @@ impl Stage {
         })
     }
 
-    /// Registers an instance of the service whose port and metadata tell `version`; gives the moment
+    /// Registers an instance of the service whose port and metadata have `version`; gives the moment
     /// just before the request.
     pub(crate) async fn register(&self, instance: u32, version: Version) -> Result<Moment> {
         self.register_for(SERVICE, instance, version).await
@@ -333,7 +333,7 @@ impl Stage {
             let Ok(pid) = i32::try_from(start.pid) else {
                 continue;
             };
-            // The number may belong to somebody else by now.
+            // The number may belong to another process by now.
             let directory = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
             if is_below(&directory, self.work.path())
                 && kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok()

@@ -82,7 +82,7 @@ fn parse_line(line: &str) -> Option<Line> {
 
 /// Two at work at once, in the journal of `task`.
 ///
-/// Lines are appended, so their order is that of the writes: nobody may write between the begin of another and
+/// Lines are appended, so their order is that of the writes: no process may write between the begin of another and
 /// its last line. The last line is where it ended or died; who died is not seen again.
 pub fn overlaps(task: &str, lines: &[Line]) -> Vec<Violation> {
     let mut violations = Vec::new();

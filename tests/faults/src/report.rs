@@ -1,4 +1,4 @@
-//! What is said to whoever looks on.
+//! What is printed while the suite runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,9 +7,9 @@ use std::io::Write as _;
 use crate::plan::Plan;
 use crate::violation::Violation;
 
-/// Says a line, without buffering: whoever looks on wants to see where it stands.
+/// Says a line, without buffering, so that progress is seen.
 pub fn say(text: &str) {
-    // Nobody may be looking any more.
+    // There may be no reader any more.
     drop(writeln!(std::io::stderr(), "{text}"));
 }
 

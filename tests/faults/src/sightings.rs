@@ -1,6 +1,6 @@
 //! Terraform processes, seen from outside: a thread that looks through `/proc` again and again.
 //!
-//! The journals tell only of the steps in modules; this tells of every command of Terraform and of all that it
+//! The journals have only the steps in modules; this has every command of Terraform and of all that it
 //! has started.
 
 use std::collections::BTreeMap;

@@ -32,7 +32,7 @@ pub enum Rule {
     DeletedIsGone,
     /// A due run is leased in time.
     NothingStarves,
-    /// Processes end only when they are told to, and leave nothing behind.
+    /// Processes end only on request, and leave nothing behind.
     NobodyDies,
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn decoded(body: &Body, source: &str) -> Result<Json, &'static str> {
 #[derive(Debug, Clone)]
 enum Plain {
     Scalar(ValueKind),
-    /// The flag tells that only maps may be added: it began with a block.
+    /// The flag means that only maps may be added: it began with a block.
     List(Vec<Self>, bool),
     Map(BTreeMap<String, Self>),
 }

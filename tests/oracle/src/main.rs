@@ -145,6 +145,6 @@ fn forms() -> Result<Vec<Vec<u8>>> {
 }
 
 fn say(text: &str) {
-    // Nobody may be reading any more.
+    // There may be no reader any more.
     drop(writeln!(std::io::stdout(), "{text}"));
 }

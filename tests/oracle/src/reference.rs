@@ -19,7 +19,7 @@ pub(crate) enum Answer {
     },
     /// It panics.
     Panic(String),
-    /// Its tree is too deep to be told.
+    /// Its tree is too deep to be written.
     TooDeep,
     /// Its process ended: it hung, or its memory or stack was used up.
     Died(String),

@@ -1,4 +1,4 @@
-//! Our tree in the form in which the reference tells its own.
+//! Our tree in the form in which the reference writes its own.
 
 use cts_hcl1::{Body, Number, Value, ValueKind};
 use serde_json::{Value as Json, json};

@@ -17,7 +17,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// The API at `address`, whether somebody listens there or not.
+    /// The API at `address`, whether it has a listener or not.
     pub fn new(address: SocketAddr) -> Self {
         let client = Client::builder()
             .no_proxy()

@@ -1,4 +1,4 @@
-//! What the environment of a process tells of its place in a test.
+//! The place of a process in a test, by its environment.
 
 use std::fs;
 

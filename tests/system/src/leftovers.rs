@@ -1,5 +1,5 @@
 //! Processes that outlive the cts that started them, Terraform and guards: in groups of their own, so that
-//! only their environment tells whose they are.
+//! only their environment says whose they are.
 
 use std::path::Path;
 use std::time::Duration;

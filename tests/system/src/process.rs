@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::DEADLINE;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Looks at a process that was told to end, before it is killed: ten seconds.
+/// Polls of a process that is to end, before it is killed: ten seconds.
 const POLLS: usize = 500;
 const POLLS_PER_ORDER: usize = 10;
 
@@ -139,7 +139,7 @@ impl Process {
     }
 }
 
-/// Shows the last lines of a log to whoever looks at a failed test.
+/// Shows the last lines of a log with a failed test.
 pub(crate) fn show(name: &str, output: &str) {
     let lines: Vec<&str> = output.lines().collect();
     let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];

@@ -204,7 +204,7 @@ mod tests {
         for (nanoseconds, expected) in cases {
             let written = duration(Duration::from_nanos(nanoseconds));
             assert_eq!(written, expected);
-            let read = crate::duration::parse_duration(&written);
+            let read = cts_core::go::parse_duration(&written);
             assert_eq!(read, i64::try_from(nanoseconds).ok());
         }
     }

@@ -39,7 +39,7 @@ impl<'b> Selection<'b> {
     }
 }
 
-/// Tells of references that the original passes over in silence and that give the task an empty provider
+/// Reports references that the original passes over in silence and that give the task an empty provider
 /// (`docs/configuration.md#terraform_provider`). Where no provider is configured at all, others may know them.
 pub(crate) fn warn_of_unknown_providers(
     tasks: &[DecodedTask],

@@ -1,26 +1,10 @@
 //! Which days of a month a cron expression means.
 
-use std::collections::BTreeSet;
-
 use chrono::{Datelike as _, NaiveDate};
 
-use super::field::DaysOfWeek;
+use super::field::{DaysOfMonth, DaysOfWeek};
 
 const SATURDAY: u32 = 6;
-
-/// The day-of-month field.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct DaysOfMonth {
-    /// Whether no entry takes every day.
-    pub(super) restricted: bool,
-    pub(super) every: BTreeSet<u32>,
-    /// The last day.
-    pub(super) last: bool,
-    /// The last day from Monday to Friday.
-    pub(super) last_working: bool,
-    /// The day from Monday to Friday next to each of these.
-    pub(super) working: Vec<u32>,
-}
 
 /// The matching days of the month of `date`, day `n` as bit `n`. Where both fields name days, those of
 /// either one match.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::InvalidCron;
-use super::calendar::DaysOfMonth;
 
 const FIRST_YEAR: u32 = 1970;
 const LAST_YEAR: u32 = 2099;
@@ -130,6 +129,20 @@ impl Values {
         let position = self.0.partition_point(|value| *value < least);
         self.0.get(position).copied()
     }
+}
+
+/// The day-of-month field.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct DaysOfMonth {
+    /// Whether no entry takes every day.
+    pub(super) restricted: bool,
+    pub(super) every: BTreeSet<u32>,
+    /// The last day.
+    pub(super) last: bool,
+    /// The last day from Monday to Friday.
+    pub(super) last_working: bool,
+    /// The day from Monday to Friday next to each of these.
+    pub(super) working: Vec<u32>,
 }
 
 /// The day-of-week field; Sunday is 0.

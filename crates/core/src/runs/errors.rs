@@ -1,7 +1,7 @@
 //! What is kept of the errors of a run's attempts: a newer input gives a queued run new attempts again and again, and
 //! Terraform may say anything at any length.
 
-use super::ATTEMPTS;
+use super::attempt::ATTEMPTS;
 
 /// Longest error of one attempt, in bytes.
 pub const ERROR_BYTES: usize = 32 * 1024;

@@ -74,7 +74,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
-        /// Whoever passes a plan on may bound it again.
+        /// A plan that is passed on may be bounded again.
         #[test]
         fn what_was_shortened_fits_and_stays(over in 0_usize..9, odd in 0_usize..4, wide in any::<bool>()) {
             let character = if wide { "\u{1F600}" } else { "z" };

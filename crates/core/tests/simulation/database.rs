@@ -20,7 +20,7 @@ struct Run {
     number: RunNumber,
     kind: RunKind,
     input: InputNumber,
-    /// Somebody waits for it, so it has one attempt.
+    /// A caller waits for it, so it has one attempt.
     requested: bool,
     attempts: u32,
     due_at: Duration,

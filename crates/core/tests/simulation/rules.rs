@@ -16,7 +16,7 @@ pub(crate) enum Rules {
     CountsFromTheAnswer,
     /// Workers and guards read the wall clock.
     ReadsTheWallClock,
-    /// Nobody stops Terraform in the place of a worker.
+    /// No guard stops Terraform in the place of a worker.
     NoGuard,
     /// The guard does not look for a Terraform that starts behind its deadline.
     GuardLooksOnce,

@@ -119,7 +119,7 @@ impl Scheduler {
             Some((before, _)) if epoch < before => return,
             Some((_, deadlines)) => deadlines.renewed(asked, session),
             None => {
-                // Nobody may have cared for a while: everything is compared.
+                // There may have been no leader for a while: everything is compared.
                 for (_, dirty) in &mut self.desk {
                     *dirty = true;
                 }
@@ -135,7 +135,7 @@ impl Scheduler {
         }
     }
 
-    /// Nobody will ever know whether the write that is on its way has happened or will.
+    /// Whether the write that is on its way has happened, or will, stays unknown.
     fn doubt(&mut self) {
         if self.writes.take().is_some() {
             self.doubts = self.epoch();

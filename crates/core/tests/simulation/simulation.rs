@@ -134,7 +134,7 @@ impl Simulation {
     /// From the start to rest, or to the first violation.
     pub(crate) fn run(mut self) -> Outcome {
         // A minute's wait after a failure, then leases that end and attempts, with plenty to spare.
-        // Whoever waits for the database's clock waits longer when it was set back.
+        // Waits for the database's clock are longer when it was set back.
         let patience =
             60 * SECOND + 2 * JUMP + 4 * self.plan.longest_life() + 8 * self.plan.longest_work;
         let end = self.plan.calm_from + patience + 60 * SECOND;

@@ -142,7 +142,7 @@ fn expression_text(value: &serde_json::Value) -> String {
     formatted.unwrap_or_else(|_error| value.to_string())
 }
 
-/// A task's phase for the wire. Nobody is shown a discarded task, as little as one that is being created.
+/// A task's phase for the wire. Discarded tasks are hidden, like those being created.
 pub const fn phase_to_wire(phase: TaskPhase) -> proto::TaskPhase {
     match phase {
         TaskPhase::Creating | TaskPhase::Discarded => proto::TaskPhase::Creating,

@@ -196,7 +196,7 @@ impl PeersDriver {
         self.probes.push(Box::pin(probe.run()));
     }
 
-    /// Tells the new set; the balancing channel first, so that who sees it and calls finds it so.
+    /// Publishes the new set; to the balancing channel first, so that a caller that sees the set finds the channel so.
     fn publish(&mut self) {
         // What does not find room at once is caught up with in the loop.
         let _caught_up = self.feed.flush().now_or_never();

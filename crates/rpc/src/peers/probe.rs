@@ -20,7 +20,7 @@ const SHORTEST: Duration = Duration::from_millis(50);
 /// When and whom to ask.
 pub(super) struct Probe {
     pub(super) socket: SocketAddr,
-    /// Tells whether the answer is still of interest when it comes.
+    /// Marks whether the answer is still of interest when it comes.
     pub(super) generation: u64,
     pub(super) channel: Channel,
     pub(super) wait: Wait,

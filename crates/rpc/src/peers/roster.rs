@@ -25,10 +25,10 @@ pub(super) struct Entry {
     address: Address,
     socket: SocketAddr,
     lost: Arc<Notify>,
-    standing: Standing,
+    health: PeerHealth,
 }
 
-enum Standing {
+enum PeerHealth {
     Unknown,
     Healthy,
     /// With the pauses that are still to come.
@@ -52,7 +52,7 @@ impl Entry {
             address: address.clone(),
             socket,
             lost,
-            standing: Standing::Unknown,
+            health: PeerHealth::Unknown,
         }
     }
 
@@ -66,7 +66,7 @@ impl Entry {
     }
 
     pub(super) fn is_healthy(&self) -> bool {
-        matches!(self.standing, Standing::Healthy)
+        matches!(self.health, PeerHealth::Healthy)
     }
 
     /// The question to ask without delay.
@@ -87,7 +87,7 @@ impl Entry {
                 if !self.is_healthy() {
                     tracing::info!(service, peer, %address, "the peer is healthy");
                 }
-                self.standing = Standing::Healthy;
+                self.health = PeerHealth::Healthy;
                 self.probe(
                     times,
                     Wait::PauseOrLoss(times.every, Arc::clone(&self.lost)),
@@ -95,14 +95,14 @@ impl Entry {
             }
             Err(reason) => {
                 let reason = Chain(&reason);
-                match &self.standing {
-                    Standing::Unknown => {
+                match &self.health {
+                    PeerHealth::Unknown => {
                         tracing::warn!(service, peer, %address, error = %reason, "the peer cannot be used, trying on");
                     }
-                    Standing::Healthy => {
+                    PeerHealth::Healthy => {
                         tracing::warn!(service, peer, %address, error = %reason, "lost the peer, trying on");
                     }
-                    Standing::Unhealthy(_) => {
+                    PeerHealth::Unhealthy(_) => {
                         tracing::debug!(service, peer, %address, error = %reason, "the peer still cannot be used");
                     }
                 }
@@ -113,12 +113,12 @@ impl Entry {
     }
 
     fn next_pause(&mut self, times: &ProbeTimes) -> Duration {
-        if !matches!(self.standing, Standing::Unhealthy(_)) {
-            self.standing = Standing::Unhealthy(pauses(times));
+        if !matches!(self.health, PeerHealth::Unhealthy(_)) {
+            self.health = PeerHealth::Unhealthy(pauses(times));
         }
-        match &mut self.standing {
-            Standing::Unhealthy(pauses) => pauses.next().unwrap_or(times.retry_max),
-            Standing::Unknown | Standing::Healthy => times.retry_min,
+        match &mut self.health {
+            PeerHealth::Unhealthy(pauses) => pauses.next().unwrap_or(times.retry_max),
+            PeerHealth::Unknown | PeerHealth::Healthy => times.retry_min,
         }
     }
 

@@ -9,7 +9,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
 use crate::log::line::{Line, Value};
-use crate::log::syslog::{Syslog, Told};
+use crate::log::syslog::{SendOutcome, Syslog};
 use crate::log::{LogFormat, LogLevel, json, text};
 
 /// Writes every event, as a whole, to standard error and perhaps to syslog.
@@ -51,14 +51,14 @@ impl Output {
             LogFormat::Text => text::on_one_line(line),
             LogFormat::Json => json::shown(line),
         };
-        match syslog.tell(&shown, &line.time) {
-            Told::Yes | Told::Lost => {}
-            Told::FirstLost(error) => {
+        match syslog.send(&shown, &line.time) {
+            SendOutcome::Sent | SendOutcome::Lost => {}
+            SendOutcome::FirstLost(error) => {
                 let error = Value::Text(error.to_string());
                 let message = "syslog takes no lines, which are lost there until it does";
                 self.to_console(&own(line, message, ("error", error)));
             }
-            Told::YesAfter(lost) => {
+            SendOutcome::SentAfter(lost) => {
                 let message = "syslog takes lines again";
                 self.to_console(&own(line, message, ("lost_lines", Value::Unsigned(lost))));
             }

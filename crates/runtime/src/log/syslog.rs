@@ -59,10 +59,10 @@ pub(super) struct Syslog {
 
 /// What became of a line.
 #[derive(Debug)]
-pub(super) enum Told {
-    Yes,
+pub(super) enum SendOutcome {
+    Sent,
     /// It is the first that syslog took after so many others were lost.
-    YesAfter(u64),
+    SentAfter(u64),
     /// It is lost, the first after one that was not.
     FirstLost(io::Error),
     Lost,
@@ -94,19 +94,19 @@ impl Syslog {
     }
 
     /// Sends a line without control characters.
-    pub(super) fn tell(&self, line: &str, time: &DateTime<Local>) -> Told {
+    pub(super) fn send(&self, line: &str, time: &DateTime<Local>) -> SendOutcome {
         let (priority, tag) = (self.priority, &self.tag);
         let time = time.format("%b %e %H:%M:%S");
         let datagram = cut(format!("<{priority}>{time} {tag}: {line}"));
         // By path each time: so a syslog that was started anew is found without ado.
         match self.socket.send_to(datagram.as_bytes(), &self.to) {
             Ok(_length) => match self.lost.swap(0, Ordering::Relaxed) {
-                0 => Told::Yes,
-                lost => Told::YesAfter(lost),
+                0 => SendOutcome::Sent,
+                lost => SendOutcome::SentAfter(lost),
             },
             Err(error) => match self.lost.fetch_add(1, Ordering::Relaxed) {
-                0 => Told::FirstLost(error),
-                _ => Told::Lost,
+                0 => SendOutcome::FirstLost(error),
+                _ => SendOutcome::Lost,
             },
         }
     }
@@ -179,8 +179,8 @@ mod tests {
             (16, 3, "<133>Feb  3 04:05:06 cts_x[42]: a line"),
             (3, 13, "<29>Feb 13 04:05:06 cts_x[42]: a line"),
         ] {
-            let told = receiver.syslog(facility).tell("a line", &at(day));
-            assert!(matches!(told, Told::Yes), "{told:?}");
+            let sent = receiver.syslog(facility).send("a line", &at(day));
+            assert!(matches!(sent, SendOutcome::Sent), "{sent:?}");
             assert_eq!(receiver.receive(), expected);
         }
     }
@@ -189,7 +189,7 @@ mod tests {
     fn long_lines_are_cut_between_characters() {
         let receiver = Receiver::new();
         let line = "ä".repeat(LONGEST_DATAGRAM);
-        receiver.syslog(16).tell(&line, &at(3));
+        receiver.syslog(16).send(&line, &at(3));
         let datagram = receiver.receive();
         assert!(datagram.ends_with("ä…"), "{}", datagram.len());
         assert!((LONGEST_DATAGRAM - 1..=LONGEST_DATAGRAM).contains(&datagram.len()));
@@ -200,16 +200,16 @@ mod tests {
         let receiver = Receiver::new();
         let syslog = receiver.syslog(16);
         let mut sent = 0;
-        while matches!(syslog.tell("x", &at(3)), Told::Yes) {
+        while matches!(syslog.send("x", &at(3)), SendOutcome::Sent) {
             sent += 1;
             assert!(sent < 100_000, "never full");
         }
         for _ in 0..9 {
-            assert!(matches!(syslog.tell("x", &at(3)), Told::Lost));
+            assert!(matches!(syslog.send("x", &at(3)), SendOutcome::Lost));
         }
         receiver.receive();
-        let told = syslog.tell("x", &at(3));
-        assert!(matches!(told, Told::YesAfter(10)), "{told:?}");
+        let sent = syslog.send("x", &at(3));
+        assert!(matches!(sent, SendOutcome::SentAfter(10)), "{sent:?}");
     }
 
     #[test]
@@ -218,9 +218,15 @@ mod tests {
         let syslog = receiver.syslog(16);
         let path = receiver.directory.path().join("log");
         std::fs::remove_file(&path).unwrap();
-        assert!(matches!(syslog.tell("x", &at(3)), Told::FirstLost(_)));
+        assert!(matches!(
+            syslog.send("x", &at(3)),
+            SendOutcome::FirstLost(_)
+        ));
         receiver.socket = UnixDatagram::bind(&path).unwrap();
-        assert!(matches!(syslog.tell("back", &at(3)), Told::YesAfter(1)));
+        assert!(matches!(
+            syslog.send("back", &at(3)),
+            SendOutcome::SentAfter(1)
+        ));
         assert!(receiver.receive().ends_with("back"));
     }
 

@@ -135,7 +135,7 @@ impl<'a> Changes<'a> {
         if !self.replaced_tasks.is_empty() {
             // The queued run gets the newer input and all its attempts, at once and in its place among
             // those that wait. Errors of earlier attempts stay with it, so that the event at its end
-            // can tell them.
+            // has them.
             sqlx::query(
                 "-- enqueue: replace; index runs_one_queued
                 WITH n AS MATERIALIZED (

@@ -17,7 +17,7 @@ use crate::tasks::event_config;
 
 const OPERATION: &str = "write what is moved";
 
-/// One transaction that fills a database. Whoever else wants to write to it waits meanwhile.
+/// One transaction that fills a database. Other writers wait meanwhile.
 #[derive(Debug)]
 pub struct PostgresImport {
     connection: PgConnection,

@@ -71,8 +71,8 @@ pub async fn a_change_of_another_revision_is_refused<F: Fixture>() {
             ..TaskChange::default()
         };
         let refused = scene.change("a", change).await;
-        let told = matches!(refused, Err(TaskError::Revision { current: 2 }));
-        assert!(told, "{refused:?}");
+        let is_revision = matches!(refused, Err(TaskError::Revision { current: 2 }));
+        assert!(is_revision, "{refused:?}");
     }
     assert_eq!(scene.stored("a").await, Some(stored));
     assert_eq!(scene.open_requests().await, []);
@@ -237,8 +237,8 @@ pub async fn of_parallel_changes_of_one_revision_one_is_made<F: Fixture>() {
     assert_eq!(made.len(), 1, "{answers:?}");
     assert_eq!(scene.stored("a").await.as_ref(), Some(made[0]));
     for answer in answers.iter().filter_map(|answer| answer.as_ref().err()) {
-        let told = matches!(answer, TaskError::Revision { current: 2 });
-        assert!(told, "{answer:?}");
+        let is_revision = matches!(answer, TaskError::Revision { current: 2 });
+        assert!(is_revision, "{answer:?}");
     }
 }
 

@@ -244,7 +244,7 @@ pub async fn a_configured_task_takes_over_a_draft<F: Fixture>() {
     let names = ["discarded", "waits", "runs"];
     scene.configure(&names.map(spec)).await;
     assert_eq!(scene.names().await, names);
-    // Whoever waits gets a run all the same, and it is one of many now.
+    // The caller gets a run all the same, and it is one of many now.
     let failed = scene.failed(&lease, "no").await;
     assert!(failed.event.is_some() && !failed.tasks_changed);
     let lease = scene.carried_out(waits, "1").await;

@@ -8,7 +8,7 @@ use super::Fixture;
 use super::scene::{LEASE, MICROSECOND, Scene, seconds, spec, task};
 use crate::{DRAFTS_KEPT, NewTask, Retention, StoredTask, TaskChange, TaskError};
 
-/// Nobody is shown a task of this name.
+/// A task of this name is hidden.
 async fn assert_unseen<F: Fixture>(scene: &Scene<F>, name: &str) {
     assert!(!scene.names().await.contains(&name.to_owned()));
     assert_eq!(scene.stored(name).await, None);
@@ -153,7 +153,7 @@ pub async fn a_name_that_is_being_created_is_told_with_its_run<F: Fixture>() {
     assert_being_created(&scene, "new", run).await;
     scene.advance(seconds(5));
     scene.failed(&lease, "no").await;
-    // Somebody may still want to read what has failed.
+    // What has failed can still be read.
     let almost = DRAFTS_KEPT.checked_sub(MICROSECOND);
     scene.advance(almost.expect("it is longer"));
     assert_being_created(&scene, "new", run).await;
@@ -200,7 +200,7 @@ pub async fn tasks_of_the_api_stand_behind_the_others_in_their_order<F: Fixture>
     assert_eq!(scene.names().await, ["z", "c", "a", "d"]);
 }
 
-/// Whoever asks for its run knows that changes do not run it.
+/// Its run is requested although changes do not run it.
 pub async fn a_disabled_draft_has_its_run<F: Fixture>() {
     for kind in RunKind::ALL {
         let scene = Scene::<F>::new(&[]).await;
@@ -249,8 +249,8 @@ pub async fn an_interrupted_creation_goes_on<F: Fixture>() {
         scene.lease().await;
         scene.advance(LEASE);
         let reaped = scene.reap().await;
-        let told: Vec<_> = reaped.iter().map(|lost| (lost.run, lost.status)).collect();
-        assert_eq!(told, [(run, RunStatus::Queued)]);
+        let found: Vec<_> = reaped.iter().map(|lost| (lost.run, lost.status)).collect();
+        assert_eq!(found, [(run, RunStatus::Queued)]);
         assert_unseen(&scene, "new").await;
         let lease = scene.lease().await;
         assert_eq!((lease.run, lease.attempt), (run, 2));
@@ -274,7 +274,7 @@ pub async fn a_refused_creation_is_discarded<F: Fixture>() {
     scene.created("new").await;
 }
 
-/// Whoever asked may be dead: the leader goes on all the same.
+/// The caller may be dead: the leader goes on all the same.
 pub async fn a_creation_outlives_restarts<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["a"]).await;
     let run = scene.draft("new", RunKind::Apply).await;

@@ -163,7 +163,7 @@ pub async fn other_tasks_stay_when_one_is_deleted<F: Fixture>() {
     assert_eq!(scene.state("b").await.events[0].run_id, run);
 }
 
-/// Whoever comes first, in the end nothing is left.
+/// Whichever comes first, in the end nothing is left.
 pub async fn tasks_that_are_deleted_while_they_are_leased_go<F: Fixture>() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let scene = Scene::<F>::new(&names).await;

@@ -229,12 +229,12 @@ pub async fn a_batch_is_answered_in_its_order<F: Fixture>() {
     ];
     let (first, second) = (requests[0].run, requests[2].run);
     let enqueued = scene.request_all(requests).await;
-    let told: Vec<_> = enqueued
+    let found: Vec<_> = enqueued
         .iter()
         .map(|enqueued| (enqueued.task.as_str(), enqueued.decision, enqueued.queued))
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             ("b", Some(Enqueue), Some(first)),
             ("unknown", None, None),

@@ -49,8 +49,8 @@ pub async fn a_plan_that_succeeds_keeps_its_text<F: Fixture>() {
     for changes_present in [true, false] {
         let lease = leased_plan(&scene, "a", "1").await;
         scene.advance(seconds(2));
-        let told = Plan::new(changes_present, "Plan: 1 to add".to_owned());
-        let outcome = AttemptOutcome::Planned(told.clone());
+        let plan = Plan::new(changes_present, "Plan: 1 to add".to_owned());
+        let outcome = AttemptOutcome::Planned(plan.clone());
         let completed = scene.complete(scene.completion(&lease, outcome)).await;
         assert_eq!(
             (completed.kind, completed.status, completed.event),
@@ -58,7 +58,7 @@ pub async fn a_plan_that_succeeds_keeps_its_text<F: Fixture>() {
         );
         let record = scene.run(lease.run).await;
         assert_eq!(record.status, RunStatus::Succeeded);
-        assert_eq!(record.plan, Some(told));
+        assert_eq!(record.plan, Some(plan));
         assert_eq!(record.error(), None);
         assert_eq!(record.finished_at, Some(record.created_at + seconds(2)));
     }
@@ -335,7 +335,7 @@ pub async fn plans_count_in_the_queue<F: Fixture>() {
     assert_eq!(depth.oldest_ready, Some(seconds(3)));
 }
 
-/// Whoever waited for them is dead.
+/// Their callers are dead.
 pub async fn releasing_everything_cancels_plans<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     let running = leased_plan(&scene, "a", "1").await;

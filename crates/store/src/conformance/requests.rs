@@ -118,7 +118,7 @@ pub async fn a_requested_run_has_one_attempt<F: Fixture>() {
     assert_eq!(scene.state("a").await.events.len(), 1);
 }
 
-/// Whoever waits for the run gets what was made of the newest input.
+/// The caller gets what was made of the newest input.
 pub async fn a_change_behind_a_requested_run_keeps_its_id<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.ask("a", RunKind::Apply).await;
@@ -202,7 +202,7 @@ pub async fn a_task_is_enabled_and_run_by_one_change<F: Fixture>() {
     assert_eq!(scene.state("a").await.events.len(), 1);
 }
 
-/// Whoever waited is dead.
+/// The caller is dead.
 pub async fn releasing_everything_forgets_requests_and_drafts<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b", "c"]).await;
     scene.leased("c", "1").await;

@@ -65,7 +65,7 @@ impl<F: Fixture> Scene<F> {
         *self.leader.lock().expect("no holder panics") = Some(leadership.epoch);
     }
 
-    /// Tells that a replica lives and would lead.
+    /// Calls for the leadership in the name of a replica.
     pub(super) async fn lead_as(
         &self,
         id: &str,

@@ -111,7 +111,7 @@ pub async fn a_single_run_of_what_is_applied_survives_a_skip<F: Fixture>() {
     assert_eq!((skipped.queued, skipped.cancelled), (None, asked.queued));
 }
 
-/// Whoever waited for them is dead; what was cut off is made good by the next look at what is the case.
+/// Their callers are dead; what was cut off is made good when inputs are compared next.
 pub async fn releasing_everything_cancels_single_runs<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     scene.settle("a", "1").await;

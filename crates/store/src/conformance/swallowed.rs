@@ -121,7 +121,7 @@ pub async fn a_requested_run_whose_worker_is_lost_leaves_the_change<F: Fixture>(
     assert_eq!((lease.input, lease.attempt), (input("1").hash, 1));
 }
 
-/// Whoever asked for it is dead, and the change is not.
+/// Its caller is dead, and the change is not.
 pub async fn releasing_everything_leaves_the_change_of_a_requested_run<F: Fixture>() {
     for leased in [false, true] {
         let scene = scene::<F>(false).await;

@@ -70,7 +70,7 @@ pub async fn random_walks_agree_with_the_model<F: Fixture>() {
 }
 
 impl<F: Fixture> Walk<F> {
-    fn told(&self) -> String {
+    fn story(&self) -> String {
         self.trace.join("\n")
     }
 
@@ -116,11 +116,11 @@ impl<F: Fixture> Walk<F> {
             Err(error) => {
                 let deposed =
                     matches!(error, LeaderError::Deposed { epoch: named } if named == epoch);
-                assert!(deposed, "{error:?}: {}", self.told());
+                assert!(deposed, "{error:?}: {}", self.story());
                 None
             }
         };
-        assert_eq!(answer.is_some(), expected, "{}", self.told());
+        assert_eq!(answer.is_some(), expected, "{}", self.story());
         answer
     }
 
@@ -155,7 +155,7 @@ impl<F: Fixture> Walk<F> {
             .collect();
         let answer = self.scene.store().enqueue(epoch, requests).await;
         let answer = self.accepted(answer, epoch, leads).unwrap_or_default();
-        assert_eq!(answer, expected, "{}", self.told());
+        assert_eq!(answer, expected, "{}", self.story());
     }
 
     async fn acquire(&mut self) {
@@ -163,14 +163,14 @@ impl<F: Fixture> Walk<F> {
         self.trace.push(format!("acquire {claim:?}"));
         let expected = self.model.acquire(&claim);
         let lease = self.scene.acquire_as(&claim).await;
-        assert_eq!(lease, expected, "{}", self.told());
+        assert_eq!(lease, expected, "{}", self.story());
         let Some(lease) = lease else { return };
         let earlier = self
             .leases
             .iter()
             .filter(|earlier| earlier.run == lease.run);
         let highest = earlier.map(|earlier| earlier.epoch).max();
-        assert!(highest < Some(lease.epoch), "{}", self.told());
+        assert!(highest < Some(lease.epoch), "{}", self.story());
         self.leases.push(lease);
     }
 
@@ -223,9 +223,9 @@ impl<F: Fixture> Walk<F> {
                 None
             }
         };
-        assert_eq!(answer, expected, "{}", self.told());
+        assert_eq!(answer, expected, "{}", self.story());
         let succeeded = answer.is_some_and(|answer| answer.status == RunStatus::Succeeded);
-        assert!(!succeeded || did_it, "{}", self.told());
+        assert!(!succeeded || did_it, "{}", self.story());
     }
 
     async fn renew(&mut self) {
@@ -239,7 +239,7 @@ impl<F: Fixture> Walk<F> {
             .store()
             .renew(lease.run, &lease.holder, lease.epoch, LEASE)
             .await;
-        assert_eq!(answer.is_ok(), expected, "{}", self.told());
+        assert_eq!(answer.is_ok(), expected, "{}", self.story());
     }
 
     async fn log(&mut self) {
@@ -255,7 +255,7 @@ impl<F: Fixture> Walk<F> {
             .store()
             .append_log(lease.run, &lease.holder, lease.epoch, vec![line(text)])
             .await;
-        assert_eq!(append.is_ok(), expected, "{}", self.told());
+        assert_eq!(append.is_ok(), expected, "{}", self.story());
     }
 
     fn advance(&mut self) {
@@ -299,7 +299,7 @@ impl<F: Fixture> Walk<F> {
     fn compare_requeued(&self, answer: Result<Vec<Requeued>, StoreError>, expected: &[Requeued]) {
         let mut answer = answer.expect("leases can be taken back");
         answer.sort_by_key(|requeued| requeued.run);
-        assert_eq!(answer, expected, "{}", self.told());
+        assert_eq!(answer, expected, "{}", self.story());
     }
 
     async fn prune(&mut self) {
@@ -311,7 +311,7 @@ impl<F: Fixture> Walk<F> {
             pruned.expect("old runs can be forgotten"),
             expected,
             "{}",
-            self.told()
+            self.story()
         );
     }
 
@@ -347,6 +347,6 @@ impl<F: Fixture> Walk<F> {
         let expected = leads.then(|| self.model.configure(specs));
         let answer = self.scene.store().replace_config_tasks(epoch, specs).await;
         let answer = self.accepted(answer, epoch, leads);
-        assert_eq!(answer, expected, "{}", self.told());
+        assert_eq!(answer, expected, "{}", self.story());
     }
 }

@@ -18,13 +18,13 @@ use crate::command::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 use crate::directory::TaskDirectory;
 use crate::guard::GUARD_MARKER;
 use crate::guard::line::Line;
-use crate::guard::pipe::{LinePipe, Written};
+use crate::guard::pipe::{LinePipe, WriteOutcome};
 
 /// Between two attempts to write into a full pipe.
 const FULL_PIPE_PAUSE: Duration = Duration::from_millis(20);
 
 /// A guard that reads nothing for so long does not guard.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Before a guard that follows one that did not live, for the first time and at most; none before
 /// the first new one.
@@ -37,7 +37,7 @@ const END_OF_BROKEN: Duration = Duration::from_millis(100);
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 
 /// How long a guard may take to end on request.
-const END_PATIENCE: Duration = Duration::from_secs(5);
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a guard process is started.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ impl fmt::Debug for GuardCommand {
     }
 }
 
-/// Tells the guard until when Terraform may run in each directory. Clones speak to the same guard.
+/// Sends the guard until when Terraform may run in each directory. Clones speak to the same guard.
 #[derive(Debug, Clone)]
 pub struct Guard {
     shared: Arc<Shared>,
@@ -162,7 +162,7 @@ impl Guard {
         let mut state = self.shared.lock();
         state.holds.insert(directory.path().to_owned(), hold);
         state.untold.insert(directory.path().to_owned());
-        if state.tell() != Written::Whole {
+        if state.send() != WriteOutcome::Whole {
             self.shared.stuck.notify_one();
         }
     }
@@ -175,22 +175,22 @@ impl Shared {
 }
 
 impl State {
-    /// Tells the guard what it does not know, as far as there is room.
-    fn tell(&mut self) -> Written {
+    /// Sends the guard what it does not know, as far as there is room.
+    fn send(&mut self) -> WriteOutcome {
         let Some(pipe) = &mut self.pipe else {
-            return Written::Broken;
+            return WriteOutcome::Broken;
         };
         loop {
             let flushed = pipe.flush();
-            if flushed != Written::Whole {
+            if flushed != WriteOutcome::Whole {
                 return flushed;
             }
             let Some(directory) = self.untold.pop_first() else {
-                return Written::Whole;
+                return WriteOutcome::Whole;
             };
             let hold = self.holds.get(&directory).copied().flatten();
-            if pipe.write(&line(directory, hold).to_string()) == Written::Broken {
-                return Written::Broken;
+            if pipe.write(&line(directory, hold).to_string()) == WriteOutcome::Broken {
+                return WriteOutcome::Broken;
             }
         }
     }
@@ -245,10 +245,10 @@ fn spawn(command: &GuardCommand) -> io::Result<(Child, LinePipe)> {
 impl GuardKeeper {
     /// Starts a new guard whenever there is none, or one that does not read, and sends it
     /// everything; until `end` is cancelled, which is for after the worker's last Terraform. Then
-    /// tells the guard to end and waits a little for it.
+    /// asks the guard to end and waits a little for it.
     ///
     /// # Cancellation
-    /// Dropping the future leaves the guard with the last word that it has heard: it takes the end of
+    /// Dropping the future leaves the guard with the last deadlines that it has: it takes the end of
     /// this process for its death.
     pub async fn keep(mut self, end: CancellationToken) {
         let mut pause = Duration::ZERO;
@@ -278,8 +278,8 @@ impl GuardKeeper {
                 ended = self.process.wait() => return report_end(ended),
                 () = self.shared.stuck.notified() => {}
             }
-            let told = timeout(PATIENCE, tell_all(&self.shared)).await;
-            if told == Ok(Written::Whole) {
+            let written = timeout(SEND_TIMEOUT, send_all(&self.shared)).await;
+            if written == Ok(WriteOutcome::Whole) {
                 continue;
             }
             match timeout(END_OF_BROKEN, self.process.wait()).await {
@@ -319,16 +319,16 @@ impl GuardKeeper {
     }
 
     async fn dismiss(&mut self) {
-        let told = timeout(PATIENCE, tell_all(&self.shared)).await;
+        let written = timeout(SEND_TIMEOUT, send_all(&self.shared)).await;
         let Some(mut pipe) = self.shared.lock().pipe.take() else {
             return;
         };
-        if told == Ok(Written::Whole) {
+        if written == Ok(WriteOutcome::Whole) {
             // Closing the pipe ends it as well, only slower.
             let _whole_or_closed = pipe.write(&Line::End.to_string());
         }
         drop(pipe);
-        match timeout(END_PATIENCE, self.process.wait()).await {
+        match timeout(END_TIMEOUT, self.process.wait()).await {
             Ok(Ok(status)) if status.success() => {}
             Ok(ended) => report_end(ended),
             Err(_elapsed) => tracing::warn!("the guard of this worker is still stopping processes"),
@@ -343,11 +343,11 @@ fn report_end(ended: io::Result<ExitStatus>) {
     }
 }
 
-/// Tells the guard everything, waiting for room.
-async fn tell_all(shared: &Shared) -> Written {
+/// Sends the guard everything, waiting for room.
+async fn send_all(shared: &Shared) -> WriteOutcome {
     loop {
-        let written = shared.lock().tell();
-        if written != Written::Full {
+        let written = shared.lock().send();
+        if written != WriteOutcome::Full {
             return written;
         }
         sleep(FULL_PIPE_PAUSE).await;

@@ -14,12 +14,12 @@ pub(crate) struct LinePipe {
 
 /// What became of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum WriteOutcome {
     /// All of it is in the pipe.
     Whole,
     /// There is no room; nothing else may be written before the rest has found it.
     Full,
-    /// Nobody reads any more.
+    /// There is no reader any more.
     Broken,
 }
 
@@ -33,21 +33,23 @@ impl LinePipe {
     }
 
     /// Writes what is left of the line before.
-    pub(crate) fn flush(&mut self) -> Written {
+    pub(crate) fn flush(&mut self) -> WriteOutcome {
         while !self.rest.is_empty() {
             match self.writer.write(&self.rest) {
                 Ok(count) => drop(self.rest.drain(..count)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Written::Full,
-                Err(_broken) => return Written::Broken,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return WriteOutcome::Full;
+                }
+                Err(_broken) => return WriteOutcome::Broken,
             }
         }
-        Written::Whole
+        WriteOutcome::Whole
     }
 
     /// Writes a line and its end, after the rest of the line before: [`Written::Full`] means that it
     /// is going to follow when this is flushed.
-    pub(crate) fn write(&mut self, line: &str) -> Written {
+    pub(crate) fn write(&mut self, line: &str) -> WriteOutcome {
         self.rest.extend_from_slice(line.as_bytes());
         self.rest.push(b'\n');
         self.flush()

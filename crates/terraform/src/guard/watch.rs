@@ -10,14 +10,14 @@ use tokio::time::Instant;
 use crate::guard::line::Line;
 use crate::stop::{StopCourse, StopPolicy, StopStep};
 
-/// Between two looks while something is being stopped.
+/// Between two scans while something is being stopped.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// Between two looks while nothing is found and something may still appear, as a process does that
+/// Between two scans while nothing is found and something may still appear, as a process does that
 /// was just being started.
 const WATCHFUL: Duration = Duration::from_millis(200);
 
-/// Between two looks for what may appear in a directory whose time is over.
+/// Between two scans for what may appear in a directory whose time is over.
 const CALM: Duration = Duration::from_secs(1);
 
 /// After so long without anything found nothing appears any more.
@@ -201,7 +201,7 @@ impl Watch {
         next_step.chain(next_expiry).chain([regular]).min()
     }
 
-    /// Takes what a look at `now` has found, which is all of this worker, and returns what is due.
+    /// Takes what a scan at `now` has found, which is all of this worker, and returns what is due.
     pub(crate) fn look(&mut self, found: &[MarkedGroup], now: Instant) -> Vec<Due> {
         self.last_look = Some(now);
         for (directory, hold) in &self.holds {

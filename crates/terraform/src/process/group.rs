@@ -16,7 +16,7 @@ use crate::process::signal_group;
 use crate::processes::is_at_work;
 use crate::stop::{StopOrder, until_latest_kill};
 
-/// Between two looks at whether a group is empty. Its processes are not our children.
+/// Between two polls of whether a group is empty. Its processes are not our children.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long killed processes may take to disappear.
@@ -50,7 +50,7 @@ pub(super) async fn end(group: Pid, directory: &Path, order: &StopOrder) -> bool
             tracing::warn!(%group, %signal, "stopping what terraform has left behind");
             signal_group(group, signal);
         } else if signal == Signal::SIGKILL {
-            // Whoever is still there has come since.
+            // A process that is still there is a new one.
             signal_group(group, signal);
         }
         if signal == Signal::SIGKILL

@@ -6,6 +6,7 @@ use cts_core::{
     Condition, HealthStatus, Labels, ProviderId, RunInput, ServiceInstance, ServicesCondition,
     TaskName,
 };
+use cts_testkit::fixtures;
 use serde_json::json;
 
 use super::*;
@@ -19,32 +20,22 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
 
 fn definition() -> TaskDefinition {
     TaskDefinition {
-        module_inputs: Vec::new(),
-        services: Vec::new(),
-        workspace: None,
-        name: TaskName::new("edge-pool").unwrap(),
         description: "keep the edge pool current".into(),
         module: "acme/edge-pool-nia/lbx".into(),
         module_source: "acme/edge-pool-nia/lbx".into(),
-        module_digest: None,
-        bundle: None,
         version: "0.3.0".into(),
         providers: vec![ProviderId::from("lbx.north")],
         condition: Condition::Services(ServicesCondition {
-            regexp: None,
-            declared: BTreeMap::default(),
-            names: vec!["web".into(), "cart".into()],
             datacenter: "dc1".into(),
-            namespace: String::new(),
             filter: "\"v2\" in Service.Tags".into(),
-            cts_user_defined_meta: BTreeMap::new(),
-            use_as_module_input: true,
+            ..fixtures::services(&["web", "cart"])
         }),
         variables: BTreeMap::from([
             ("pool_size".into(), json!(4)),
             ("zones".into(), json!(["a", "b"])),
         ]),
         working_dir: PathBuf::from("sync-tasks/edge-pool"),
+        ..fixtures::definition("edge-pool", &[])
     }
 }
 

@@ -15,7 +15,7 @@ use super::header::Title;
 /// Renders `terraform.tfvars`, the only file that depends on what Consul says
 /// (docs/terraform.md#terraformtfvars).
 ///
-/// Of instances with equal keys (4.6) the last is written, as Terraform would keep it.
+/// Of instances with equal keys (docs/terraform.md#keys-of-services) the last is written, as Terraform would keep it.
 pub fn render_tfvars(input: &RunInput) -> String {
     let mut text = Title::of(&input.definition).header();
     text.push_str("\nservices = {\n");

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cts_core::{
-    Backend, Condition, Digest, HealthStatus, Labels, RunInput, ServiceInstance, ServicesCondition,
-    StepTimeouts, TaskDefinition, TaskName,
+    Backend, Digest, HealthStatus, Labels, RunInput, ServiceInstance, StepTimeouts, TaskDefinition,
 };
 use cts_terraform::{
     Attempt, ChildEnvironment, EnvironmentSources, Executable, LineChannel, OutputLine,
     RenderSettings, RootModule, StopOrder, StopPolicy, TaskDirectory, Terraform,
     render_root_module, render_tfvars,
 };
+use cts_testkit::fixtures;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::mpsc::Receiver;
@@ -127,29 +127,12 @@ impl Sandbox {
                 providers: Vec::new(),
             },
             definition: TaskDefinition {
-                module_inputs: Vec::new(),
-                services: Vec::new(),
-                workspace: None,
-                name: TaskName::new("edge").unwrap(),
                 description: "a test".into(),
                 module: "./module".into(),
                 module_source: module_directory.to_str().unwrap().to_owned(),
                 module_digest: Some(Digest::of(module.as_bytes())),
-                bundle: None,
-                version: String::new(),
-                providers: Vec::new(),
-                condition: Condition::Services(ServicesCondition {
-                    regexp: None,
-                    declared: BTreeMap::default(),
-                    names: vec!["web".into()],
-                    datacenter: String::new(),
-                    namespace: String::new(),
-                    filter: String::new(),
-                    cts_user_defined_meta: BTreeMap::new(),
-                    use_as_module_input: true,
-                }),
-                variables: BTreeMap::new(),
                 working_dir: PathBuf::from("sync-tasks/edge"),
+                ..fixtures::definition("edge", &["web"])
             },
             terraform: Terraform::new(executable, supervisors.clone()),
             supervisors,

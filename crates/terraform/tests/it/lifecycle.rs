@@ -70,7 +70,7 @@ async fn state_is_kept_in_the_workspace_of_the_task() {
     let workspace = sandbox.directory().path().join(".terraform/environment");
     assert_eq!(fs::read_to_string(&workspace).unwrap(), "edge");
 
-    // Somebody chooses another workspace by hand.
+    // Another workspace is chosen by hand.
     fs::write(&workspace, "elsewhere").unwrap();
     sandbox.terraform.apply(&attempt).await.unwrap();
     assert!(sandbox.state()["resources"][0].is_object());

@@ -32,7 +32,7 @@ rm -rf "$1"
 #[derive(Debug)]
 pub(super) struct Keeper {
     child: Child,
-    /// Nobody else has it: its end is the owner's end.
+    /// No other process has it: its end is the owner's end.
     lines: Option<ChildStdin>,
 }
 
@@ -71,8 +71,8 @@ impl Keeper {
     }
 
     fn tell(&mut self, line: &str) {
-        let told = self.lines.as_mut().map(|lines| writeln!(lines, "{line}"));
-        if let Some(Err(error)) = told {
+        let written = self.lines.as_mut().map(|lines| writeln!(lines, "{line}"));
+        if let Some(Err(error)) = written {
             panic!("the keeper of Postgres is gone: {error}");
         }
     }

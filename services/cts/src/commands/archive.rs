@@ -6,12 +6,13 @@ use cts_store_postgres::PostgresStore;
 use cts_store_sqlite::SqliteExport;
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{Archives, Output};
+use crate::cli::arguments::Archives;
+use crate::cli::groups::Output;
 use crate::commands::migrate::{Source, source};
 use crate::commands::workers::print;
+use crate::configuration::load;
 use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
-use crate::program::load;
 use crate::services::database;
 
 /// Rows read at once.

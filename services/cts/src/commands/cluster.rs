@@ -9,7 +9,8 @@ use cts_rpc::convert::timestamp_from_wire;
 use serde_json::{Value, json};
 use tonic::transport::Channel;
 
-use crate::cli::arguments::{Cluster, Output};
+use crate::cli::arguments::Cluster;
+use crate::cli::groups::Output;
 use crate::commands::scheduler_call::{answered, at_scheduler};
 use crate::commands::task::table as columns;
 use crate::commands::workers::print;

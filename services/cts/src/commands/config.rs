@@ -13,8 +13,8 @@ use serde_json::json;
 pub(crate) use self::arguments::{ConfigCommand, DumpFormat};
 
 use crate::failure::Failure;
+use crate::output::say;
 use crate::process_env::ProcessEnv;
-use crate::program::say;
 
 const VALID: u8 = 0;
 
@@ -123,7 +123,7 @@ fn invalid() -> u8 {
     Failure::Configuration(ConfigError::Problems(Report::default())).exit_code()
 }
 
-/// Writes a result. Nobody may be reading any more.
+/// Writes a result. There may be no reader any more.
 fn print(text: &str) {
     drop(writeln!(std::io::stdout(), "{}", text.trim_end()));
 }

@@ -2,15 +2,17 @@
 
 mod moving;
 mod place;
+pub(crate) mod place_error;
 mod schema;
 
-pub(crate) use self::place::{PlaceError, Source, source};
+pub(crate) use self::place::{Source, source};
 
 use self::place::Target;
+use self::place_error::PlaceError;
 use crate::cli::arguments::Migrate;
 use crate::failure::Failure;
+use crate::output::say;
 use crate::process_env::ProcessEnv;
-use crate::program::say;
 
 /// Runs the command. It has no signals of its own: ending it undoes what is not committed.
 pub(crate) async fn run(command: Migrate, process_env: &ProcessEnv) -> Result<(), Failure> {

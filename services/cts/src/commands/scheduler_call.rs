@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use crate::cli::arguments::{Configuration, Schedulers};
+use crate::cli::groups::{Configuration, Schedulers};
+use crate::configuration::load;
 use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
-use crate::program::load;
 use crate::services::connections::Links;
 
 /// Longest time for a call; it includes finding a scheduler that lives.

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::arguments::TaskCommand;
 
-use self::session::{Details, Session, Told};
+use self::session::{Details, ExitStatus, Session};
 use self::ui::{Input, Interrupt, Ui};
 use crate::process_env::ProcessEnv;
 
@@ -50,7 +50,7 @@ pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
     let session = Session { ui, process_env };
     let conversation = async {
         let result = converse(command, session).await;
-        result.map_or_else(Told::exit_code, |()| 0)
+        result.map_or_else(ExitStatus::exit_code, |()| 0)
     };
     until_interrupted(conversation, interrupted, &told).await
 }
@@ -76,7 +76,7 @@ async fn until_interrupted(
     }
 }
 
-async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), Told> {
+async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), ExitStatus> {
     match command {
         TaskCommand::Create {
             client,

@@ -11,13 +11,14 @@ use cts_rpc::convert;
 use serde_json::{Value, json};
 use tonic::transport::Channel;
 
-use crate::cli::arguments::{Output, Workers};
+use crate::cli::arguments::Workers;
+use crate::cli::groups::Output;
 use crate::commands::scheduler_call::{answered, at_scheduler};
 use crate::commands::task::table as columns;
 use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
 
-/// Between two looks at workers that are to leave.
+/// Between two polls of workers that are to leave.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Runs the command.
@@ -139,7 +140,7 @@ async fn workers(scheduler: &Channel) -> Result<Vec<WorkerState>, Failure> {
     Ok(answer.await?.into_inner().workers)
 }
 
-/// Writes to standard output. Nobody reading any more is no failure.
+/// Writes to standard output. A missing reader is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::ProcessEnv(error)),

@@ -10,7 +10,7 @@ pub(crate) struct StandardError;
 
 impl OutputSink for StandardError {
     fn line(&self, line: OutputLine) {
-        // Nobody may be reading any more, which is no reason to stop Terraform.
+        // There may be no reader any more, which is no reason to stop Terraform.
         drop(writeln!(std::io::stderr(), "{}", line.text));
     }
 }

@@ -1,11 +1,11 @@
 //! Tasks in requests (docs/rest.md#task-objects): from bytes to what the scheduler is asked for.
 
+use cts_core::go;
 use http::{HeaderMap, header};
 use serde_json::Value;
 
 use cts_proto::task::v1 as proto;
 
-use crate::original::duration_parse;
 use crate::request::document;
 use crate::request::run_mode::RunMode;
 use crate::request::schema::Mismatch;
@@ -77,7 +77,7 @@ impl TaskRequest {
         let sent = members.sent();
         let bad_duration = members
             .durations()
-            .find(|text| duration_parse::parse(text).is_none())
+            .find(|text| go::parse_duration(text).is_none())
             .map(str::to_owned);
         Ok(Self {
             mode,

@@ -1,5 +1,6 @@
 //! The body of `PATCH` (docs/rest.md#updating-a-task), which is read as loosely as the reference does.
 
+use cts_core::go;
 use serde_json::{Map, Value};
 
 const KEY: &str = "enabled";
@@ -56,11 +57,8 @@ fn boolean(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(value) => Some(*value),
         Value::Number(number) => Some(number.as_f64() != Some(0.0)),
-        Value::String(text) => match text.as_str() {
-            "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
-            "" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
-            _ => None,
-        },
+        Value::String(text) if text.is_empty() => Some(false),
+        Value::String(text) => go::parse_bool(text),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }

@@ -5,13 +5,13 @@ use cts_rpc::ConversionError;
 use http::StatusCode;
 
 use crate::model::{TaskStatusAnswer, TaskStatusesAnswer};
+use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::request::query::StatusQuery;
 use crate::scheduler_client::TaskClient;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
-use crate::transport::server::LocalTime;
 
 /// A page about all tasks.
 pub(crate) async fn page(

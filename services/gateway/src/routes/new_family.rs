@@ -4,12 +4,12 @@ use axum::response::Response;
 use http::StatusCode;
 
 use crate::model::{ClusterAnswer, ConfigurationAnswer, TaskAnswer, TaskObject, TasksAnswer};
+use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::scheduler_client::{ClusterClient, TaskClient};
 use crate::transport::etag;
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
-use crate::transport::server::LocalTime;
 
 /// The scheduler replicas, whichever of them is asked.
 pub(crate) async fn cluster_status(

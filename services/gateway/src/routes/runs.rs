@@ -4,12 +4,12 @@ use axum::response::Response;
 use http::StatusCode;
 
 use crate::model::{ExplanationAnswer, QueueAnswer, RunAnswer, RunObject, RunsAnswer};
+use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::request::parameters;
 use crate::scheduler_client::{RunClient, TaskClient};
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
-use crate::transport::server::LocalTime;
 
 /// How much work waits.
 pub(crate) async fn queue(questions: &RunClient, id: RequestId) -> Result<Response, Problem> {

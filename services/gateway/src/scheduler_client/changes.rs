@@ -18,7 +18,7 @@ pub(crate) enum ChangeError {
     /// The scheduler says why, for clients.
     #[error("the scheduler declined the change as {reason:?}: {message}")]
     Declined { reason: Reason, message: String },
-    /// Nobody knows whether it is made: the answer was lost.
+    /// Whether it is made is unknown: the answer was lost.
     #[error("the answer to a change was lost")]
     Lost(#[source] Box<Status>),
     /// It failed as any other call can.

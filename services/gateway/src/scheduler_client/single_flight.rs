@@ -1,6 +1,6 @@
 //! Coalesces concurrent calls: a caller joins the next call, never one that has already started.
 //!
-//! A call never gets the result of a look that began before it, so that whoever has just been told of a
+//! A call never gets the result of a query that began before it, so that a client that has just got the answer to a
 //! change sees it.
 
 use std::fmt;
@@ -34,7 +34,7 @@ impl<T: Clone> fmt::Debug for SingleFlight<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
-    /// The result of a look that has not begun yet: the one that others wait for, or else `look`. Whoever goes
+    /// The result of a query that has not begun yet: the one that others wait for, or else `look`. A caller that goes
     /// away leaves the look to those who stay.
     pub(crate) async fn join<Looking>(&self, look: impl FnOnce() -> Looking) -> T
     where

@@ -11,11 +11,11 @@ use cts_core::TaskStatus;
 use cts_rpc::ConversionError;
 
 use crate::model::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
+use crate::options::LocalTime;
 use crate::request::query::StatusQuery;
 use crate::scheduler_client::single_flight::SingleFlight;
 use crate::scheduler_client::{CallError, TaskClient};
 use crate::transport::json;
-use crate::transport::server::LocalTime;
 
 /// What can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -17,7 +17,7 @@ use crate::transport::timed_stream::{Activity, TimedStream};
 pub(crate) struct Connection {
     /// The other end.
     pub(crate) peer: SocketAddr,
-    /// Told when a request is being answered, so that no limit of time holds meanwhile.
+    /// Notified when a request is being answered, so that no limit of time holds meanwhile.
     pub(crate) activity: Activity,
     /// Cancelled when answers that have no end of their own must end.
     pub(crate) closing: CancellationToken,

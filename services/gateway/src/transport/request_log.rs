@@ -14,8 +14,8 @@ use tokio::time::Instant;
 use tracing::Level;
 use uuid::Uuid;
 
+use crate::options::RequestIds;
 use crate::transport::connection::Connection;
-use crate::transport::server::RequestIds;
 
 /// Target of the log lines.
 const TARGET: &str = "api";

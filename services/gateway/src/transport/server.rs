@@ -1,17 +1,10 @@
 //! The listener's side: accepting connections and ending them.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use chrono::{DateTime, FixedOffset, Utc};
-use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
-use cts_proto::log::v1::log_service_client::LogServiceClient;
-use cts_proto::run::v1::run_service_client::RunServiceClient;
-use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_tls::ServerTls;
 use nix::errno::Errno;
 use socket2::{SockRef, TcpKeepalive};
@@ -19,10 +12,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::Channel;
-use uuid::Uuid;
 
 use crate::app;
+use crate::options::{Deps, Options};
 use crate::transport::connection::{Protocol, serve_connection};
 use crate::transport::tls_acceptor::TlsAcceptor;
 
@@ -37,57 +29,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 const PROBE_AFTER: Duration = Duration::from_secs(10);
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
-
-/// Gives each request its id: 128 random bits (docs/rest.md#request-ids-and-the-log).
-pub type RequestIds = Arc<dyn Fn() -> Uuid + Send + Sync>;
-
-/// Moves a moment to the UTC offset that the server's place has at that moment.
-pub type LocalTime = Arc<dyn Fn(DateTime<Utc>) -> DateTime<FixedOffset> + Send + Sync>;
-
-/// What the composition root chooses.
-#[derive(Clone)]
-pub struct Options {
-    /// Source of request ids.
-    pub request_id: RequestIds,
-    /// Local time of the events' times.
-    pub local_time: LocalTime,
-    /// What is answered when the replica that is asked does not lead.
-    pub mode: Mode,
-}
-
-/// What task and status endpoints answer when the replica that is asked does not lead
-/// (docs/rest.md#strict-followers).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// The same as with the leader.
-    #[default]
-    Transparent,
-    /// That the leader should be asked, as a follower of the reference does (docs/rest.md#strict-followers). Of use
-    /// where one gateway belongs to one replica. Without high availability the same as
-    /// [`Mode::Transparent`].
-    StrictFollower,
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("mode", &self.mode)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The services behind the gateway, each of them served by every scheduler replica.
-#[derive(Debug, Clone)]
-pub struct Deps {
-    /// Tells about tasks and changes them.
-    pub tasks: TaskServiceClient<Channel>,
-    /// Tells about the replicas.
-    pub cluster: ClusterServiceClient<Channel>,
-    /// Tells about runs and how much work waits.
-    pub runs: RunServiceClient<Channel>,
-    /// Tells what Terraform said.
-    pub logs: LogServiceClient<Channel>,
-}
 
 /// The REST API, not serving yet.
 #[derive(Debug)]

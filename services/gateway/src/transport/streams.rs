@@ -18,13 +18,13 @@ use tokio_stream::StreamExt as _;
 use tonic::{Status, Streaming};
 
 use crate::model::{LogLines, RunChange};
+use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::request::parameters::{self, LogFormat};
 use crate::scheduler_client::RunClient;
 use crate::transport::connection::Connection;
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
-use crate::transport::server::LocalTime;
 use crate::transport::timed_stream::{Answering, Endless};
 
 /// What is between us and a client may take silence for death.

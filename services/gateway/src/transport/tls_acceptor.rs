@@ -98,7 +98,7 @@ impl TlsAcceptor {
     }
 }
 
-/// Tells a client that takes this for a plain HTTP server what it is, if it would understand.
+/// Answers a client that takes this for a plain HTTP server, if it would understand.
 async fn refuse_plain_text(stream: &mut TcpStream) -> io::Result<()> {
     let mut beginning = [0; 5];
     stream.read_exact(&mut beginning).await?;

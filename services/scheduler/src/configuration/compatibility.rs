@@ -9,7 +9,7 @@ use cts_core::Chain;
 use cts_store::{Store, StoredTask, WorkerState};
 use tokio::time::sleep;
 
-use crate::grpc::worker_service::{FORGOTTEN_AFTER, LOST, is_lost};
+use crate::liveness::{FORGOTTEN_AFTER, LOST, is_lost};
 use crate::tasks::modules;
 
 /// Between two checks.

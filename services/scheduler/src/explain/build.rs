@@ -11,10 +11,9 @@ use cts_rpc::convert;
 use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState};
 
 use super::{DecisionKind, Known, KnownDecision, KnownProblem, KnownView, Written};
-use crate::grpc::run_service::run_to_wire;
-use crate::grpc::task_service::phase_to_wire;
-use crate::grpc::worker_service::FORGOTTEN_AFTER;
+use crate::grpc::wire::{phase_to_wire, run_to_wire};
 use crate::leader::untaken::candidate;
+use crate::liveness::FORGOTTEN_AFTER;
 
 /// Characters of a run's error that are quoted.
 const ERROR_SHOWN: usize = 200;

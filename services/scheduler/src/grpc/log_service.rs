@@ -12,8 +12,8 @@ use futures::{Stream, TryStreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::grpc::run_service::holder;
 use crate::grpc::status::{lease_failure, store_failure};
+use crate::grpc::wire::holder;
 use crate::notifier::Notifier;
 use crate::notifier::followed_logs::LogFollower;
 

@@ -3,7 +3,6 @@
 mod inputs;
 mod logging;
 mod page;
-mod wire;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,16 +24,15 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 use self::logging::log_end;
-use self::wire::requested_to_wire;
-pub(crate) use self::wire::run_to_wire;
 use crate::explain::waiting_for;
 use crate::grpc::log_service::{lines_from_wire, storable};
 use crate::grpc::status::{lease_failure, store_failure};
-use crate::grpc::worker_service::{FORGOTTEN_AFTER, is_lost};
+use crate::grpc::wire::{holder, requested_to_wire, run_to_wire};
 use crate::identities::Identities;
 use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::leader::untaken::{self, UNTAKEN_AFTER};
+use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 use crate::notifier::Notifier;
 
 /// Longest time that a worker may wait in one call.
@@ -269,14 +267,6 @@ impl RunService for RunEndpoint {
         let until_shutdown = futures::StreamExt::take_until(changes, shutdown.cancelled_owned());
         Ok(Response::new(Box::pin(until_shutdown)))
     }
-}
-
-/// The worker that speaks.
-pub(crate) fn holder(worker_id: String) -> Result<WorkerId, Status> {
-    if worker_id.is_empty() {
-        return Err(Status::invalid_argument("a worker must name itself"));
-    }
-    Ok(WorkerId::new(worker_id))
 }
 
 /// A lease and a moment that was not after its grant.

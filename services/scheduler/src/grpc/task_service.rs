@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Clock, TaskName, TaskPhase};
+use cts_core::{Clock, TaskName};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_server::TaskService;
 use cts_rpc::{chunks, convert};
@@ -17,6 +17,7 @@ use tonic::{Request, Response, Status};
 
 use crate::explain::explain;
 use crate::grpc::status::store_failure;
+use crate::grpc::wire::phase_to_wire;
 use crate::leader::mode::Mode;
 use crate::tasks::{Done, Refusal, Run, TaskCommands, unknown_task};
 
@@ -217,15 +218,6 @@ fn task_to_wire(task: &StoredTask) -> proto::Task {
         revision: task.revision,
         phase: phase_to_wire(task.phase).into(),
         ..convert::task_from_spec(&task.spec, task.origin)
-    }
-}
-
-/// A task's phase for the wire. Discarded tasks are hidden, like those being created.
-pub(crate) const fn phase_to_wire(phase: TaskPhase) -> proto::TaskPhase {
-    match phase {
-        TaskPhase::Creating | TaskPhase::Discarded => proto::TaskPhase::Creating,
-        TaskPhase::Ready => proto::TaskPhase::Ready,
-        TaskPhase::Deleting => proto::TaskPhase::Deleting,
     }
 }
 

@@ -7,26 +7,16 @@ use cts_core::WorkerId;
 use cts_proto::worker::v1 as proto;
 use cts_proto::worker::v1::worker_service_server::WorkerService;
 use cts_rpc::convert;
-use cts_store::{Store, StoreError, WorkerState};
+use cts_store::{Store, StoreError};
 use tonic::{Request, Response, Status};
 
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::status::store_failure;
+use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 use crate::notifier::Notifier;
 
-/// Between two beats of a worker.
-const BEAT: Duration = Duration::from_secs(3);
-
-/// A worker that was silent for so long counts as lost. Its leases expire by their own time.
-pub(crate) const LOST: Duration = Duration::from_secs(15);
-
-/// How long lost workers are listed.
-pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
-
-/// Whether a worker has missed several beats.
-pub(crate) fn is_lost(worker: &WorkerState) -> bool {
-    worker.silent_for >= LOST
-}
+/// Between two heartbeats of a worker.
+const HEARTBEAT: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
 pub(crate) struct WorkerEndpoint {
@@ -78,7 +68,7 @@ impl WorkerService for WorkerEndpoint {
         }
         Ok(Response::new(proto::BeatResponse {
             drain,
-            next: Some(convert::duration_to_wire(BEAT)),
+            next: Some(convert::duration_to_wire(HEARTBEAT)),
         }))
     }
 

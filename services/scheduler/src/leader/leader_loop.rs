@@ -1,7 +1,9 @@
 //! The loop that turns changes and requests into queued runs: one planner, one writer.
 
 mod enqueue;
+mod poll_schedule;
 mod refresh;
+mod seen;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,15 +16,16 @@ use cts_store::{EnqueueRequest, Store, Unchanged};
 use futures::FutureExt as _;
 use tokio::time::Instant;
 
-use self::refresh::{PollSchedule, Seen};
+use self::poll_schedule::PollSchedule;
+use self::seen::Seen;
 use crate::explain::Journal;
 use crate::identities::Identities;
 use crate::leader::mode::{Mode, Round};
 use crate::leader::recent_inputs::RecentInputs;
 use crate::leader::term::Term;
 use crate::notifier::Notifier;
+use crate::options::SettingsDigest;
 use crate::planner::{Planner, ViewProblem};
-use crate::scheduler::SettingsDigest;
 use crate::watch::{Trouble, WatchEvent, WatchSet};
 
 /// Wait before what could not be stored is tried again.

@@ -8,7 +8,7 @@ use cts_core::{Candidate, Chain, NoTaker, Requirement, no_taker};
 use cts_store::{Store, StoreError, WaitingRuns, WorkerState};
 use tokio::time::Instant;
 
-use crate::grpc::worker_service::{FORGOTTEN_AFTER, is_lost};
+use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 
 /// A run that has been due for so long should have been taken.
 pub(crate) const UNTAKEN_AFTER: Duration = Duration::from_secs(5);

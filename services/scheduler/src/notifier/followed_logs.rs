@@ -179,7 +179,7 @@ mod tests {
         (Arc::new(notifier), outgoing)
     }
 
-    /// Everybody gets what one of them has published, that one too.
+    /// All of them get what one has published, that one too.
     fn deliver(outgoing: &mut mpsc::Receiver<Hint>, to: [&Notifier; 2]) -> usize {
         let mut delivered = 0;
         while let Ok(hint) = outgoing.try_recv() {

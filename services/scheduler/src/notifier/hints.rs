@@ -9,7 +9,7 @@ use cts_store::{Hint, Store, StoreError};
 use futures::StreamExt as _;
 use tokio::sync::mpsc;
 
-use crate::grpc::worker_service::LOST;
+use crate::liveness::LOST;
 use crate::notifier::Notifier;
 
 /// Pause after a batch, in which the next one gathers, since every batch is a transaction. The first hint

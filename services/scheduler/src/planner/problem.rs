@@ -1,24 +1,14 @@
-//! Why changes of a view are not seen, for explanations.
+//! Notes why changes of a view are not seen.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use cts_core::ViewId;
 
 use super::Planner;
+use super::view_problem::ViewProblem;
 
 /// A next try is stored only if it is so much later than the stored one: views fail in large numbers, and
 /// every change is stored for each of their tasks.
 const NEXT_TRY_AGAIN: TimeDelta = TimeDelta::minutes(1);
-
-/// Why changes of a view are not seen. What was seen before stays in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ViewProblem {
-    /// In one line.
-    pub(crate) text: String,
-    pub(crate) since: DateTime<Utc>,
-    pub(crate) next_try: Option<DateTime<Utc>>,
-    /// When Consul answered last.
-    pub(crate) last_answer: Option<DateTime<Utc>>,
-}
 
 impl Planner {
     /// Notes why changes of a view are not seen. The next delta of it ends that. Returns the number of tasks

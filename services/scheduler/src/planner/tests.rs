@@ -2,66 +2,15 @@ mod later;
 mod partial;
 mod sequences;
 
-use std::path::PathBuf;
-
-use cts_core::{BufferPeriod, Condition, HealthStatus, Labels, ServiceInstance, ServicesCondition};
+use cts_core::{BufferPeriod, Condition, ServiceInstance};
+use cts_testkit::fixtures::{self, instance};
 
 use super::*;
 
 fn task(name: &str, services: &[&str], buffer_period: BufferPeriod) -> TaskSpec {
     TaskSpec {
-        definition: TaskDefinition {
-            module_inputs: Vec::new(),
-            services: Vec::new(),
-            workspace: None,
-            name: TaskName::new(name).unwrap(),
-            description: String::new(),
-            module: "./m".into(),
-            module_source: "/m".into(),
-            module_digest: None,
-            bundle: None,
-            version: String::new(),
-            providers: Vec::new(),
-            condition: Condition::Services(ServicesCondition {
-                regexp: None,
-                declared: std::collections::BTreeMap::default(),
-                names: services.iter().map(|&name| name.to_owned()).collect(),
-                datacenter: String::new(),
-                namespace: String::new(),
-                filter: String::new(),
-                cts_user_defined_meta: BTreeMap::new(),
-                use_as_module_input: true,
-            }),
-            variables: BTreeMap::new(),
-            working_dir: PathBuf::from("/w"),
-        },
-        enabled: true,
-        buffer_setting: None,
         buffer_period,
-        skip_unchanged: true,
-        retry_failed: true,
-        requirement: cts_core::Requirement::default(),
-        timeouts: cts_core::TaskTimeouts::default(),
-    }
-}
-
-fn instance(service: &str, id: &str, port: i64) -> ServiceInstance {
-    ServiceInstance {
-        id: id.into(),
-        name: service.into(),
-        kind: String::new(),
-        address: "10.0.0.1".into(),
-        port,
-        meta: Labels::default(),
-        tags: Vec::new(),
-        namespace: String::new(),
-        status: HealthStatus::Passing,
-        node: "n".into(),
-        node_id: String::new(),
-        node_address: String::new(),
-        node_datacenter: "dc1".into(),
-        node_tagged_addresses: Labels::default(),
-        node_meta: Labels::default(),
+        ..fixtures::task(name, services)
     }
 }
 

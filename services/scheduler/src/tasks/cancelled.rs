@@ -1,4 +1,4 @@
-//! Telling of queued runs that a change of their task has cancelled.
+//! Announces queued runs that a change of their task has cancelled.
 
 use cts_core::TaskName;
 use cts_core::runs::RunStatus;

@@ -13,7 +13,7 @@ use tonic::Status;
 
 use self::assembly::BadSequence;
 use self::subscription::Subscription;
-use super::Trouble;
+use super::event::Trouble;
 
 /// Longest wait between two tries.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);

@@ -91,7 +91,7 @@ async fn a_check_that_was_queued_when_the_leader_died_is_made_once_and_nothing_i
     next.watcher.show(vec![instance("w", 1)]);
     next.does(RunKind::Check, checked()).await;
     assert!(next.get("a").await.is_some());
-    // Nobody knows what has changed since the input of the check was frozen.
+    // Something may have changed since the input of the check was frozen.
     next.does(RunKind::Apply, applied()).await;
     next.nothing_runs().await;
 }

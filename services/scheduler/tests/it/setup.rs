@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{
-    BufferPeriod, Capabilities, Condition, DEFAULT_DRIVER, Digest, Engine, HealthStatus, Labels,
-    Requirement, RunInput, ServiceInstance, ServicesCondition, SystemClock, TaskDefinition,
-    TaskDraft, TaskName, TaskSpec, TaskTimeouts,
+    Capabilities, DEFAULT_DRIVER, Digest, Engine, RunInput, ServiceInstance, SystemClock,
+    TaskDraft, TaskSpec,
 };
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
@@ -26,6 +25,7 @@ use cts_scheduler::{
 };
 use cts_store::{Member, Store};
 use cts_store_sqlite::SqliteStore;
+use cts_testkit::fixtures;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -292,58 +292,9 @@ pub(crate) fn bundles() -> Capabilities {
 }
 
 pub(crate) fn task(name: &str) -> TaskSpec {
-    TaskSpec {
-        definition: TaskDefinition {
-            module_inputs: Vec::new(),
-            services: Vec::new(),
-            workspace: None,
-            name: TaskName::new(name).unwrap(),
-            description: String::new(),
-            module: "./m".into(),
-            module_source: "/m".into(),
-            module_digest: None,
-            bundle: None,
-            version: String::new(),
-            providers: Vec::new(),
-            condition: Condition::Services(ServicesCondition {
-                regexp: None,
-                declared: std::collections::BTreeMap::default(),
-                names: vec!["web".into()],
-                datacenter: String::new(),
-                namespace: String::new(),
-                filter: String::new(),
-                cts_user_defined_meta: BTreeMap::new(),
-                use_as_module_input: true,
-            }),
-            variables: BTreeMap::new(),
-            working_dir: PathBuf::from("/w"),
-        },
-        enabled: true,
-        buffer_setting: None,
-        buffer_period: BufferPeriod::DISABLED,
-        skip_unchanged: true,
-        retry_failed: true,
-        requirement: Requirement::default(),
-        timeouts: TaskTimeouts::default(),
-    }
+    fixtures::task(name, &["web"])
 }
 
 pub(crate) fn instance(id: &str, port: i64) -> ServiceInstance {
-    ServiceInstance {
-        id: id.into(),
-        name: "web".into(),
-        kind: String::new(),
-        address: "10.0.0.1".into(),
-        port,
-        meta: Labels::default(),
-        tags: Vec::new(),
-        namespace: String::new(),
-        status: HealthStatus::Passing,
-        node: "n".into(),
-        node_id: String::new(),
-        node_address: String::new(),
-        node_datacenter: "dc1".into(),
-        node_tagged_addresses: Labels::default(),
-        node_meta: Labels::default(),
-    }
+    fixtures::instance("web", id, port)
 }

@@ -1,25 +1,9 @@
-use cts_core::Labels;
+use cts_testkit::fixtures;
 
 use super::*;
 
 fn instance(id: &str, port: i64) -> ServiceInstance {
-    ServiceInstance {
-        id: id.into(),
-        name: "web".into(),
-        kind: String::new(),
-        address: "10.0.0.1".into(),
-        port,
-        meta: Labels::default(),
-        tags: Vec::new(),
-        namespace: String::new(),
-        status: cts_core::HealthStatus::Passing,
-        node: "n".into(),
-        node_id: String::new(),
-        node_address: "10.0.0.1".into(),
-        node_datacenter: "dc1".into(),
-        node_tagged_addresses: Labels::default(),
-        node_meta: Labels::default(),
-    }
+    fixtures::instance("web", id, port)
 }
 
 fn snapshot(index: u64, instances: Vec<ServiceInstance>) -> PollEvent {

@@ -62,7 +62,7 @@ async fn the_view_ends_with_its_last_subscriber() {
         count => Err(format!("{count} views are followed")),
     })
     .await;
-    // Whoever comes later starts from the present state.
+    // A later subscriber starts from the present state.
     consul.register_service("web", "b", 80, &[], &[]).await;
     let mut third = rig.subscriber().await;
     third.subscribe([&view("web")]);

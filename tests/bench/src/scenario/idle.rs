@@ -67,7 +67,7 @@ async fn measure(
     say(&format!("{name}: first pass"));
     let (started, mut runs) = stage.start_cts(&site).await?;
     let applied = runs.first_pass(site.tasks().len()).await?;
-    // It would be told of runs, of which there are none.
+    // It follows runs, of which there are none now.
     drop(runs);
     say(&format!("{name}: rest"));
     sleep(REST).await;

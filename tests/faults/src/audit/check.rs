@@ -46,7 +46,7 @@ pub fn runs(audit: &Audit, sightings: &[Sighting]) -> Vec<Violation> {
             }
         } else if was_running && !runs_now {
             let granted = running.remove(&*write.task);
-            // Only of a run that was granted before can there be somebody who was overtaken; and a look
+            // Only of a run that was granted before can another have been overtaken; and a look
             // at all processes may miss a very short work.
             // A check may find that everything was checked before, and start nothing.
             let again = write.new.epoch > 1 && write.kind == "apply";
@@ -125,7 +125,7 @@ fn has_worked(
         })
 }
 
-/// At most one leads, and nobody leads whose time has not come.
+/// At most one leads, and none before its time.
 pub fn leaders(writes: &[LeaderWrite]) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut newest = 0;

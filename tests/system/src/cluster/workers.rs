@@ -14,7 +14,7 @@ use crate::leftovers::TASK_MARKER;
 const GUARD_MARKER: &str = "CTS_GUARD";
 
 impl Cluster {
-    /// Id of a running worker, as `cts workers list` shows it; waits for its guard, which tells.
+    /// Id of a running worker, as `cts workers list` shows it; waits for its guard, which has it.
     pub async fn worker_id(&self, worker: usize) -> String {
         let pid = Pid::from_raw(self.pid(Service::Worker, worker));
         eventually(DEADLINE, async || {

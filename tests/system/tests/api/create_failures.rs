@@ -127,7 +127,7 @@ async fn data_that_does_not_come_in_time_is_an_error() {
             .await
             .refused(404);
     }
-    // Nobody waits on: the name is free.
+    // Nothing waits: the name is free.
     scene.create(&task("one", MODULE), "").await.expect(201);
     scene.instance.stop().await;
 }

@@ -64,7 +64,7 @@ async fn an_inspection_without_its_client_leaves_nothing_behind() {
     let request = creation(&object("seen", "./modules/seen"), "?run=inspect");
     let client = request.begin(scene.instance.api.address()).await;
     drop(client);
-    // The name is free, at once or after the inspection that nobody reads.
+    // The name is free, at once or after the inspection without a reader.
     let task = object("seen", "./modules/seen");
     scene.create(&task, "?run=now").await.expect(201);
     assert_eq!(scene.steps("seen"), 1);

@@ -40,7 +40,7 @@ async fn after_a_kill() -> Scene {
     scene
 }
 
-/// As four services the others carry it on. In one process nobody is left who wanted it: it never was, but for
+/// As four services the others carry it on. In one process its caller is gone too: it never was, but for
 /// what Terraform had done already, and can be asked for again.
 #[tokio::test]
 async fn a_creation_is_carried_on_or_was_never_there_after_a_kill() {

@@ -1,4 +1,4 @@
-//! The configuration changes while nobody works with it: what is new, changed or gone in it takes effect at the
+//! The configuration changes while no cts runs: what is new, changed or gone in it takes effect at the
 //! next start, and tasks of the API stay (docs/runs.md#tasks-of-files-and-of-the-api).
 
 use cts_tests::{Site, task};

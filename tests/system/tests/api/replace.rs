@@ -52,7 +52,7 @@ async fn a_task_is_replaced_at_the_revision_that_is_meant() {
     assert_eq!(body["task"]["description"], "other service");
     assert_eq!(etag(&scene, "pool").await, "\"2\"");
 
-    // Nobody overwrites what somebody else has changed meanwhile.
+    // A change made meanwhile is not overwritten.
     let stale = scene.send(&put(&task("pool", MODULE), "\"1\"", "")).await;
     assert!(stale.refused(409).contains("pool"), "{stale}");
     scene.switch("pool", false, "").await.expect(200);

@@ -9,7 +9,7 @@ use crate::wire::{Answer, Request};
 /// A module for any number of tasks: it keeps what it gets.
 pub(crate) const MODULE: &str = "./modules/recorder";
 
-/// Consul with an instance `web-1` of `web`, a site whose state anybody can read, and a system in the shape of
+/// Consul with an instance `web-1` of `web`, a site whose state can be read, and a system in the shape of
 /// the test run. Its parts end in the order of the members.
 #[derive(Debug)]
 pub(crate) struct Scene {

@@ -4,7 +4,7 @@
 use crate::calls::{BOTH, Place, assert_said};
 
 const ROWS: [&[&str]; 47] = [
-    // Section 1, argument rules.
+    // Options and arguments.
     &["start", "-once=maybe"],
     &["start", "-=x"],
     &["start", "---once"],
@@ -23,7 +23,7 @@ const ROWS: [&[&str]; 47] = [
     &["nonsense", "-version"],
     &[""],
     &["version"],
-    // Section 2, help and version.
+    // Help and version.
     &["-h"],
     &["-help"],
     &["--help"],
@@ -50,7 +50,7 @@ const ROWS: [&[&str]; 47] = [
     &["start", "-config-file", "empty.hcl"],
     &["start", "-config-dir", "empty"],
     &["start", "word", "-config-file", "bad.hcl"],
-    // Section 6, the old form.
+    // The form without a command.
     &["-once"],
     &["-config-file", "missing.hcl"],
     &["--config-dir=empty", "-once=false"],

@@ -1,4 +1,4 @@
-//! State on one machine is refused where several workers would look for it (G10).
+//! State on one machine is refused where several workers would look for it.
 
 use cts_tests::{Exit, Plan, RECORDER, Site, task};
 

@@ -1,4 +1,4 @@
-//! Local modules reach workers that do not have them, and are missed where they should be (G13).
+//! Local modules reach workers that do not have them, and are missed where they should be.
 
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};

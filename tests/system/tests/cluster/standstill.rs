@@ -1,4 +1,5 @@
-//! Processes that stand still: a leader is followed, and does nothing any more when it goes on; clients hold up nobody.
+//! Processes that stand still: a leader is followed, and does nothing any more when it goes on; clients hold up no
+//! others.
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Plan, Service};

@@ -1,4 +1,4 @@
-//! A worker dies, or stands still, in the middle of an apply (G8).
+//! A worker dies, or stands still, in the middle of an apply.
 
 use std::fs;
 

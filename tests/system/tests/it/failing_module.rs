@@ -1,4 +1,4 @@
-//! A module that fails is tried three times, and concerns nobody else.
+//! A module that fails is tried three times, and concerns no other task.
 
 use cts_testkit::ConsulAgent;
 use cts_tests::{Backend, Instance, Site, task};

@@ -20,7 +20,7 @@ async fn migrated(site: &Site, log: &str, arguments: &[&str]) -> Value {
     serde_json::from_str(&exit.output).unwrap()
 }
 
-/// The address of an empty database, with a password that nobody asks for.
+/// The address of an empty database, with a password that is not needed.
 async fn empty_database() -> String {
     let url = Postgres::shared().await.create_database().await;
     let (user, place) = url.split_once('@').unwrap();

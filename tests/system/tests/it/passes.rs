@@ -75,7 +75,7 @@ async fn once_applies_every_enabled_task_and_ends() {
             let done = format!("task completed: task_name={name}");
             assert_eq!(exit.output.matches(&done).count(), 1, "{}", exit.output);
         }
-        // A pass that is through ends without a signal, and nobody loses anybody then.
+        // A pass that is through ends without a signal, and then no service loses another.
         for text in ["api: ", "[WARN]", "graceful shutdown"] {
             assert!(!exit.output.contains(text), "{text}:\n{}", exit.output);
         }

@@ -243,7 +243,7 @@ proptest! {
                     model.finish(&AttemptOutcome::Failed("no".into()));
                 }
                 _ => {
-                    // Somebody asks for what is the case.
+                    // The present state is read.
                     if let Some(wanted) = wanted {
                         model.change(wanted, true, n != 0);
                     }

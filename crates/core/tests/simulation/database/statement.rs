@@ -21,7 +21,7 @@ pub(crate) enum Ask {
         /// A run that was asked for is made whatever is applied.
         requested: bool,
     },
-    /// Somebody wants to know what an apply would do.
+    /// A plan is requested.
     Plan {
         epoch: LeaderEpoch,
         task: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Word {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answer {
     Leads(LeaderEpoch),
-    /// Somebody else leads, or the named epoch is over.
+    /// Another process leads, or the named epoch is over.
     Refused,
     Done,
     Granted(Option<(Word, InputNumber)>),

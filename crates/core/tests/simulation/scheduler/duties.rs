@@ -79,7 +79,7 @@ impl Simulation {
         self.ask_for_plan(process, epoch);
     }
 
-    /// Somebody wants to know what an apply would do.
+    /// A plan is requested.
     fn ask_for_plan(&mut self, process: usize, epoch: LeaderEpoch) {
         if self.is_calm() || !self.random.chance(self.plan.planning) {
             return;
@@ -97,7 +97,7 @@ impl Simulation {
         }
     }
 
-    /// Somebody asks for an apply of the newest input that this leader knows.
+    /// An apply of the newest input that this leader knows is requested.
     fn ask_for_apply(&mut self, process: usize, epoch: LeaderEpoch, now: Duration) {
         if self.is_calm() || !self.random.chance(self.plan.requesting) {
             return;

@@ -332,7 +332,7 @@ impl Model {
         }
     }
 
-    /// Nobody waits any more.
+    /// There is no waiter any more.
     pub(super) fn forget_waiting(&mut self) {
         self.requests.clear();
         let drafts = self.tasks.iter();

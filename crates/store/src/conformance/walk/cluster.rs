@@ -47,7 +47,7 @@ impl<F: Fixture> Walk<F> {
             .push(format!("lead {member:?} {known:?} {time_to_live:?}"));
         let expected = self.model.lead(&member, known, time_to_live);
         let answer = self.scene.lead_in_life(&member, known, time_to_live).await;
-        assert_eq!(answer, expected, "{}", self.told());
+        assert_eq!(answer, expected, "{}", self.story());
         self.known[replica] = Some(answer.epoch);
         if answer.epoch != self.epochs[0] {
             self.epochs = [answer.epoch, self.epochs[0]];
@@ -94,7 +94,7 @@ impl<F: Fixture> Walk<F> {
         let expected = self.model.beat(&record.id, record.draining);
         let drain = self.scene.store().beat_worker(&record).await;
         let drain = drain.expect("a worker can be noted");
-        assert_eq!(drain, expected, "{}", self.told());
+        assert_eq!(drain, expected, "{}", self.story());
     }
 
     pub(super) async fn drain(&mut self) {
@@ -104,7 +104,7 @@ impl<F: Fixture> Walk<F> {
         let expected = self.model.drain(&id);
         let known = self.scene.store().drain_worker(&id).await;
         let known = known.expect("a worker can be told");
-        assert_eq!(known, expected, "{}", self.told());
+        assert_eq!(known, expected, "{}", self.story());
     }
 
     pub(super) async fn forget(&mut self) {

@@ -21,14 +21,14 @@ impl<F: Fixture> Walk<F> {
             self.scene.next_due().await,
             self.model.next_due(),
             "{}",
-            self.told()
+            self.story()
         );
         let depth = store.queue_depth().await;
         assert_eq!(
             depth.expect("the depth of the queue can be read"),
             self.model.queue_depth(),
             "{}",
-            self.told()
+            self.story()
         );
         self.compare_cluster().await;
         self.compare_tasks().await;
@@ -37,15 +37,15 @@ impl<F: Fixture> Walk<F> {
         let visible = self.model.tasks.iter();
         let visible = visible.filter(|(_, task)| task.is_visible());
         let expected: Vec<TaskName> = visible.map(|(name, _)| name.clone()).collect();
-        assert_eq!(names, expected, "{}", self.told());
+        assert_eq!(names, expected, "{}", self.story());
         for state in states {
             let task = &self.model.tasks[&state.task];
             let events: Vec<_> = state.events.iter().map(model_event).collect();
             let expected: Vec<_> = task.events.iter().rev().take(5).cloned().collect();
-            assert_eq!(events, expected, "{}", self.told());
+            assert_eq!(events, expected, "{}", self.story());
             assert_eq!(state.enabled, task.stored.spec.enabled);
             let status = TaskStatus::derive(expected.iter().map(|event| event.success));
-            assert_eq!(state.status, status, "{}", self.told());
+            assert_eq!(state.status, status, "{}", self.story());
         }
         let live = |run: &RunStatus| matches!(run, RunStatus::Queued | RunStatus::Running);
         let runs = self.model.runs.iter().filter(|(_, run)| live(&run.status));
@@ -64,7 +64,7 @@ impl<F: Fixture> Walk<F> {
                 .into_iter()
                 .map(|state| (state.member.id, state.silent_for, state.leader))
                 .collect();
-            assert_eq!(members, self.model.members(within), "{}", self.told());
+            assert_eq!(members, self.model.members(within), "{}", self.story());
             let workers = store.workers(within).await;
             let workers: Vec<_> = workers
                 .expect("workers can be listed")
@@ -75,7 +75,7 @@ impl<F: Fixture> Walk<F> {
                     (id, state.silent_for, worker.draining, state.running)
                 })
                 .collect();
-            assert_eq!(workers, self.model.workers(within), "{}", self.told());
+            assert_eq!(workers, self.model.workers(within), "{}", self.story());
         }
     }
 
@@ -83,34 +83,34 @@ impl<F: Fixture> Walk<F> {
         let record = self.scene.run(id).await;
         let run = &self.model.runs[&id];
         let start = *self.start.get_or_insert(record.created_at - run.created);
-        let told = || self.trace.join("\n");
+        let story = || self.trace.join("\n");
         assert_eq!(
             (&record.task, record.status),
             (&run.task, run.status),
             "{}",
-            told()
+            story()
         );
         assert_eq!(
             (record.input, record.attempts),
             (run.input, run.attempts),
             "{}",
-            told()
+            story()
         );
         assert_eq!(
             (record.kind, record.single),
             (run.kind, run.single),
             "{}",
-            told()
+            story()
         );
         assert_eq!(
             (&record.errors, &record.plan),
             (&run.errors, &run.plan),
             "{}",
-            told()
+            story()
         );
-        assert_eq!(record.created_at, start + run.created, "{}", told());
+        assert_eq!(record.created_at, start + run.created, "{}", story());
         if run.status == RunStatus::Queued {
-            assert_eq!(record.due_at, start + run.due, "{}", told());
+            assert_eq!(record.due_at, start + run.due, "{}", story());
         }
     }
 
@@ -121,12 +121,12 @@ impl<F: Fixture> Walk<F> {
             let page = self.scene.store().read_log(id, 0, 1000).await;
             let page = page.expect("logs can be read").expect("the run is there");
             let texts: Vec<_> = page.lines.into_iter().map(|line| line.text).collect();
-            assert_eq!(texts, self.model.runs[&id].log, "{}", self.told());
+            assert_eq!(texts, self.model.runs[&id].log, "{}", self.story());
         }
         for request in &self.requests {
             let known = self.model.runs.contains_key(&request.run);
             let found = self.scene.find_run(request.run).await.is_some();
-            assert_eq!(found, known, "{}", self.told());
+            assert_eq!(found, known, "{}", self.story());
         }
         for text in INPUTS {
             let hash = input(text).hash;
@@ -137,7 +137,7 @@ impl<F: Fixture> Walk<F> {
                 .await
                 .expect("inputs can be read");
             let expected = self.model.inputs.contains(&hash);
-            assert_eq!(stored.is_some(), expected, "{}", self.told());
+            assert_eq!(stored.is_some(), expected, "{}", self.story());
         }
     }
 }

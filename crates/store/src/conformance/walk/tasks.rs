@@ -100,7 +100,7 @@ impl<F: Fixture> Walk<F> {
     ) {
         let answer = answer.map_err(|error| format!("{error:?}"));
         let expected = expected.map_err(|error| format!("{error:?}"));
-        assert_eq!(answer, expected, "{}", self.told());
+        assert_eq!(answer, expected, "{}", self.story());
     }
 
     /// Queues a run that was asked for, as a leader does who may know of what is over.
@@ -125,7 +125,7 @@ impl<F: Fixture> Walk<F> {
         let answer = self.scene.store().enqueue(epoch, vec![request]).await;
         let answer = self.accepted(answer, epoch, leads);
         let answer = answer.and_then(|mut answers| answers.pop());
-        assert_eq!(answer, expected, "{}", self.told());
+        assert_eq!(answer, expected, "{}", self.story());
     }
 
     pub(super) async fn refuse(&mut self) {
@@ -161,7 +161,7 @@ impl<F: Fixture> Walk<F> {
         let archive = self.scene.archive_id();
         let answer = self.scene.store().reset_tasks(epoch, archive).await;
         let answer = self.accepted(answer, epoch, leads);
-        assert_eq!(answer, expected, "{}", self.told());
+        assert_eq!(answer, expected, "{}", self.story());
     }
 
     pub(super) async fn compare_tasks(&self) {
@@ -169,19 +169,19 @@ impl<F: Fixture> Walk<F> {
         let expected = self.model.tasks.values().map(|task| task.stored.clone());
         let discarded = cts_core::TaskPhase::Discarded;
         let expected: Vec<_> = expected.filter(|task| task.phase != discarded).collect();
-        assert_eq!(stored, expected, "{}", self.told());
+        assert_eq!(stored, expected, "{}", self.story());
         let mut open = self.scene.open_requests().await;
         open.sort();
         let requests = self.model.requests.iter();
         let expected = requests.filter(|(_, request)| request.refused.is_none());
         let expected: Vec<_> = expected.map(|(run, _)| *run).collect();
-        assert_eq!(open, expected, "{}", self.told());
+        assert_eq!(open, expected, "{}", self.story());
         for (run, request) in &self.model.requests {
             let found = self.scene.find_request(*run).await;
             let found = found.map(|it| (it.task, it.kind, it.refused));
             let reason = request.refused.as_ref().map(|(reason, _)| reason.clone());
             let expected = (request.task.clone(), request.kind, reason);
-            assert_eq!(found, Some(expected), "{}", self.told());
+            assert_eq!(found, Some(expected), "{}", self.story());
         }
     }
 }

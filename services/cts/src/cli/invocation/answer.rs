@@ -31,7 +31,7 @@ impl Answer {
         }
     }
 
-    /// Writes it and gives the exit code. Nobody reading any more changes nothing.
+    /// Writes it and gives the exit code. A missing reader changes nothing.
     pub(crate) fn give(&self) -> u8 {
         drop(std::io::stderr().write_all(self.stderr.as_bytes()));
         drop(std::io::stdout().write_all(self.stdout.as_bytes()));

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use clap::Arg;
+use cts_core::go::parse_bool;
 
 use super::definitions::{Leaf, is_boolean, is_list};
 
@@ -126,11 +127,7 @@ fn option<'a, 'w>(
 
 /// The values that a boolean option can have.
 fn boolean(value: &OsStr) -> Option<bool> {
-    match value.to_str()? {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
-    }
+    parse_bool(value.to_str()?)
 }
 
 fn spell(option: &Arg, value: Option<&OsStr>) -> OsString {

@@ -4,7 +4,7 @@
 
 use clap::{Subcommand, ValueEnum};
 
-use crate::cli::arguments::Configuration;
+use crate::cli::groups::Configuration;
 
 /// `cts config`.
 #[derive(Debug, Subcommand)]

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::schema;
-use crate::cli::arguments::Output;
+use crate::cli::groups::Output;
 use crate::commands::workers::print;
 use crate::failure::Failure;
 use crate::services::lock::{DirectoryLock, Use};
@@ -23,7 +23,7 @@ const PROGRESS: Duration = Duration::from_millis(500);
 
 /// Moves what the file holds, or reports what would be moved.
 ///
-/// Nobody may use the file meanwhile, which its directory's lock sees to. The database must be empty; all
+/// Nothing may use the file meanwhile, which its directory's lock guarantees. The database must be empty; all
 /// that is written to it but the schema is one transaction.
 pub(super) async fn run(
     file: &Path,
@@ -84,7 +84,7 @@ async fn fill(source: &mut SqliteExport, settings: &Settings) -> Result<Counts, 
     Ok(counts)
 }
 
-/// Tells people how far it is; others get the result alone.
+/// Shows people how far it is; programs get the result alone.
 struct Teller {
     expected: Counts,
     told: Option<Instant>,

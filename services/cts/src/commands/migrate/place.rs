@@ -6,42 +6,17 @@ use std::path::PathBuf;
 use cts_store_postgres::Settings;
 use secrecy::SecretString;
 
+use super::place_error::{PlaceError, VARIABLE};
 use crate::cli::arguments::Migrate;
+use crate::configuration::load;
 use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
-use crate::program::load;
 use crate::services::database;
-
-const VARIABLE: &str = "CTS_DATABASE_URL";
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// A migration uses one connection.
 const CONNECTIONS: u32 = 1;
-
-/// The command names no store that can be used. Never quotes what was given: it may hold a password.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
-    /// Nothing says where the database is.
-    #[error(
-        "no database is named: give --to postgres://…, set {VARIABLE}, or name a configuration with a `database` block by -config-file"
-    )]
-    NoDatabase,
-    /// Nothing says where the store is that is to be read.
-    #[error(
-        "no store is named: give --store sqlite:PATH or --store postgres://…, set {VARIABLE}, or name a configuration by -config-file"
-    )]
-    NoStore,
-    /// Something else than Postgres was named.
-    #[error("{place} must begin with postgres:// or postgresql:// and name a server")]
-    NotPostgres {
-        /// Where it was named.
-        place: &'static str,
-    },
-    /// The source is not one that can be read.
-    #[error("--from must be sqlite:PATH, the file cts.db in the working directory of `cts start`")]
-    NotSqlite,
-}
 
 /// What is brought up to date, or written to.
 #[derive(Debug)]
@@ -147,7 +122,7 @@ fn postgres(url: &str, place: &'static str) -> Result<SecretString, PlaceError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::arguments::{Configuration, Output};
+    use crate::cli::groups::{Configuration, Output};
     use cts_core::SystemClock;
     use secrecy::ExposeSecret as _;
     use std::sync::Arc;

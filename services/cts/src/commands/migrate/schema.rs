@@ -3,7 +3,7 @@
 use cts_store_postgres::{AppliedMigration, Settings, migrate, pending};
 use serde_json::{Value, json};
 
-use crate::cli::arguments::Output;
+use crate::cli::groups::Output;
 use crate::commands::workers::print;
 use crate::failure::Failure;
 

@@ -95,7 +95,7 @@ impl Tally {
     }
 
     /// A run has come to a stage. The first run that is seen is the task's part of the pass; others,
-    /// such as the ones of an earlier life of this store, mean nothing. Tells whether it counts.
+    /// such as the ones of an earlier life of this store, mean nothing. Returns whether it counts.
     pub(crate) fn moved(&mut self, task: &str, run: &str, stage: Stage) -> bool {
         let Some(entry) = self.tasks.get_mut(task) else {
             return false;

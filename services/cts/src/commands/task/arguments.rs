@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Subcommand};
 
-use crate::cli::arguments::Output;
+use crate::cli::groups::Output;
 
 /// `cts task`.
 ///

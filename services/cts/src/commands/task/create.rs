@@ -6,7 +6,7 @@ use cts_api_client::{ApiClient, ErrorForm};
 
 use super::arguments::ServerOptions;
 use super::prompt::{Deed, approve_plan};
-use super::session::{Details, Session, Told};
+use super::session::{Details, ExitStatus, Session};
 use super::task_file;
 
 pub(super) async fn run(
@@ -14,7 +14,7 @@ pub(super) async fn run(
     options: &ServerOptions,
     file: Option<PathBuf>,
     auto_approve: bool,
-) -> Result<(), Told> {
+) -> Result<(), ExitStatus> {
     let file = task_file::read(session, file)?;
     let client = session.client(options, Details::Stdout)?;
     let name = file.name.as_str();

@@ -4,7 +4,7 @@ use cts_api_client::{ApiClient, ErrorForm};
 
 use super::arguments::ServerOptions;
 use super::prompt::{Deed, approve};
-use super::session::{Details, Session, Told, pause};
+use super::session::{Details, ExitStatus, Session, pause};
 
 pub(super) async fn run(
     session: &mut Session<'_>,
@@ -12,7 +12,7 @@ pub(super) async fn run(
     name: &str,
     auto_approve: bool,
     wait: bool,
-) -> Result<(), Told> {
+) -> Result<(), ExitStatus> {
     let client = session.client(options, Details::Stdout)?;
     if !auto_approve {
         let ui = &mut session.ui;

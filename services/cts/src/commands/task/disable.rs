@@ -3,13 +3,13 @@
 use cts_api_client::ErrorForm;
 
 use super::arguments::ServerOptions;
-use super::session::{Details, Session, Told};
+use super::session::{Details, ExitStatus, Session};
 
 pub(super) async fn run(
     session: &mut Session<'_>,
     options: &ServerOptions,
     name: &str,
-) -> Result<(), Told> {
+) -> Result<(), ExitStatus> {
     session.ui.info(&format!("Waiting to disable '{name}'..."));
     session.ui.output("");
     let client = session.client(options, Details::Stdout)?;

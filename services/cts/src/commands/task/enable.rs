@@ -4,7 +4,7 @@ use cts_api_client::ErrorForm;
 
 use super::arguments::ServerOptions;
 use super::prompt::{Deed, approve_plan};
-use super::session::{Details, Session, Told};
+use super::session::{Details, ExitStatus, Session};
 
 pub(super) async fn run(
     session: &mut Session<'_>,
@@ -12,7 +12,7 @@ pub(super) async fn run(
     name: &str,
     auto_approve: bool,
     wait: bool,
-) -> Result<(), Told> {
+) -> Result<(), ExitStatus> {
     session
         .ui
         .info(&format!("Inspecting the changes for enabling '{name}'"));

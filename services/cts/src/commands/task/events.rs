@@ -4,17 +4,17 @@ use cts_api_client::Event;
 use serde_json::json;
 
 use super::arguments::ServerOptions;
-use super::session::{Details, Session, Told};
+use super::session::{Details, ExitStatus, Session};
 use super::table::table;
 use super::time_text::{duration, local};
-use crate::cli::arguments::Output;
+use crate::cli::groups::Output;
 
 pub(super) async fn run(
     session: &mut Session<'_>,
     options: &ServerOptions,
     output: Output,
     name: &str,
-) -> Result<(), Told> {
+) -> Result<(), ExitStatus> {
     let client = session.client(options, Details::Stderr)?;
     let status = client
         .task_status(name)

@@ -6,9 +6,9 @@ use cts_api_client::{CallError, ErrorForm, Task, TaskStatus};
 use serde_json::{Map, Value, json};
 
 use super::arguments::ServerOptions;
-use super::session::{Details, Session, Told};
+use super::session::{Details, ExitStatus, Session};
 use super::table::table;
-use crate::cli::arguments::Output;
+use crate::cli::groups::Output;
 
 /// The status of a task that came after the statuses were asked for.
 const NOT_KNOWN: &str = "unknown";
@@ -17,7 +17,7 @@ pub(super) async fn run(
     session: &mut Session<'_>,
     options: &ServerOptions,
     output: Output,
-) -> Result<(), Told> {
+) -> Result<(), ExitStatus> {
     let client = session.client(options, Details::Stderr)?;
     let answers =
         async { Ok::<_, CallError>((client.tasks().await?, client.task_statuses().await?)) };

@@ -1,6 +1,6 @@
 //! Asking before something is done (docs/cli.md#the-prompt).
 
-use super::session::{Details, Session, Told};
+use super::session::{Details, ExitStatus, Session};
 
 /// What is going to be done with a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) async fn approve_plan(
     session: &mut Session<'_>,
     deed: Deed,
     name: &str,
-) -> Result<bool, Told> {
+) -> Result<bool, ExitStatus> {
     let (doing, verb) = match deed {
         Deed::Creating => ("Creating", "create and run"),
         Deed::Enabling | Deed::Deleting => ("Enabling", "enable and run"),
@@ -47,7 +47,7 @@ pub(super) async fn approve(
     session: &mut Session<'_>,
     deed: Deed,
     name: &str,
-) -> Result<bool, Told> {
+) -> Result<bool, ExitStatus> {
     let ui = &mut session.ui;
     ui.output("");
     ui.output("Only 'yes' will be accepted to approve; 'no' or an empty line rejects.");

@@ -4,10 +4,10 @@ use cts_api_client::{CallError, Event};
 use serde_json::json;
 
 use super::arguments::ServerOptions;
-use super::session::{Details, Session, Told};
+use super::session::{Details, ExitStatus, Session};
 use super::show::last_run;
 use super::table::sheet;
-use crate::cli::arguments::Output;
+use crate::cli::groups::Output;
 
 /// The API has no call for a run alone: running comes with enabling. So a disabled task is refused here,
 /// for it would stay enabled.
@@ -17,7 +17,7 @@ pub(super) async fn run(
     output: Output,
     name: &str,
     wait: bool,
-) -> Result<(), Told> {
+) -> Result<(), ExitStatus> {
     let client = session.client(options, Details::Stderr)?;
     let failed =
         |session: &mut Session<'_>, error: CallError| session.unanswered("run", name, &error);

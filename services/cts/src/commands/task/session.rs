@@ -10,7 +10,7 @@ use super::ui::Ui;
 use crate::failure::{EXIT_GENERAL, EXIT_MISSING};
 use crate::process_env::ProcessEnv;
 
-/// Between two looks at something that is waited for.
+/// Between two polls of something that is waited for.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Name of the program under which our own commands can be had.
@@ -20,9 +20,9 @@ const LIST_HINT: &str = "`cts task list` shows the tasks that there are";
 
 /// A command has failed and has said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told(u8);
+pub(super) struct ExitStatus(u8);
 
-impl Told {
+impl ExitStatus {
     pub(super) const fn exit_code(self) -> u8 {
         self.0
     }
@@ -50,7 +50,7 @@ impl Session<'_> {
         command: &str,
         names: &'n [String],
         details: Details,
-    ) -> Result<&'n str, Told> {
+    ) -> Result<&'n str, ExitStatus> {
         if let [name] = names {
             return Ok(name);
         }
@@ -74,7 +74,7 @@ impl Session<'_> {
         &mut self,
         options: &ServerOptions,
         details: Details,
-    ) -> Result<ApiClient, Told> {
+    ) -> Result<ApiClient, ExitStatus> {
         let environment = self.process_env.text_environment();
         let (settings, warnings) = ClientSettings::resolve(&given(options), &environment);
         for warning in warnings {
@@ -86,22 +86,22 @@ impl Session<'_> {
         })
     }
 
-    /// Tells of a failure; there need not be a detail.
-    pub(super) fn fail(&mut self, headline: &str, detail: &str, details: Details) -> Told {
+    /// Reports a failure; there need not be a detail.
+    pub(super) fn fail(&mut self, headline: &str, detail: &str, details: Details) -> ExitStatus {
         self.ui.error(headline);
         if !detail.is_empty() {
             self.explain(detail, details);
         }
-        Told(EXIT_GENERAL)
+        ExitStatus(EXIT_GENERAL)
     }
 
-    /// Tells of an argument or option that is missing.
+    /// Reports an argument or option that is missing.
     pub(super) fn missing(
         &mut self,
         headline: &str,
         explanation: &[String],
         details: Details,
-    ) -> Told {
+    ) -> ExitStatus {
         self.ui.error(headline);
         for line in explanation {
             match details {
@@ -109,10 +109,10 @@ impl Session<'_> {
                 Details::Stderr => self.ui.note(line),
             }
         }
-        Told(EXIT_MISSING)
+        ExitStatus(EXIT_MISSING)
     }
 
-    /// Tells of a call that failed, in the form that the original's command has. Nobody gets our own
+    /// Reports a call that failed, in the form that the original's command has. None gets our own
     /// commands as a hint who cannot call them.
     pub(super) fn refused(
         &mut self,
@@ -120,7 +120,7 @@ impl Session<'_> {
         error: &CallError,
         form: ErrorForm,
         details: Details,
-    ) -> Told {
+    ) -> ExitStatus {
         let told = self.call_failed(headline, error, form, details);
         if error.is_not_found() && self.process_env.program == OURS {
             self.explain(LIST_HINT, details);
@@ -128,14 +128,14 @@ impl Session<'_> {
         told
     }
 
-    /// Tells of a call that failed and that was about no task in particular.
+    /// Reports a call that failed and that was about no task in particular.
     pub(super) fn call_failed(
         &mut self,
         headline: &str,
         error: &CallError,
         form: ErrorForm,
         details: Details,
-    ) -> Told {
+    ) -> ExitStatus {
         let told = self.fail(headline, &error.report(form), details);
         if let Some(hint) = error.hint() {
             self.explain(hint, details);
@@ -144,7 +144,7 @@ impl Session<'_> {
     }
 
     /// The same about one task, for a command of ours that does `what`.
-    pub(super) fn unanswered(&mut self, what: &str, name: &str, error: &CallError) -> Told {
+    pub(super) fn unanswered(&mut self, what: &str, name: &str, error: &CallError) -> ExitStatus {
         if error.is_not_found() {
             let headline = format!("Error: there is no task '{name}'");
             return self.fail(&headline, LIST_HINT, Details::Stderr);

@@ -6,17 +6,17 @@ use serde_json::json;
 use super::arguments::ServerOptions;
 use super::events::result;
 use super::list::{trigger, with_status, yes_or_no};
-use super::session::{Details, Session, Told};
+use super::session::{Details, ExitStatus, Session};
 use super::table::sheet;
 use super::time_text::{duration, local};
-use crate::cli::arguments::Output;
+use crate::cli::groups::Output;
 
 pub(super) async fn run(
     session: &mut Session<'_>,
     options: &ServerOptions,
     output: Output,
     name: &str,
-) -> Result<(), Told> {
+) -> Result<(), ExitStatus> {
     let client = session.client(options, Details::Stderr)?;
     let answers =
         async { Ok::<_, CallError>((client.task(name).await?, client.task_status(name).await?)) };

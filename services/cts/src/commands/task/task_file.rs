@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use cts_config::{DeprecatedUse, LoadContext, TaskFile, TaskFileError, load_task_file};
 use cts_core::Chain;
 
-use super::session::{Details, Session, Told};
+use super::session::{Details, ExitStatus, Session};
 
 const HEADLINE: &str = "Error: unable to create request";
 
 /// The task in the file. Variable files are relative to the current directory.
-pub(super) fn read(session: &mut Session<'_>, file: Option<PathBuf>) -> Result<TaskFile, Told> {
+pub(super) fn read(
+    session: &mut Session<'_>,
+    file: Option<PathBuf>,
+) -> Result<TaskFile, ExitStatus> {
     let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else {
         let program = session.process_env.program;
         return Err(session.missing(

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::session::Session;
 
-/// Between two looks.
+/// Between two polls.
 const LOOK: Duration = Duration::from_secs(2);
 
 impl Session<'_> {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use cts_core::go;
 use cts_proto::task::v1 as proto;
 use serde::Deserialize;
 
 use super::SentMembers;
-use crate::original::duration_parse;
 
 type Texts = BTreeMap<String, String>;
 
@@ -242,7 +242,7 @@ impl BufferPeriodMembers {
     /// What is missing is zero, not the default (docs/compatibility.md#api).
     fn into_wire(self) -> proto::BufferPeriod {
         let time = |text: Option<String>| {
-            let nanos = text.as_deref().and_then(duration_parse::parse);
+            let nanos = text.as_deref().and_then(go::parse_duration);
             let nanos = nanos.unwrap_or_default();
             Some(prost_types::Duration {
                 seconds: nanos / 1_000_000_000,

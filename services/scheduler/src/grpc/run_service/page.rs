@@ -6,7 +6,7 @@ use cts_proto::run::v1 as proto;
 use cts_store::{RunFilter, RunRecord};
 use tonic::Status;
 
-use super::wire::run_to_wire;
+use crate::grpc::wire::run_to_wire;
 
 /// Runs of a page, where the caller does not say.
 const USUAL: u32 = 100;

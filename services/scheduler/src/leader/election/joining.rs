@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_store::{Leadership, Member, Store};
 use tokio::time::{Instant, sleep};
 
-use crate::scheduler::RunError;
+use crate::options::RunError;
 
 /// Polls of the other process within the life of the leadership.
 const POLLS: u32 = 20;

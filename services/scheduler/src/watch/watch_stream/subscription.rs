@@ -14,7 +14,7 @@ use tonic::Streaming;
 
 use super::assembly::Assembly;
 use super::{ERROR_SHOWN, StreamError, StreamEvent};
-use crate::watch::Trouble;
+use crate::watch::event::Trouble;
 
 /// A stream of complete deltas. It ends when anything is wrong with it; a view whose messages do not fit
 /// together is asked for once more before that.

@@ -1,4 +1,4 @@
-//! Section 13: what a `PATCH` is refused for, and how loosely it is read.
+//! docs/rest.md#updating-a-task: what a `PATCH` is refused for, and how loosely it is read.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Section 4: what of a `POST` is refused before anything is done, and by which words.
+//! docs/rest.md#checks-of-requests: what of a `POST` is refused before anything is done, and by which words.
 
 mod members;
 

@@ -6,7 +6,7 @@ use cts_api_client::{ApiClient, ClientOptions, ClientSettings};
 
 use crate::process_env::ProcessEnv;
 
-/// Nobody waits longer for a completion.
+/// A completion must not take longer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Which tasks are wanted.

@@ -14,7 +14,7 @@ use crate::process_env::ProcessEnv;
 
 fn process_env(line: &str, point: Option<&str>, directory: &Path) -> ProcessEnv {
     let mut environment = BTreeMap::from([(OsString::from("COMP_LINE"), line.into())]);
-    // Nobody listens there.
+    // There is no listener.
     environment.insert("CTS_ADDRESS".into(), "http://127.0.0.1:1".into());
     environment.extend(point.map(|point| (OsString::from("COMP_POINT"), point.into())));
     ProcessEnv {

@@ -1,9 +1,12 @@
-//! Runs as callers get them.
+//! Runs, phases of tasks and holders on the wire.
 
 use cts_core::runs::{ERRORS_BYTES, RunStatus, shortened};
+use cts_core::{TaskPhase, WorkerId};
 use cts_proto::run::v1 as proto;
+use cts_proto::task::v1 as task;
 use cts_rpc::convert;
 use cts_store::{RunRecord, RunRequest};
+use tonic::Status;
 
 /// A run for the wire. Errors that were stored when more of them was kept are cut, so that it fits into a message.
 pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
@@ -27,7 +30,7 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
 }
 
 /// A run that was requested and is not stored yet, because its input is not complete.
-pub(super) fn requested_to_wire(request: RunRequest) -> proto::Run {
+pub(crate) fn requested_to_wire(request: RunRequest) -> proto::Run {
     proto::Run {
         id: request.run.to_string(),
         kind: convert::kind_to_wire(request.kind).into(),
@@ -38,4 +41,21 @@ pub(super) fn requested_to_wire(request: RunRequest) -> proto::Run {
         waiting_for: "the data of all views of its task".to_owned(),
         ..proto::Run::default()
     }
+}
+
+/// A task's phase for the wire. Discarded tasks are hidden, like those being created.
+pub(crate) const fn phase_to_wire(phase: TaskPhase) -> task::TaskPhase {
+    match phase {
+        TaskPhase::Creating | TaskPhase::Discarded => task::TaskPhase::Creating,
+        TaskPhase::Ready => task::TaskPhase::Ready,
+        TaskPhase::Deleting => task::TaskPhase::Deleting,
+    }
+}
+
+/// The worker that speaks.
+pub(crate) fn holder(worker_id: String) -> Result<WorkerId, Status> {
+    if worker_id.is_empty() {
+        return Err(Status::invalid_argument("a worker must name itself"));
+    }
+    Ok(WorkerId::new(worker_id))
 }

@@ -7,19 +7,19 @@ use cts_core::{BufferSetting, ProviderId, TaskName};
 
 use crate::block::Block;
 use crate::buffer::decode_located_buffer;
-use crate::cloud_workspace::WrittenWorkspace;
+use crate::cloud_workspace::RawWorkspace;
 use crate::coerce;
 use crate::condition::{GivenCondition, decode_condition};
-use crate::module_input::{WrittenInput, decode_module_inputs};
+use crate::module_input::{RawInput, decode_module_inputs};
 use crate::place::{Located, Place};
 use crate::sink::Sink;
-use crate::task::former::FormerUse;
-use crate::timeouts::WrittenTimeouts;
-use crate::variables::written::{Variable, decode_variables};
+use crate::task::deprecated::DeprecatedKeyUse;
+use crate::timeouts::RawTimeouts;
+use crate::variables::raw::{Variable, decode_variables};
 
 /// Everything that a block says, checked for itself; `None` is unset, or has been reported.
 #[derive(Debug)]
-pub(crate) struct WrittenTask {
+pub(crate) struct RawTask {
     /// Where the block is opened.
     pub(crate) place: Option<Place>,
     pub(crate) name: Option<Located<TaskName>>,
@@ -30,7 +30,7 @@ pub(crate) struct WrittenTask {
     pub(crate) version: Option<String>,
     pub(crate) providers: Option<Vec<Located<ProviderId>>>,
     pub(crate) condition: GivenCondition,
-    pub(crate) inputs: Vec<Located<WrittenInput>>,
+    pub(crate) inputs: Vec<Located<RawInput>>,
     /// The deprecated list.
     pub(crate) services: Option<Located<Vec<Located<String>>>>,
     pub(crate) variables: BTreeMap<String, Variable>,
@@ -38,25 +38,25 @@ pub(crate) struct WrittenTask {
     pub(crate) working_dir: Option<Located<String>>,
     /// Not there if nothing is set in it.
     pub(crate) buffer: Option<Located<BufferSetting>>,
-    pub(crate) workspace: WrittenWorkspace,
+    pub(crate) workspace: RawWorkspace,
     pub(crate) skip_unchanged: Option<Located<bool>>,
     pub(crate) retry_failed: Option<Located<bool>>,
-    pub(crate) timeouts: WrittenTimeouts,
+    pub(crate) timeouts: RawTimeouts,
     /// Deprecated keys of the block that are not reported yet.
-    pub(crate) former: Vec<FormerUse>,
+    pub(crate) deprecated: Vec<DeprecatedKeyUse>,
 }
 
-impl WrittenTask {
+impl RawTask {
     /// Reads a block. `now` is for schedules that are over.
     pub(crate) fn decode(mut block: Block<'_>, now: DateTime<Utc>) -> Self {
         block.refuse_label();
         let sink = block.sink();
-        let mut former = Vec::new();
+        let mut deprecated = Vec::new();
         let name = decode_name(&mut block);
-        let module = decode_module(&mut block, &mut former);
-        let condition = decode_condition(&mut block, now, &mut former);
-        let inputs = decode_module_inputs(&mut block, &mut former);
-        let services = decode_services(&mut block, &condition, &mut former);
+        let module = decode_module(&mut block, &mut deprecated);
+        let condition = decode_condition(&mut block, now, &mut deprecated);
+        let inputs = decode_module_inputs(&mut block, &mut deprecated);
+        let services = decode_services(&mut block, &condition, &mut deprecated);
         let written = Self {
             place: block.place().cloned(),
             name,
@@ -78,11 +78,11 @@ impl WrittenTask {
                 .filter(|path| !path.value.is_empty()),
             buffer: decode_located_buffer(&mut block)
                 .filter(|buffer| buffer.value != BufferSetting::default()),
-            workspace: WrittenWorkspace::decode(&mut block),
+            workspace: RawWorkspace::decode(&mut block),
             skip_unchanged: block.take("skip_unchanged", coerce::flag),
             retry_failed: block.take("retry_failed", coerce::flag),
-            timeouts: WrittenTimeouts::decode(&mut block),
-            former,
+            timeouts: RawTimeouts::decode(&mut block),
+            deprecated,
         };
         block.finish();
         written.refuse_same_variables(sink);
@@ -145,12 +145,15 @@ fn decode_name(block: &mut Block<'_>) -> Option<Located<TaskName>> {
 }
 
 /// `module`, or what it was called before.
-fn decode_module(block: &mut Block<'_>, former: &mut Vec<FormerUse>) -> Option<Located<String>> {
+fn decode_module(
+    block: &mut Block<'_>,
+    deprecated: &mut Vec<DeprecatedKeyUse>,
+) -> Option<Located<String>> {
     let given = block.has("module") || block.has("source");
     let module = block.take("module", coerce::text);
     let source = block.take("source", coerce::text);
     if let Some(source) = &source {
-        former.push(FormerUse {
+        deprecated.push(DeprecatedKeyUse {
             key: "source",
             replacement: "`module`",
             place: source.place.clone(),
@@ -199,10 +202,10 @@ fn decode_providers(block: &mut Block<'_>) -> Option<Vec<Located<ProviderId>>> {
 fn decode_services(
     block: &mut Block<'_>,
     condition: &GivenCondition,
-    former: &mut Vec<FormerUse>,
+    deprecated: &mut Vec<DeprecatedKeyUse>,
 ) -> Option<Located<Vec<Located<String>>>> {
     let services = block.list("services")?;
-    former.push(FormerUse {
+    deprecated.push(DeprecatedKeyUse {
         key: "services",
         replacement: match condition {
             GivenCondition::Absent | GivenCondition::Unknown => "a `condition \"services\"`",

@@ -1,7 +1,17 @@
-//! Durations as Go reads them: sums of decimal numbers with units (docs/rest.md#task-objects).
+//! Texts as Go reads them, on which files, requests and options rely. No maintained crate does that.
 
-/// Nanoseconds of `text`; `None` if it is no duration or does not fit.
-pub(crate) fn parse(text: &str) -> Option<i64> {
+/// The boolean that `text` stands for; `None` if it is none.
+pub fn parse_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// Nanoseconds of a duration, which is a sum of decimal numbers with units (`1h2m3.5s`) and may be negative. `None` if
+/// `text` is none or does not fit.
+pub fn parse_duration(text: &str) -> Option<i64> {
     let (sign, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
         None => (1, text.strip_prefix('+').unwrap_or(text)),
@@ -84,12 +94,15 @@ mod tests {
             ("1μs", 1_000),
             ("0.0000000019s", 1),
             ("1s1s", 2_000_000_000),
+            ("-0", 0),
+            ("3us", 3_000),
+            ("100ms", 100_000_000),
             ("9223372036854775807ns", i64::MAX),
             ("-9223372036854775808ns", i64::MIN),
             ("0.3333333333333333333333h", 1_199_999_999_999),
         ];
         for (text, expected) in cases {
-            assert_eq!(parse(text), Some(expected), "{text}");
+            assert_eq!(parse_duration(text), Some(expected), "{text}");
         }
     }
 
@@ -111,11 +124,26 @@ mod tests {
             "1S",
             "1e3s",
             "1s-1s",
+            "10",
+            "3000000h",
             "9223372036854775808ns",
             "10000000h",
             "99999999999999999999999999999999999999999999h",
         ] {
-            assert_eq!(parse(text), None, "{text}");
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_spellings_of_go_are_booleans() {
+        for text in ["1", "t", "T", "TRUE", "true", "True"] {
+            assert_eq!(parse_bool(text), Some(true), "{text}");
+        }
+        for text in ["0", "f", "F", "FALSE", "false", "False"] {
+            assert_eq!(parse_bool(text), Some(false), "{text}");
+        }
+        for text in ["", "TrUe", "yes", "on", " true", "2"] {
+            assert_eq!(parse_bool(text), None, "{text}");
         }
     }
 }

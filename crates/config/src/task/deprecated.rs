@@ -5,7 +5,7 @@ use crate::sink::Sink;
 
 /// Use of a deprecated key.
 #[derive(Debug)]
-pub(crate) struct FormerUse {
+pub(crate) struct DeprecatedKeyUse {
     pub(crate) key: &'static str,
     /// What to write instead.
     pub(crate) replacement: &'static str,
@@ -14,7 +14,7 @@ pub(crate) struct FormerUse {
     pub(crate) overruled: bool,
 }
 
-impl FormerUse {
+impl DeprecatedKeyUse {
     pub(crate) fn warn(&self, sink: &Sink) {
         let mut message = format!("`{}` is deprecated, use {}", self.key, self.replacement);
         if self.overruled {

@@ -16,16 +16,16 @@ const SCALAR: u64 = 32;
 /// Whether the expression, whose text has this length, can be evaluated in bounded time and memory. Those
 /// without loops and templates always can.
 pub(super) fn is_bounded(expression: &Expression, length: usize) -> bool {
-    let mut effort = Effort {
+    let mut cost = Cost {
         variables: Vec::new(),
         times: 1,
         steps: 0,
         largest: 0,
     };
-    let size = effort.of(expression);
+    let size = cost.of(expression);
     let length = u64::try_from(length).unwrap_or(u64::MAX);
     let limit = LIMIT.max(length.saturating_mul(8));
-    effort.steps <= limit && size.bytes.max(effort.largest) <= limit
+    cost.steps <= limit && size.bytes.max(cost.largest) <= limit
 }
 
 /// Upper bounds of a value.
@@ -94,7 +94,7 @@ impl Size {
 
 /// Walks an expression as the evaluation does, with each loop's body once.
 #[derive(Debug)]
-struct Effort {
+struct Cost {
     /// The loop variables at this place, the innermost last.
     variables: Vec<(String, Size)>,
     /// How often what is looked at is evaluated.
@@ -104,7 +104,7 @@ struct Effort {
     largest: u64,
 }
 
-impl Effort {
+impl Cost {
     fn of(&mut self, expression: &Expression) -> Size {
         self.steps = self.steps.saturating_add(self.times);
         let size = match expression {
@@ -193,13 +193,12 @@ impl Effort {
             source,
             repeated.key_var.as_ref().map(hcl::Identifier::as_str),
             repeated.value_var.as_str(),
-            |effort| {
+            |cost| {
                 if let Some(condition) = &repeated.cond_expr {
-                    effort.of(condition);
+                    cost.of(condition);
                 }
-                let key = repeated.key_expr.as_ref().map(|key| effort.of(key));
-                effort
-                    .of(&repeated.value_expr)
+                let key = repeated.key_expr.as_ref().map(|key| cost.of(key));
+                cost.of(&repeated.value_expr)
                     .with_key(key.unwrap_or_default())
             },
         );
@@ -254,7 +253,7 @@ impl Effort {
             source,
             repeated.key_var.as_ref().map(hcl::Identifier::as_str),
             repeated.value_var.as_str(),
-            |effort| effort.of_template(&repeated.template),
+            |cost| cost.of_template(&repeated.template),
         );
         body.repeated(source.elements)
     }

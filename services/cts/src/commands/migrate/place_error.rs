@@ -1,0 +1,28 @@
+//! Why a command has no store to work on.
+
+/// Names the database where nothing else does.
+pub(super) const VARIABLE: &str = "CTS_DATABASE_URL";
+
+/// The command names no store that can be used. Never quotes what was given: it may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// Nothing says where the database is.
+    #[error(
+        "no database is named: give --to postgres://…, set {VARIABLE}, or name a configuration with a `database` block by -config-file"
+    )]
+    NoDatabase,
+    /// Nothing says where the store is that is to be read.
+    #[error(
+        "no store is named: give --store sqlite:PATH or --store postgres://…, set {VARIABLE}, or name a configuration by -config-file"
+    )]
+    NoStore,
+    /// Something else than Postgres was named.
+    #[error("{place} must begin with postgres:// or postgresql:// and name a server")]
+    NotPostgres {
+        /// Where it was named.
+        place: &'static str,
+    },
+    /// The source is not one that can be read.
+    #[error("--from must be sqlite:PATH, the file cts.db in the working directory of `cts start`")]
+    NotSqlite,
+}

@@ -1,0 +1,14 @@
+//! Why changes of a view are not seen, for explanations.
+
+use chrono::{DateTime, Utc};
+
+/// Why changes of a view are not seen. What was seen before stays in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ViewProblem {
+    /// In one line.
+    pub(crate) text: String,
+    pub(crate) since: DateTime<Utc>,
+    pub(crate) next_try: Option<DateTime<Utc>>,
+    /// When Consul answered last.
+    pub(crate) last_answer: Option<DateTime<Utc>>,
+}

@@ -1,0 +1,81 @@
+//! What a worker is made of: its settings, what it needs from outside, and how it is ended.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_bundle::BundleCache;
+use cts_core::{StepTimeouts, WorkerRecord};
+use cts_terraform::guard::Guard;
+use cts_terraform::{OutputSink, RenderSettings, StopPolicy, Terraform};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+
+/// Settings of a worker.
+#[derive(Clone)]
+pub struct Options {
+    /// Its registration; it has as many slots as are named there, at least one.
+    pub record: WorkerRecord,
+    /// Directory that relative task directories are relative to. No other worker may use it.
+    pub working_dir: PathBuf,
+    /// Environment that Terraform inherits.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Environment that the state backend needs on top; may hold a token.
+    pub backend_environment: Vec<(String, String)>,
+    /// Whether Terraform writes its trace into the task directory.
+    pub persist_log: bool,
+    /// How Terraform is stopped.
+    pub stop: StopPolicy,
+    /// How long each step of Terraform may take, where a task says nothing else.
+    pub timeouts: StepTimeouts,
+    /// How long runs may go on after the order to drain; then they are interrupted.
+    pub drain_timeout: Duration,
+    /// What generated root modules say about driver, backend and providers.
+    pub render: Arc<RenderSettings>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("record", &self.record)
+            .field("working_dir", &self.working_dir)
+            .field("render", &self.render)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a worker needs from outside.
+#[derive(Clone)]
+pub struct Dependencies {
+    /// A channel to the schedulers.
+    pub scheduler: Channel,
+    /// Terraform.
+    pub terraform: Arc<Terraform>,
+    /// Where module bundles are unpacked; without it modules are used in place.
+    pub bundles: Option<Arc<BundleCache>>,
+    /// Stops Terraform where this process cannot; without it no other worker gets its runs.
+    pub guard: Option<Guard>,
+    /// Where Terraform's output is shown live besides, if anywhere.
+    pub console: Option<Arc<dyn OutputSink>>,
+}
+
+impl fmt::Debug for Dependencies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dependencies")
+            .field("terraform", &self.terraform)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a worker is ended.
+#[derive(Debug, Clone)]
+pub struct ShutdownTokens {
+    /// Take no new run, finish those at work, and end. The worker cancels this itself when the scheduler
+    /// wants it to drain.
+    pub drain: CancellationToken,
+    /// Interrupt the runs at work gently, and end.
+    pub stop: CancellationToken,
+}

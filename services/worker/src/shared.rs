@@ -1,0 +1,75 @@
+//! What all slots of a worker share.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use cts_bundle::BundleCache;
+use cts_terraform::guard::Guard;
+use cts_terraform::{OutputSink, TaskDirectory, Terraform};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::Instant;
+
+use crate::options::Options;
+use crate::requests::Requests;
+use crate::scheduler_calls::Scheduler;
+
+/// Between two polls of the guard while there is none.
+const GUARD_POLL: Duration = Duration::from_millis(50);
+
+/// What all slots share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) terraform: Arc<Terraform>,
+    pub(crate) bundles: Option<Arc<BundleCache>>,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) console: Console,
+    /// Directories in which no earlier process can be at work any more.
+    pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
+    /// One attempt at a time in each directory: one whose lease was lost may still be ending when the
+    /// same worker gets the task again, and must not take the guard away from its successor.
+    pub(crate) directories: std::sync::Mutex<HashMap<TaskDirectory, Arc<Mutex<()>>>>,
+    /// What leases are counted from.
+    pub(crate) started: Instant,
+    pub(crate) requests: Requests,
+}
+
+impl Shared {
+    /// Waits until no other attempt of this worker is in `directory`.
+    pub(crate) async fn lock_directory(&self, directory: &TaskDirectory) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut directories = self
+                .directories
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            // Those that no attempt has or waits for.
+            directories.retain(|_directory, lock| Arc::strong_count(lock) > 1);
+            Arc::clone(directories.entry(directory.clone()).or_default())
+        };
+        lock.lock_owned().await
+    }
+
+    /// Waits until there is a guard, if one is wanted: without it no run is to be taken.
+    pub(crate) async fn guarded(&self) {
+        while self
+            .guard
+            .as_ref()
+            .is_some_and(|guard| !guard.is_standing())
+        {
+            tokio::time::sleep(GUARD_POLL).await;
+        }
+    }
+}
+
+/// The console, if there is one.
+#[derive(Clone)]
+pub(crate) struct Console(pub(crate) Option<Arc<dyn OutputSink>>);
+
+impl fmt::Debug for Console {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Console").field(&self.0.is_some()).finish()
+    }
+}
