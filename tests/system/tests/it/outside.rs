@@ -170,7 +170,18 @@ async fn a_hangup_ends_it_well() {
     let consul = ConsulAgent::start().await;
     let site = site(&consul, "");
     let port = free_port();
-    let cts = site.run_cts(port, &[]);
+    site.write("port.hcl", &format!("port = {port}\n"));
+    let program = executable("cts").into_os_string().into_string().unwrap();
+    let words = [
+        // The tests may run where it is ignored, as `nohup` leaves it.
+        "--default-signal=HUP",
+        &program,
+        "start",
+        "-config-file=cts.hcl",
+        "-config-file=port.hcl",
+        "-bind-address=127.0.0.1",
+    ];
+    let cts: Process = site.run("/usr/bin/env", &words, "cts.log");
     until_healthy(port).await;
     cts.signal(Signal::SIGHUP);
     let exit = cts.wait().await;
