@@ -19,7 +19,7 @@
 //!   before the end is killed; the margin pays for the kill itself and for clocks that do not run
 //!   alike. So nothing writes when the keeper grants the run again (P1).
 //! * A leader's duties end after two thirds. They are single writes to the database, each fenced by the
-//!   epoch, so there is nothing to wind down, and a longer tenure bridges a longer outage. The rest keeps
+//!   epoch, so there is nothing to wind down, and a longer term bridges a longer outage. The rest keeps
 //!   a leader that cannot reach the database from trying what would be refused.
 //!
 //! # What a lost lease says

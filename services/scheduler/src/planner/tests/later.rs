@@ -35,7 +35,7 @@ pub(super) fn active(spec: &TaskSpec) -> DesiredTask<'_> {
 const DRAFT: TaskMode = TaskMode::Draft { enabled: true };
 
 /// Of a leader that has begun a while ago.
-pub(super) fn empty_desk() -> Planner {
+pub(super) fn empty_planner() -> Planner {
     let mut planner = Planner::new(&[]);
     planner.reconcile([], at(0));
     planner
@@ -44,7 +44,7 @@ pub(super) fn empty_desk() -> Planner {
 #[test]
 fn a_request_is_carried_out_as_soon_as_the_input_is_complete_and_once() {
     let spec = task("t", &["web", "api"], BufferPeriod::BUILT_IN);
-    let mut planner = empty_desk();
+    let mut planner = empty_planner();
     let check = requested(1, RunKind::Check);
     let asked = || [desired(&spec, DRAFT, vec![check])];
     assert!(planner.reconcile(asked(), at(0)), "there are views now");
@@ -63,7 +63,7 @@ fn a_request_is_carried_out_as_soon_as_the_input_is_complete_and_once() {
 #[test]
 fn a_request_whose_input_stays_incomplete_is_overdue_after_its_patience() {
     let spec = task("t", &["web", "api"], BufferPeriod::BUILT_IN);
-    let mut planner = empty_desk().with_request_timeout(at(60));
+    let mut planner = empty_planner().with_request_timeout(at(60));
     let plan = requested(1, RunKind::Plan);
     planner.reconcile([desired(&spec, TaskMode::Disabled, vec![plan])], at(5));
     planner.observe(&id("web"), full(1, []), at(6)).unwrap();
@@ -88,7 +88,7 @@ fn a_disabled_task_is_checked_without_data_but_not_planned() {
         ..task("t", &["web"], BufferPeriod::BUILT_IN)
     };
     let draft = TaskMode::Draft { enabled: false };
-    let mut planner = empty_desk();
+    let mut planner = empty_planner();
     let requests = vec![requested(1, RunKind::Check), requested(2, RunKind::Plan)];
     planner.reconcile([desired(&spec, draft, requests)], at(0));
     let due = planner.take_due(at(0)).tasks;
@@ -103,7 +103,7 @@ fn a_disabled_task_is_checked_without_data_but_not_planned() {
 #[test]
 fn the_first_input_of_a_task_that_comes_later_triggers_nothing_and_the_next_does() {
     let spec = task("t", &["web"], BufferPeriod::BUILT_IN);
-    let mut planner = empty_desk();
+    let mut planner = empty_planner();
     planner.reconcile([active(&spec)], at(0));
     planner.observe(&id("web"), full(1, []), at(1)).unwrap();
     assert_eq!(planner.next_due(), None);
@@ -132,7 +132,7 @@ fn a_task_whose_views_are_known_already_waits_for_the_next_change() {
 #[test]
 fn changes_during_a_creation_are_kept_until_the_task_is_there() {
     let spec = task("t", &["web"], BufferPeriod::DISABLED);
-    let mut planner = empty_desk();
+    let mut planner = empty_planner();
     let check = requested(1, RunKind::Check);
     planner.reconcile([desired(&spec, DRAFT, vec![check])], at(0));
     planner.observe(&id("web"), full(1, []), at(1)).unwrap();
@@ -162,7 +162,7 @@ fn what_is_disabled_or_gone_watches_and_runs_nothing() {
 fn a_changed_definition_keeps_the_snapshots_that_it_still_needs() {
     let before = task("t", &["web", "api"], BufferPeriod::DISABLED);
     let after = task("t", &["web", "db"], BufferPeriod::DISABLED);
-    let mut planner = empty_desk();
+    let mut planner = empty_planner();
     planner.reconcile([active(&before)], at(0));
     planner
         .observe(&id("web"), full(1, [instance("web", "w", 1)]), at(0))
@@ -198,7 +198,7 @@ fn an_input_that_was_frozen_with_an_old_definition_is_not_the_last() {
 #[test]
 fn an_outline_tells_views_buffer_and_decision() {
     let spec = task("t", &["web"], BufferPeriod::BUILT_IN);
-    let mut planner = empty_desk();
+    let mut planner = empty_planner();
     planner.reconcile([active(&spec)], at(0));
     let seen = |planner: &Planner| planner.task_snapshots().next().unwrap().views[0].seen;
     assert_eq!(seen(&planner), None);
@@ -225,7 +225,7 @@ fn a_creation_that_an_earlier_leader_has_begun_may_have_missed_a_change() {
     assert_eq!(due[0].reason, EnqueueReason::Change { first: true });
 
     // Of one that comes later the request is on its way.
-    let mut planner = empty_desk();
+    let mut planner = empty_planner();
     planner.reconcile(draft(), at(0));
     planner.observe(&id("web"), full(1, []), at(1)).unwrap();
     planner.reconcile([active(&spec)], at(2));

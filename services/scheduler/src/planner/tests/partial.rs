@@ -1,6 +1,6 @@
 //! Nothing is taken on partial data, and what triggers meanwhile is kept.
 
-use super::later::{active, desired, empty_desk, requested, run};
+use super::later::{active, desired, empty_planner, requested, run};
 use super::*;
 
 /// A task on `web` that has been running for a while, with `web` read at 0 s.
@@ -21,7 +21,7 @@ fn change_web(planner: &mut Planner, revision: u64, now: Duration) {
 fn a_pending_change_waits_for_a_view_that_a_replacement_adds() {
     let before = task("t", &["web"], BufferPeriod::BUILT_IN);
     let after = task("t", &["web", "db"], BufferPeriod::BUILT_IN);
-    let mut planner = empty_desk();
+    let mut planner = empty_planner();
     running(&mut planner, &before);
     change_web(&mut planner, 2, at(1));
     assert_eq!(planner.next_due(), Some(at(6)));
@@ -48,7 +48,7 @@ fn a_pending_change_waits_for_a_view_that_a_replacement_adds() {
 fn a_change_while_another_view_is_missing_is_kept() {
     let before = task("t", &["web"], BufferPeriod::DISABLED);
     let after = task("t", &["web", "db"], BufferPeriod::DISABLED);
-    let mut planner = empty_desk().with_request_timeout(at(60));
+    let mut planner = empty_planner().with_request_timeout(at(60));
     running(&mut planner, &before);
     let check = requested(1, RunKind::Check);
     planner.reconcile([desired(&after, TaskMode::Active, vec![check])], at(1));
@@ -93,7 +93,7 @@ fn the_first_pass_is_not_lost_where_another_task_has_read_the_views_already() {
 #[test]
 fn a_delta_that_does_not_fit_leaves_the_snapshot_and_the_pending_change() {
     let spec = task("t", &["web"], BufferPeriod::BUILT_IN);
-    let mut planner = empty_desk();
+    let mut planner = empty_planner();
     running(&mut planner, &spec);
     change_web(&mut planner, 2, at(1));
     let misfit = ViewDelta {
@@ -120,7 +120,7 @@ fn a_view_that_goes_from_one_task_to_another_keeps_its_snapshot() {
         task("b", &["web"], BufferPeriod::DISABLED),
         task("b", &["web", "db"], BufferPeriod::DISABLED),
     ];
-    let mut planner = empty_desk();
+    let mut planner = empty_planner();
     planner.reconcile([active(&drops[0]), active(&gains[0])], at(0));
     for service in ["web", "db"] {
         let content = full(1, [instance(service, service, 1)]);
@@ -140,7 +140,7 @@ fn a_view_that_goes_from_one_task_to_another_keeps_its_snapshot() {
 #[test]
 fn what_was_to_be_applied_and_is_overdue_is_applied_with_the_complete_input() {
     let spec = task("t", &["web"], BufferPeriod::DISABLED);
-    let mut planner = empty_desk().with_request_timeout(at(60));
+    let mut planner = empty_planner().with_request_timeout(at(60));
     let apply = requested(1, RunKind::Apply);
     planner.reconcile([desired(&spec, TaskMode::Active, vec![apply])], at(0));
     let due = planner.take_due(at(60));
