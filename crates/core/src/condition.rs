@@ -31,17 +31,22 @@ pub enum Condition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServicesCondition {
     /// Names as configured, none empty; none at all exactly where `regexp` is set.
+    #[serde(default)]
     pub names: Vec<String>,
     /// RE2 expression over service names, not anchored; "" takes every service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regexp: Option<String>,
     /// Datacenter, empty for the agent's own.
+    #[serde(default)]
     pub datacenter: String,
     /// Consul Enterprise namespace, may be empty.
+    #[serde(default)]
     pub namespace: String,
     /// Consul filter expression as configured, may be empty.
+    #[serde(default)]
     pub filter: String,
     /// Copied into every instance that the module gets.
+    #[serde(default)]
     pub cts_user_defined_meta: BTreeMap<String, String>,
     /// Settings of the deprecated `service` blocks, by service name. They take the place of the ones
     /// above for that name (docs/configuration.md#service).
@@ -55,12 +60,16 @@ pub struct ServicesCondition {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeclaredService {
     /// Datacenter, empty for the agent's own.
+    #[serde(default)]
     pub datacenter: String,
     /// Consul Enterprise namespace, may be empty.
+    #[serde(default)]
     pub namespace: String,
     /// Consul filter expression as configured, may be empty.
+    #[serde(default)]
     pub filter: String,
     /// Copied into every instance of this service.
+    #[serde(default)]
     pub cts_user_defined_meta: BTreeMap<String, String>,
 }
 
@@ -70,10 +79,13 @@ pub struct CatalogServicesCondition {
     /// RE2 expression over service names, not anchored; "" takes every service.
     pub regexp: String,
     /// Datacenter, empty for the agent's own.
+    #[serde(default)]
     pub datacenter: String,
     /// Consul Enterprise namespace, may be empty.
+    #[serde(default)]
     pub namespace: String,
     /// Only services on nodes with all these pairs in their meta data.
+    #[serde(default)]
     pub node_meta: BTreeMap<String, String>,
     /// Whether the module gets `catalog_services`.
     pub use_as_module_input: bool,
@@ -96,8 +108,10 @@ pub struct KvQuery {
     /// Whether `path` is a prefix.
     pub recurse: bool,
     /// Datacenter, empty for the agent's own.
+    #[serde(default)]
     pub datacenter: String,
     /// Consul Enterprise namespace, may be empty.
+    #[serde(default)]
     pub namespace: String,
 }
 
@@ -124,17 +138,22 @@ pub enum ModuleInput {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServicesInput {
     /// Names as configured.
+    #[serde(default)]
     pub names: Vec<String>,
     /// RE2 expression over service names; counts if names are given as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regexp: Option<String>,
     /// Datacenter, empty for the agent's own.
+    #[serde(default)]
     pub datacenter: String,
     /// Consul Enterprise namespace, may be empty.
+    #[serde(default)]
     pub namespace: String,
     /// Consul filter expression as configured, may be empty.
+    #[serde(default)]
     pub filter: String,
     /// Copied into every instance that the module gets.
+    #[serde(default)]
     pub cts_user_defined_meta: BTreeMap<String, String>,
     /// Settings of the deprecated `service` blocks, by service name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

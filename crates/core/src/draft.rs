@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
+use serde::Deserialize;
 
 use crate::condition::{Condition, ModuleInput};
 
@@ -50,7 +51,8 @@ pub struct DraftBufferPeriod {
 }
 
 /// `terraform_cloud_workspace` as declared over the API; empty texts say nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct DraftWorkspace {
     /// `remote` or `agent`.
     pub execution_mode: String,

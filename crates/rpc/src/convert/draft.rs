@@ -1,4 +1,4 @@
-//! Tasks on their way in.
+//! Tasks as they are declared: fields, conditions and module inputs, both ways.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,6 @@ use cts_core::{
 };
 use cts_proto::task::v1 as proto;
 
-use super::task::{condition_to_wire, module_input_to_wire};
 use super::{ConversionError, invalid};
 
 /// A declared task from the wire. Only what no client of the REST API can send is an error.
@@ -72,6 +71,64 @@ pub fn draft_to_wire(draft: TaskDraft) -> proto::Task {
             }
         }),
         ..proto::Task::default()
+    }
+}
+
+fn condition_to_wire(condition: Condition) -> proto::Condition {
+    use proto::condition::Kind;
+    let kind = match condition {
+        Condition::NoCondition => None,
+        Condition::Services(services) => Some(Kind::Services(proto::ServicesCondition {
+            names: services.names,
+            datacenter: services.datacenter,
+            namespace: services.namespace,
+            filter: services.filter,
+            cts_user_defined_meta: services.cts_user_defined_meta,
+            use_as_module_input: services.use_as_module_input,
+            regexp: services.regexp,
+        })),
+        Condition::CatalogServices(services) => {
+            Some(Kind::CatalogServices(proto::CatalogServicesCondition {
+                regexp: services.regexp,
+                datacenter: services.datacenter,
+                namespace: services.namespace,
+                node_meta: services.node_meta,
+                use_as_module_input: services.use_as_module_input,
+            }))
+        }
+        Condition::ConsulKv(pairs) => Some(Kind::ConsulKv(proto::ConsulKvCondition {
+            query: Some(kv_to_wire(pairs.query)),
+            use_as_module_input: pairs.use_as_module_input,
+        })),
+        Condition::Schedule(ScheduleCondition { cron }) => {
+            Some(Kind::Schedule(proto::ScheduleCondition { cron }))
+        }
+    };
+    proto::Condition { kind }
+}
+
+fn module_input_to_wire(input: ModuleInput) -> proto::ModuleInput {
+    use proto::module_input::Kind;
+    let kind = match input {
+        ModuleInput::Services(services) => Kind::Services(proto::ServicesInput {
+            names: services.names,
+            regexp: services.regexp,
+            datacenter: services.datacenter,
+            namespace: services.namespace,
+            filter: services.filter,
+            cts_user_defined_meta: services.cts_user_defined_meta,
+        }),
+        ModuleInput::ConsulKv(query) => Kind::ConsulKv(kv_to_wire(query)),
+    };
+    proto::ModuleInput { kind: Some(kind) }
+}
+
+fn kv_to_wire(query: KvQuery) -> proto::KvQuery {
+    proto::KvQuery {
+        path: query.path,
+        recurse: query.recurse,
+        datacenter: query.datacenter,
+        namespace: query.namespace,
     }
 }
 

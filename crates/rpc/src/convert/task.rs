@@ -1,135 +1,74 @@
 //! Tasks, their states and events.
 
+use std::time::Duration;
+
+use chrono::TimeDelta;
 use cts_core::runs::{ERRORS_BYTES, shortened};
 use cts_core::{
-    BufferSetting, CloudExecution, CloudWorkspace, Condition, Event, EventConfig, KvQuery,
-    ModuleInput, ScheduleCondition, ServicesCondition, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
+    CloudExecution, CloudWorkspace, DraftBufferPeriod, DraftWorkspace, Event, EventConfig,
+    TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
 use hcl::format::{Format as _, Formatter};
 
-use super::time::{duration_to_wire, timestamp_from_wire, timestamp_to_wire};
+use super::draft::draft_to_wire;
+use super::time::{timestamp_from_wire, timestamp_to_wire};
 use super::{ConversionError, invalid};
 
-/// A declared task for the wire. Its revision and its phase are for the caller to add.
+/// A stored task for the wire. Its revision and its phase are for the caller to add.
 pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {
-    let definition = spec.definition.clone();
     proto::Task {
-        name: definition.name.to_string(),
-        description: definition.description,
-        enabled: spec.enabled,
-        module: definition.module,
-        version: definition.version,
-        providers: definition
-            .providers
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
-        condition: Some(condition_to_wire(definition.condition)),
-        module_inputs: definition
-            .module_inputs
-            .into_iter()
-            .map(module_input_to_wire)
-            .collect(),
-        variables: definition
-            .variables
-            .into_iter()
-            .map(|(name, value)| (name, expression_text(&value)))
-            .collect(),
-        buffer_period: spec.buffer_setting.map(buffer_to_wire),
         origin: match origin {
             TaskOrigin::Config => proto::TaskOrigin::Config,
             TaskOrigin::Api => proto::TaskOrigin::Api,
         }
         .into(),
-        revision: 0,
-        phase: proto::TaskPhase::Unspecified.into(),
-        terraform_version: String::new(),
-        terraform_cloud_workspace: definition.workspace.map(workspace_to_wire),
+        ..draft_to_wire(draft_of(spec))
     }
 }
 
-fn workspace_to_wire(workspace: CloudWorkspace) -> proto::TerraformCloudWorkspace {
+/// What was declared of a task, as far as the API shows it.
+fn draft_of(spec: &TaskSpec) -> TaskDraft {
+    let definition = spec.definition.clone();
+    let providers = definition.providers.iter();
+    let variables = definition.variables.iter();
+    TaskDraft {
+        name: definition.name.to_string(),
+        description: definition.description,
+        enabled: spec.enabled,
+        module: definition.module,
+        version: definition.version,
+        providers: providers.map(ToString::to_string).collect(),
+        condition: definition.condition,
+        module_inputs: definition.module_inputs,
+        variables: variables
+            .map(|(name, value)| (name.clone(), expression_text(value)))
+            .collect(),
+        buffer_period: spec.buffer_setting.map(|setting| DraftBufferPeriod {
+            enabled: setting.enabled,
+            min: setting.min.map(delta),
+            max: setting.max.map(delta),
+        }),
+        terraform_version: String::new(),
+        workspace: definition.workspace.map(workspace),
+    }
+}
+
+fn delta(duration: Duration) -> TimeDelta {
+    TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX)
+}
+
+fn workspace(workspace: CloudWorkspace) -> DraftWorkspace {
     let (mode, id, name) = match workspace.execution {
         CloudExecution::Remote => ("remote", String::new(), String::new()),
         CloudExecution::AgentPoolId(id) => ("agent", id, String::new()),
         CloudExecution::AgentPoolName(name) => ("agent", String::new(), name),
     };
-    proto::TerraformCloudWorkspace {
+    DraftWorkspace {
         execution_mode: mode.to_owned(),
         agent_pool_id: id,
         agent_pool_name: name,
         terraform_version: workspace.terraform_version.unwrap_or_default(),
-    }
-}
-
-pub(super) fn condition_to_wire(condition: Condition) -> proto::Condition {
-    use proto::condition::Kind;
-    let kind = match condition {
-        Condition::NoCondition => None,
-        Condition::Services(services) => Some(Kind::Services(services_to_wire(services))),
-        Condition::CatalogServices(services) => {
-            Some(Kind::CatalogServices(proto::CatalogServicesCondition {
-                regexp: services.regexp,
-                datacenter: services.datacenter,
-                namespace: services.namespace,
-                node_meta: services.node_meta,
-                use_as_module_input: services.use_as_module_input,
-            }))
-        }
-        Condition::ConsulKv(pairs) => Some(Kind::ConsulKv(proto::ConsulKvCondition {
-            query: Some(kv_to_wire(pairs.query)),
-            use_as_module_input: pairs.use_as_module_input,
-        })),
-        Condition::Schedule(ScheduleCondition { cron }) => {
-            Some(Kind::Schedule(proto::ScheduleCondition { cron }))
-        }
-    };
-    proto::Condition { kind }
-}
-
-fn services_to_wire(services: ServicesCondition) -> proto::ServicesCondition {
-    proto::ServicesCondition {
-        names: services.names,
-        datacenter: services.datacenter,
-        namespace: services.namespace,
-        filter: services.filter,
-        cts_user_defined_meta: services.cts_user_defined_meta,
-        use_as_module_input: services.use_as_module_input,
-        regexp: services.regexp,
-    }
-}
-
-fn kv_to_wire(query: KvQuery) -> proto::KvQuery {
-    proto::KvQuery {
-        path: query.path,
-        recurse: query.recurse,
-        datacenter: query.datacenter,
-        namespace: query.namespace,
-    }
-}
-
-pub(super) fn module_input_to_wire(input: ModuleInput) -> proto::ModuleInput {
-    use proto::module_input::Kind;
-    let kind = match input {
-        ModuleInput::Services(services) => Kind::Services(proto::ServicesInput {
-            names: services.names,
-            regexp: services.regexp,
-            datacenter: services.datacenter,
-            namespace: services.namespace,
-            filter: services.filter,
-            cts_user_defined_meta: services.cts_user_defined_meta,
-        }),
-        ModuleInput::ConsulKv(query) => Kind::ConsulKv(kv_to_wire(query)),
-    };
-    proto::ModuleInput { kind: Some(kind) }
-}
-
-fn buffer_to_wire(setting: BufferSetting) -> proto::BufferPeriod {
-    proto::BufferPeriod {
-        enabled: setting.enabled,
-        min: setting.min.map(duration_to_wire),
-        max: setting.max.map(duration_to_wire),
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cts_proto::task::v1::condition::Kind;
-use cts_proto::task::v1::module_input::Kind as InputKind;
-use cts_proto::task::v1::{self as proto, KvQuery};
+use cts_core::{CatalogServicesCondition, Condition, KvQuery, ModuleInput, ScheduleCondition};
 use serde::Serialize;
 
 /// At most one member; `{}` for a task that nothing triggers.
@@ -15,7 +13,7 @@ pub(super) struct ConditionObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     consul_kv: Option<KvObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    schedule: Option<ScheduleObject<'a>>,
+    schedule: Option<&'a ScheduleCondition>,
     #[serde(skip_serializing_if = "Option::is_none")]
     services: Option<ServicesObject<'a>>,
 }
@@ -44,6 +42,7 @@ struct ServicesObject<'a> {
     use_as_module_input: Option<bool>,
 }
 
+/// In the order of the alphabet, as everywhere in answers.
 #[derive(Debug, Serialize)]
 struct CatalogServicesObject<'a> {
     datacenter: &'a str,
@@ -63,72 +62,68 @@ struct KvObject<'a> {
     use_as_module_input: Option<bool>,
 }
 
-#[derive(Debug, Serialize)]
-struct ScheduleObject<'a> {
-    cron: &'a str,
+/// What a condition and a module input on services have in common, as an object.
+macro_rules! services_object {
+    ($services:expr, $use_as_module_input:expr) => {
+        ServicesObject {
+            cts_user_defined_meta: &$services.cts_user_defined_meta,
+            datacenter: &$services.datacenter,
+            filter: &$services.filter,
+            // An expression takes the place of names.
+            names: ($services.regexp.is_none()).then_some($services.names.as_slice()),
+            namespace: &$services.namespace,
+            regexp: $services.regexp.as_deref(),
+            use_as_module_input: $use_as_module_input,
+        }
+    };
 }
 
 impl<'a> ConditionObject<'a> {
-    pub(super) fn of(condition: Option<&'a proto::Condition>) -> Self {
+    pub(super) fn of(condition: &'a Condition) -> Self {
         let mut object = Self::default();
-        match condition.and_then(|condition| condition.kind.as_ref()) {
-            None => {}
-            Some(Kind::Services(services)) => {
-                object.services = Some(ServicesObject {
-                    use_as_module_input: Some(services.use_as_module_input),
-                    cts_user_defined_meta: &services.cts_user_defined_meta,
-                    datacenter: &services.datacenter,
-                    filter: &services.filter,
-                    names: names(&services.names, services.regexp.as_ref()),
-                    namespace: &services.namespace,
-                    regexp: services.regexp.as_deref(),
-                });
+        match condition {
+            Condition::NoCondition => {}
+            Condition::Services(services) => {
+                let is_input = Some(services.use_as_module_input);
+                object.services = Some(services_object!(services, is_input));
             }
-            Some(Kind::CatalogServices(services)) => {
-                object.catalog_services = Some(CatalogServicesObject {
-                    datacenter: &services.datacenter,
-                    namespace: &services.namespace,
-                    node_meta: &services.node_meta,
-                    regexp: &services.regexp,
-                    use_as_module_input: services.use_as_module_input,
-                });
+            Condition::CatalogServices(services) => {
+                object.catalog_services = Some(CatalogServicesObject::of(services));
             }
-            Some(Kind::ConsulKv(pairs)) => {
-                object.consul_kv = pairs
-                    .query
-                    .as_ref()
-                    .map(|query| KvObject::of(query, Some(pairs.use_as_module_input)));
+            Condition::ConsulKv(pairs) => {
+                let is_input = Some(pairs.use_as_module_input);
+                object.consul_kv = Some(KvObject::of(&pairs.query, is_input));
             }
-            Some(Kind::Schedule(schedule)) => {
-                object.schedule = Some(ScheduleObject {
-                    cron: &schedule.cron,
-                });
-            }
+            Condition::Schedule(schedule) => object.schedule = Some(schedule),
         }
         object
     }
 }
 
 impl<'a> ModuleInputObject<'a> {
-    pub(super) fn of(inputs: &'a [proto::ModuleInput]) -> Self {
+    pub(super) fn of(inputs: &'a [ModuleInput]) -> Self {
         let mut object = Self::default();
-        for kind in inputs.iter().filter_map(|input| input.kind.as_ref()) {
-            match kind {
-                InputKind::Services(services) => {
-                    object.services = Some(ServicesObject {
-                        cts_user_defined_meta: &services.cts_user_defined_meta,
-                        datacenter: &services.datacenter,
-                        filter: &services.filter,
-                        names: names(&services.names, services.regexp.as_ref()),
-                        namespace: &services.namespace,
-                        regexp: services.regexp.as_deref(),
-                        use_as_module_input: None,
-                    });
+        for input in inputs {
+            match input {
+                ModuleInput::Services(services) => {
+                    object.services = Some(services_object!(services, None));
                 }
-                InputKind::ConsulKv(query) => object.consul_kv = Some(KvObject::of(query, None)),
+                ModuleInput::ConsulKv(query) => object.consul_kv = Some(KvObject::of(query, None)),
             }
         }
         object
+    }
+}
+
+impl<'a> CatalogServicesObject<'a> {
+    fn of(services: &'a CatalogServicesCondition) -> Self {
+        Self {
+            datacenter: &services.datacenter,
+            namespace: &services.namespace,
+            node_meta: &services.node_meta,
+            regexp: &services.regexp,
+            use_as_module_input: services.use_as_module_input,
+        }
     }
 }
 
@@ -142,9 +137,4 @@ impl<'a> KvObject<'a> {
             use_as_module_input,
         }
     }
-}
-
-/// Names are left out where an expression takes their place.
-fn names<'a>(names: &'a [String], regexp: Option<&String>) -> Option<&'a [String]> {
-    regexp.is_none().then_some(names)
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cts_proto::task::v1 as proto;
-use cts_rpc::convert::duration_from_wire;
+use chrono::TimeDelta;
+use cts_core::{DraftBufferPeriod, DraftWorkspace, TaskDraft};
 use serde::Serialize;
 
 use crate::model::condition::{ConditionObject, ModuleInputObject};
@@ -71,11 +71,11 @@ struct WorkspaceObject<'a> {
     terraform_version: &'a str,
 }
 
-impl<'a> From<&'a proto::Task> for TaskObject<'a> {
+impl<'a> From<&'a TaskDraft> for TaskObject<'a> {
     /// With empty defaults filled in.
-    fn from(task: &'a proto::Task) -> Self {
+    fn from(task: &'a TaskDraft) -> Self {
         Self {
-            condition: ConditionObject::of(task.condition.as_ref()),
+            condition: ConditionObject::of(&task.condition),
             buffer_period: task.buffer_period.as_ref().map(BufferPeriodObject::from),
             description: Some(&task.description),
             enabled: task.enabled,
@@ -83,10 +83,7 @@ impl<'a> From<&'a proto::Task> for TaskObject<'a> {
             module_input: Some(ModuleInputObject::of(&task.module_inputs)),
             name: &task.name,
             providers: Some(&task.providers),
-            terraform_cloud_workspace: task
-                .terraform_cloud_workspace
-                .as_ref()
-                .and_then(WorkspaceObject::of),
+            terraform_cloud_workspace: task.workspace.as_ref().and_then(WorkspaceObject::of),
             terraform_version: &task.terraform_version,
             variables: Some(&task.variables),
             version: Some(&task.version),
@@ -96,7 +93,7 @@ impl<'a> From<&'a proto::Task> for TaskObject<'a> {
 
 impl<'a> TaskObject<'a> {
     /// As a request has it: what is not `sent` stays absent (docs/rest.md#creating-a-task).
-    pub(crate) fn echo(task: &'a proto::Task, sent: SentMembers) -> Self {
+    pub(crate) fn echo(task: &'a TaskDraft, sent: SentMembers) -> Self {
         let filled = Self::from(task);
         Self {
             description: filled.description.filter(|_| sent.description),
@@ -111,8 +108,8 @@ impl<'a> TaskObject<'a> {
 
 impl<'a> WorkspaceObject<'a> {
     /// None if the task says nothing about it.
-    fn of(workspace: &'a proto::TerraformCloudWorkspace) -> Option<Self> {
-        (*workspace != proto::TerraformCloudWorkspace::default()).then_some(Self {
+    fn of(workspace: &'a DraftWorkspace) -> Option<Self> {
+        (*workspace != DraftWorkspace::default()).then_some(Self {
             agent_pool_id: &workspace.agent_pool_id,
             agent_pool_name: &workspace.agent_pool_name,
             execution_mode: &workspace.execution_mode,
@@ -121,12 +118,16 @@ impl<'a> WorkspaceObject<'a> {
     }
 }
 
-impl From<&proto::BufferPeriod> for BufferPeriodObject {
-    fn from(period: &proto::BufferPeriod) -> Self {
+impl From<&DraftBufferPeriod> for BufferPeriodObject {
+    fn from(period: &DraftBufferPeriod) -> Self {
+        let text = |time: Option<TimeDelta>| {
+            let time = time.and_then(|time| time.to_std().ok());
+            DurationText(time.unwrap_or_default())
+        };
         Self {
             enabled: period.enabled,
-            max: DurationText(duration_from_wire(period.max.as_ref())),
-            min: DurationText(duration_from_wire(period.min.as_ref())),
+            max: text(period.max),
+            min: text(period.min),
         }
     }
 }

@@ -1,10 +1,8 @@
 //! Tasks in requests (docs/rest.md#task-objects): from bytes to what the scheduler is asked for.
 
-use cts_core::go;
+use cts_core::{TaskDraft, go};
 use http::{HeaderMap, header};
 use serde_json::Value;
-
-use cts_proto::task::v1 as proto;
 
 use crate::request::document;
 use crate::request::run_mode::RunMode;
@@ -40,7 +38,7 @@ fn quoted(text: &str) -> String {
 #[derive(Debug, PartialEq)]
 pub(crate) struct TaskRequest {
     pub(crate) mode: RunMode,
-    pub(crate) task: proto::Task,
+    pub(crate) task: TaskDraft,
     /// Which members the request has, for answers that show it.
     pub(crate) sent: SentMembers,
     /// The first time of the buffer period that is none. Everything else is checked before it is reported.
@@ -72,6 +70,7 @@ impl TaskRequest {
             .check(&mut value)
             .map_err(|mismatch| InvalidBody::Schema { schema, mismatch })?;
         let revision = value["revision"].as_u64();
+        members::without_nulls(&mut value["task"]);
         let members: TaskMembers = serde_json::from_value(value["task"].take())
             .map_err(|error| InvalidBody::NoJson(error.to_string()))?;
         let sent = members.sent();
@@ -81,7 +80,7 @@ impl TaskRequest {
             .map(str::to_owned);
         Ok(Self {
             mode,
-            task: members.into_wire(),
+            task: members.into_draft(),
             sent,
             bad_duration,
             revision,

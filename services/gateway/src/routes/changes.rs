@@ -97,7 +97,7 @@ pub(crate) async fn create(
     }
     let answer = TaskAnswer {
         request_id: id,
-        task: TaskObject::from(&changed.task),
+        task: TaskObject::from(&changed.task.declared),
     };
     let answer = json::answer(StatusCode::CREATED, &answer);
     Ok(etag::with_revision(answer, changed.task.revision))
@@ -118,7 +118,7 @@ pub(crate) async fn replace(
     let answer = ReplacedAnswer {
         request_id: id,
         revision: changed.task.revision,
-        task: TaskObject::from(&changed.task),
+        task: TaskObject::from(&changed.task.declared),
     };
     let answer = json::answer(StatusCode::OK, &answer);
     Ok(etag::with_revision(answer, changed.task.revision))

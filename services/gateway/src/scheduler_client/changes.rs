@@ -4,12 +4,15 @@
 use std::error::Error as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cts_core::TaskDraft;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_rpc::convert::draft_to_wire;
 use tonic::transport::Channel;
 use tonic::{ConnectError, Response, Status};
 
-use super::{CALL_LIMIT, CallError, ask, is_lost, missing};
+use super::tasks::KnownTask;
+use super::{CALL_LIMIT, CallError, ask, is_lost};
 use crate::request::run_mode::RunMode;
 
 /// A change was not made.
@@ -82,7 +85,7 @@ pub(crate) struct TaskChangeClient {
 /// A task as it is after a change, or would be, and the plan that was asked for.
 #[derive(Debug)]
 pub(crate) struct Changed {
-    pub(crate) task: proto::Task,
+    pub(crate) task: KnownTask,
     pub(crate) plan: Option<cts_proto::run::v1::Planned>,
 }
 
@@ -93,11 +96,11 @@ impl TaskChangeClient {
 
     pub(crate) async fn create(
         &self,
-        task: proto::Task,
+        task: TaskDraft,
         mode: RunMode,
     ) -> Result<Changed, ChangeError> {
         let request = proto::CreateTaskRequest {
-            task: Some(task),
+            task: Some(draft_to_wire(task)),
             run_mode: mode.to_wire().into(),
         };
         let answer = change(|| {
@@ -130,13 +133,13 @@ impl TaskChangeClient {
     /// Puts `task` in the place of the one of its name, if that has this revision; 0 is any.
     pub(crate) async fn replace(
         &self,
-        task: proto::Task,
+        task: TaskDraft,
         revision: u64,
         mode: RunMode,
     ) -> Result<Changed, ChangeError> {
         let request = proto::ReplaceTaskRequest {
             name: task.name.clone(),
-            task: Some(task),
+            task: Some(draft_to_wire(task)),
             revision,
             run_mode: mode.to_wire().into(),
         };
@@ -192,7 +195,7 @@ fn changed(
     plan: Option<cts_proto::run::v1::Planned>,
     field: &'static str,
 ) -> Result<Changed, ChangeError> {
-    let task = task.ok_or_else(|| CallError::Answer(missing(field)))?;
+    let task = KnownTask::of(task, field)?;
     Ok(Changed { task, plan })
 }
 

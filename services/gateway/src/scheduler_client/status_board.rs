@@ -88,25 +88,23 @@ impl Inner {
     async fn look(&self, page: Page) -> Result<Bytes, CallError> {
         // Read before the states, so that these are no older.
         let version = self.questions.version().await?;
-        if let Some(version) = &version {
+        {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.version == *version
+            if kept.version == version
                 && let Some(body) = kept.bodies.get(&page)
             {
                 return Ok(body.clone());
             }
         }
         let body = Bytes::from(self.made(page).await?);
-        if let Some(version) = version {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.version != version {
-                *kept = Kept {
-                    version,
-                    bodies: HashMap::new(),
-                };
-            }
-            kept.bodies.insert(page, body.clone());
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.version != version {
+            *kept = Kept {
+                version,
+                bodies: HashMap::new(),
+            };
         }
+        kept.bodies.insert(page, body.clone());
         Ok(body)
     }
 

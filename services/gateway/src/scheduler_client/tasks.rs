@@ -1,13 +1,31 @@
 //! Questions about tasks.
 
-use cts_core::TaskStatus;
+use cts_core::{TaskDraft, TaskStatus};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
-use cts_rpc::convert::task_status_to_wire;
+use cts_rpc::convert::{draft_from_wire, task_status_to_wire};
 use tonic::Code;
 use tonic::transport::Channel;
 
 use super::{CALL_LIMIT, CallError, ask, missing};
+
+/// A task as the scheduler has it.
+#[derive(Debug)]
+pub(crate) struct KnownTask {
+    pub(crate) declared: TaskDraft,
+    pub(crate) revision: u64,
+}
+
+impl KnownTask {
+    /// Of the field of an answer.
+    pub(super) fn of(task: Option<proto::Task>, field: &'static str) -> Result<Self, CallError> {
+        let task = task.ok_or_else(|| missing(field))?;
+        Ok(Self {
+            revision: task.revision,
+            declared: draft_from_wire(task)?,
+        })
+    }
+}
 
 /// Asks the task service; cheap to clone.
 #[derive(Debug, Clone)]
@@ -21,8 +39,8 @@ impl TaskClient {
     }
 
     /// All tasks, in the order of the API.
-    pub(crate) async fn tasks(&self) -> Result<Vec<proto::Task>, CallError> {
-        ask(CALL_LIMIT, || {
+    pub(crate) async fn tasks(&self) -> Result<Vec<TaskDraft>, CallError> {
+        let tasks = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
             async move {
                 let request = proto::ListTasksRequest {};
@@ -33,12 +51,13 @@ impl TaskClient {
                 }
                 Ok(tasks)
             }
-        })
-        .await
+        });
+        let tasks = tasks.await?.into_iter();
+        Ok(tasks.map(draft_from_wire).collect::<Result<_, _>>()?)
     }
 
     /// One task.
-    pub(crate) async fn task(&self, name: &str) -> Result<proto::Task, CallError> {
+    pub(crate) async fn task(&self, name: &str) -> Result<KnownTask, CallError> {
         let answer = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
             let request = proto::GetTaskRequest {
@@ -47,10 +66,7 @@ impl TaskClient {
             async move { client.get_task(request).await }
         })
         .await;
-        one(answer)?
-            .into_inner()
-            .task
-            .ok_or(CallError::Answer(missing("GetTaskResponse.task")))
+        KnownTask::of(one(answer)?.into_inner().task, "GetTaskResponse.task")
     }
 
     /// Why the task ran, or why it does not.
@@ -71,8 +87,8 @@ impl TaskClient {
             )))
     }
 
-    /// What changes whenever a state may have changed; `None` if the scheduler is too old to have one.
-    pub(crate) async fn version(&self) -> Result<Option<String>, CallError> {
+    /// What changes whenever a state may have changed.
+    pub(crate) async fn version(&self) -> Result<String, CallError> {
         let answer = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
             async move {
@@ -81,11 +97,7 @@ impl TaskClient {
                     .await
             }
         });
-        match answer.await {
-            Ok(answer) => Ok(Some(answer.into_inner().version)),
-            Err(CallError::Call(status)) if status.code() == Code::Unimplemented => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(answer.await?.into_inner().version)
     }
 
     /// The states of all tasks, or of those of one status, by name.

@@ -1,3 +1,5 @@
+use chrono::TimeDelta;
+use cts_core::Condition;
 use http::HeaderValue;
 use serde_json::json;
 
@@ -274,7 +276,6 @@ fn a_whole_task_reaches_the_scheduler() {
 
 #[test]
 fn of_several_conditions_the_first_of_a_fixed_order_counts() {
-    use proto::condition::Kind;
     let all = json!({
         "schedule": {"cron": "* * * * *"},
         "catalog_services": {"regexp": "r"},
@@ -284,22 +285,15 @@ fn of_several_conditions_the_first_of_a_fixed_order_counts() {
     let mut left = all;
     for expected in ["services", "consul_kv", "catalog_services", "schedule"] {
         let request = task(&with("condition", left.clone())).unwrap();
-        let kind = match request.task.condition.unwrap().kind.unwrap() {
-            Kind::Services(_) => "services",
-            Kind::ConsulKv(_) => "consul_kv",
-            Kind::CatalogServices(_) => "catalog_services",
-            Kind::Schedule(_) => "schedule",
-        };
-        assert_eq!(kind, expected);
-        left.as_object_mut().unwrap().remove(kind);
+        assert_eq!(request.task.condition.kind().replace('-', "_"), expected);
+        left.as_object_mut().unwrap().remove(expected);
     }
     let none = task(&with("condition", left)).unwrap();
-    assert_eq!(none.task.condition.unwrap().kind, None);
+    assert_eq!(none.task.condition, Condition::NoCondition);
 }
 
 #[test]
 fn names_go_before_an_expression_in_conditions() {
-    use proto::condition::Kind;
     let cases = [
         (json!({"names": ["a"], "regexp": "b"}), vec!["a"], None),
         (json!({"names": [], "regexp": "b"}), vec![], Some("b")),
@@ -308,9 +302,7 @@ fn names_go_before_an_expression_in_conditions() {
     ];
     for (services, names, regexp) in cases {
         let request = task(&with("condition", json!({"services": services}))).unwrap();
-        let Some(Kind::Services(condition)) = request.task.condition.unwrap().kind else {
-            panic!("no condition on services");
-        };
+        let condition = request.task.condition.services().unwrap();
         assert_eq!(condition.names, names);
         assert_eq!(condition.regexp.as_deref(), regexp);
     }
@@ -318,11 +310,8 @@ fn names_go_before_an_expression_in_conditions() {
 
 #[test]
 fn missing_times_of_a_buffer_period_are_zero() {
-    let zero = Some(prost_types::Duration::default());
-    let ten = Some(prost_types::Duration {
-        seconds: 10,
-        nanos: 0,
-    });
+    let zero = Some(TimeDelta::zero());
+    let ten = Some(TimeDelta::seconds(10));
     let cases = [
         (json!({}), None, zero, zero),
         (json!({"enabled": true}), Some(true), zero, zero),
@@ -336,4 +325,19 @@ fn missing_times_of_a_buffer_period_are_zero() {
     }
     let bad = task(&with("buffer_period", json!({"min": "5s", "max": "5"}))).unwrap();
     assert_eq!(bad.bad_duration.as_deref(), Some("5"));
+}
+
+#[test]
+fn what_only_files_can_say_does_not_come_with_a_request() {
+    let declared = json!({"web": {"datacenter": "dc9", "namespace": "", "filter": "",
+                                  "cts_user_defined_meta": {}}});
+    let services = json!({"names": ["web"], "declared": declared});
+    for member in ["condition", "module_input"] {
+        // Whether the schema refuses it or it is dropped, no task has it.
+        let Ok(request) = task(&with(member, json!({"services": services}))) else {
+            continue;
+        };
+        let text = format!("{:?}", request.task);
+        assert!(!text.contains("dc9"), "{member}: {text}");
+    }
 }
