@@ -1,8 +1,7 @@
 //! The schema: whether this program knows it, and how it is brought up to date.
 
-use std::collections::BTreeMap;
-
 use cts_store::StoreError;
+use cts_store::schema::{SchemaMismatch, SchemaPlan, StoredSchema};
 use sqlx::migrate::{Migrate as _, MigrateError, Migrator};
 use sqlx::{Connection as _, PgConnection};
 
@@ -10,6 +9,9 @@ use crate::connection::{Settings, Target};
 use crate::pooling;
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
+
+/// Makes the schema before the first version that of the first one.
+const MOVE: &str = include_str!("../predecessor/move.sql");
 
 /// Where the driver's migrations keep their books.
 const TABLE: &str = "_sqlx_migrations";
@@ -26,18 +28,9 @@ pub enum SchemaError {
         /// How many migrations are missing.
         missing: usize,
     },
-    /// It was made by a newer program.
-    #[error("this program is older than the database, which knows schema version {version}")]
-    Newer {
-        /// The newest version there.
-        version: i64,
-    },
-    /// A migration has another content than the one that was applied.
-    #[error("schema version {version} in the database is not the one of this program")]
-    Changed {
-        /// The version.
-        version: i64,
-    },
+    /// It cannot be brought up to date by this program.
+    #[error(transparent)]
+    Mismatch(#[from] SchemaMismatch),
     /// The server itself is too old.
     #[error("its server is Postgres {version}, at least 13 is needed")]
     OldServer {
@@ -61,8 +54,9 @@ pub struct AppliedMigration {
     pub description: String,
 }
 
-/// Brings the schema up to date and returns what was applied, the oldest first. Of two that do this at
-/// the same time one waits for the other. Refuses a schema that is newer than this program.
+/// Brings the schema up to date and returns what was applied, the oldest first.
+///
+/// Of two that do this at the same time one waits for the other. Refuses a schema that a newer program has made and this one cannot work with.
 pub async fn migrate(settings: &Settings) -> Result<Vec<AppliedMigration>, StoreError> {
     let target = Target::new(settings)?;
     let mut connection = target.single().await?;
@@ -72,24 +66,39 @@ pub async fn migrate(settings: &Settings) -> Result<Vec<AppliedMigration>, Store
         .await
         .map_err(|error| target.open_error(error))?;
     // Asked behind the lock: what another has applied meanwhile is not reported as ours.
-    let missing = missing(&target, &mut connection).await?;
-    apply(&missing, &mut connection)
+    let plan = plan(&target, &mut connection).await?;
+    apply(&plan, &mut connection)
         .await
         .map_err(|error| target.open_error(error))?;
     // Ends the lock as well.
     let closed = connection.close().await;
     closed.map_err(|error| target.open_error(error))?;
-    Ok(missing)
+    Ok(steps(&plan))
 }
 
 /// Each in a transaction of its own.
-async fn apply(
-    missing: &[AppliedMigration],
-    connection: &mut PgConnection,
-) -> Result<(), MigrateError> {
+async fn apply(plan: &SchemaPlan, connection: &mut PgConnection) -> Result<(), MigrateError> {
     connection.ensure_migrations_table(TABLE).await?;
+    let mut moves = plan.moves;
     for migration in MIGRATIONS.iter() {
-        if missing.iter().any(|one| one.version == migration.version) {
+        if !plan.missing.contains(&migration.version) {
+            continue;
+        }
+        if std::mem::take(&mut moves) {
+            let mut transaction = connection.begin().await?;
+            sqlx::raw_sql(MOVE).execute(&mut *transaction).await?;
+            sqlx::query(
+                "-- migrate: what the move has done
+                INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+                VALUES ($1, $2, TRUE, $3, 0)",
+            )
+            .bind(migration.version)
+            .bind(&*migration.description)
+            .bind(&*migration.checksum)
+            .execute(&mut *transaction)
+            .await?;
+            transaction.commit().await?;
+        } else {
             connection.apply(TABLE, migration).await?;
         }
     }
@@ -101,20 +110,20 @@ pub async fn pending(settings: &Settings) -> Result<Vec<AppliedMigration>, Store
     let target = Target::new(settings)?;
     let mut connection = target.single().await?;
     check_server(&target, &mut connection).await?;
-    let missing = missing(&target, &mut connection).await?;
+    let plan = plan(&target, &mut connection).await?;
     let closed = connection.close().await;
     closed.map_err(|error| target.open_error(error))?;
-    Ok(missing)
+    Ok(steps(&plan))
 }
 
 /// Refuses a server, a pooler before it, or a schema that this program cannot work with.
 pub(crate) async fn check(target: &Target) -> Result<(), StoreError> {
     let mut connection = target.single().await?;
     check_server(target, &mut connection).await?;
-    let missing = missing(target, &mut connection).await?;
-    if !missing.is_empty() {
+    let plan = plan(target, &mut connection).await?;
+    if !plan.missing.is_empty() {
         return Err(target.open_error(SchemaError::Older {
-            missing: missing.len(),
+            missing: plan.missing.len(),
         }));
     }
     let closed = connection.close().await;
@@ -143,48 +152,51 @@ async fn check_server(target: &Target, connection: &mut PgConnection) -> Result<
     Ok(())
 }
 
-async fn missing(
-    target: &Target,
-    connection: &mut PgConnection,
-) -> Result<Vec<AppliedMigration>, StoreError> {
-    let applied = applied(connection)
+async fn plan(target: &Target, connection: &mut PgConnection) -> Result<SchemaPlan, StoreError> {
+    let stored = stored(connection)
         .await
         .map_err(|error| target.open_error(error))?;
-    let known = |version: i64| MIGRATIONS.version_exists(version);
-    if let Some(&version) = applied.keys().rev().find(|version| !known(**version)) {
-        return Err(target.open_error(SchemaError::Newer { version }));
-    }
-    let mut missing = Vec::new();
-    for migration in MIGRATIONS.iter() {
-        let version = migration.version;
-        match applied.get(&version) {
-            None => missing.push(AppliedMigration {
-                version,
-                description: migration.description.to_string(),
-            }),
-            Some(checksum) if *checksum == *migration.checksum => {}
-            Some(_other) => return Err(target.open_error(SchemaError::Changed { version })),
-        }
-    }
-    Ok(missing)
+    let own = MIGRATIONS.iter();
+    stored
+        .plan(own.map(|migration| (migration.version, &*migration.checksum)))
+        .map_err(|mismatch| target.open_error(SchemaError::from(mismatch)))
 }
 
-/// Versions and checksums of what was applied; nothing in an empty database.
-async fn applied(connection: &mut PgConnection) -> Result<BTreeMap<i64, Vec<u8>>, sqlx::Error> {
-    let exists: bool = sqlx::query_scalar(
-        "-- applied: whether there is anything
-        SELECT to_regclass('_sqlx_migrations') IS NOT NULL",
+fn steps(plan: &SchemaPlan) -> Vec<AppliedMigration> {
+    let missing = MIGRATIONS
+        .iter()
+        .filter(|migration| plan.missing.contains(&migration.version));
+    missing
+        .map(|migration| AppliedMigration {
+            version: migration.version,
+            description: migration.description.to_string(),
+        })
+        .collect()
+}
+
+/// What the database says of its schema; nothing if it is empty.
+async fn stored(connection: &mut PgConnection) -> Result<StoredSchema, sqlx::Error> {
+    let (is_ours, has_oldest): (bool, bool) = sqlx::query_as(
+        "-- schema: whether there is anything
+        SELECT to_regclass('_sqlx_migrations') IS NOT NULL,
+               to_regclass('schema_compatibility') IS NOT NULL",
     )
     .fetch_one(&mut *connection)
     .await?;
-    if !exists {
-        return Ok(BTreeMap::new());
+    let mut stored = StoredSchema::default();
+    if is_ours {
+        let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
+            "-- schema
+            SELECT version, checksum FROM _sqlx_migrations WHERE success",
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        stored.applied = rows.into_iter().collect();
     }
-    let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
-        "-- applied
-        SELECT version, checksum FROM _sqlx_migrations WHERE success ORDER BY version",
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().collect())
+    if has_oldest {
+        stored.oldest = sqlx::query_scalar("-- schema\nSELECT oldest FROM schema_compatibility")
+            .fetch_optional(connection)
+            .await?;
+    }
+    Ok(stored)
 }

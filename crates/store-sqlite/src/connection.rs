@@ -8,14 +8,12 @@ use std::path::Path;
 
 use cts_store::StoreError;
 use sqlx::SqlitePool;
-use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
+use crate::schema;
 use crate::space;
 use crate::version::Observer;
 use crate::writer::Writer;
-
-pub(crate) static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// Connections for reading; API requests do not wait for writes.
 const READERS: u32 = 2;
@@ -52,11 +50,15 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
     let writer = Writer::connect(writing)
         .await
         .map_err(|error| failed(error.into()))?;
-    // The migrator also refuses a file whose migrations it does not know.
-    MIGRATIONS
-        .run(writer.pool())
+    let mut connection = writer
+        .pool()
+        .acquire()
         .await
         .map_err(|error| failed(error.into()))?;
+    schema::migrate(&mut connection)
+        .await
+        .map_err(|error| failed(error.into_cause()))?;
+    drop(connection);
     space::make_shrinkable(writer.pool())
         .await
         .map_err(|error| failed(error.into()))?;

@@ -2,11 +2,11 @@
 
 mod rows;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use async_trait::async_trait;
 use cts_core::ArchiveId;
+use cts_store::schema::{SchemaMismatch, StoredSchema};
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
     LogLineRow, Rows, RunRow, Table, TaskRow,
@@ -17,8 +17,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use crate::archive;
-use crate::connection::MIGRATIONS;
 use crate::row::failed_to;
+use crate::schema;
 
 const OPERATION: &str = "read the file";
 
@@ -33,18 +33,9 @@ pub enum FileError {
         "it was written by an older cts: run `cts start` of this version once, which brings it up to date"
     )]
     Older,
-    /// It was written by a newer program.
-    #[error("this program is older than the file, which knows schema version {version}")]
-    Newer {
-        /// The newest version there.
-        version: i64,
-    },
-    /// A migration has another content than the one that was applied.
-    #[error("schema version {version} in the file is not the one of this program")]
-    Changed {
-        /// The version.
-        version: i64,
-    },
+    /// This program cannot work with its schema.
+    #[error(transparent)]
+    Mismatch(#[from] SchemaMismatch),
 }
 
 /// Reads one file and changes nothing in it. The caller makes sure that nothing writes meanwhile.
@@ -73,9 +64,9 @@ impl SqliteExport {
         let mut connection = SqliteConnection::connect_with(&options)
             .await
             .map_err(|error| failed(error.into()))?;
-        let applied = applied(&mut connection).await;
-        let applied = applied.map_err(|error| failed(error.into()))?;
-        check(applied.as_ref()).map_err(|error| failed(error.into()))?;
+        let stored = schema::stored(&mut connection).await;
+        let stored = stored.map_err(|error| failed(error.into()))?;
+        check(&stored).map_err(|error| failed(error.into()))?;
         let complete: bool = sqlx::query_scalar(
             "-- export: how it was left
             SELECT NOT in_use OR coalesce(identity = ?, 0) FROM continuity",
@@ -125,43 +116,15 @@ impl SqliteExport {
     }
 }
 
-/// Versions and checksums of the migrations in the file; `None` if there is no list of them.
-async fn applied(
-    connection: &mut SqliteConnection,
-) -> Result<Option<BTreeMap<i64, Vec<u8>>>, sqlx::Error> {
-    let exists: bool = sqlx::query_scalar(
-        "-- export: whether it is ours
-        SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations')",
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    if !exists {
-        return Ok(None);
+fn check(stored: &StoredSchema) -> Result<(), FileError> {
+    if stored.applied.is_empty() {
+        return Err(FileError::Foreign);
     }
-    let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
-        "-- export: the schema
-        SELECT version, checksum FROM _sqlx_migrations WHERE success",
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(Some(rows.into_iter().collect()))
-}
-
-fn check(applied: Option<&BTreeMap<i64, Vec<u8>>>) -> Result<(), FileError> {
-    let applied = applied.ok_or(FileError::Foreign)?;
-    let known = |version: i64| MIGRATIONS.version_exists(version);
-    if let Some(&version) = applied.keys().rev().find(|version| !known(**version)) {
-        return Err(FileError::Newer { version });
+    if schema::plan(stored)?.missing.is_empty() {
+        Ok(())
+    } else {
+        Err(FileError::Older)
     }
-    for migration in MIGRATIONS.iter() {
-        let version = migration.version;
-        match applied.get(&version) {
-            None => return Err(FileError::Older),
-            Some(checksum) if *checksum == *migration.checksum => {}
-            Some(_other) => return Err(FileError::Changed { version }),
-        }
-    }
-    Ok(())
 }
 
 #[async_trait]
@@ -183,7 +146,7 @@ impl Export for SqliteExport {
         let incomplete = self.incomplete;
         let tasks = self.rows(rows::TASKS, rows::task);
         let tasks = tasks.map_ok(move |row| TaskRow {
-            settled_input: row.settled_input.filter(|_| !incomplete),
+            last_applied: row.last_applied.filter(|_| !incomplete),
             ..row
         });
         tasks.boxed()

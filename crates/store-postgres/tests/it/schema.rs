@@ -1,11 +1,15 @@
 //! Which databases are refused, and how they are brought up to date.
 
+use std::collections::BTreeSet;
 use std::error::Error as _;
 use std::time::Duration;
 
+use cts_store::schema::{PREDECESSOR, SchemaMismatch};
 use cts_store::{Store as _, StoreError};
 use cts_store_postgres::{PostgresStore, SchemaError, Settings, migrate, pending};
 use cts_testkit::{Postgres, PostgresSettings, free_port};
+use sqlx::migrate::Migrate as _;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::fixture::{execute, migrated, number, settings};
 
@@ -24,6 +28,71 @@ async fn refused(url: &str) -> StoreError {
 fn migrations() -> usize {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
     std::fs::read_dir(directory).unwrap().count()
+}
+
+/// A database with the schema before the first version, and a task in it.
+async fn predecessor(newest: i64) -> String {
+    let url = Postgres::shared().await.create_database().await;
+    let mut connection = PgConnection::connect(&url).await.unwrap();
+    let books = connection.ensure_migrations_table("_sqlx_migrations").await;
+    books.unwrap();
+    let rows = format!(
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         VALUES ({newest}, 'contents', TRUE, '', 0);
+         INSERT INTO workers (id, host, version, slots, capabilities, draining, told_to_drain,
+                              created_at, seen_at)
+         VALUES ('w', 'h', '0', 1, '{{\"engines\":[],\"bundles\":false}}', FALSE, TRUE, 1, cts_now())"
+    );
+    let statements = AssertSqlSafe(format!("{};{rows}", include_str!("../predecessor.sql")));
+    let done = sqlx::raw_sql(statements).execute(&mut connection).await;
+    done.unwrap();
+    connection.close().await.unwrap();
+    url
+}
+
+/// Columns, constraints, indexes, triggers and functions, in words.
+async fn schema_of(url: &str) -> BTreeSet<String> {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    let rows: Vec<String> = sqlx::query_scalar(
+        "SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default,
+                          collation_name, is_identity)
+         FROM information_schema.columns WHERE table_schema = 'public'
+         UNION ALL
+         SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid))
+         FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+         UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+         UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+         UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc
+         WHERE pronamespace = 'public'::regnamespace
+         UNION ALL SELECT concat_ws(' ', relname, reloptions) FROM pg_class
+         WHERE relnamespace = 'public'::regnamespace AND reloptions IS NOT NULL",
+    )
+    .fetch_all(&mut connection)
+    .await
+    .unwrap();
+    connection.close().await.unwrap();
+    rows.into_iter().collect()
+}
+
+#[tokio::test]
+async fn a_database_from_before_the_first_version_is_moved() {
+    let url = predecessor(PREDECESSOR).await;
+    let error = refused(&url).await;
+    assert!(matches!(schema_error(&error), SchemaError::Older { .. }));
+    let applied = migrate(&settings(&url)).await.unwrap();
+    assert_eq!(applied.len(), migrations());
+    assert_eq!(migrate(&settings(&url)).await.unwrap(), []);
+    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    let workers = store.workers(Duration::from_hours(1)).await.unwrap();
+    assert!(workers[0].worker.draining);
+    let (moved, fresh) = (schema_of(&url).await, schema_of(&migrated().await).await);
+    assert!(fresh.len() > 150, "{fresh:#?}");
+    let differences: Vec<_> = moved.symmetric_difference(&fresh).collect();
+    assert_eq!(differences, Vec::<&String>::new());
+    let version = PREDECESSOR - 1;
+    let ancient = predecessor(version).await;
+    let expected = SchemaError::Mismatch(SchemaMismatch::Ancient { version });
+    assert_eq!(schema_error(&refused(&ancient).await), &expected);
 }
 
 #[tokio::test]
@@ -45,15 +114,23 @@ async fn an_older_database_asks_for_the_migration() {
 }
 
 #[tokio::test]
-async fn a_newer_database_is_refused() {
+async fn a_newer_database_is_used_while_it_fits_and_refused_then() {
     let url = migrated().await;
     let newer =
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                  VALUES (29990101000000, 'future', TRUE, '', 0)";
     execute(&url, newer).await;
-    let expected = SchemaError::Newer {
+    execute(&url, "ALTER TABLE tasks ADD COLUMN colour TEXT").await;
+    assert_eq!(pending(&settings(&url)).await.unwrap(), []);
+    assert_eq!(migrate(&settings(&url)).await.unwrap(), []);
+    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    assert_eq!(store.tasks().await.unwrap(), []);
+    let raised = "UPDATE schema_compatibility SET oldest = 29990101000000";
+    execute(&url, raised).await;
+    let expected = SchemaError::Mismatch(SchemaMismatch::Newer {
         version: 29_990_101_000_000,
-    };
+        oldest: 29_990_101_000_000,
+    });
     assert_eq!(schema_error(&refused(&url).await), &expected);
     for error in [
         migrate(&settings(&url)).await.unwrap_err(),
@@ -61,7 +138,7 @@ async fn a_newer_database_is_refused() {
     ] {
         assert_eq!(schema_error(&error), &expected);
     }
-    assert!(expected.to_string().contains("older than the database"));
+    assert!(expected.to_string().contains("too old"));
 }
 
 #[tokio::test]
@@ -69,7 +146,10 @@ async fn a_schema_with_another_content_is_refused() {
     let url = migrated().await;
     execute(&url, "UPDATE _sqlx_migrations SET checksum = 'x'").await;
     let error = refused(&url).await;
-    assert!(matches!(schema_error(&error), SchemaError::Changed { .. }));
+    assert!(matches!(
+        schema_error(&error),
+        SchemaError::Mismatch(SchemaMismatch::Changed { .. })
+    ));
 }
 
 #[tokio::test]
@@ -78,7 +158,7 @@ async fn a_migration_is_told_before_and_applied_once() {
     let settings = settings(&url);
     let told = pending(&settings).await.unwrap();
     let told_names: Vec<_> = told.iter().map(|step| step.description.as_str()).collect();
-    assert_eq!(told_names[..3], ["initial", "plans", "run time tasks"]);
+    assert_eq!(told_names[0], "initial");
     assert_eq!(told_names.len(), migrations());
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
     assert_eq!(number(&url, tables).await, 0, "telling changes nothing");

@@ -8,6 +8,7 @@ use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{Creation, TaskName};
 use cts_store::conformance::transfer::{Contents, richly_filled};
 use cts_store::conformance::{Scene, spec, task};
+use cts_store::schema::SchemaMismatch;
 use cts_store::{NewTask, StoreError};
 use cts_store_sqlite::{FileError, SqliteExport};
 
@@ -48,8 +49,8 @@ async fn reading_everything_changes_nothing() {
 #[tokio::test]
 async fn of_tasks_that_come_or_go_only_the_history_moves() {
     let scene = Scene::<SqliteFixture>::new(&["a", "gone"]).await;
-    let stays = scene.settle("a", "1").await;
-    let ended = scene.settle("gone", "1").await;
+    let stays = scene.apply("a", "1").await;
+    let ended = scene.apply("gone", "1").await;
     let running = scene.leased("gone", "2").await.run;
     let store = scene.store();
     assert!(!store.delete_task(&task("gone")).await.unwrap());
@@ -104,20 +105,24 @@ async fn files_of_other_versions_are_refused() {
     let cases = [
         (
             "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-             VALUES (29990101000000, 'future', 1, x'00', 0)",
-            FileError::Newer {
+             VALUES (29990101000000, 'future', 1, x'00', 0);
+             UPDATE schema_compatibility SET oldest = 29990101000000",
+            FileError::Mismatch(SchemaMismatch::Newer {
                 version: 29_990_101_000_000,
-            },
+                oldest: 29_990_101_000_000,
+            }),
         ),
         (
-            "DELETE FROM _sqlx_migrations WHERE version > 20261121000000",
+            "DELETE FROM _sqlx_migrations WHERE version > 20261203000000;
+             UPDATE _sqlx_migrations SET version = 20261202000000",
             FileError::Older,
         ),
         (
-            "UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 20261121000000",
-            FileError::Changed {
-                version: 20_261_121_000_000,
-            },
+            "UPDATE _sqlx_migrations SET version = 20261203000000, checksum = x'00';
+             UPDATE schema_compatibility SET oldest = 20261203000000",
+            FileError::Mismatch(SchemaMismatch::Changed {
+                version: 20_261_203_000_000,
+            }),
         ),
         (
             "ALTER TABLE _sqlx_migrations RENAME TO others",
@@ -155,7 +160,7 @@ async fn a_file_that_is_missing_or_no_database_is_refused() {
 #[tokio::test]
 async fn a_row_that_cannot_be_read_is_told() {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     scene.fixture().tamper("UPDATE runs SET epoch = -1").await;
     let mut export = SqliteExport::open(&scene.fixture().path(), Some(BOOT))
         .await

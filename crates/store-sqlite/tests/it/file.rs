@@ -23,7 +23,7 @@ async fn open(path: &Path) -> Result<SqliteStore, StoreError> {
 #[tokio::test]
 async fn only_the_owner_can_read_the_file() {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let path = scene.fixture().path();
     let directory = path.parent().unwrap();
     assert_eq!(mode(directory), 0o750);
@@ -40,7 +40,7 @@ async fn only_the_owner_can_read_the_file() {
 #[tokio::test]
 async fn closing_leaves_one_file() {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     scene.fixture().close().await;
     let directory = scene.fixture().path();
     let entries = fs::read_dir(directory.parent().unwrap()).unwrap();
@@ -49,16 +49,17 @@ async fn closing_leaves_one_file() {
 }
 
 #[tokio::test]
-async fn a_file_with_an_unknown_migration_is_refused_unharmed() {
+async fn a_file_that_does_not_fit_any_more_is_refused_unharmed() {
     let mut scene = Scene::<SqliteFixture>::new(&["a"]).await;
-    let run = scene.settle("a", "1").await;
+    let run = scene.apply("a", "1").await;
     scene.fixture().close().await;
     let path = scene.fixture().path();
     scene
         .fixture()
         .tamper(
             "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-             VALUES (29990101000000, 'future', 1, x'00', 0)",
+             VALUES (29990101000000, 'future', 1, x'00', 0);
+             UPDATE schema_compatibility SET oldest = 29990101000000",
         )
         .await;
     let before = fs::read(&path).unwrap();
@@ -77,7 +78,8 @@ async fn a_file_with_an_unknown_migration_is_refused_unharmed() {
     );
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
 
-    let forget = "DELETE FROM _sqlx_migrations WHERE version = 29990101000000";
+    let forget = "DELETE FROM _sqlx_migrations WHERE version = 29990101000000;
+                  UPDATE schema_compatibility SET oldest = 20261203000000";
     scene.fixture().tamper(forget).await;
     scene.restart().await;
     assert_eq!(scene.run(run).await.input, input("1").hash);

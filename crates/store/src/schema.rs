@@ -1,0 +1,154 @@
+//! Which schemas a program accepts (CONTRIBUTING.md#compatibility). For implementations.
+
+use std::collections::BTreeMap;
+
+/// Number of the last migration before the first version. A database that ends with it is moved on.
+pub const PREDECESSOR: i64 = 20_261_202_000_000;
+
+/// Why a program cannot work with the schema of a database. Found as the source of
+/// [`StoreError::Open`](crate::StoreError::Open).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaMismatch {
+    /// A newer program has taken something away that this one uses.
+    #[error(
+        "this program is too old for schema version {version}, which needs one that knows version {oldest}"
+    )]
+    Newer {
+        /// The newest version there.
+        version: i64,
+        /// The oldest that still fits.
+        oldest: i64,
+    },
+    /// It is from before the first version.
+    #[error("schema version {version} is older than any that this program can move on")]
+    Ancient {
+        /// The newest version there.
+        version: i64,
+    },
+    /// A migration has another content than the one that was applied.
+    #[error("schema version {version} there is not the one of this program")]
+    Changed {
+        /// The version.
+        version: i64,
+    },
+}
+
+/// What a database knows of its own schema.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StoredSchema {
+    /// Checksums of the migrations that were applied, by number; none in an empty database.
+    pub applied: BTreeMap<i64, Vec<u8>>,
+    /// Programs whose newest migration has at least this number can work with it; absent before the first version.
+    pub oldest: Option<i64>,
+}
+
+/// What is to be done before a program can work with a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaPlan {
+    /// The schema before the first version is there, and is to be made that of the first one.
+    pub moves: bool,
+    /// Numbers of the migrations to be applied, the oldest first. The first of them is done by the move, if there
+    /// is one.
+    pub missing: Vec<i64>,
+}
+
+impl StoredSchema {
+    /// Compares it with the migrations of a program: number and checksum, the oldest first.
+    ///
+    /// A newer schema is accepted as long as it says so: what later versions have added is of no concern.
+    pub fn plan<'a>(
+        &self,
+        own: impl IntoIterator<Item = (i64, &'a [u8])>,
+    ) -> Result<SchemaPlan, SchemaMismatch> {
+        let own: BTreeMap<i64, &[u8]> = own.into_iter().collect();
+        let newest = self.applied.keys().next_back().copied();
+        let moves = newest == Some(PREDECESSOR);
+        if let Some(version) = newest
+            && version < PREDECESSOR
+        {
+            return Err(SchemaMismatch::Ancient { version });
+        }
+        let newest_own = own.keys().next_back().copied().unwrap_or_default();
+        if let Some(version) = newest.filter(|_| !moves) {
+            let oldest = self.oldest.unwrap_or(version);
+            if newest_own < oldest {
+                return Err(SchemaMismatch::Newer { version, oldest });
+            }
+        }
+        let mut missing = Vec::new();
+        for (version, checksum) in own {
+            match self.applied.get(&version) {
+                None => missing.push(version),
+                Some(applied) if applied == checksum => {}
+                Some(_other) => return Err(SchemaMismatch::Changed { version }),
+            }
+        }
+        Ok(SchemaPlan { moves, missing })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: [(i64, &[u8]); 2] = [(PREDECESSOR + 1, b"one"), (PREDECESSOR + 5, b"two")];
+
+    fn stored(applied: &[(i64, &[u8])], oldest: Option<i64>) -> StoredSchema {
+        let applied = applied.iter();
+        StoredSchema {
+            applied: applied.map(|(n, sum)| (*n, sum.to_vec())).collect(),
+            oldest,
+        }
+    }
+
+    fn missing(numbers: &[i64], moves: bool) -> SchemaPlan {
+        SchemaPlan {
+            moves,
+            missing: numbers.iter().map(|n| PREDECESSOR + n).collect(),
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_applied() {
+        assert_eq!(stored(&[], None).plan(OWN), Ok(missing(&[1, 5], false)));
+        let first = stored(&OWN[..1], Some(PREDECESSOR + 1));
+        assert_eq!(first.plan(OWN), Ok(missing(&[5], false)));
+        let all = stored(&OWN, Some(PREDECESSOR + 1));
+        assert_eq!(all.plan(OWN), Ok(missing(&[], false)));
+    }
+
+    #[test]
+    fn the_schema_before_the_first_version_is_moved_and_no_earlier_one() {
+        let old = [(PREDECESSOR - 1, &b"a"[..]), (PREDECESSOR, &b"b"[..])];
+        assert_eq!(stored(&old, None).plan(OWN), Ok(missing(&[1, 5], true)));
+        let version = PREDECESSOR - 1;
+        let ancient = stored(&old[..1], None).plan(OWN);
+        assert_eq!(ancient, Err(SchemaMismatch::Ancient { version }));
+    }
+
+    #[test]
+    fn a_newer_schema_fits_until_it_says_otherwise() {
+        let newer = (PREDECESSOR + 9, &b"three"[..]);
+        let applied = [OWN[0], OWN[1], newer];
+        for oldest in [1, 5] {
+            let fits = stored(&applied, Some(PREDECESSOR + oldest));
+            assert_eq!(fits.plan(OWN), Ok(missing(&[], false)), "{oldest}");
+        }
+        let (version, oldest) = (newer.0, PREDECESSOR + 6);
+        let refused = stored(&applied, Some(oldest)).plan(OWN);
+        assert_eq!(refused, Err(SchemaMismatch::Newer { version, oldest }));
+        let oldest = version;
+        let silent = stored(&applied, None).plan(OWN);
+        assert_eq!(silent, Err(SchemaMismatch::Newer { version, oldest }));
+        // An earlier one of ours is still to come: it was added on another branch.
+        let without = stored(&[OWN[0], newer], Some(PREDECESSOR + 1));
+        assert_eq!(without.plan(OWN), Ok(missing(&[5], false)));
+    }
+
+    #[test]
+    fn a_migration_of_another_content_is_refused() {
+        let version = OWN[0].0;
+        let changed = stored(&[(version, b"x")], Some(version)).plan(OWN);
+        assert_eq!(changed, Err(SchemaMismatch::Changed { version }));
+    }
+}
