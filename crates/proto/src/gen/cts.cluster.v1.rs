@@ -2,7 +2,7 @@
 /// Asks for the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetClusterRequest {}
-/// The replicas that were heard of within three lives of the leadership.
+/// The replicas that have written to the database within three lives of the leadership.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetClusterResponse {
     /// Whether high availability is configured.
@@ -30,7 +30,7 @@ pub struct Member {
     /// Name of its registration with Consul.
     #[prost(string, tag = "2")]
     pub service_name: ::prost::alloc::string::String,
-    /// Whether it was heard of within one life of the leadership.
+    /// Whether it has written to the database within one life of the leadership.
     #[prost(bool, tag = "3")]
     pub healthy: bool,
     /// Whether it leads.
@@ -39,7 +39,7 @@ pub struct Member {
     /// What it advertises to others, if anything.
     #[prost(string, optional, tag = "5")]
     pub address: ::core::option::Option<::prost::alloc::string::String>,
-    /// Time since it was heard of.
+    /// Time since it wrote to the database last.
     #[prost(message, optional, tag = "6")]
     pub silent_for: ::core::option::Option<::prost_types::Duration>,
 }

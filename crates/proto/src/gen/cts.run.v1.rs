@@ -15,7 +15,7 @@ pub struct AcquireRunRequest {
     #[prost(enumeration = "RunKind", repeated, tag = "4")]
     pub kinds: ::prost::alloc::vec::Vec<i32>,
     /// Names this call among those of the worker, so that a grant whose answer does not arrive can be given
-    /// back with a beat.
+    /// back with a heartbeat.
     #[prost(string, tag = "5")]
     pub request_id: ::prost::alloc::string::String,
 }
@@ -26,7 +26,7 @@ pub struct AcquireRunResponse {
     #[prost(message, optional, tag = "1")]
     pub lease: ::core::option::Option<Lease>,
 }
-/// The right and the duty to work on one run.
+/// The right to work on one run, for a limited time.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Lease {
     /// The run.
@@ -47,23 +47,19 @@ pub struct Lease {
     /// Time until the lease expires, from the moment of the grant.
     #[prost(message, optional, tag = "6")]
     pub time_to_live: ::core::option::Option<::prost_types::Duration>,
-    /// Bytes of the input in one piece, where they are few and at hand. Schedulers of this version name its
-    /// contents instead.
-    #[prost(bytes = "vec", optional, tag = "7")]
-    pub input: ::core::option::Option<::prost::alloc::vec::Vec<u8>>,
     /// Time that the request had waited when the run was leased. Who adds it to the moment of sending
     /// gets a moment that was not after the grant.
-    #[prost(message, optional, tag = "8")]
+    #[prost(message, optional, tag = "7")]
     pub waited: ::core::option::Option<::prost_types::Duration>,
     /// What is to be done. Of a plan or a check nothing may be applied.
-    #[prost(enumeration = "RunKind", tag = "9")]
+    #[prost(enumeration = "RunKind", tag = "8")]
     pub kind: i32,
     /// How long Terraform's steps may take where the task says so itself; the worker knows the rest.
-    #[prost(message, optional, tag = "10")]
+    #[prost(message, optional, tag = "9")]
     pub timeouts: ::core::option::Option<StepTimeouts>,
     /// What the input consists of, in order; empty if that is not at hand and is to be asked for by the hash of
     /// the input.
-    #[prost(message, repeated, tag = "11")]
+    #[prost(message, repeated, tag = "10")]
     pub contents: ::prost::alloc::vec::Vec<InputContent>,
 }
 /// A part of an input: the task as it was, or what one of its views showed. Many inputs may have the same.
@@ -95,14 +91,11 @@ pub struct GetRunInputRequest {
     /// Hash, SHA-256 in hexadecimal.
     #[prost(string, tag = "1")]
     pub input_hash: ::prost::alloc::string::String,
-    /// Answer with the hashes of its contents, if it is stored by them. Otherwise it comes in one piece.
-    #[prost(bool, tag = "2")]
-    pub by_contents: bool,
 }
 /// A part of an input, in order.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetRunInputResponse {
-    /// Bytes of the canonical JSON.
+    /// Bytes of the canonical JSON, of an input that is stored in one piece.
     #[prost(bytes = "vec", tag = "1")]
     pub chunk: ::prost::alloc::vec::Vec<u8>,
     /// Hashes of its contents, all of them, in order; there is no chunk then.
@@ -179,7 +172,7 @@ pub mod complete_run_request {
         /// The worker stopped Terraform because it is shutting down; the attempt does not count.
         #[prost(message, tag = "5")]
         Interrupted(super::Interrupted),
-        /// Terraform told what an apply would change.
+        /// Terraform has planned what an apply would change.
         #[prost(message, tag = "7")]
         Planned(super::Planned),
         /// The task directory is made and valid.
@@ -197,7 +190,7 @@ pub struct Failed {
     #[prost(string, tag = "1")]
     pub error: ::prost::alloc::string::String,
 }
-/// Terraform told what an apply would change.
+/// Terraform has planned what an apply would change.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Planned {
     /// What it wrote, without colours; at most 3 MiB. Of more the middle is left out, and a line in its
@@ -274,9 +267,9 @@ pub struct Run {
     /// What it is for.
     #[prost(enumeration = "RunKind", tag = "3")]
     pub kind: i32,
-    /// Whether it has one attempt only, and nothing follows its failure.
+    /// Whether it is a requested one with a single attempt.
     #[prost(bool, tag = "4")]
-    pub single: bool,
+    pub no_retry: bool,
     /// Its status.
     #[prost(enumeration = "RunStatus", tag = "5")]
     pub status: i32,
@@ -422,7 +415,7 @@ pub enum RunStatus {
     Succeeded = 3,
     /// Every attempt failed.
     Failed = 4,
-    /// Ended because a newer input took its place, nobody waits for it any more, or its task was disabled or
+    /// Ended because a newer input took its place, its caller has gone, or its task was disabled or
     /// deleted.
     Cancelled = 5,
 }
@@ -675,7 +668,7 @@ pub mod run_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Gets one run with its result. One that was requested and waits for the data of its task counts as
-        /// queued. NOT_FOUND if there is none of that id, or not any more.
+        /// queued, and one that was refused as failed. NOT_FOUND if there is none of that id, or not any more.
         pub async fn get_run(
             &mut self,
             request: impl tonic::IntoRequest<super::GetRunRequest>,
@@ -722,10 +715,9 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "ListRuns"));
             self.inner.unary(req, path, codec).await
         }
-        /// Follows the runs of one task or of all: every change of a run's status from now on. What is stored
-        /// after the headers of the answer have arrived is told. A change is told after it is stored, and two
-        /// changes of one run may be told in another order; but one that ends a run is final. Whoever hears of
-        /// an end gets the result from GetRun. A follower that is too slow is cut off with DATA_LOSS.
+        /// Follows the runs of one task or of all: every change of a run's status that is stored after the headers of
+        /// the answer have arrived. Two changes of one run may come in another order; but one that ends a run is final,
+        /// and GetRun has the result then. A follower that is too slow is cut off with DATA_LOSS.
         pub async fn follow_runs(
             &mut self,
             request: impl tonic::IntoRequest<super::FollowRunsRequest>,
@@ -750,7 +742,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "FollowRuns"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Tells how much work waits, for who adds and removes workers.
+        /// How much work waits, for programs that add and remove workers.
         pub async fn get_queue(
             &mut self,
             request: impl tonic::IntoRequest<super::GetQueueRequest>,
@@ -846,7 +838,7 @@ pub mod run_service_server {
             tonic::Status,
         >;
         /// Gets one run with its result. One that was requested and waits for the data of its task counts as
-        /// queued. NOT_FOUND if there is none of that id, or not any more.
+        /// queued, and one that was refused as failed. NOT_FOUND if there is none of that id, or not any more.
         async fn get_run(
             &self,
             request: tonic::Request<super::GetRunRequest>,
@@ -865,15 +857,14 @@ pub mod run_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Follows the runs of one task or of all: every change of a run's status from now on. What is stored
-        /// after the headers of the answer have arrived is told. A change is told after it is stored, and two
-        /// changes of one run may be told in another order; but one that ends a run is final. Whoever hears of
-        /// an end gets the result from GetRun. A follower that is too slow is cut off with DATA_LOSS.
+        /// Follows the runs of one task or of all: every change of a run's status that is stored after the headers of
+        /// the answer have arrived. Two changes of one run may come in another order; but one that ends a run is final,
+        /// and GetRun has the result then. A follower that is too slow is cut off with DATA_LOSS.
         async fn follow_runs(
             &self,
             request: tonic::Request<super::FollowRunsRequest>,
         ) -> std::result::Result<tonic::Response<Self::FollowRunsStream>, tonic::Status>;
-        /// Tells how much work waits, for who adds and removes workers.
+        /// How much work waits, for programs that add and remove workers.
         async fn get_queue(
             &self,
             request: tonic::Request<super::GetQueueRequest>,

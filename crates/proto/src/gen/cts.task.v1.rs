@@ -299,7 +299,7 @@ pub struct Event {
 pub enum TaskPhase {
     /// Not set.
     Unspecified = 0,
-    /// It is being created: its first run goes on. Nobody is shown such a task.
+    /// It is being created: its first run goes on. Lists do not show such a task.
     Creating = 1,
     /// It is there.
     Ready = 2,
@@ -504,7 +504,7 @@ pub struct Obstacle {
     /// The same for people.
     #[prost(string, tag = "2")]
     pub text: ::prost::alloc::string::String,
-    /// When it will be over; absent if nobody knows.
+    /// When it will be over; absent if that is not known.
     #[prost(message, optional, tag = "3")]
     pub until: ::core::option::Option<::prost_types::Timestamp>,
 }

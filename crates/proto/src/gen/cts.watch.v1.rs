@@ -41,10 +41,9 @@ pub struct ServiceInstance {
     /// Address of the service, or of the node where the service has none.
     #[prost(string, tag = "4")]
     pub address: ::prost::alloc::string::String,
-    /// Port if it is one that a socket can have, 0 to 65535; else 0. For receivers that do not know
-    /// port_number.
-    #[prost(uint32, tag = "5")]
-    pub port: u32,
+    /// Port as Consul has it, which accepts any number.
+    #[prost(int64, tag = "5")]
+    pub port: i64,
     /// Meta data of the service.
     #[prost(btree_map = "string, string", tag = "6")]
     pub meta: ::prost::alloc::collections::BTreeMap<
@@ -84,9 +83,6 @@ pub struct ServiceInstance {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
-    /// Port as Consul has it, which accepts any number; 0 if only port is set.
-    #[prost(int64, tag = "16")]
-    pub port_number: i64,
 }
 /// Aggregate of the checks of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -144,7 +140,7 @@ pub mod watch_request {
         /// Follow these views too. A view that is followed already is sent again from its full snapshot.
         #[prost(message, tag = "1")]
         Subscribe(super::Subscribe),
-        /// Follow these views no longer. Views that nobody follows are not watched any more.
+        /// Ends the subscription of these views. A view without subscribers is not watched any more.
         #[prost(message, tag = "2")]
         Unsubscribe(super::Unsubscribe),
     }

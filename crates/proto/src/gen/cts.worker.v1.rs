@@ -43,7 +43,7 @@ pub struct Worker {
 }
 /// Says that a worker lives.
 #[derive(Clone, PartialEq, ::prost::Message)]
-pub struct BeatRequest {
+pub struct HeartbeatRequest {
     /// The worker.
     #[prost(message, optional, tag = "1")]
     pub worker: ::core::option::Option<Worker>,
@@ -57,11 +57,11 @@ pub struct BeatRequest {
 }
 /// What is wanted of the worker.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct BeatResponse {
+pub struct HeartbeatResponse {
     /// It is to drain.
     #[prost(bool, tag = "1")]
     pub drain: bool,
-    /// When the next beat is expected.
+    /// When the next heartbeat is expected.
     #[prost(message, optional, tag = "2")]
     pub next: ::core::option::Option<::prost_types::Duration>,
 }
@@ -81,16 +81,16 @@ pub struct WorkerState {
     /// The worker.
     #[prost(message, optional, tag = "1")]
     pub worker: ::core::option::Option<Worker>,
-    /// When it was heard of first.
+    /// Time of its first heartbeat.
     #[prost(message, optional, tag = "2")]
     pub since: ::core::option::Option<::prost_types::Timestamp>,
-    /// Time since it was heard of last.
+    /// Time since its last heartbeat.
     #[prost(message, optional, tag = "3")]
     pub silent_for: ::core::option::Option<::prost_types::Duration>,
     /// Runs leased to it.
     #[prost(uint32, tag = "4")]
     pub running: u32,
-    /// It missed several beats.
+    /// It missed several heartbeats.
     #[prost(bool, tag = "5")]
     pub lost: bool,
 }
@@ -101,7 +101,7 @@ pub struct DrainWorkerRequest {
     #[prost(string, tag = "1")]
     pub worker_id: ::prost::alloc::string::String,
 }
-/// The worker learns it with its next beat.
+/// The worker learns it with its next heartbeat.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DrainWorkerResponse {}
 /// Generated client implementations.
@@ -198,10 +198,13 @@ pub mod worker_service_client {
         }
         /// Says that a worker lives, and what it is; answers what is wanted of it. A worker that is silent for
         /// long counts as lost; its leases expire by themselves.
-        pub async fn beat(
+        pub async fn heartbeat(
             &mut self,
-            request: impl tonic::IntoRequest<super::BeatRequest>,
-        ) -> std::result::Result<tonic::Response<super::BeatResponse>, tonic::Status> {
+            request: impl tonic::IntoRequest<super::HeartbeatRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::HeartbeatResponse>,
+            tonic::Status,
+        > {
             self.inner
                 .ready()
                 .await
@@ -212,14 +215,14 @@ pub mod worker_service_client {
                 })?;
             let codec = tonic_prost::ProstCodec::default();
             let path = http::uri::PathAndQuery::from_static(
-                "/cts.worker.v1.WorkerService/Beat",
+                "/cts.worker.v1.WorkerService/Heartbeat",
             );
             let mut req = request.into_request();
             req.extensions_mut()
-                .insert(GrpcMethod::new("cts.worker.v1.WorkerService", "Beat"));
+                .insert(GrpcMethod::new("cts.worker.v1.WorkerService", "Heartbeat"));
             self.inner.unary(req, path, codec).await
         }
-        /// Lists the workers that were heard of during the last hour, by host and id.
+        /// Lists the workers whose last heartbeat came during the last hour, by host and id.
         pub async fn list_workers(
             &mut self,
             request: impl tonic::IntoRequest<super::ListWorkersRequest>,
@@ -287,11 +290,14 @@ pub mod worker_service_server {
     pub trait WorkerService: std::marker::Send + std::marker::Sync + 'static {
         /// Says that a worker lives, and what it is; answers what is wanted of it. A worker that is silent for
         /// long counts as lost; its leases expire by themselves.
-        async fn beat(
+        async fn heartbeat(
             &self,
-            request: tonic::Request<super::BeatRequest>,
-        ) -> std::result::Result<tonic::Response<super::BeatResponse>, tonic::Status>;
-        /// Lists the workers that were heard of during the last hour, by host and id.
+            request: tonic::Request<super::HeartbeatRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::HeartbeatResponse>,
+            tonic::Status,
+        >;
+        /// Lists the workers whose last heartbeat came during the last hour, by host and id.
         async fn list_workers(
             &self,
             request: tonic::Request<super::ListWorkersRequest>,
@@ -386,24 +392,25 @@ pub mod worker_service_server {
         }
         fn call(&mut self, req: http::Request<B>) -> Self::Future {
             match req.uri().path() {
-                "/cts.worker.v1.WorkerService/Beat" => {
+                "/cts.worker.v1.WorkerService/Heartbeat" => {
                     #[allow(non_camel_case_types)]
-                    struct BeatSvc<T: WorkerService>(pub Arc<T>);
+                    struct HeartbeatSvc<T: WorkerService>(pub Arc<T>);
                     impl<
                         T: WorkerService,
-                    > tonic::server::UnaryService<super::BeatRequest> for BeatSvc<T> {
-                        type Response = super::BeatResponse;
+                    > tonic::server::UnaryService<super::HeartbeatRequest>
+                    for HeartbeatSvc<T> {
+                        type Response = super::HeartbeatResponse;
                         type Future = BoxFuture<
                             tonic::Response<Self::Response>,
                             tonic::Status,
                         >;
                         fn call(
                             &mut self,
-                            request: tonic::Request<super::BeatRequest>,
+                            request: tonic::Request<super::HeartbeatRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
                             let fut = async move {
-                                <T as WorkerService>::beat(&inner, request).await
+                                <T as WorkerService>::heartbeat(&inner, request).await
                             };
                             Box::pin(fut)
                         }
@@ -414,7 +421,7 @@ pub mod worker_service_server {
                     let max_encoding_message_size = self.max_encoding_message_size;
                     let inner = self.inner.clone();
                     let fut = async move {
-                        let method = BeatSvc(inner);
+                        let method = HeartbeatSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
