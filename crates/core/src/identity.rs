@@ -200,7 +200,7 @@ epoch! {
     LeaseEpoch
 }
 epoch! {
-    /// Counts the leaderships of schedulers; every write on behalf of a duty names it, and an old one
+    /// Counts the leaderships of schedulers; every write of a leader names it, and an old one
     /// is refused.
     LeaderEpoch
 }

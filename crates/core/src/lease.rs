@@ -1,4 +1,4 @@
-//! The rules of leases: of one run by one worker, and of the duties by one scheduler.
+//! The rules of leases: of one run by one worker, and of the leadership by one scheduler.
 //!
 //! A lease is a promise between a *keeper*, the database, and a *holder*. Both judge by their own clock
 //! and never by each other's, so the rules are two separate sets.
@@ -18,7 +18,7 @@
 //!   has that time to end gently and to write its state (P5). What is still there one [`LeaseDeadlines::margin`]
 //!   before the end is killed; the margin pays for the kill itself and for clocks that do not run
 //!   alike. So nothing writes when the keeper grants the run again (P1).
-//! * A leader's duties end after two thirds. They are single writes to the database, each fenced by the
+//! * A leader stops after two thirds. What it does are single writes to the database, each fenced by the
 //!   epoch, so there is nothing to wind down, and a longer term bridges a longer outage. The rest keeps
 //!   a leader that cannot reach the database from trying what would be refused.
 //!
@@ -34,7 +34,7 @@
 //!   nothing that was stopped may be taken up again.
 //! * The holder of the leader row is one life of one process. A name that outlives a restart would make
 //!   the words of the dead process valid again.
-//! * A duty's write without an answer may still happen later. Before the leader writes something newer
+//! * A leader's write without an answer may still happen later. Before the leader writes something newer
 //!   it takes a new epoch ([`LeaderRow::raise`]), or the old write could undo the new one.
 //! * Another process beside the worker must stop Terraform at the deadlines when the worker cannot, and must
 //!   go on looking after them: a worker that was stopped between its last look at the clock and the start

@@ -4,25 +4,23 @@
 //!
 //! Of one task at most one run is *running*, of whatever kind, because both work in the task's directory.
 //! At most one run that applies is *queued*; a newer input replaces the queued one. Beside them a task
-//! remembers the input it is *settled* on: the one of its last apply, if that succeeded. From the moment a run
-//! is leased to apply its input nothing is settled, because Terraform may have changed anything, until one
+//! remembers its *last applied* input: the one of its last apply, if that succeeded. From the moment a run
+//! is leased to apply its input there is none, because Terraform may have changed anything, until one
 //! succeeds again. So "equal to what is applied" can always be answered, also after a crash at any point.
 //!
 //! Plans and checks stand beside all that; what is said of plans here holds for checks. Each is requested by a caller that waits for its answer: any number of them
 //! may be queued, none is merged with another or with an apply, skipped or cancelled because of one. A plan
-//! changes nothing in reality, so what the task is settled on, its failures, its events and its queued
+//! changes nothing in reality, so the task's last applied input, its failures, its events and its queued
 //! run stay as they are, whatever becomes of the plan. A plan that is interrupted or loses its worker is
 //! made again; one that fails has failed.
 //!
 //! A run is *requested* if the API has asked for it by its id, and a caller waits for the end of this very
-//! run: it is never merged with another or skipped, and an apply takes the place of a queued one. It is always
-//! single, and goes on where its task is disabled. It must not swallow a change: if a requested apply of an
-//! enabled task fails, an ordinary run of its input follows. That one comes soon, and whatever the task says of
-//! retries, unless the input has been *tried*: it was applied, or has failed in an ordinary run for good, and no
-//! change came since. Then the failure is one more of a tried input, with a slow retry if the task wants those.
-//!
-//! A run is *single* if its caller wants the result of one attempt: it is not tried again itself.
-//! If it was not requested, nothing follows its failure at all.
+//! run: it is never merged with another or skipped, and an apply takes the place of a queued one. It goes on
+//! where its task is disabled, and it is not tried again itself (`no_retry`), unless a change takes it over.
+//! It must not swallow a change: if a requested apply of an enabled task fails, an ordinary run of its input
+//! follows. That one comes soon, and whatever the task says of retries, unless the input has been *tried*: it
+//! was applied, or has failed in an ordinary run for good, and no change came since. Then the failure is one more
+//! of a tried input, with a slow retry if the task wants those.
 //!
 //! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].
 
@@ -45,8 +43,8 @@ use crate::phase::TaskPhase;
 pub struct QueuedApply {
     /// Its input.
     pub input: Digest,
-    /// Whether it is single.
-    pub single: bool,
+    /// Whether it is a requested one with a single attempt.
+    pub no_retry: bool,
 }
 
 /// What is known of the runs of one task when a new input is frozen to be applied; neither plans nor checks count.
@@ -57,7 +55,7 @@ pub struct TaskRuns {
     /// Input of the run that is applying.
     pub running: Option<Digest>,
     /// Input that is applied, if nothing may have changed since.
-    pub settled: Option<Digest>,
+    pub last_applied: Option<Digest>,
 }
 
 /// An input that is to be applied.
@@ -65,18 +63,16 @@ pub struct TaskRuns {
 pub struct WantedApply {
     /// The input.
     pub input: Digest,
-    /// Whether the run is to be single.
-    pub single: bool,
     /// Whether an input that is applied, or is being applied, needs no run.
     pub skip_unchanged: bool,
-    /// Whether a caller waits for this very run, which is single then and made whatever is applied.
+    /// Whether a caller waits for this very run, which has one attempt then and is made whatever is applied.
     pub requested: bool,
 }
 
 /// Who wants a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// A trigger, or a pass over all tasks.
+    /// A trigger.
     Nobody,
     /// A caller waits for this very run, which is not queued yet.
     Open,
@@ -102,11 +98,11 @@ pub const fn may_enqueue(phase: TaskPhase, enabled: bool, kind: RunKind, asked: 
 pub enum EnqueueDecision {
     /// Queue a run.
     Enqueue,
-    /// Put the new input into the queued run, make it single or not as is wanted now, and make it due
-    /// now with all its attempts.
+    /// Put the new input into the queued run, which is tried again from now on if it fails, and make it due now
+    /// with all its attempts.
     Replace,
-    /// Cancel the queued run and queue another: a single run does not go on with earlier attempts, and a
-    /// requested one has its own id.
+    /// Cancel the queued run and queue another: a requested run has its own id and does not go on with earlier
+    /// attempts.
     Supersede,
     /// The queued run has this input already.
     Keep,
@@ -119,8 +115,8 @@ pub enum EnqueueDecision {
 
 /// Decides whether an input needs a run that applies it.
 ///
-/// What is asked for later holds for the queued run: a change that comes after a request for a
-/// single run gets all its attempts, so that it is not lost (P3).
+/// A change that comes while a requested run is queued takes it over, and gets all its attempts, so that it is not
+/// lost (P3).
 pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
     if wanted.requested {
         return match runs.queued {
@@ -128,29 +124,40 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
             Some(_) => EnqueueDecision::Supersede,
         };
     }
-    let current = runs.running.or(runs.settled);
+    let current = runs.running.or(runs.last_applied);
     if wanted.skip_unchanged && current == Some(wanted.input) {
         return EnqueueDecision::Skip {
-            // A caller waits for a single run, which is not pointless because its input is applied.
+            // A caller waits for a requested run, which is not pointless because its input is applied.
             cancel_queued: runs
                 .queued
-                .is_some_and(|queued| !queued.single || queued.input != wanted.input),
+                .is_some_and(|queued| !queued.no_retry || queued.input != wanted.input),
         };
     }
-    let WantedApply { input, single, .. } = wanted;
     match runs.queued {
         None => EnqueueDecision::Enqueue,
-        Some(queued) if queued == (QueuedApply { input, single }) => EnqueueDecision::Keep,
-        Some(queued) if single && !queued.single => EnqueueDecision::Supersede,
+        Some(queued) if queued.input == wanted.input && !queued.no_retry => EnqueueDecision::Keep,
         Some(_) => EnqueueDecision::Replace,
     }
 }
 
-/// Whether the task's input is a change whose ordinary attempts are still to come, so that it counts as not
-/// tried from this decision on.
-pub fn is_change(runs: TaskRuns, wanted: WantedApply, decision: EnqueueDecision) -> bool {
-    if wanted.requested || wanted.single {
+/// Whether the ordinary attempts that the wanted input has had, if it is the one that was `tried`, do not count any
+/// more from this decision on, because something has changed since.
+pub fn forgets_attempts(
+    tried: Option<Digest>,
+    runs: TaskRuns,
+    wanted: WantedApply,
+    decision: EnqueueDecision,
+) -> bool {
+    if tried != Some(wanted.input) {
         return false;
+    }
+    if wanted.requested {
+        // Another input was to be applied meanwhile, and may be what this run takes the place of.
+        let queued = runs.queued.map(|queued| queued.input);
+        return [queued, runs.running]
+            .into_iter()
+            .flatten()
+            .any(|input| input != wanted.input);
     }
     match decision {
         EnqueueDecision::Enqueue | EnqueueDecision::Replace | EnqueueDecision::Supersede => true,
@@ -162,8 +169,8 @@ pub fn is_change(runs: TaskRuns, wanted: WantedApply, decision: EnqueueDecision)
 
 /// Whether a queued run outlives the death of everything that waits: the start of an embedded process. A
 /// requested apply of an enabled task does, as an ordinary run, because it may stand for a change.
-pub const fn goes_on_alone(kind: RunKind, single: bool, requested: bool, enabled: bool) -> bool {
-    kind.applies() && (!single || (requested && enabled))
+pub const fn goes_on_alone(kind: RunKind, no_retry: bool, enabled: bool) -> bool {
+    kind.applies() && (!no_retry || enabled)
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ pub(crate) async fn change(
         tasks::write_spec(&mut transaction, &spec, changed.revision).await?;
     }
     if definition_differs {
-        unsettle(&mut transaction, name).await?;
+        forget_applied(&mut transaction, name).await?;
     }
     if change.cancels_applies(&current.task.spec, &spec) {
         let (applies, reason) = (Some(RunKind::Apply), change.reason());
@@ -147,10 +147,13 @@ pub(crate) async fn change(
     Ok(changed)
 }
 
-async fn unsettle(transaction: &mut PgTransaction<'_>, name: &TaskName) -> Result<(), StoreError> {
+async fn forget_applied(
+    transaction: &mut PgTransaction<'_>,
+    name: &TaskName,
+) -> Result<(), StoreError> {
     sqlx::query(
         "-- change_task: another definition
-        UPDATE tasks SET settled_input = NULL, failures = 0 WHERE name = $1",
+        UPDATE tasks SET last_applied = NULL, failures = 0 WHERE name = $1",
     )
     .bind(name.as_str())
     .execute(&mut **transaction)

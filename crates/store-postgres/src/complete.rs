@@ -1,6 +1,7 @@
 //! The end of an attempt.
 
 mod attempt;
+mod close;
 mod end;
 
 use std::time::Duration;
@@ -13,12 +14,12 @@ use cts_core::{
 };
 use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack, lost_lease_error};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
-use uuid::Uuid;
 
 use self::attempt::Attempt;
+use self::close::{cancel, give_up, put_back, succeed};
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
-use crate::row::{Cell, encoded, failed_to, span, span_micros};
+use crate::row::{Cell, failed_to, span};
 use crate::tasks;
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -73,9 +74,9 @@ async fn applied(
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
                                 config)
             SELECT $3, task_name, incarnation, id, TRUE, started_at, finished_at, event_config FROM closed
-        ), settled AS (
+        ), last_applied AS (
             UPDATE tasks t
-            SET settled_input = closed.input_hash, tried_input = closed.input_hash,
+            SET last_applied = closed.input_hash, tried_input = closed.input_hash,
                 failures = 0, active_run = NULL
             FROM closed WHERE t.name = closed.task_name
         ), last AS MATERIALIZED (
@@ -190,9 +191,9 @@ async fn end_attempt(
     after: AfterAttempt,
 ) -> Result<Completed, StoreError> {
     let (status, event) = match after {
-        AfterAttempt::Settle => {
+        AfterAttempt::Succeed => {
             let event = attempt.event(completion, true)?;
-            settle(transaction, completion, attempt, &event).await?;
+            succeed(transaction, completion, attempt, &event).await?;
             (RunStatus::Succeeded, Some(event))
         }
         AfterAttempt::Cancel => {
@@ -263,149 +264,6 @@ async fn apply_to_task(
             Ok(())
         }
     }
-}
-
-/// As [`applied`], where more is to be done.
-async fn settle(
-    transaction: &mut PgTransaction<'_>,
-    completion: &Completion,
-    attempt: &Attempt,
-    event: &Event,
-) -> Result<(), StoreError> {
-    let closed: i64 = sqlx::query_scalar(
-        "-- complete: settle
-        WITH closed AS (
-            UPDATE runs
-            SET status = 'succeeded', finished_at = $3, updated_at = $3,
-                holder = NULL, expires_at = NULL
-            WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
-            RETURNING id, task_name, incarnation, input_hash, started_at
-        ), event AS (
-            INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                config)
-            SELECT $4, task_name, incarnation, id, TRUE, started_at, $3, $5 FROM closed
-        ), settled AS (
-            UPDATE tasks t
-            SET settled_input = closed.input_hash, tried_input = closed.input_hash,
-                failures = 0, active_run = NULL
-            FROM closed WHERE t.name = closed.task_name
-        )
-        SELECT count(*) FROM closed",
-    )
-    .bind(completion.run.as_uuid())
-    .bind(stored_epoch(completion.epoch))
-    .bind(attempt.now)
-    .bind(event.id.as_uuid())
-    .bind(encoded(ENCODE, &event.config)?)
-    .fetch_one(&mut **transaction)
-    .await
-    .map_err(failed_to("close a run"))?;
-    one(closed.unsigned_abs())
-}
-
-async fn cancel(
-    transaction: &mut PgTransaction<'_>,
-    completion: &Completion,
-    attempt: &Attempt,
-) -> Result<(), StoreError> {
-    let closed = sqlx::query(
-        "-- complete: cancel
-        WITH free AS (UPDATE tasks SET active_run = NULL WHERE name = $5)
-        UPDATE runs
-        SET status = 'cancelled', errors = $3, finished_at = $4, updated_at = $4,
-            holder = NULL, expires_at = NULL
-        WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
-    )
-    .bind(completion.run.as_uuid())
-    .bind(stored_epoch(completion.epoch))
-    .bind(encoded(ENCODE, &attempt.errors)?)
-    .bind(attempt.now)
-    .bind(attempt.task.as_str())
-    .execute(&mut **transaction)
-    .await
-    .map_err(failed_to("close a run"))?;
-    one(closed.rows_affected())
-}
-
-async fn give_up(
-    transaction: &mut PgTransaction<'_>,
-    completion: &Completion,
-    attempt: &Attempt,
-    event: &Event,
-    retry_after: Option<Duration>,
-) -> Result<(), StoreError> {
-    let retry: Option<Uuid> = retry_after.map(|_| completion.retry_run.as_uuid());
-    let due_at = attempt
-        .now
-        .saturating_add(span_micros(retry_after.unwrap_or_default()));
-    let closed: i64 = sqlx::query_scalar(
-        "-- complete: give up
-        WITH closed AS (
-            UPDATE runs
-            SET status = 'failed', errors = $3, finished_at = $4, updated_at = $4,
-                holder = NULL, expires_at = NULL
-            WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
-            RETURNING id, task_name, incarnation, input_hash, started_at
-        ), event AS (
-            INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                error, config)
-            SELECT $5, task_name, incarnation, id, FALSE, started_at, $4, $6, $7 FROM closed
-        ), counted AS (
-            UPDATE tasks t
-            SET failures = failures + CASE WHEN $8 IS NULL THEN 0 ELSE 1 END,
-                tried_input = CASE WHEN $10 THEN closed.input_hash ELSE t.tried_input END,
-                active_run = NULL
-            FROM closed WHERE t.name = closed.task_name
-        ), retried AS (
-            INSERT INTO runs (id, task_name, incarnation, input_hash, status, due_at, created_at,
-                              updated_at)
-            SELECT $8, task_name, incarnation, input_hash, 'queued', $9, $4, $4 FROM closed
-            WHERE $8::UUID IS NOT NULL
-        )
-        SELECT count(*) FROM closed",
-    )
-    .bind(completion.run.as_uuid())
-    .bind(stored_epoch(completion.epoch))
-    .bind(encoded(ENCODE, &attempt.errors)?)
-    .bind(attempt.now)
-    .bind(event.id.as_uuid())
-    .bind(&event.error)
-    .bind(encoded(ENCODE, &event.config)?)
-    .bind(retry)
-    .bind(due_at)
-    .bind(attempt.context(completion.jitter).ends_ordinary_attempts())
-    .fetch_one(&mut **transaction)
-    .await
-    .map_err(failed_to("close a run"))?;
-    one(closed.unsigned_abs())
-}
-
-async fn put_back(
-    transaction: &mut PgTransaction<'_>,
-    completion: &Completion,
-    attempt: &Attempt,
-    attempts: u32,
-    wait: Duration,
-) -> Result<(), StoreError> {
-    let back = sqlx::query(
-        "-- complete: back to the queue
-        WITH free AS (UPDATE tasks SET active_run = NULL WHERE name = $7)
-        UPDATE runs
-        SET status = 'queued', attempts = $3, errors = $4, due_at = $5, updated_at = $6,
-            holder = NULL, expires_at = NULL
-        WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
-    )
-    .bind(completion.run.as_uuid())
-    .bind(stored_epoch(completion.epoch))
-    .bind(i32::try_from(attempts).unwrap_or(i32::MAX))
-    .bind(encoded(ENCODE, &attempt.errors)?)
-    .bind(attempt.now.saturating_add(span_micros(wait)))
-    .bind(attempt.now)
-    .bind(attempt.task.as_str())
-    .execute(&mut **transaction)
-    .await
-    .map_err(failed_to("put a run back"))?;
-    one(back.rows_affected())
 }
 
 /// The run is locked, so that nothing else can be; if it is, nothing may be committed.

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use cts_core::runs::{
     Asked, EnqueueDecision, QueuedApply, RunStatus, TaskRuns, WantedApply, decide_enqueue,
-    is_change, may_enqueue,
+    forgets_attempts, may_enqueue,
 };
 use cts_core::{Digest, LeaderEpoch, RunId, TaskPhase};
 use cts_store::{
@@ -160,8 +160,8 @@ async fn situations(
     let runs: Vec<Uuid> = wave.iter().map(|&at| requests[at].run.as_uuid()).collect();
     let rows = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
-        SELECT t.name, t.skip_unchanged, t.settled_input, t.tried_input, q.id AS queued_id,
-               q.input_hash AS queued_input, q.single AS queued_single, q.due_at AS queued_due,
+        SELECT t.name, t.skip_unchanged, t.last_applied, t.tried_input, q.id AS queued_id,
+               q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.due_at AS queued_due,
                r.input_hash AS running_input, t.phase, t.enabled,
                e.status AS earlier, e.requested AS earlier_requested,
                (SELECT a.refused IS NULL FROM run_requests a
@@ -197,16 +197,16 @@ fn situation(row: &PgRow) -> Result<(String, Situation), StoreError> {
     };
     let queued: Option<Uuid> = row.try_get("queued_id").map_err(&read)?;
     let input = digest("queued_input", cell("runs", "input_hash"))?;
-    let single: Option<bool> = row.try_get("queued_single").map_err(&read)?;
+    let no_retry: Option<bool> = row.try_get("queued_no_retry").map_err(&read)?;
     let earlier: Option<&str> = row.try_get("earlier").map_err(&read)?;
     let earlier = earlier.map(|status| cell("runs", "status").run_status(status));
     let situation = Situation {
         runs: TaskRuns {
             queued: input
-                .zip(single)
-                .map(|(input, single)| QueuedApply { input, single }),
+                .zip(no_retry)
+                .map(|(input, no_retry)| QueuedApply { input, no_retry }),
             running: digest("running_input", cell("runs", "input_hash"))?,
-            settled: digest("settled_input", cell("tasks", "settled_input"))?,
+            last_applied: digest("last_applied", cell("tasks", "last_applied"))?,
         },
         queued: queued.map(RunId::from_uuid),
         queued_due: row.try_get("queued_due").map_err(&read)?,
@@ -276,12 +276,11 @@ fn decide<'a>(
     } else {
         let wanted = WantedApply {
             input: request.input.hash,
-            single: request.single,
             skip_unchanged,
             requested,
         };
         let decision = decide_enqueue(situation.runs, wanted);
-        if situation.tried == Some(wanted.input) && is_change(situation.runs, wanted, decision) {
+        if forgets_attempts(situation.tried, situation.runs, wanted, decision) {
             changes.not_tried(request);
         }
         decision

@@ -47,7 +47,7 @@ pub(crate) async fn fence(
     now.ok_or(LeaderError::Deposed { epoch: leader })
 }
 
-/// Waits until no duty of a leader is in progress, and keeps new ones out until the transaction ends.
+/// Waits until no write of a leader is in progress, and keeps new ones out until the transaction ends.
 pub(crate) async fn alone(transaction: &mut PgTransaction<'_>) -> Result<(), StoreError> {
     sqlx::query("-- lead, resign, release_all: one at a time\nSELECT pg_advisory_xact_lock($1)")
         .bind(LOCK)
@@ -90,7 +90,7 @@ pub(crate) async fn lead(
     }
     let failed = failed_to("ask for the leadership");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    // While another leads nothing changes who does, and duties in progress are not waited for.
+    // While another leads nothing changes who does, and writes in progress are not waited for.
     let leader_state = match leader_state(&mut transaction).await? {
         leader_state if leader_state.is_of_another(member) => leader_state,
         _ => {
@@ -150,7 +150,7 @@ pub(crate) async fn lead(
     Ok(leadership)
 }
 
-/// Extends the lease of a leader, if it is in force. Who leads stays the same, so this waits for no duty in
+/// Extends the lease of a leader, if it is in force. Who leads stays the same, so this waits for no write in
 /// progress: a long one must not cost its leader the lease.
 async fn extend(
     connection: &mut PgConnection,

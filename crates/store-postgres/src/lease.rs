@@ -31,7 +31,7 @@ pub(crate) async fn acquire(
             WHERE r.status = 'queued' AND r.due_at BETWEEN 0 AND cts_now()
               AND CASE
                   WHEN t.active_run IS NOT NULL OR t.phase NOT IN ('ready', 'creating') THEN FALSE
-                  WHEN $8 AND NOT r.single OR t.requires_bundle AND NOT $5 THEN FALSE
+                  WHEN $8 AND NOT r.no_retry OR t.requires_bundle AND NOT $5 THEN FALSE
                   WHEN r.kind = 'plan' AND NOT $6 OR r.kind = 'check' AND NOT $9 THEN FALSE
                   WHEN r.kind = 'apply' AND NOT ($7 AND (t.enabled OR r.requested)) THEN FALSE
                   ELSE EXISTS (
@@ -40,7 +40,7 @@ pub(crate) async fn acquire(
                       AND (t.requires_version IS NULL OR engine.version = t.requires_version))
                   END
               AND NOT EXISTS (
-                SELECT FROM workers w WHERE w.id = $1 AND (w.draining OR w.told_to_drain))
+                SELECT FROM workers w WHERE w.id = $1 AND (w.draining OR w.drain_requested))
             ORDER BY r.due_at, r.id
             LIMIT 1
             FOR NO KEY UPDATE OF t, r SKIP LOCKED
@@ -62,8 +62,8 @@ pub(crate) async fn acquire(
             -- checks change nothing.
             UPDATE tasks t
             SET active_run = leased.id,
-                settled_input = CASE leased.kind WHEN 'apply' THEN NULL
-                                ELSE t.settled_input END
+                last_applied = CASE leased.kind WHEN 'apply' THEN NULL
+                                ELSE t.last_applied END
             FROM leased WHERE t.name = leased.task_name
         )
         SELECT leased.*,
@@ -77,7 +77,7 @@ pub(crate) async fn acquire(
     .bind(claim.capabilities.bundles)
     .bind(claim.kinds.plans)
     .bind(claim.kinds.applies)
-    .bind(claim.only_single)
+    .bind(claim.only_requested)
     .bind(claim.kinds.checks)
     .bind(&claim.request)
     .fetch_all(&mut *connection)

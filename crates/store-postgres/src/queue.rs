@@ -65,7 +65,7 @@ pub(crate) async fn run(
 ) -> Result<Option<RunRecord>, StoreError> {
     let row = sqlx::query(
         "-- run
-        SELECT id, task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+        SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
                plan_encoding, plan, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = $1",
     )
@@ -116,7 +116,7 @@ fn listing(filter: &RunFilter) -> String {
     format!(
         "-- runs: without the texts of plans; indexes runs_pkey, runs_task, runs_not_applied
         WITH found AS {found} (
-            SELECT id, task_name, kind, single, status, input_hash, attempts, errors,
+            SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors,
                    changes_present,
                    CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
                    CASE WHEN plan IS NOT NULL THEN ''::BYTEA END AS plan,
@@ -124,7 +124,7 @@ fn listing(filter: &RunFilter) -> String {
             FROM runs
             WHERE {of_task} AND {of_status} AND {behind}
         )
-        SELECT id, task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+        SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
                plan_encoding, plan, created_at, due_at, started_at, finished_at
         FROM found ORDER BY {order} LIMIT $3"
     )
@@ -150,7 +150,7 @@ fn record(row: &PgRow) -> Result<RunRecord, StoreError> {
         id: RunId::from_uuid(id),
         task: cell("task_name").parse(text("task_name")?)?,
         kind: cell("kind").run_kind(text("kind")?)?,
-        single: row.try_get("single").map_err(&read)?,
+        no_retry: row.try_get("no_retry").map_err(&read)?,
         status: cell("status").run_status(text("status")?)?,
         input: cell("input_hash").parse(text("input_hash")?)?,
         attempts: cell("attempts").number(attempts.into())?,

@@ -119,9 +119,9 @@ pub(crate) async fn release_all(
     let mut requeued = take_back_all(&mut transaction, now).await?;
     sqlx::query(
         "-- release_all: what may stand for a change goes on
-        UPDATE runs r SET single = FALSE, updated_at = $1
+        UPDATE runs r SET no_retry = FALSE, updated_at = $1
         FROM tasks t
-        WHERE r.status = 'queued' AND r.kind = 'apply' AND r.single AND r.requested
+        WHERE r.status = 'queued' AND r.kind = 'apply' AND r.no_retry
           AND t.name = r.task_name AND t.enabled AND t.phase = 'ready'",
     )
     .bind(now)
@@ -129,9 +129,9 @@ pub(crate) async fn release_all(
     .await
     .map_err(&failed)?;
     let cancelled: Vec<Uuid> = sqlx::query_scalar(
-        "-- release_all: whoever waited for these is dead
+        "-- release_all: the callers that waited for these are dead
         UPDATE runs SET status = 'cancelled', finished_at = $1, updated_at = $1
-        WHERE status = 'queued' AND (kind <> 'apply' OR single)
+        WHERE status = 'queued' AND (kind <> 'apply' OR no_retry)
         RETURNING id",
     )
     .bind(now)

@@ -152,7 +152,7 @@ async fn change(
 ) -> Result<Option<Duration>, sqlx::Error> {
     let mut transaction = connection.begin().await?;
     sqlx::query(
-        "-- timeline: one at a time, and no duty meanwhile\nSELECT pg_advisory_xact_lock($1)",
+        "-- timeline: one at a time, and no write of a leader meanwhile\nSELECT pg_advisory_xact_lock($1)",
     )
     .bind(LOCK)
     .execute(&mut *transaction)
@@ -193,8 +193,8 @@ async fn void(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         "-- timeline: the tasks, in order
         SELECT FROM tasks WHERE $1 > 0 ORDER BY name FOR NO KEY UPDATE",
         "-- timeline: no input counts as applied
-        UPDATE tasks SET settled_input = NULL, tried_input = NULL
-        WHERE $1 > 0 AND (settled_input IS NOT NULL OR tried_input IS NOT NULL)",
+        UPDATE tasks SET last_applied = NULL, tried_input = NULL
+        WHERE $1 > 0 AND (last_applied IS NOT NULL OR tried_input IS NOT NULL)",
         "-- timeline: epochs that may have been granted are not granted again
         UPDATE runs SET epoch = epoch + $1 WHERE status = 'queued'",
         // Renewals may have been forgotten, and the clock is that of another host.

@@ -9,12 +9,12 @@ use sqlx::{PgConnection, Row as _};
 
 use crate::row::{Cell, encoded, failed_to, span, span_micros};
 
-pub(crate) async fn beat(
+pub(crate) async fn record_heartbeat(
     connection: &mut PgConnection,
     worker: &WorkerRecord,
 ) -> Result<bool, StoreError> {
     sqlx::query_scalar(
-        "-- beat_worker
+        "-- record_heartbeat
         INSERT INTO workers AS w (id, host, version, slots, capabilities, draining,
                                   created_at, seen_at)
         VALUES ($1, $2, $3, $4, $5, $6, cts_now(), cts_now())
@@ -25,7 +25,7 @@ pub(crate) async fn beat(
             capabilities = excluded.capabilities,
             draining = excluded.draining,
             seen_at = excluded.seen_at
-        RETURNING w.draining OR w.told_to_drain",
+        RETURNING w.draining OR w.drain_requested",
     )
     .bind(worker.id.as_str())
     .bind(&worker.host)
@@ -43,7 +43,7 @@ pub(crate) async fn drain(
     worker: &WorkerId,
 ) -> Result<bool, StoreError> {
     let told =
-        sqlx::query("-- drain_worker\nUPDATE workers SET told_to_drain = TRUE WHERE id = $1")
+        sqlx::query("-- drain_worker\nUPDATE workers SET drain_requested = TRUE WHERE id = $1")
             .bind(worker.as_str())
             .execute(connection)
             .await
@@ -70,7 +70,7 @@ pub(crate) async fn all(
     let rows = sqlx::query(
         "-- workers; index runs_one_running
         SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.created_at,
-               w.draining OR w.told_to_drain AS draining,
+               w.draining OR w.drain_requested AS draining,
                cts_now() - w.seen_at AS silent_for,
                coalesce(r.running, 0) AS running
         FROM workers w

@@ -12,7 +12,7 @@ const OPERATION: &str = "archive what is removed";
 const TABLES: [(&str, &str, &str); 5] = [
     (
         "tasks",
-        "name, incarnation, position, origin, phase, revision, configured, spec, settled_input, tried_input, \
+        "name, incarnation, position, origin, phase, revision, configured, spec, last_applied, tried_input, \
          failures, skipped, created_at, updated_at",
         "position, name",
     ),
@@ -29,7 +29,7 @@ const TABLES: [(&str, &str, &str); 5] = [
     ),
     (
         "runs",
-        "id, task_name, incarnation, kind, single, requested, status, input_hash, attempts, errors, epoch, \
+        "id, task_name, incarnation, kind, no_retry, requested, status, input_hash, attempts, errors, epoch, \
          due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan",
         "id",
     ),

@@ -135,7 +135,7 @@ pub(crate) async fn change(
         tasks::write_spec(connection, &spec, changed.revision, now).await?;
     }
     if definition_differs {
-        unsettle(connection, name).await?;
+        forget_applied(connection, name).await?;
     }
     if change.cancels_applies(&current.task.spec, &spec) {
         cancel_queued(connection, name.as_str(), true, now).await?;
@@ -149,10 +149,13 @@ pub(crate) async fn change(
     Ok(changed)
 }
 
-async fn unsettle(connection: &mut SqliteConnection, name: &TaskName) -> Result<(), StoreError> {
+async fn forget_applied(
+    connection: &mut SqliteConnection,
+    name: &TaskName,
+) -> Result<(), StoreError> {
     sqlx::query(
         "-- change_task: another definition
-        UPDATE tasks SET settled_input = NULL, failures = 0 WHERE name = ?",
+        UPDATE tasks SET last_applied = NULL, failures = 0 WHERE name = ?",
     )
     .bind(name.as_str())
     .execute(connection)

@@ -76,11 +76,11 @@ async fn end_attempt(
     now: i64,
 ) -> Result<Completed, LeaseError> {
     let (status, event) = match after {
-        AfterAttempt::Settle => {
+        AfterAttempt::Succeed => {
             close(connection, completion, attempt, RunStatus::Succeeded, now).await?;
             let event = attempt.event(completion, true, now)?;
             store_event(connection, &event).await?;
-            settle(connection, attempt).await?;
+            succeed(connection, attempt).await?;
             (RunStatus::Succeeded, Some(event))
         }
         AfterAttempt::GiveUp { retry_after } => {
@@ -96,7 +96,6 @@ async fn end_attempt(
                     id: completion.retry_run,
                     task: attempt.task.as_str(),
                     kind: RunKind::Apply,
-                    single: false,
                     requested: false,
                     input: attempt.input,
                     due_at: now.saturating_add(span_micros(wait)),
@@ -265,16 +264,16 @@ async fn store_event(connection: &mut SqliteConnection, event: &Event) -> Result
     Ok(())
 }
 
-async fn settle(connection: &mut SqliteConnection, attempt: &Attempt) -> Result<(), StoreError> {
+async fn succeed(connection: &mut SqliteConnection, attempt: &Attempt) -> Result<(), StoreError> {
     sqlx::query(
-        "-- complete: settle
-        UPDATE tasks SET settled_input = ?1, tried_input = ?1, failures = 0 WHERE name = ?2",
+        "-- complete: succeed
+        UPDATE tasks SET last_applied = ?1, tried_input = ?1, failures = 0 WHERE name = ?2",
     )
     .bind(attempt.input.to_string())
     .bind(attempt.task.as_str())
     .execute(connection)
     .await
-    .map_err(failed_to("settle a task"))?;
+    .map_err(failed_to("note the applied input of a task"))?;
     Ok(())
 }
 

@@ -48,8 +48,8 @@ pub(crate) async fn begin(
 async fn forget_applied(connection: &mut SqliteConnection) -> Result<u64, StoreError> {
     let forgotten = sqlx::query(
         "-- open: no input counts as applied
-        UPDATE tasks SET settled_input = NULL, tried_input = NULL
-        WHERE settled_input IS NOT NULL OR tried_input IS NOT NULL",
+        UPDATE tasks SET last_applied = NULL, tried_input = NULL
+        WHERE last_applied IS NOT NULL OR tried_input IS NOT NULL",
     )
     .execute(connection)
     .await

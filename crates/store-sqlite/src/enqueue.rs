@@ -2,7 +2,7 @@
 
 use cts_core::runs::{
     Asked, EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
-    is_change, may_enqueue,
+    forgets_attempts, may_enqueue,
 };
 use cts_core::{Digest, RunId};
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError, Unchanged};
@@ -33,7 +33,7 @@ pub(crate) struct NewRun<'a> {
     pub(crate) id: RunId,
     pub(crate) task: &'a str,
     pub(crate) kind: RunKind,
-    pub(crate) single: bool,
+    /// It has one attempt only.
     pub(crate) requested: bool,
     pub(crate) input: Digest,
     pub(crate) due_at: i64,
@@ -82,12 +82,11 @@ async fn enqueue(
         };
         let wanted = WantedApply {
             input,
-            single: request.single,
             skip_unchanged,
             requested: situation.asked == Asked::Open,
         };
         let decision = decide_enqueue(situation.runs, wanted);
-        if situation.tried == Some(input) && is_change(situation.runs, wanted, decision) {
+        if forgets_attempts(situation.tried, situation.runs, wanted, decision) {
             forget_attempts(connection, request.task.as_str()).await?;
         }
         decision
@@ -169,7 +168,6 @@ async fn insert_wanted(
         id: request.run,
         task: request.task.as_str(),
         kind: request.kind,
-        single: request.single || requested,
         requested,
         input: request.input.hash,
         due_at,
@@ -185,8 +183,8 @@ async fn situation(
     let name = request.task.as_str();
     let row = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
-        SELECT t.skip_unchanged, t.failures > 0 AS has_failed, t.settled_input, t.tried_input,
-               q.id AS queued_id, q.input_hash AS queued_input, q.single AS queued_single,
+        SELECT t.skip_unchanged, t.failures > 0 AS has_failed, t.last_applied, t.tried_input,
+               q.id AS queued_id, q.input_hash AS queued_input, q.no_retry AS queued_no_retry,
                q.due_at AS queued_due,
                r.input_hash AS running_input, t.phase, t.enabled,
                e.status AS earlier, e.requested AS earlier_requested,
@@ -215,7 +213,7 @@ async fn situation(
     };
     let queued: Option<&str> = row.try_get("queued_id").map_err(&read)?;
     let queued = queued.map(|id| cell("runs", "id").parse(id));
-    let single: Option<bool> = row.try_get("queued_single").map_err(&read)?;
+    let no_retry: Option<bool> = row.try_get("queued_no_retry").map_err(&read)?;
     let input = digest("queued_input", cell("runs", "input_hash"))?;
     let earlier: Option<&str> = row.try_get("earlier").map_err(&read)?;
     let asked = asked(&row).map_err(&read)?;
@@ -228,10 +226,10 @@ async fn situation(
     Ok(Some(Situation {
         runs: TaskRuns {
             queued: input
-                .zip(single)
-                .map(|(input, single)| QueuedApply { input, single }),
+                .zip(no_retry)
+                .map(|(input, no_retry)| QueuedApply { input, no_retry }),
             running: digest("running_input", cell("runs", "input_hash"))?,
-            settled: digest("settled_input", cell("tasks", "settled_input"))?,
+            last_applied: digest("last_applied", cell("tasks", "last_applied"))?,
         },
         queued: queued.transpose()?,
         queued_due: row.try_get("queued_due").map_err(&read)?,
@@ -261,15 +259,14 @@ pub(crate) async fn insert_run(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- insert_run
-        INSERT INTO runs (id, task_name, incarnation, kind, single, requested, input_hash, status,
+        INSERT INTO runs (id, task_name, incarnation, kind, no_retry, requested, input_hash, status,
                           due_at, created_at, updated_at)
-        SELECT ?1, name, incarnation, ?3, ?4, ?5, ?6, 'queued', ?7, ?8, ?8
+        SELECT ?1, name, incarnation, ?3, ?4, ?4, ?5, 'queued', ?6, ?7, ?7
         FROM tasks WHERE name = ?2",
     )
     .bind(run.id.to_string())
     .bind(run.task)
     .bind(run.kind.as_str())
-    .bind(run.single)
     .bind(run.requested)
     .bind(run.input.to_string())
     .bind(run.due_at)
@@ -291,13 +288,12 @@ async fn replace(
     sqlx::query(
         "-- enqueue: replace
         UPDATE runs
-        SET input_hash = ?1, single = ?4, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2
+        SET input_hash = ?1, no_retry = 0, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2
         WHERE id = ?3 AND status = 'queued'",
     )
     .bind(request.input.hash.to_string())
     .bind(now)
     .bind(queued.map(|run| run.to_string()))
-    .bind(request.single)
     .execute(connection)
     .await
     .map_err(failed_to("replace the input of a queued run"))?;
@@ -339,7 +335,7 @@ async fn forget_failures(
     Ok(())
 }
 
-/// A change has come whose input had its attempts before.
+/// The input that had its attempts is to have them again.
 async fn forget_attempts(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
     sqlx::query("-- enqueue: not tried yet\nUPDATE tasks SET tried_input = NULL WHERE name = ?")
         .bind(task)

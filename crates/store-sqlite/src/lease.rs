@@ -10,7 +10,7 @@ use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
 use crate::row::{Cell, failed_to, span_micros};
 
-/// One statement, on the way of every change; the trigger `runs_unsettle` belongs to it. A row that cannot be read
+/// One statement, on the way of every change; the trigger `runs_leased` belongs to it. A row that cannot be read
 /// is an error, with which the caller's transaction is undone.
 pub(crate) async fn acquire(
     connection: &mut SqliteConnection,
@@ -35,11 +35,11 @@ pub(crate) async fn acquire(
               AND CASE r.kind WHEN 'plan' THEN ?6 WHEN 'check' THEN ?9
                   ELSE ?7 AND (t.enabled OR r.requested) END
               AND t.phase IN ('ready', 'creating')
-              AND (r.single OR NOT ?8)
+              AND (r.no_retry OR NOT ?8)
               AND NOT EXISTS (
                 SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
               AND NOT EXISTS (
-                SELECT 1 FROM workers w WHERE w.id = ?1 AND (w.draining OR w.told_to_drain))
+                SELECT 1 FROM workers w WHERE w.id = ?1 AND (w.draining OR w.drain_requested))
               AND t.requires_bundle <= ?4
               AND EXISTS (
                 SELECT 1 FROM json_each(?5) e
@@ -58,7 +58,7 @@ pub(crate) async fn acquire(
     .bind(engines(&claim.capabilities))
     .bind(claim.kinds.plans)
     .bind(claim.kinds.applies)
-    .bind(claim.only_single)
+    .bind(claim.only_requested)
     .bind(claim.kinds.checks)
     .bind(&claim.request)
     .fetch_all(connection)

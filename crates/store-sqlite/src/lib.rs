@@ -31,6 +31,7 @@ mod queue;
 mod requests;
 mod row;
 mod runs;
+mod schema;
 mod space;
 mod states;
 mod store;

@@ -14,7 +14,7 @@ pub(crate) async fn run(
 ) -> Result<Option<RunRecord>, StoreError> {
     let row = sqlx::query(
         "-- run
-        SELECT id, task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+        SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
                plan_encoding, plan, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = ?",
     )
@@ -31,7 +31,7 @@ pub(crate) async fn list(
 ) -> Result<Vec<RunRecord>, StoreError> {
     let rows = sqlx::query(
         "-- runs: without the texts of plans
-        SELECT id, task_name, kind, single, status, input_hash, attempts, errors, changes_present,
+        SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
                CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
                CASE WHEN plan IS NOT NULL THEN x'' END AS plan,
                created_at, due_at, started_at, finished_at
@@ -70,7 +70,7 @@ fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
         id: cell("id").parse(&key)?,
         task: cell("task_name").parse(&text("task_name")?)?,
         kind: cell("kind").run_kind(&text("kind")?)?,
-        single: row.try_get("single").map_err(&read)?,
+        no_retry: row.try_get("no_retry").map_err(&read)?,
         status: cell("status").run_status(&text("status")?)?,
         input: cell("input_hash").parse(&text("input_hash")?)?,
         attempts: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,

@@ -86,7 +86,7 @@ async fn expired(
     expired.collect()
 }
 
-/// Takes back every lease; no attempt counts. Cancels every plan, check and single run, because the caller that waited
+/// Takes back every lease; no attempt counts. Cancels every plan, check and requested run, because the caller that waited
 /// for one is dead, and forgets requests, drafts and tasks that are being deleted. What a requested apply of an
 /// enabled task stands for goes on as an ordinary run.
 pub(crate) async fn all(
@@ -120,8 +120,8 @@ pub(crate) async fn all(
     let mut requeued: Vec<_> = rows.iter().map(requeued).collect::<Result<_, _>>()?;
     sqlx::query(
         "-- release_all: what may stand for a change goes on
-        UPDATE runs SET single = 0, updated_at = ?
-        WHERE status = 'queued' AND kind = 'apply' AND single AND requested AND task_name IN (
+        UPDATE runs SET no_retry = 0, updated_at = ?
+        WHERE status = 'queued' AND kind = 'apply' AND no_retry AND task_name IN (
             SELECT name FROM tasks WHERE enabled AND phase = 'ready')",
     )
     .bind(now)
@@ -131,7 +131,7 @@ pub(crate) async fn all(
     let cancelled: Vec<String> = sqlx::query_scalar(
         "-- release_all: requested runs
         UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
-        WHERE status = 'queued' AND (kind <> 'apply' OR single)
+        WHERE status = 'queued' AND (kind <> 'apply' OR no_retry)
         RETURNING id",
     )
     .bind(now)

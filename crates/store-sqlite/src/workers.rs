@@ -9,13 +9,13 @@ use sqlx::{Row as _, SqliteExecutor};
 
 use crate::row::{Cell, between, encoded, failed_to, span_micros};
 
-pub(crate) async fn beat(
+pub(crate) async fn record_heartbeat(
     executor: impl SqliteExecutor<'_>,
     worker: &WorkerRecord,
     now: i64,
 ) -> Result<bool, StoreError> {
     let drain: Vec<bool> = sqlx::query_scalar(
-        "-- beat_worker
+        "-- record_heartbeat
         INSERT INTO workers (id, host, version, slots, capabilities, draining, created_at, seen_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
         ON CONFLICT (id) DO UPDATE
@@ -25,7 +25,7 @@ pub(crate) async fn beat(
             capabilities = excluded.capabilities,
             draining = excluded.draining,
             seen_at = excluded.seen_at
-        RETURNING draining OR told_to_drain",
+        RETURNING draining OR drain_requested",
     )
     .bind(worker.id.as_str())
     .bind(&worker.host)
@@ -44,11 +44,12 @@ pub(crate) async fn drain(
     executor: impl SqliteExecutor<'_>,
     worker: &WorkerId,
 ) -> Result<bool, StoreError> {
-    let updated = sqlx::query("-- drain_worker\nUPDATE workers SET told_to_drain = 1 WHERE id = ?")
-        .bind(worker.as_str())
-        .execute(executor)
-        .await
-        .map_err(failed_to("tell a worker to drain"))?;
+    let updated =
+        sqlx::query("-- drain_worker\nUPDATE workers SET drain_requested = 1 WHERE id = ?")
+            .bind(worker.as_str())
+            .execute(executor)
+            .await
+            .map_err(failed_to("tell a worker to drain"))?;
     Ok(updated.rows_affected() == 1)
 }
 
@@ -85,7 +86,7 @@ pub(crate) async fn all(
     let rows = sqlx::query(
         "-- workers; index runs_one_running
         SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.created_at, w.seen_at,
-               w.draining OR w.told_to_drain AS draining, coalesce(l.running, 0) AS running
+               w.draining OR w.drain_requested AS draining, coalesce(l.running, 0) AS running
         FROM workers w
         LEFT JOIN (SELECT holder, count(*) AS running FROM runs
                    WHERE status = 'running' GROUP BY holder) l ON l.holder = w.id

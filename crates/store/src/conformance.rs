@@ -60,10 +60,10 @@ pub mod queue;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod recovery;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod requested;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod requests;
 mod scene;
-#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
-pub mod single;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod states;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
@@ -109,7 +109,7 @@ macro_rules! store_suite {
                 configured_tasks_come_back_whole_and_in_their_order,
                 replaced_tasks_are_added_changed_moved_and_removed,
                 a_removed_task_leaves_its_history,
-                a_changed_task_keeps_its_runs_and_what_is_settled,
+                a_changed_task_keeps_its_runs_and_its_last_applied_input,
                 a_task_that_comes_back_has_no_past,
                 every_allowed_name_works,
                 unknown_names_have_nothing,
@@ -157,8 +157,8 @@ macro_rules! store_suite {
                 the_next_due_time_follows_what_can_be_leased,
             }
             complete {
-                success_settles_the_input_with_one_event,
-                nothing_is_settled_from_the_lease_on,
+                success_is_one_event_and_the_last_applied_input,
+                nothing_is_last_applied_from_the_lease_on,
                 a_failed_attempt_is_tried_again_after_one_and_two_seconds,
                 jitter_prolongs_the_waits,
                 the_event_of_a_failed_run_tells_every_error_newest_first,
@@ -173,17 +173,13 @@ macro_rules! store_suite {
                 an_attempt_of_a_disabled_task_can_be_completed,
                 error_texts_come_back_unchanged,
             }
-            single {
-                a_single_run_fails_with_its_first_attempt_and_nothing_follows,
-                a_single_run_that_succeeds_settles_its_input,
-                an_interrupted_single_run_has_its_attempt_again,
-                a_single_run_does_not_go_on_with_earlier_attempts,
-                a_single_request_joins_one_that_waits,
-                a_change_behind_a_single_run_gets_all_its_attempts,
-                a_single_run_of_what_is_applied_survives_a_skip,
-                releasing_everything_cancels_single_runs,
-                only_single_runs_are_leased_where_they_are_claimed,
-                a_single_run_is_refused_where_the_task_is_disabled,
+            requested {
+                a_requested_run_that_succeeds_is_what_is_applied,
+                an_interrupted_requested_run_has_its_attempt_again,
+                a_requested_run_does_not_go_on_with_earlier_attempts,
+                a_change_behind_a_requested_run_gets_all_its_attempts,
+                a_requested_run_of_what_is_applied_survives_a_skip,
+                only_requested_runs_are_leased_where_they_are_claimed,
             }
             plans {
                 a_plan_is_queued_and_due_at_once,
@@ -238,13 +234,13 @@ macro_rules! store_suite {
                 pruning_an_empty_store_removes_nothing,
                 old_runs_go_but_not_what_a_status_is_made_of,
                 more_runs_and_lines_go_than_one_transaction_takes,
-                what_is_settled_outlives_its_run,
+                the_last_applied_input_outlives_its_run,
                 the_history_of_deleted_tasks_is_forgotten_by_the_same_rule,
             }
             recovery {
                 everything_is_there_after_a_restart,
                 a_lease_outlives_a_restart,
-                a_crash_between_lease_and_completion_leaves_nothing_settled,
+                a_crash_between_lease_and_completion_leaves_nothing_last_applied,
             }
             concurrency {
                 parallel_workers_lease_every_run_once_and_no_task_twice,
@@ -353,7 +349,7 @@ macro_rules! store_suite {
                 a_task_is_busy_while_something_of_it_goes_on,
                 a_task_is_busy_between_its_attempts_and_idle_before_a_slow_retry,
                 disabling_cancels_what_would_be_applied,
-                another_definition_settles_nothing_and_has_nothing_queued,
+                another_definition_has_nothing_applied_and_nothing_queued,
                 what_is_not_there_is_not_changed,
                 a_slow_retry_gives_way_to_a_request,
                 of_parallel_changes_of_one_revision_one_is_made,
@@ -455,6 +451,7 @@ macro_rules! store_suite {
                 a_requested_run_that_fails_leaves_the_change_that_it_replaced,
                 a_change_that_was_skipped_because_of_a_requested_run_is_not_lost,
                 a_change_back_to_what_was_tried_is_not_lost,
+                a_requested_run_of_an_earlier_input_leaves_the_change,
                 a_requested_run_of_what_is_applied_fails_like_any_other,
                 a_requested_run_of_what_has_failed_keeps_the_slow_retry,
                 a_requested_run_whose_worker_is_lost_leaves_the_change,
@@ -463,7 +460,6 @@ macro_rules! store_suite {
                 a_task_that_is_enabled_again_meanwhile_has_its_run,
                 of_two_requested_runs_the_last_leaves_the_change,
                 a_deletion_leaves_nothing_of_a_requested_run,
-                nothing_follows_a_single_run_that_was_not_requested,
                 a_replaced_run_keeps_its_place,
             }
             archives {
@@ -521,7 +517,7 @@ mod tests {
             include_str!("conformance/queue.rs"),
             include_str!("conformance/recovery.rs"),
             include_str!("conformance/requests.rs"),
-            include_str!("conformance/single.rs"),
+            include_str!("conformance/requested.rs"),
             include_str!("conformance/states.rs"),
             include_str!("conformance/swallowed.rs"),
             include_str!("conformance/tasks.rs"),

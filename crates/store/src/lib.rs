@@ -15,6 +15,7 @@ pub mod conformance;
 mod contents;
 mod error;
 mod model;
+pub mod schema;
 mod store;
 mod task;
 pub mod transfer;

@@ -25,9 +25,6 @@ pub struct EnqueueRequest {
     pub run: RunId,
     /// What the run is for.
     pub kind: RunKind,
-    /// Whether the run has one attempt only; so it is with every plan and every requested run. Nothing follows
-    /// its failure, except where a requested run may stand for a change.
-    pub single: bool,
     /// What an input means that is applied already. A plan is made whatever is applied, and so is a requested
     /// run.
     pub unchanged: Unchanged,
@@ -56,8 +53,8 @@ pub struct Claim {
     pub capabilities: Capabilities,
     /// Only runs of these kinds are leased to it.
     pub kinds: RunKinds,
-    /// Only runs with one attempt are leased to it: what is left from before is not to be gone on with.
-    pub only_single: bool,
+    /// Only requested runs are leased to it, and none that an earlier process has left behind.
+    pub only_requested: bool,
     /// Life of the lease.
     pub time_to_live: Duration,
 }
@@ -77,7 +74,7 @@ pub struct Enqueued {
     pub cancelled: Option<RunId>,
 }
 
-/// The right and the duty to work on one run.
+/// The right to work on one run, for a limited time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     /// The run.
@@ -190,8 +187,8 @@ pub struct RunRecord {
     pub task: TaskName,
     /// What it is for.
     pub kind: RunKind,
-    /// Whether it has one attempt only.
-    pub single: bool,
+    /// Whether it is a requested one with a single attempt.
+    pub no_retry: bool,
     /// Status.
     pub status: RunStatus,
     /// Hash of the input.

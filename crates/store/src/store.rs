@@ -132,7 +132,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// different.
     ///
     /// What is queued to be applied is cancelled, and open requests to apply are refused, if this disables the
-    /// task or gives it another definition; of another definition nothing is settled. A run that is
+    /// task or gives it another definition; of another definition there is no last applied input. A run that is
     /// running goes on. A change whose request exists already, or its run, was made before: nothing happens.
     async fn change_task(
         &self,
@@ -216,7 +216,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// is queued whatever else there is, also of a disabled task; nothing else notices it. The word of a
     /// deposed leader is refused whatever it asks for, an empty batch included.
     ///
-    /// A run whose id was requested ([`Store::requests`]) is single, and queued also of a task that is
+    /// A run whose id was requested ([`Store::requests`]) has one attempt, and is queued also of a task that is
     /// disabled or being created; its request goes with that.
     ///
     /// Repeating a request changes nothing: one whose run exists already is answered with
@@ -272,7 +272,7 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
     /// that knows that no other process lives: the embedded mode at its start. No attempt that was cut off counts.
-    /// The callers that waited for a plan or a single run are dead as well: those that are queued or were running are
+    /// The callers that waited for a plan or a requested run are dead as well: those that are queued or were running are
     /// cancelled, and requests, drafts and tasks that are being deleted go. A requested apply of an enabled task
     /// may stand for a change and goes on as an ordinary run ([`cts_core::runs::goes_on_alone`]).
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
@@ -294,7 +294,7 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Stores the heartbeat of a worker; returns whether it is to drain, because it
     /// says so itself or [`Store::drain_worker`] has requested it.
-    async fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
+    async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
 
     /// Drains a worker for the rest of its life; its next heartbeat is answered so.
     /// Returns whether it is known.

@@ -79,20 +79,20 @@ impl ScriptedHttp {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let script = Arc::new(Mutex::new(script.into_iter().collect()));
         let mut connections = JoinSet::new();
-        let desk = Desk {
+        let responder = Responder {
             requests: Arc::clone(&requests),
             script: Arc::clone(&script),
         };
         connections.spawn(async move {
             let mut open = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                let (desk, tls) = (desk.clone(), tls.clone());
+                let (responder, tls) = (responder.clone(), tls.clone());
                 open.spawn(async move {
                     match tls {
-                        None => desk.converse(stream).await,
+                        None => responder.converse(stream).await,
                         // One that does not come to terms with us is gone.
                         Some(tls) => match tls.accept(stream).await {
-                            Ok(stream) => desk.converse(stream).await,
+                            Ok(stream) => responder.converse(stream).await,
                             Err(_refused) => None,
                         },
                     }
@@ -136,12 +136,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 #[derive(Clone)]
-struct Desk {
+struct Responder {
     requests: Arc<Mutex<Vec<ScriptedRequest>>>,
     script: Arc<Mutex<VecDeque<ScriptedAnswer>>>,
 }
 
-impl Desk {
+impl Responder {
     /// Answers one request after the other; `None` at the end, whatever it is.
     async fn converse(
         self,

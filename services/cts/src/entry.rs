@@ -32,7 +32,7 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
     if completion::is_asked_for(&process_env) {
         let runtime = Runtime::new().map_err(surroundings_failed)?;
         let candidates = runtime.block_on(completion::candidates(personality, &process_env));
-        return Err(Answer::told(candidates).give());
+        return Err(Answer::printed(candidates).give());
     }
     let words_said: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     let line = format!("{} {}", personality.name(), words_said.join(" "));
@@ -61,7 +61,7 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
         Command::Migrate(command) => Err(end(migrate::run(command, &process_env))),
         Command::Archive(command) => Err(end(archive::run(command, &process_env))),
         Command::Config(command) => Err(config::run(command, &process_env)),
-        Command::Completion { shell } => Err(Answer::told(completion::script(shell)).give()),
+        Command::Completion { shell } => Err(Answer::printed(completion::script(shell)).give()),
         Command::Man { page, directory } => {
             let shown = manual(&page.join("-"), directory, &process_env);
             Err(shown.unwrap_or_else(|failure| fail(&failure)))
@@ -93,7 +93,7 @@ fn manual(page: &str, directory: Option<PathBuf>, process_env: &ProcessEnv) -> R
         return Ok(0);
     }
     if let Some(text) = man::page(page) {
-        return Ok(Answer::told(text).give());
+        return Ok(Answer::printed(text).give());
     }
     let names: Vec<&str> = man::names().collect();
     say(&format!(

@@ -18,8 +18,7 @@ mod process_env;
 mod program;
 mod services;
 
-pub use cts_scheduler::Mode;
 pub use failure::Failure;
 pub use process_env::ProcessEnv;
 pub use program::run_program;
-pub use services::embedded::{Embedded, Sockets, StartOptions};
+pub use services::embedded::{Embedded, Sockets, StartMode, StartOptions};

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use cts_config::Config;
 use cts_core::Chain;
 use cts_runtime::{LogError, LogFormat, StopSignals, init_log};
-use cts_scheduler::Mode;
 use cts_terraform::guard::GuardSettings;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -24,7 +23,7 @@ use crate::failure::{EXIT_SLOW_END, EXIT_USAGE, Failure, GRACEFUL_END};
 use crate::output::{fail, say};
 use crate::process_env::ProcessEnv;
 use crate::services::connections::{Links, listen};
-use crate::services::embedded::{Embedded, Sockets, StartOptions};
+use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 use crate::services::wiring::GUARD_COMMAND;
 use crate::services::{settings, single};
 
@@ -168,14 +167,14 @@ fn warn_of_idle_options(command: &Command) {
 
 /// Which pass over the tasks was asked for instead of a daemon; to inspect beats to run once
 /// (docs/cli.md#start).
-fn pass_mode(command: &Command) -> Option<Mode> {
+fn pass_mode(command: &Command) -> Option<StartMode> {
     match command {
         Command::Start {
             inspect,
             inspect_task,
             ..
-        } if *inspect || !inspect_task.is_empty() => Some(Mode::Inspect),
-        Command::Start { once: true, .. } => Some(Mode::Once),
+        } if *inspect || !inspect_task.is_empty() => Some(StartMode::Inspect),
+        Command::Start { once: true, .. } => Some(StartMode::Once),
         _ => None,
     }
 }
@@ -214,7 +213,7 @@ async fn begin(
             ..
         } => {
             let beginning = StartOptions {
-                mode: Mode::Daemon,
+                mode: StartMode::Daemon,
                 reset_storage,
             };
             let links = Links::new(&config.services).await?;

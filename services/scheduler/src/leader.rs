@@ -25,7 +25,7 @@ use tokio::time::{Instant, MissedTickBehavior, sleep};
 use crate::configuration::OwnConfiguration;
 use crate::identities::Identities;
 use crate::leader::leader_loop::LeaderLoop;
-use crate::leader::mode::{Mode, Round};
+use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::leader::term::Term;
 use crate::notifier::Notifier;
@@ -53,7 +53,6 @@ pub(crate) struct Leader {
     pub(crate) recent_inputs: Arc<RecentInputs>,
     pub(crate) own: OwnConfiguration,
     pub(crate) mode: Mode,
-    pub(crate) round: Arc<Round>,
     pub(crate) first_pass: Unchanged,
     pub(crate) lease: Duration,
     pub(crate) retention: Retention,
@@ -86,12 +85,9 @@ impl Leader {
                 declared,
                 unfinished,
             } = self.take_over(&term).await;
-            let doing = match self.mode {
-                Mode::Daemon => "executing all tasks, then watching for changes",
-                Mode::Once => "executing all tasks once",
-                Mode::Inspect => "inspecting all tasks",
-            };
-            tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
+            if self.mode == Mode::Daemon {
+                tracing::info!(target: "ctrl", tasks = tasks.len(), "executing all tasks, then watching for changes");
+            }
             let leader_loop = self.leader_loop(&term, &tasks);
             // The planner has copied what it needs. Thousands of tasks need not stay in memory beside it.
             drop(tasks);
@@ -101,7 +97,7 @@ impl Leader {
                 never = self.reap(&term) => match never {},
                 never = self.keep_house() => match never {},
                 never = self.finish(&term, removals) => match never {},
-                () = self.own.changed(number), if !self.mode.is_one_round() => {}
+                () = self.own.changed(number), if self.mode == Mode::Daemon => {}
             }
             // A planner for the other tasks. What this one has begun to write may still be written.
             if let Some(epoch) = term.epoch() {
@@ -129,16 +125,14 @@ impl Leader {
     }
 
     fn leader_loop(&self, term: &Term, tasks: &[TaskSpec]) -> LeaderLoop {
-        let planner = Planner::new(tasks.iter()).with_request_timeout(self.input_timeout);
+        let at_the_start = match self.mode {
+            Mode::Daemon => tasks,
+            Mode::OnRequest => &[],
+        };
         LeaderLoop {
-            planner: if self.mode.is_one_round() {
-                planner.for_one_round()
-            } else {
-                planner
-            },
+            planner: Planner::new(at_the_start).with_request_timeout(self.input_timeout),
             term: term.clone(),
             mode: self.mode,
-            round: Arc::clone(&self.round),
             first_pass: self.first_pass,
             store: Arc::clone(&self.store),
             watchers: self.watchers.clone(),
@@ -179,8 +173,8 @@ impl Leader {
             }
         }
         let declared = in_force.tasks;
-        if self.mode.is_one_round() {
-            // A round is about all tasks, so it begins when all are there.
+        if self.mode == Mode::OnRequest {
+            // A pass is about all tasks, so it begins when all are there.
             let term = Term::new(epoch);
             tokio::select! {
                 finished = self.finish_removals(epoch, &declared, unfinished) => finished?,

@@ -35,3 +35,4 @@ pub use options::{Dependencies, Options, RunError, SettingsDigest, Sharing};
 pub use scheduler::Scheduler;
 pub use tasks::modules::Modules;
 pub use tasks::reader::TaskReader;
+pub use tasks::run_requests::RunRequests;

@@ -22,8 +22,8 @@ use crate::notifier::followed_logs::FollowedLogs;
 /// Changes that a slow follower may fall behind before it is cut off.
 const BACKLOG: usize = 4096;
 
-/// Changes of the run of one task in a mode with one round: none of them is to be missed.
-const CHANGES_OF_A_ROUND: usize = 8;
+/// Changes of the run of one task in a pass: none of them is to be missed.
+const CHANGES_IN_A_PASS: usize = 8;
 
 /// Hints that wait to be published. Beyond, the others have to rely on their polls.
 const OUTGOING: usize = 8192;
@@ -63,9 +63,9 @@ pub(crate) struct Notifier {
 type Class = (Capabilities, RunKinds);
 
 impl Notifier {
-    /// For a replica that has the store for itself, and so many tasks in its only round, if there is but one.
-    pub(crate) fn alone(clock: Arc<dyn Clock>, tasks_in_one_round: usize) -> Self {
-        let backlog = BACKLOG.max(tasks_in_one_round.saturating_mul(CHANGES_OF_A_ROUND));
+    /// For a replica that has the store for itself, and makes one pass over so many tasks, if any.
+    pub(crate) fn alone(clock: Arc<dyn Clock>, tasks_of_a_pass: usize) -> Self {
+        let backlog = BACKLOG.max(tasks_of_a_pass.saturating_mul(CHANGES_IN_A_PASS));
         Self {
             waiting: Mutex::default(),
             schedule: Notify::new(),

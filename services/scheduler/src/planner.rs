@@ -48,8 +48,6 @@ pub(crate) struct Planner {
     tasks: BTreeMap<TaskName, Entry>,
     agenda: Agenda,
     views: HashMap<ViewId, View>,
-    /// Each task is due once and no more.
-    one_round: bool,
     request_timeout: Duration,
     /// It was compared with the stored tasks before.
     reconciled: bool,
@@ -118,7 +116,7 @@ pub(crate) enum DueData {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Overdue {
     pub(crate) task: TaskName,
-    pub(crate) run: RunId,
+    pub(crate) requested: RequestedRun,
     /// What nothing is known of.
     pub(crate) missing: Vec<ViewId>,
 }
@@ -137,7 +135,6 @@ impl Planner {
             tasks: BTreeMap::new(),
             agenda: Agenda::default(),
             views: HashMap::new(),
-            one_round: false,
             request_timeout: Duration::MAX,
             reconciled: false,
             changes: 0,
@@ -150,14 +147,6 @@ impl Planner {
             );
         }
         planner
-    }
-
-    /// The same planner, on which each task is due once, as soon as it can be, and no more.
-    pub(crate) fn for_one_round(self) -> Self {
-        Self {
-            one_round: true,
-            ..self
-        }
     }
 
     /// The same planner, whose requests wait for a complete input so long.
@@ -226,7 +215,7 @@ impl Planner {
                 continue;
             };
             if at_hand.is_some() {
-                entry.changed(now, self.one_round);
+                entry.changed(now);
             } else {
                 entry.set_complete(is_complete(views, entry), now);
             }
@@ -274,7 +263,7 @@ impl Planner {
             for requested in entry.take_overdue(now) {
                 due.overdue.push(Overdue {
                     task: name.clone(),
-                    run: requested.run,
+                    requested,
                     missing: missing(views, entry),
                 });
             }

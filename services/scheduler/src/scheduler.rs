@@ -32,11 +32,13 @@ use crate::grpc::worker_service::WorkerEndpoint;
 use crate::identities::Identities;
 use crate::leader::Leader;
 use crate::leader::election::{Joined, LeaderElection, join};
+use crate::leader::mode::Mode;
 use crate::leader::untaken::Untaken;
 use crate::notifier::Notifier;
 use crate::notifier::{followed_logs, hints, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
 use crate::tasks::reader::TaskReader;
+use crate::tasks::run_requests::RunRequests;
 use crate::tasks::{READINGS, TaskCommands};
 
 /// Starts of a program that is started over and over do not try a failed task again more often than this.
@@ -76,16 +78,12 @@ impl Scheduler {
             settings_digest,
             task_reader,
         } = dependencies;
-        let tasks_in_one_round = if options.mode.is_one_round() {
-            options.tasks.len()
-        } else {
-            0
+        let tasks_of_a_pass = match options.mode {
+            Mode::Daemon => 0,
+            Mode::OnRequest => options.tasks.len(),
         };
         let (notifier, outgoing) = match options.sharing {
-            Sharing::Alone => (
-                Notifier::alone(Arc::clone(&clock), tasks_in_one_round),
-                None,
-            ),
+            Sharing::Alone => (Notifier::alone(Arc::clone(&clock), tasks_of_a_pass), None),
             Sharing::Shared => {
                 let (notifier, outgoing) =
                     Notifier::shared(Arc::clone(&clock), options.member.id.clone());
@@ -103,8 +101,8 @@ impl Scheduler {
                 );
             }
         }
-        // What is begun once is not to go on with what was left before.
-        if !options.mode.is_one_round() {
+        // A pass does not go on with what was left before.
+        if options.mode == Mode::Daemon {
             let hastened = store.hasten_retries(HASTENED_AT_MOST_EVERY).await;
             for task in hastened.map_err(RunError::Prepare)? {
                 tracing::info!(target: "ctrl", task_name = %task, "a failed task is tried again because the program was started");
@@ -123,7 +121,7 @@ impl Scheduler {
         let own = own.await.map_err(RunError::Prepare)?;
         // It has them from here on, with their modules.
         options.tasks = Vec::new();
-        let registered = if options.mode.is_one_round() {
+        let registered = if options.mode == Mode::OnRequest {
             let registered = own.register_for_good().await;
             // That may have taken longer than a lease.
             first = join(&*store, &options.member, options.leadership).await?;
@@ -141,7 +139,6 @@ impl Scheduler {
             recent_inputs: Arc::default(),
             own,
             mode: options.mode,
-            round: Arc::default(),
             first_pass: options.first_pass,
             lease: options.lease,
             retention: options.retention,
@@ -173,8 +170,6 @@ impl Scheduler {
 
     /// The gRPC services of the scheduler. Waiting calls end when `shutdown` is cancelled.
     ///
-    /// They may be served and used before [`Scheduler::run`]: a caller that follows runs by then misses
-    /// none of those that this process asks for.
     pub fn endpoints(&self, shutdown: &CancellationToken) -> Endpoints {
         let store = &self.store;
         let notifier = &self.leader.notifier;
@@ -211,7 +206,6 @@ impl Scheduler {
             .with(TaskServiceServer::new(TaskEndpoint {
                 store: Arc::clone(store),
                 work: self.task_work(shutdown),
-                mode: self.options.mode,
                 clock: Arc::clone(&self.leader.clock),
                 leadership: self.options.leadership,
                 detached: self.grants.clone(),
@@ -221,6 +215,15 @@ impl Scheduler {
                 notifier: Arc::clone(notifier),
                 runs,
             }))
+    }
+
+    /// A way to request runs of the stored tasks from within this process.
+    pub fn run_requests(&self) -> RunRequests {
+        RunRequests {
+            store: Arc::clone(&self.store),
+            notifier: Arc::clone(&self.leader.notifier),
+            identities: Arc::clone(&self.identities),
+        }
     }
 
     fn task_work(&self, shutdown: &CancellationToken) -> TaskCommands {
@@ -278,7 +281,7 @@ impl Scheduler {
                     }
                 },
                 async {
-                    if !options.mode.is_one_round() {
+                    if options.mode == Mode::Daemon {
                         configuration::watch(own, is_open).await;
                     }
                 },
@@ -289,8 +292,8 @@ impl Scheduler {
                 },
             )
         };
-        let campaigning = election.run(first, begin, shutdown.clone());
-        tokio::join!(campaigning, shutdown.run_until_cancelled(beside));
+        let electing = election.run(first, begin, shutdown.clone());
+        tokio::join!(electing, shutdown.run_until_cancelled(beside));
         grants.close();
         grants.wait().await;
         Ok(())

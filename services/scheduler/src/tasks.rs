@@ -10,6 +10,7 @@ mod ending;
 pub(crate) mod modules;
 pub(crate) mod reader;
 mod refusal;
+pub(crate) mod run_requests;
 mod update;
 
 use std::sync::Arc;

@@ -18,16 +18,20 @@ const PAUSES: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_mins(1);
 
 /// Sends heartbeats until `ended`; the last one ends the registration. Begins the drain when the scheduler wants it.
-pub(crate) async fn beat(shared: &Shared, shutdown: &ShutdownTokens, ended: &CancellationToken) {
+pub(crate) async fn heartbeat(
+    shared: &Shared,
+    shutdown: &ShutdownTokens,
+    ended: &CancellationToken,
+) {
     let mut reported_draining = false;
     while !ended.is_cancelled() {
         let draining = shutdown.drain.is_cancelled();
         let unanswered = shared.requests.to_be_named(Instant::now());
         let in_doubt = !unanswered.is_empty();
-        let beat = shared
+        let heartbeat = shared
             .scheduler
-            .beat(record(shared, draining), false, unanswered);
-        let pause = match beat.await {
+            .heartbeat(record(shared, draining), false, unanswered);
+        let pause = match heartbeat.await {
             Ok(answer) => {
                 reported_draining = draining;
                 if answer.drain && !draining {
@@ -40,7 +44,7 @@ pub(crate) async fn beat(shared: &Shared, shutdown: &ShutdownTokens, ended: &Can
                 if in_doubt { pause.min(PAUSE) } else { pause }
             }
             Err(error) => {
-                tracing::debug!(error = %Chain(&error), "a beat did not reach the scheduler");
+                tracing::debug!(error = %Chain(&error), "a heartbeat did not reach the scheduler");
                 PAUSE
             }
         };
@@ -54,7 +58,7 @@ pub(crate) async fn beat(shared: &Shared, shutdown: &ShutdownTokens, ended: &Can
     let unanswered = shared.requests.to_be_named(Instant::now());
     let last = shared
         .scheduler
-        .beat(record(shared, true), true, unanswered);
+        .heartbeat(record(shared, true), true, unanswered);
     if let Err(error) = last.await {
         tracing::debug!(error = %Chain(&error), "the scheduler does not know that this worker leaves");
     }

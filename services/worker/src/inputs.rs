@@ -61,9 +61,6 @@ impl Contents {
         runs: &RunServiceClient<Channel>,
         lease: &proto::Lease,
     ) -> Result<RunInput, InputError> {
-        if let Some(bytes) = &lease.input {
-            return Ok(RunInput::from_one_piece(bytes)?);
-        }
         let asked: Vec<String>;
         let named: Vec<(&String, Option<&Vec<u8>>)> = if lease.contents.is_empty() {
             match within(TRANSFER, ask(runs, &lease.input_hash)).await? {
@@ -128,7 +125,6 @@ enum Asked {
 async fn ask(runs: &RunServiceClient<Channel>, input_hash: &str) -> Result<Asked, Status> {
     let request = proto::GetRunInputRequest {
         input_hash: input_hash.to_owned(),
-        by_contents: true,
     };
     let mut parts = runs.clone().get_run_input(request).await?.into_inner();
     let mut bytes = Vec::new();

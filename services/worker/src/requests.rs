@@ -1,7 +1,7 @@
 //! Calls for a run that have got no answer.
 //!
 //! A scheduler may have granted a run to such a call, or may still do it where its database was away. The worker
-//! takes no answer to it any more, so it says so with its beats, and the run goes back to the queue at once instead
+//! takes no answer to it any more, so it says so with its heartbeats, and the run goes back to the queue at once instead
 //! of waiting for the end of a lease without a worker.
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// After so long no call is at work in a scheduler or a database any more.
 const KEPT: Duration = Duration::from_mins(2);
 
-/// No more than so many are named in one beat; of those that are left out the leases expire.
+/// No more than so many are named in one heartbeat; of those that are left out the leases expire.
 const MOST: usize = 512;
 
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use cts_proto::log::v1::{AppendLogRequest, LogLine};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
-use cts_proto::worker::v1::{BeatRequest, BeatResponse};
+use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
 use cts_rpc::convert;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -27,8 +27,8 @@ const WAIT: Duration = Duration::from_secs(30);
 /// is healthy, and this is where they end.
 const CALL: Duration = Duration::from_secs(5);
 
-/// Longest time for a beat.
-const BEAT: Duration = Duration::from_secs(2);
+/// Longest time for a heartbeat.
+const HEARTBEAT: Duration = Duration::from_secs(2);
 
 /// Longest time for the parts of a bundle.
 const TRANSFER: Duration = Duration::from_mins(2);
@@ -61,19 +61,21 @@ impl Scheduler {
     }
 
     /// Says that this worker lives, or leaves.
-    pub(crate) async fn beat(
+    pub(crate) async fn heartbeat(
         &self,
         worker: WorkerRecord,
         leaving: bool,
         unanswered_requests: Vec<String>,
-    ) -> Result<BeatResponse, Status> {
-        let request = BeatRequest {
+    ) -> Result<HeartbeatResponse, Status> {
+        let request = HeartbeatRequest {
             worker: Some(convert::worker_to_wire(worker)),
             leaving,
             unanswered_requests,
         };
         let mut workers = self.workers.clone();
-        Ok(within(BEAT, workers.beat(request)).await?.into_inner())
+        Ok(within(HEARTBEAT, workers.heartbeat(request))
+            .await?
+            .into_inner())
     }
 
     /// The archive of a module bundle.

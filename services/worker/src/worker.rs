@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::heartbeat::beat;
+use crate::heartbeat::heartbeat;
 use crate::inputs::Contents;
 use crate::leased_run::LeasedRun;
 use crate::options::{Dependencies, Options, ShutdownTokens};
@@ -82,7 +82,7 @@ impl Worker {
     /// Works until it is ordered to end, and returns when the last run has ended and is reported.
     pub async fn run(self, shutdown: ShutdownTokens) -> Result<(), Infallible> {
         let ended = CancellationToken::new();
-        let heartbeats = beat(&self.shared, &shutdown, &ended);
+        let heartbeats = heartbeat(&self.shared, &shutdown, &ended);
         let work = async {
             self.work(&shutdown).await;
             ended.cancel();

@@ -85,7 +85,7 @@ fn claim(worker: &str) -> Claim {
             bundles: true,
         },
         kinds: RunKinds::ALL,
-        only_single: false,
+        only_requested: false,
         time_to_live: LEASE,
     }
 }

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::interval;
 use tonic::transport::Channel;
 
-use crate::hands::{acquire, beat, worker};
+use crate::hands::{acquire, heartbeat, worker};
 use crate::played_watcher::PlayedWatcher;
 
 /// Services with a task each, which change in turn.
@@ -23,7 +23,7 @@ pub(crate) const SERVICES: usize = 20;
 const CHANGE: Duration = Duration::from_millis(100);
 
 /// Between two heartbeats.
-const BEAT: Duration = Duration::from_millis(20);
+const HEARTBEAT: Duration = Duration::from_millis(20);
 
 const WORKER: &str = "bench-busy";
 
@@ -35,7 +35,7 @@ impl Busy {
     /// Begins; nothing else may take runs.
     pub(crate) fn start(scheduler: &str, watcher: PlayedWatcher) -> Result<Self> {
         let mut parts = JoinSet::new();
-        parts.spawn(beats(cts_rpc::connect(scheduler)?));
+        parts.spawn(heartbeats(cts_rpc::connect(scheduler)?));
         parts.spawn(runs(cts_rpc::connect(scheduler)?));
         parts.spawn(changes(watcher));
         Ok(Self(parts))
@@ -63,12 +63,12 @@ async fn changes(watcher: PlayedWatcher) -> Result<()> {
     Ok(())
 }
 
-async fn beats(scheduler: Channel) -> Result<()> {
+async fn heartbeats(scheduler: Channel) -> Result<()> {
     let worker = worker(WORKER.to_owned(), 1);
-    let mut ticks = interval(BEAT);
+    let mut ticks = interval(HEARTBEAT);
     loop {
         ticks.tick().await;
-        beat(&scheduler, &worker).await?;
+        heartbeat(&scheduler, &worker).await?;
     }
 }
 

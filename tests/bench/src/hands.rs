@@ -7,7 +7,7 @@ use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{AcquireRunRequest, Applied, CompleteRunRequest, Lease};
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
-use cts_proto::worker::v1::{BeatRequest, Capabilities, Engine, Worker};
+use cts_proto::worker::v1::{Capabilities, Engine, HeartbeatRequest, Worker};
 use cts_rpc::convert::duration_to_wire;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -20,7 +20,7 @@ use crate::clock::Moment;
 const SLOTS_OF_ONE: u32 = 4;
 
 const WAIT: Duration = Duration::from_secs(30);
-const BEAT: Duration = Duration::from_secs(2);
+const HEARTBEAT: Duration = Duration::from_secs(2);
 
 /// Longest time from one run to the next while there must be a next.
 const LONGEST_SILENCE: Duration = Duration::from_mins(1);
@@ -51,7 +51,7 @@ impl Hands {
             let id = format!("bench-{slots}-{first}");
             let worker = worker(id, SLOTS_OF_ONE.min(slots - first));
             let channel = cts_rpc::connect(scheduler)?;
-            beat(&channel, &worker).await?;
+            heartbeat(&channel, &worker).await?;
             workers.push((channel, worker));
         }
         let (tell, handled) = mpsc::unbounded_channel();
@@ -109,23 +109,23 @@ fn capabilities() -> Capabilities {
     }
 }
 
-pub(crate) async fn beat(channel: &Channel, worker: &Worker) -> Result<()> {
-    let request = BeatRequest {
+pub(crate) async fn heartbeat(channel: &Channel, worker: &Worker) -> Result<()> {
+    let request = HeartbeatRequest {
         worker: Some(worker.clone()),
         leaving: false,
         unanswered_requests: Vec::new(),
     };
     let mut scheduler = WorkerServiceClient::new(channel.clone());
-    let answer = scheduler.beat(request).await;
+    let answer = scheduler.heartbeat(request).await;
     answer.context("a worker is not heard").map(drop)
 }
 
 async fn keep_beating(channel: Channel, worker: Worker) {
-    let mut ticks = interval(BEAT);
+    let mut ticks = interval(HEARTBEAT);
     loop {
         ticks.tick().await;
         // A worker that is silent for a moment is not lost yet.
-        drop(beat(&channel, &worker).await);
+        drop(heartbeat(&channel, &worker).await);
     }
 }
 

@@ -146,7 +146,7 @@ fn instance(service: &str, number: u32, revision: u64) -> ServiceInstance {
         id: format!("{service}-{}", random_id("instance", number)),
         name: service.to_owned(),
         address: format!("10.{high}.{middle}.{low}"),
-        port: u32::try_from(1024 + (revision + u64::from(number) * 7919) % 60_000).unwrap_or(1024),
+        port: i64::try_from(1024 + (revision + u64::from(number) * 7919) % 60_000).unwrap_or(1024),
         node_id: random_id("node", node),
         node_address: format!("10.{high}.{middle}.{low}"),
         node_datacenter: "dc1".to_owned(),

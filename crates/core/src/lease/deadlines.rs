@@ -35,7 +35,7 @@ impl LeaseDeadlines {
         Self::new(Kind::Run, asked, life)
     }
 
-    /// Leadership: renewed after a third of its life, its duties end after two thirds. `asked` as for
+    /// Leadership: renewed after a third of its life, its writes end after two thirds. `asked` as for
     /// [`LeaseDeadlines::run`].
     pub fn leadership(asked: Duration, life: Duration) -> Self {
         Self::new(Kind::Leadership, asked, life)

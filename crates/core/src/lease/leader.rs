@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::identity::LeaderEpoch;
 
-/// The one row that says which scheduler does the duties that need a single owner (ARCHITECTURE.md#7-data).
+/// The one row that says which scheduler does what needs a single owner (ARCHITECTURE.md#7-data).
 /// Times are database time, as durations since any fixed moment.
 ///
-/// A stored row must be locked from the [fence check](LeaderRow::admits) to the end of the duty's
+/// A stored row must be locked from the [fence check](LeaderRow::admits) to the end of the leader's
 /// transaction, so that no takeover comes between.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeaderRow {
@@ -91,7 +91,7 @@ impl LeaderRow {
         Ok(())
     }
 
-    /// The fence: whether a write on behalf of a duty of `epoch` is accepted. Only the newest epoch's is,
+    /// The fence: whether a leader's write of `epoch` is accepted. Only the newest epoch's is,
     /// and only while it leads.
     pub fn admits(&self, epoch: LeaderEpoch, now: Duration) -> bool {
         self.epoch == epoch && self.holder.is_some() && self.expires_at > now

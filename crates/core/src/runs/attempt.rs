@@ -53,8 +53,8 @@ impl AttemptOutcome {
 /// What follows an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterAttempt {
-    /// The run succeeded; its input is settled; one event.
-    Settle,
+    /// The run succeeded; its input is the last applied one; one event.
+    Succeed,
     /// The run goes back to the queue for its next attempt, not before this much time has passed.
     Retry(Duration),
     /// The run failed; one event.
@@ -67,7 +67,7 @@ pub enum AfterAttempt {
     Requeue,
     /// The run ends without an event, because a newer input waits already or its task is being deleted.
     Cancel,
-    /// The run ends, and nothing else changes: no event, nothing settled, no failure counted. So ends what
+    /// The run ends, and nothing else changes: no event, no input applied, no failure counted. So ends what
     /// applies nothing, and an apply that was to create its task and failed.
     End {
         /// Whether the run did what it was for; if not, it failed.
@@ -84,10 +84,8 @@ pub struct AttemptContext {
     pub phase: TaskPhase,
     /// Changes run the task.
     pub enabled: bool,
-    /// The run is single.
-    pub single: bool,
-    /// The run was requested. A single one that was stands for whatever change it took the place of.
-    pub requested: bool,
+    /// The run is a requested one with a single attempt. It stands for whatever change it took the place of.
+    pub no_retry: bool,
     /// This input has had its ordinary attempts since the last change of the task: it was applied, or an
     /// ordinary run failed with it for good.
     pub tried: bool,
@@ -107,7 +105,7 @@ pub struct AttemptContext {
 impl AttemptContext {
     /// Whether a run that is given up now has had all ordinary attempts: its input has been tried.
     pub const fn ends_ordinary_attempts(self) -> bool {
-        !self.single && !self.newer_waits && self.attempts >= ATTEMPTS
+        !self.no_retry && !self.newer_waits && self.attempts >= ATTEMPTS
     }
 }
 
@@ -126,14 +124,14 @@ pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> After
     let failed = outcome.error(context.kind).is_some();
     match context.kind {
         RunKind::Apply if failed => after_failed_apply(context),
-        RunKind::Apply => AfterAttempt::Settle,
+        RunKind::Apply => AfterAttempt::Succeed,
         RunKind::Plan | RunKind::Check => AfterAttempt::End { succeeded: !failed },
     }
 }
 
 /// Decides what follows an attempt whose lease has expired, so that its outcome is not known.
 ///
-/// It counts like a failed attempt of any run, a single one included, because the input may be what kills its
+/// It counts like a failed attempt of any run, a requested one included, because the input may be what kills its
 /// workers: such an input must not go through all of them. The first lost lease of a run costs it no time,
 /// later ones delay it like failures. A lease that no scheduler could renew (`renewable` is false) says nothing
 /// about the input: the attempt does not count.
@@ -168,12 +166,9 @@ fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
     }
     if context.newer_waits {
         AfterAttempt::GiveUp { retry_after: None }
-    } else if context.single {
+    } else if context.no_retry {
         AfterAttempt::GiveUp {
-            retry_after: context
-                .requested
-                .then(|| after_failed_request(context))
-                .flatten(),
+            retry_after: after_failed_request(context),
         }
     } else if context.attempts < ATTEMPTS {
         AfterAttempt::Retry(attempt_delay(context.attempts, context.jitter))
@@ -186,7 +181,7 @@ fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
 
 /// When the input of a failed requested run is tried by an ordinary one, if at all.
 ///
-/// From the lease on nothing was settled, and a change that was queued before or came meanwhile has no run of
+/// From the lease on no input was the last applied one, and a change that was queued before or came meanwhile has no run of
 /// its own. So the input gets the ordinary attempts that it has not had, soon, whatever the task says
 /// of retries; if it has had them, what failed is one more failure.
 fn after_failed_request(context: AttemptContext) -> Option<Duration> {

@@ -7,21 +7,20 @@ fn input(n: u8) -> Digest {
     Digest::of(&[n])
 }
 
-fn runs(queued: Option<u8>, running: Option<u8>, settled: Option<u8>) -> TaskRuns {
+fn runs(queued: Option<u8>, running: Option<u8>, last_applied: Option<u8>) -> TaskRuns {
     TaskRuns {
         queued: queued.map(|n| QueuedApply {
             input: input(n),
-            single: false,
+            no_retry: false,
         }),
         running: running.map(input),
-        settled: settled.map(input),
+        last_applied: last_applied.map(input),
     }
 }
 
 fn wanted(n: u8) -> WantedApply {
     WantedApply {
         input: input(n),
-        single: false,
         skip_unchanged: true,
         requested: false,
     }
@@ -88,51 +87,38 @@ fn without_skipping_every_trigger_runs() {
 }
 
 #[test]
-fn what_is_asked_for_later_holds_for_the_queued_run() {
-    use EnqueueDecision::{Enqueue, Keep, Replace, Supersede};
-    let queued = |single| TaskRuns {
+fn a_change_takes_a_queued_request_over() {
+    use EnqueueDecision::{Keep, Replace};
+    let queued = |no_retry| TaskRuns {
         queued: Some(QueuedApply {
             input: input(1),
-            single,
+            no_retry,
         }),
         ..TaskRuns::default()
     };
-    let cases = [
-        (
-            "a single run alone",
-            TaskRuns::default(),
-            (1, true),
-            Enqueue,
-        ),
-        ("single behind usual", queued(false), (2, true), Supersede),
-        ("the same, single", queued(false), (1, true), Supersede),
-        ("single behind single", queued(true), (2, true), Replace),
-        ("the same single", queued(true), (1, true), Keep),
-        ("usual behind single", queued(true), (2, false), Replace),
-        ("the same, usual", queued(true), (1, false), Replace),
-    ];
-    for (name, state, (number, single), expected) in cases {
-        let wanted = WantedApply {
-            single,
-            ..wanted(number)
-        };
-        assert_eq!(decide_enqueue(state, wanted), expected, "{name}");
+    for (name, state, number, expected) in [
+        ("a change behind a request", queued(true), 2, Replace),
+        ("its own input as a change", queued(true), 1, Replace),
+        ("a change behind a change", queued(false), 2, Replace),
+        ("the same change", queued(false), 1, Keep),
+    ] {
+        assert_eq!(decide_enqueue(state, wanted(number)), expected, "{name}");
     }
 }
 
 #[test]
-fn a_single_run_of_what_is_applied_is_not_pointless() {
-    let single = |number| TaskRuns {
+fn a_requested_run_of_what_is_applied_is_not_pointless() {
+    let requested = |number| TaskRuns {
         queued: Some(QueuedApply {
             input: input(number),
-            single: true,
+            no_retry: true,
         }),
-        settled: Some(input(1)),
+        last_applied: Some(input(1)),
         running: None,
     };
     let skip = |cancel_queued| EnqueueDecision::Skip { cancel_queued };
-    assert_eq!(decide_enqueue(single(1), wanted(1)), skip(false));
-    assert_eq!(decide_enqueue(single(2), wanted(1)), skip(true));
+    assert_eq!(decide_enqueue(requested(1), wanted(1)), skip(false));
+    assert_eq!(decide_enqueue(requested(2), wanted(1)), skip(true));
 }
 
 fn context(attempts: u32, newer_waits: bool) -> AttemptContext {
@@ -140,8 +126,7 @@ fn context(attempts: u32, newer_waits: bool) -> AttemptContext {
         kind: RunKind::Apply,
         phase: TaskPhase::Ready,
         enabled: true,
-        single: false,
-        requested: false,
+        no_retry: false,
         tried: false,
         attempts,
         newer_waits,
@@ -179,18 +164,17 @@ fn kinds_are_told_apart() {
 #[test]
 fn a_requested_run_is_queued_whatever_there_is() {
     let requested = WantedApply {
-        single: true,
         requested: true,
         ..wanted(1)
     };
-    for (queued, running, settled) in [
+    for (queued, running, last_applied) in [
         (None, None, None),
         (None, Some(1), None),
         (None, None, Some(1)),
         (Some(1), None, None),
         (Some(2), Some(1), None),
     ] {
-        let state = runs(queued, running, settled);
+        let state = runs(queued, running, last_applied);
         let expected = match queued {
             None => EnqueueDecision::Enqueue,
             Some(_) => EnqueueDecision::Supersede,

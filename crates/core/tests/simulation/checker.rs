@@ -27,7 +27,7 @@ pub(crate) enum Breach {
     /// A leader's write was accepted after one of a later leadership, or of another leader.
     StaleDuty,
     /// The database says "applied" of what is not.
-    WronglySettled,
+    WronglyApplied,
     /// All is calm, and yet a task does not get its newest input.
     Stuck,
 }
@@ -57,7 +57,7 @@ struct Reality {
     /// What is applied, if nothing may have changed since.
     applied: Option<InputNumber>,
     /// What the database says is applied.
-    settled: Option<InputNumber>,
+    last_applied: Option<InputNumber>,
     /// The newest grant, while nothing has ended it.
     granted: Option<(RunNumber, LeaseEpoch)>,
 }
@@ -96,9 +96,9 @@ impl Checker {
         }
         reality.writers.push(terraform);
         let alone = reality.writers.len() == 1;
-        let unsettled = kind == RunKind::Plan || reality.settled.is_none();
+        let unapplied = kind == RunKind::Plan || reality.last_applied.is_none();
         self.must(alone, Breach::TwoWriters, Some(task));
-        self.must(unsettled, Breach::WronglySettled, Some(task));
+        self.must(unapplied, Breach::WronglyApplied, Some(task));
     }
 
     /// A Terraform writes no more; one that applies has applied this input, or not all of it.
@@ -128,7 +128,7 @@ impl Checker {
         let free = self.tasks[task].granted.replace((run, epoch)).is_none();
         self.must(free, Breach::TwoLeases, Some(task));
         if kind == RunKind::Apply {
-            self.tasks[task].settled = None;
+            self.tasks[task].last_applied = None;
         }
         let before = self.epochs.insert(run, epoch).unwrap_or_default();
         self.must(before < epoch, Breach::StaleWord, Some(task));
@@ -140,21 +140,27 @@ impl Checker {
         self.must(newest, Breach::StaleWord, Some(task));
     }
 
-    /// The lease is over; `settled` is what the database takes for applied because of that, unless it was
+    /// The lease is over; `last_applied` is what the database takes for applied because of that, unless it was
     /// about a plan, which leaves that as it is.
-    pub(crate) fn lease_over(&mut self, task: usize, kind: RunKind, settled: Option<InputNumber>) {
+    pub(crate) fn lease_over(
+        &mut self,
+        task: usize,
+        kind: RunKind,
+        last_applied: Option<InputNumber>,
+    ) {
         let reality = &mut self.tasks[task];
         reality.granted = None;
         if kind == RunKind::Plan {
             return;
         }
-        reality.settled = settled;
-        let right = settled.is_none() || (reality.applied == settled && reality.writers.is_empty());
-        self.must(right, Breach::WronglySettled, Some(task));
+        reality.last_applied = last_applied;
+        let right = last_applied.is_none()
+            || (reality.applied == last_applied && reality.writers.is_empty());
+        self.must(right, Breach::WronglyApplied, Some(task));
     }
 
-    /// The database has accepted a duty's write.
-    pub(crate) fn duty(&mut self, epoch: LeaderEpoch, by: Life) {
+    /// The database has accepted a write of a leader.
+    pub(crate) fn leader_write(&mut self, epoch: LeaderEpoch, by: Life) {
         let leader = *self.leaders.entry(epoch).or_insert(by);
         let in_order = epoch >= self.newest_duty;
         self.newest_duty = self.newest_duty.max(epoch);
@@ -165,7 +171,7 @@ impl Checker {
     pub(crate) fn has_come_to_rest(&self, task: usize, newest: InputNumber) -> bool {
         let reality = &self.tasks[task];
         reality.applied == Some(newest)
-            && reality.settled == Some(newest)
+            && reality.last_applied == Some(newest)
             && reality.granted.is_none()
             && reality.writers.is_empty()
     }

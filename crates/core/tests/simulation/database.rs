@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::lease::{LeaderRow, RunLease, Service};
 use cts_core::runs::{
     AfterAttempt, AttemptContext, AttemptOutcome, EnqueueDecision, QueuedApply, RunKind, TaskRuns,
-    WantedApply, after_attempt, after_lost_lease, decide_enqueue, is_change,
+    WantedApply, after_attempt, after_lost_lease, decide_enqueue, forgets_attempts,
 };
 use cts_core::{Digest, LeaderEpoch, TaskPhase};
 
@@ -50,7 +50,7 @@ struct Task {
     /// Queued plans, the first to be made first.
     plans: Vec<Run>,
     running: Option<Run>,
-    settled: Option<InputNumber>,
+    last_applied: Option<InputNumber>,
     /// The input that has had its ordinary attempts.
     tried: Option<InputNumber>,
     /// Every run there ever was.
@@ -78,9 +78,9 @@ pub(crate) struct Counted {
     pub(crate) excused: u64,
     pub(crate) failed_requests: u64,
     pub(crate) lost_words: u64,
-    pub(crate) refused_duties: u64,
+    pub(crate) refused_writes: u64,
     pub(crate) takeovers: u64,
-    pub(crate) settled: u64,
+    pub(crate) last_applied: u64,
     pub(crate) plans: u64,
 }
 
@@ -136,7 +136,7 @@ impl Database {
                 if !self.admits(epoch, now) {
                     return Answer::Refused;
                 }
-                checker.duty(epoch, by);
+                checker.leader_write(epoch, by);
                 self.enqueue(task, (input, run), requested, now);
                 Answer::Done
             }
@@ -149,7 +149,7 @@ impl Database {
                 if !self.admits(epoch, now) {
                     return Answer::Refused;
                 }
-                checker.duty(epoch, by);
+                checker.leader_write(epoch, by);
                 let task = &mut self.tasks[task];
                 if !task.runs.contains(&run) {
                     task.runs.push(run);
@@ -161,7 +161,7 @@ impl Database {
                 if !self.admits(epoch, now) {
                     return Answer::Refused;
                 }
-                checker.duty(epoch, by);
+                checker.leader_write(epoch, by);
                 self.reap(until.min(now), now, checker);
                 Answer::Done
             }
@@ -173,7 +173,7 @@ impl Database {
 
     fn admits(&mut self, epoch: LeaderEpoch, now: Duration) -> bool {
         let admits = self.rules == Rules::LeaderEpochUnchecked || self.leader.admits(epoch, now);
-        self.counted.refused_duties += u64::from(!admits);
+        self.counted.refused_writes += u64::from(!admits);
         admits
     }
 
@@ -192,21 +192,20 @@ impl Database {
         let runs = TaskRuns {
             queued: task.queued.as_ref().map(|run| QueuedApply {
                 input: digest(run.input),
-                single: run.requested,
+                no_retry: run.requested,
             }),
             running: (task.running.as_ref())
                 .filter(|run| run.kind == RunKind::Apply)
                 .map(|run| digest(run.input)),
-            settled: task.settled.map(digest),
+            last_applied: task.last_applied.map(digest),
         };
         let wanted = WantedApply {
             input: digest(input),
-            single: requested,
             skip_unchanged: !requested,
             requested,
         };
         let decision = decide_enqueue(runs, wanted);
-        if is_change(runs, wanted, decision) {
+        if forgets_attempts(task.tried.map(digest), runs, wanted, decision) {
             task.tried = None;
         }
         match decision {
@@ -263,8 +262,7 @@ impl Database {
             kind: run.kind,
             phase: TaskPhase::Ready,
             enabled: true,
-            single: run.requested,
-            requested: run.requested,
+            no_retry: run.requested,
             tried: task.tried == Some(run.input),
             attempts: run.attempts,
             newer_waits: task.queued.is_some(),
@@ -307,7 +305,7 @@ impl Database {
         let input = run.input;
         task.running = Some(run);
         if kind == RunKind::Apply {
-            task.settled = None;
+            task.last_applied = None;
         }
         checker.granted(granted);
         self.counted.grants += 1;
@@ -367,10 +365,10 @@ impl Database {
             return Answer::Lost(word);
         };
         let after = after_attempt(outcome, context);
-        let settled = (after == AfterAttempt::Settle).then_some(input);
-        checker.lease_over(word.task, kind, settled);
-        if after == (AfterAttempt::End { succeeded: true }) && self.rules == Rules::PlansSettle {
-            self.tasks[word.task].settled = Some(input);
+        let last_applied = (after == AfterAttempt::Succeed).then_some(input);
+        checker.lease_over(word.task, kind, last_applied);
+        if after == (AfterAttempt::End { succeeded: true }) && self.rules == Rules::PlansApply {
+            self.tasks[word.task].last_applied = Some(input);
             checker.lease_over(word.task, RunKind::Apply, Some(input));
         }
         self.end(word.task, after, now);
@@ -387,10 +385,10 @@ impl Database {
             return;
         };
         match after {
-            AfterAttempt::Settle => {
-                self.counted.settled += 1;
+            AfterAttempt::Succeed => {
+                self.counted.last_applied += 1;
                 task.running = None;
-                (task.settled, task.tried) = (Some(input), Some(input));
+                (task.last_applied, task.tried) = (Some(input), Some(input));
             }
             AfterAttempt::Retry(wait) => task.put_back(now + wait, 0),
             AfterAttempt::Requeue => task.put_back(now, 1),
@@ -400,12 +398,12 @@ impl Database {
                 task.running = None;
             }
             AfterAttempt::GiveUp { retry_after } => {
-                self.counted.failed_requests += u64::from(context.requested);
+                self.counted.failed_requests += u64::from(context.no_retry);
                 if context.ends_ordinary_attempts() {
                     task.tried = Some(input);
                 }
                 task.running = None;
-                let swallows = context.requested && self.rules == Rules::RequestsSwallow;
+                let swallows = context.no_retry && self.rules == Rules::RequestsSwallow;
                 if let Some(wait) = retry_after.filter(|_| !swallows) {
                     self.retry_runs += 1;
                     task.runs.push(self.retry_runs);

@@ -125,14 +125,14 @@ struct Seen {
     seeds: u64,
     events: u64,
     grants: u64,
-    settled: u64,
+    last_applied: u64,
     plans: u64,
     reaped: u64,
     excused: u64,
     failed_requests: u64,
     takeovers: u64,
     lost_words: u64,
-    refused_duties: u64,
+    refused_writes: u64,
     interrupts: u64,
     kills: u64,
 }
@@ -143,14 +143,14 @@ impl Seen {
         self.seeds += 1;
         self.events += outcome.events;
         self.grants += counted.grants;
-        self.settled += counted.settled;
+        self.last_applied += counted.last_applied;
         self.plans += counted.plans;
         self.reaped += counted.reaped;
         self.excused += counted.excused;
         self.failed_requests += counted.failed_requests;
         self.takeovers += counted.takeovers;
         self.lost_words += counted.lost_words;
-        self.refused_duties += counted.refused_duties;
+        self.refused_writes += counted.refused_writes;
         self.interrupts += outcome.interrupts;
         self.kills += outcome.kills;
     }
@@ -158,7 +158,7 @@ impl Seen {
     fn assert_that_enough_went_wrong(&self) {
         for (what, count) in [
             ("grants", self.grants),
-            ("settled", self.settled),
+            ("last_applied", self.last_applied),
             ("plans", self.plans),
             ("reaped", self.reaped),
             ("excused", self.excused),
@@ -166,7 +166,7 @@ impl Seen {
             ("failed requests", self.failed_requests),
             ("takeovers", self.takeovers),
             ("lost words", self.lost_words),
-            ("refused duties", self.refused_duties),
+            ("refused writes", self.refused_writes),
             ("interrupts", self.interrupts),
             ("kills", self.kills),
         ] {

@@ -22,7 +22,7 @@ pub(crate) enum Rules {
     GuardLooksOnce,
     /// The database takes any worker's word, whatever its epoch.
     RunEpochUnchecked,
-    /// The database takes any scheduler's duty, whatever its epoch.
+    /// The database takes the write of any scheduler as a leader, whatever its epoch.
     LeaderEpochUnchecked,
     /// A renewal sets the end of the lease also when that shortens it.
     RenewalMayShorten,
@@ -35,7 +35,7 @@ pub(crate) enum Rules {
     /// Leases are taken back as soon as the database's clock says so.
     BelievesTheDatabaseClock,
     /// The database takes what was planned for applied.
-    PlansSettle,
+    PlansApply,
     /// Workers apply what they should only plan.
     WorkersApplyPlans,
     /// Nothing follows a requested run that fails.
@@ -56,7 +56,7 @@ impl Rules {
         Self::NameSurvivesRestart,
         Self::ReapsEarly,
         Self::BelievesTheDatabaseClock,
-        Self::PlansSettle,
+        Self::PlansApply,
         Self::WorkersApplyPlans,
         Self::RequestsSwallow,
     ];

@@ -1,6 +1,6 @@
-//! A scheduler: it answers workers at any time, and does the duties while it leads.
+//! A scheduler: it answers workers at any time, and writes for all while it leads.
 
-mod duties;
+mod leader_writes;
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ pub(crate) struct Scheduler {
     /// When it may ask for leadership again.
     ask_again_at: Duration,
     /// What the watcher has shown of each task, and whether that must still be stored.
-    desk: Vec<(Option<InputNumber>, bool)>,
+    planner: Vec<(Option<InputNumber>, bool)>,
     /// The write that it waits for: number, task, input, when it was sent.
     writes: Option<(u64, usize, InputNumber, Duration)>,
     /// Epoch in which a write has got no answer: nothing more is written in it.
@@ -92,7 +92,7 @@ impl Scheduler {
         Self {
             leads: None,
             ask_again_at: Duration::ZERO,
-            desk: vec![(None, false); plan.tasks],
+            planner: vec![(None, false); plan.tasks],
             writes: None,
             doubts: None,
             raise_again_at: Duration::ZERO,
@@ -106,7 +106,7 @@ impl Scheduler {
     }
 
     fn show(&mut self, inputs: &[InputNumber]) {
-        for ((at_hand, dirty), input) in self.desk.iter_mut().zip(inputs) {
+        for ((at_hand, dirty), input) in self.planner.iter_mut().zip(inputs) {
             if *at_hand != Some(*input) {
                 *at_hand = Some(*input);
                 *dirty = true;
@@ -120,7 +120,7 @@ impl Scheduler {
             Some((_, deadlines)) => deadlines.renewed(asked, session),
             None => {
                 // There may have been no leader for a while: everything is compared.
-                for (_, dirty) in &mut self.desk {
+                for (_, dirty) in &mut self.planner {
                     *dirty = true;
                 }
                 LeaseDeadlines::leadership(asked, session)
@@ -147,7 +147,7 @@ impl Scheduler {
             && waiting == number
         {
             self.writes = None;
-            let (at_hand, dirty) = &mut self.desk[task];
+            let (at_hand, dirty) = &mut self.planner[task];
             *dirty = *at_hand != Some(input);
         }
     }

@@ -60,7 +60,7 @@ pub fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
         name: instance.name,
         kind: instance.kind,
         address: instance.address,
-        port: u16::try_from(instance.port).map_or(0, u32::from),
+        port: instance.port,
         meta: instance.meta.into_iter().collect(),
         tags: instance.tags,
         namespace: instance.namespace,
@@ -71,16 +71,11 @@ pub fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
         node_datacenter: instance.node_datacenter,
         node_tagged_addresses: instance.node_tagged_addresses.into_iter().collect(),
         node_meta: instance.node_meta.into_iter().collect(),
-        port_number: instance.port,
     }
 }
 
 /// An instance from the wire.
 pub fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
-    let port = match instance.port_number {
-        0 => i64::from(instance.port),
-        number => number,
-    };
     let status = match instance.status() {
         proto::HealthStatus::Passing => HealthStatus::Passing,
         proto::HealthStatus::Warning => HealthStatus::Warning,
@@ -93,7 +88,7 @@ pub fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
         name: instance.name,
         kind: instance.kind,
         address: instance.address,
-        port,
+        port: instance.port,
         meta: instance.meta.into_iter().collect(),
         tags: instance.tags,
         namespace: instance.namespace,
@@ -245,28 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn any_number_may_be_a_port_and_old_receivers_get_those_that_can_be_one() {
-        let ports = [
-            (0, 0),
-            (80, 80),
-            (65_535, 65_535),
-            (70_000, 0),
-            (-1, 0),
-            (i64::MIN, 0),
-        ];
-        for (port, shown_to_old) in ports {
+    fn any_number_may_be_a_port() {
+        for port in [0, 80, 70_000, -1, i64::MIN] {
             let instance = ServiceInstance {
                 port,
                 ..instance("i".into())
             };
             let wire = instance_to_wire(&instance);
-            assert_eq!(wire.port, shown_to_old);
             assert_eq!(instance_from_wire(wire), instance);
         }
-        let of_an_old_sender = proto::ServiceInstance {
-            port: 8080,
-            ..Default::default()
-        };
-        assert_eq!(instance_from_wire(of_an_old_sender).port, 8080);
     }
 }

@@ -20,7 +20,7 @@ pub fn worker_to_wire(worker: WorkerRecord) -> proto::Worker {
 /// From the wire. A worker must name itself.
 pub fn worker_from_wire(worker: Option<proto::Worker>) -> Result<WorkerRecord, ConversionError> {
     let worker = worker.ok_or(ConversionError::Missing {
-        field: "BeatRequest.worker",
+        field: "HeartbeatRequest.worker",
     })?;
     if worker.id.is_empty() {
         return Err(ConversionError::Missing { field: "Worker.id" });

@@ -15,8 +15,7 @@ pub(super) struct Attempt {
     pub(super) creation: Option<Creation>,
     pub(super) kind: RunKind,
     enabled: bool,
-    single: bool,
-    requested: bool,
+    no_retry: bool,
     /// Its input was tried.
     tried: bool,
     pub(super) errors: Vec<String>,
@@ -49,7 +48,7 @@ impl Attempt {
         // A statement of its own: what changed while the lock was waited for is seen.
         let row = sqlx::query(
             "-- complete: the attempt; index runs_one_queued
-            SELECT r.task_name, r.kind, r.single, r.requested, r.started_at, r.errors, r.attempts,
+            SELECT r.task_name, r.kind, r.no_retry, r.started_at, r.errors, r.attempts,
                    cts_now() AS now,
                    t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                    t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
@@ -94,8 +93,7 @@ impl Attempt {
             creation: creation.transpose()?,
             kind: cell("kind").run_kind(row.try_get("kind").map_err(&read)?)?,
             enabled: row.try_get("enabled").map_err(&read)?,
-            single: row.try_get("single").map_err(&read)?,
-            requested: row.try_get("requested").map_err(&read)?,
+            no_retry: row.try_get("no_retry").map_err(&read)?,
             tried: row.try_get("tried").map_err(&read)?,
             errors: cell("errors").json(row.try_get("errors").map_err(&read)?)?,
             attempts: number(cell("attempts"))?,
@@ -114,8 +112,7 @@ impl Attempt {
             kind: self.kind,
             phase: self.phase,
             enabled: self.enabled,
-            single: self.single,
-            requested: self.requested,
+            no_retry: self.no_retry,
             tried: self.tried,
             attempts: self.attempts,
             newer_waits: self.newer_waits,

@@ -18,14 +18,12 @@ pub(super) struct Changes<'a> {
     new_runs: Vec<Uuid>,
     new_tasks: Vec<&'a str>,
     new_kinds: Vec<&'static str>,
-    new_single: Vec<bool>,
     new_requested: Vec<bool>,
     new_inputs: Vec<String>,
     /// When those were due whose place they take.
     new_places: Vec<Option<i64>>,
     replaced_tasks: Vec<&'a str>,
     replaced_inputs: Vec<String>,
-    replaced_single: Vec<bool>,
     /// Their newest input has not failed yet.
     begun_anew: Vec<&'a str>,
     /// The input of a change had its attempts before.
@@ -57,7 +55,6 @@ impl<'a> Changes<'a> {
         self.new_runs.push(request.run.as_uuid());
         self.new_tasks.push(request.task.as_str());
         self.new_kinds.push(request.kind.as_str());
-        self.new_single.push(request.single || requested);
         self.new_requested.push(requested);
         self.new_inputs.push(request.input.hash.to_string());
         self.new_places.push(place);
@@ -71,7 +68,6 @@ impl<'a> Changes<'a> {
         self.inputs.insert(request.input.hash, &request.input);
         self.replaced_tasks.push(request.task.as_str());
         self.replaced_inputs.push(request.input.hash.to_string());
-        self.replaced_single.push(request.single);
         self.begun_anew.push(request.task.as_str());
     }
 
@@ -108,23 +104,22 @@ impl<'a> Changes<'a> {
                 "-- enqueue: new runs
                 WITH carried_out AS (
                     DELETE FROM run_requests a
-                    USING unnest($1::UUID[], $6::BOOLEAN[]) AS n (id, requested)
+                    USING unnest($1::UUID[], $5::BOOLEAN[]) AS n (id, requested)
                     WHERE a.run_id = n.id AND n.requested
                 )
-                INSERT INTO runs (id, task_name, incarnation, input_hash, kind, single, requested,
+                INSERT INTO runs (id, task_name, incarnation, input_hash, kind, no_retry, requested,
                                   status, due_at, created_at, updated_at)
-                SELECT n.id, n.task, t.incarnation, n.input, n.kind, n.single, n.requested, 'queued',
-                       least(n.place, $7), $7, $7
+                SELECT n.id, n.task, t.incarnation, n.input, n.kind, n.requested, n.requested, 'queued',
+                       least(n.place, $6), $6, $6
                 FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BOOLEAN[],
-                            $6::BOOLEAN[], $8::BIGINT[])
-                    AS n (id, task, input, kind, single, requested, place)
+                            $7::BIGINT[])
+                    AS n (id, task, input, kind, requested, place)
                 JOIN tasks t ON t.name = n.task",
             )
             .bind(self.new_runs)
             .bind(self.new_tasks)
             .bind(self.new_inputs)
             .bind(self.new_kinds)
-            .bind(self.new_single)
             .bind(self.new_requested)
             .bind(now)
             .bind(self.new_places)
@@ -139,21 +134,20 @@ impl<'a> Changes<'a> {
             sqlx::query(
                 "-- enqueue: replace; index runs_one_queued
                 WITH n AS MATERIALIZED (
-                    SELECT queued.id, n.input, n.single
-                    FROM unnest($1::TEXT[], $2::TEXT[], $3::BOOLEAN[]) AS n (task, input, single)
+                    SELECT queued.id, n.input
+                    FROM unnest($1::TEXT[], $2::TEXT[]) AS n (task, input)
                     CROSS JOIN LATERAL (
                         SELECT id FROM runs
                         WHERE task_name = n.task AND status = 'queued' AND kind = 'apply'
                         LIMIT 1) queued
                 )
                 UPDATE runs r
-                SET input_hash = n.input, single = n.single, attempts = 0,
-                    due_at = least(r.due_at, $4), updated_at = $4
+                SET input_hash = n.input, no_retry = FALSE, attempts = 0,
+                    due_at = least(r.due_at, $3), updated_at = $3
                 FROM n WHERE r.id = n.id AND r.status IS NOT DISTINCT FROM 'queued'",
             )
             .bind(self.replaced_tasks)
             .bind(self.replaced_inputs)
-            .bind(self.replaced_single)
             .bind(now)
             .execute(&mut **transaction)
             .await

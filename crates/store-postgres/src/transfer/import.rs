@@ -61,7 +61,7 @@ impl Import for PostgresImport {
                 "-- import: a task
                 INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
                                    requires_driver, requires_version, requires_bundle, spec,
-                                   event_config, settled_input, failures, skipped, created_at,
+                                   event_config, last_applied, failures, skipped, created_at,
                                    updated_at, revision, configured, tried_input,
                                    incarnation)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
@@ -78,7 +78,7 @@ impl Import for PostgresImport {
             .bind(spec.requirement.bundle)
             .bind(encoded("encode a task", spec)?)
             .bind(encoded("encode a task", &event_config(spec))?)
-            .bind(row.settled_input.map(|hash| hash.to_string()))
+            .bind(row.last_applied.map(|hash| hash.to_string()))
             .bind(i32::try_from(row.failures).unwrap_or(i32::MAX))
             .bind(i64::try_from(row.skipped).unwrap_or(i64::MAX))
             .bind(row.created_at)
@@ -220,7 +220,7 @@ impl Import for PostgresImport {
         sqlx::query(
             "-- import: runs
             INSERT INTO runs (id, task_name, input_hash, status, attempts, errors, epoch, due_at,
-                              started_at, finished_at, created_at, updated_at, kind, single,
+                              started_at, finished_at, created_at, updated_at, kind, no_retry,
                               changes_present, plan_encoding, plan, requested,
                               incarnation)
             SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
@@ -242,7 +242,7 @@ impl Import for PostgresImport {
         .bind(column(&rows, |row| row.created_at))
         .bind(column(&rows, |row| row.updated_at))
         .bind(column(&rows, |row| row.kind.as_str()))
-        .bind(column(&rows, |row| row.single))
+        .bind(column(&rows, |row| row.no_retry))
         .bind(changes)
         .bind(encodings)
         .bind(plans)

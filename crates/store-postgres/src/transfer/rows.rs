@@ -24,7 +24,7 @@ pub(super) const COUNTS: &str = "-- export: counts
            (SELECT count(*) FROM bundles)";
 
 pub(super) const TASKS: &str = "-- export: tasks
-    SELECT name, position, incarnation, origin, revision, configured, spec, settled_input, tried_input,
+    SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input,
            failures, skipped, created_at, updated_at
     FROM tasks WHERE phase = 'ready' ORDER BY position, name";
 
@@ -46,7 +46,7 @@ pub(super) const INPUTS: &str = "-- export: inputs
 /// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one
 /// waits. What waits or runs of a task that does not move is cancelled.
 pub(super) const RUNS: &str = "-- export: runs; index runs_one_queued
-    SELECT id, task_name, incarnation, kind, single, requested, input_hash, changes_present,
+    SELECT id, task_name, incarnation, kind, no_retry, requested, input_hash, changes_present,
            plan_encoding, plan,
            CASE WHEN pointless THEN 'cancelled' WHEN lost THEN 'queued' ELSE status END AS status,
            CASE WHEN lost THEN greatest(attempts - 1, 0) ELSE attempts END AS attempts,
@@ -90,8 +90,8 @@ pub(super) fn task(row: &PgRow) -> Result<TaskRow, StoreError> {
     let origin: &str = row.try_get("origin").map_err(&read)?;
     let configured: Option<&str> = row.try_get("configured").map_err(&read)?;
     let configured = configured.map(|digest| cell("configured").parse(digest));
-    let settled: Option<&str> = row.try_get("settled_input").map_err(&read)?;
-    let settled = settled.map(|hash| cell("settled_input").parse(hash));
+    let last_applied: Option<&str> = row.try_get("last_applied").map_err(&read)?;
+    let last_applied = last_applied.map(|hash| cell("last_applied").parse(hash));
     let tried: Option<&str> = row.try_get("tried_input").map_err(&read)?;
     let tried = tried.map(|hash| cell("tried_input").parse(hash));
     let failures: i32 = row.try_get("failures").map_err(&read)?;
@@ -102,7 +102,7 @@ pub(super) fn task(row: &PgRow) -> Result<TaskRow, StoreError> {
         revision: cell("revision").number(number("revision")?)?,
         configured: configured.transpose()?,
         spec,
-        settled_input: settled.transpose()?,
+        last_applied: last_applied.transpose()?,
         tried_input: tried.transpose()?,
         failures: cell("failures").number(failures.into())?,
         skipped: cell("skipped").number(number("skipped")?)?,
@@ -184,7 +184,7 @@ pub(super) fn run(row: &PgRow) -> Result<RunRow, StoreError> {
         task: cell("task_name").parse(text("task_name")?)?,
         incarnation: cell("incarnation").number(number("incarnation")?)?,
         kind: cell("kind").run_kind(text("kind")?)?,
-        single: row.try_get("single").map_err(&read)?,
+        no_retry: row.try_get("no_retry").map_err(&read)?,
         requested: row.try_get("requested").map_err(&read)?,
         input: cell("input_hash").parse(text("input_hash")?)?,
         status: cell("status").run_status(text("status")?)?,

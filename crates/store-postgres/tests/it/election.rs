@@ -30,7 +30,7 @@ async fn a_lease_is_renewed_while_all_other_connections_are_busy() {
     let url = migrated().await;
     let store = narrow(&url).await;
     let leader = store.lead(&member("a"), None, TTL).await.unwrap().epoch;
-    // The duty that has the only connection of the pool waits for this one, and keeps the fence.
+    // The write that has the only connection of the pool waits for this one, and keeps the fence.
     let mut other = PgConnection::connect(&url).await.unwrap();
     other
         .execute("BEGIN; LOCK TABLE tasks IN ACCESS EXCLUSIVE MODE")

@@ -32,7 +32,7 @@ pub(crate) fn claim(worker: &str) -> Claim {
             bundles: true,
         },
         kinds: RunKinds::ALL,
-        only_single: false,
+        only_requested: false,
         time_to_live: Duration::from_mins(2),
     }
 }
@@ -43,7 +43,6 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
         input: input(text),
         run: RunId::from_uuid(Uuid::now_v7()),
         kind: RunKind::Apply,
-        single: false,
         unchanged: Unchanged::AsTaskSays,
     }
 }

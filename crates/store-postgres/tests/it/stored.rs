@@ -29,7 +29,7 @@ async fn equal_inputs_are_stored_once_and_compressed() {
 #[tokio::test]
 async fn skips_are_counted() {
     let scene = Subject::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     scene.enqueue("a", "1").await;
     scene.enqueue("a", "1").await;
     let skipped = scene.fixture().number("SELECT skipped FROM tasks").await;
@@ -39,8 +39,8 @@ async fn skips_are_counted() {
 #[tokio::test]
 async fn configured_tasks_leave_those_of_the_api_alone_but_take_over_their_names() {
     let scene = Subject::new(&["x", "taken"]).await;
-    let run = scene.settle("taken", "1").await;
-    scene.settle("x", "1").await;
+    let run = scene.apply("taken", "1").await;
+    scene.apply("x", "1").await;
     let tamper = "UPDATE tasks SET origin = 'api'";
     scene.fixture().tamper(tamper).await;
     scene

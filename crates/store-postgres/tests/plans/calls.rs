@@ -34,7 +34,6 @@ fn request(task: &TaskName, text: &str) -> EnqueueRequest {
         input: input(text),
         run: run_id(),
         kind: RunKind::Apply,
-        single: false,
         unchanged: Unchanged::AsTaskSays,
     }
 }
@@ -205,7 +204,10 @@ impl Calls {
                 .lead(&member("one"), Some(self.leader), LIFE)
                 .await
                 .unwrap();
-            store.beat_worker(&worker_record("worker-1")).await.unwrap();
+            store
+                .record_heartbeat(&worker_record("worker-1"))
+                .await
+                .unwrap();
             store.workers(LIFE).await.unwrap();
             store.members(LIFE).await.unwrap();
             store.configuration_version().await.unwrap();

@@ -14,8 +14,7 @@ pub(super) struct Attempt {
     pub(super) creation: Option<Creation>,
     pub(super) kind: RunKind,
     enabled: bool,
-    single: bool,
-    requested: bool,
+    no_retry: bool,
     tried: Option<Digest>,
     pub(super) input: Digest,
     started_at: i64,
@@ -36,8 +35,8 @@ impl Attempt {
         let read = failed_to("read a leased run");
         let id = completion.run.to_string();
         let row = sqlx::query(
-        "-- complete: the attempt
-        SELECT r.task_name, r.kind, r.single, r.requested, r.input_hash, r.started_at, r.errors, r.attempts,
+            "-- complete: the attempt
+        SELECT r.task_name, r.kind, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
                t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                t.enabled, t.tried_input,
                EXISTS (SELECT 1 FROM runs q
@@ -45,13 +44,13 @@ impl Attempt {
                          AND q.kind = 'apply') AS newer_waits
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.id = ? AND r.epoch = ? AND r.holder = ? AND r.status = 'running'",
-    )
-    .bind(&id)
-    .bind(stored_epoch(completion.epoch))
-    .bind(completion.holder.as_str())
-    .fetch_optional(connection)
-    .await
-    .map_err(&read)?;
+        )
+        .bind(&id)
+        .bind(stored_epoch(completion.epoch))
+        .bind(completion.holder.as_str())
+        .fetch_optional(connection)
+        .await
+        .map_err(&read)?;
         let Some(row) = row else { return Ok(None) };
         let cell = |column| Cell {
             table: "runs",
@@ -75,8 +74,7 @@ impl Attempt {
             creation: creation.transpose()?,
             kind: cell("kind").run_kind(&text("kind")?)?,
             enabled: row.try_get("enabled").map_err(&read)?,
-            single: row.try_get("single").map_err(&read)?,
-            requested: row.try_get("requested").map_err(&read)?,
+            no_retry: row.try_get("no_retry").map_err(&read)?,
             tried: tried.transpose()?,
             input: cell("input_hash").parse(&text("input_hash")?)?,
             started_at: row.try_get("started_at").map_err(&read)?,
@@ -96,8 +94,7 @@ impl Attempt {
             kind: self.kind,
             phase: self.phase,
             enabled: self.enabled,
-            single: self.single,
-            requested: self.requested,
+            no_retry: self.no_retry,
             tried: self.tried == Some(self.input),
             attempts: self.attempts,
             newer_waits: self.newer_waits,

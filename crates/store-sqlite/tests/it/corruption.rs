@@ -269,7 +269,7 @@ async fn of_what_is_known_when_an_input_is_frozen() {
             "input_hash",
         ),
         ("runs", "id = 'abc' WHERE status = 'queued'", "id"),
-        ("tasks", "settled_input = 'abc'", "settled_input"),
+        ("tasks", "last_applied = 'abc'", "last_applied"),
     ];
     for (table, change, column) in changes {
         let scene = scene().await;
@@ -282,7 +282,6 @@ async fn of_what_is_known_when_an_input_is_frozen() {
             input: input("4"),
             run: scene.run_id(),
             kind: RunKind::Apply,
-            single: false,
             unchanged: Unchanged::AsTaskSays,
         };
         let enqueued = scene.store().enqueue(scene.leader(), vec![request]).await;
@@ -343,7 +342,7 @@ async fn of_a_worker() {
     for (change, column) in changes {
         let scene = scene().await;
         let store = scene.store();
-        store.beat_worker(&worker_record("w")).await.unwrap();
+        store.record_heartbeat(&worker_record("w")).await.unwrap();
         let tamper = format!("UPDATE workers SET {change}");
         scene.fixture().tamper(&tamper).await;
         let workers = store.workers(std::time::Duration::from_secs(1)).await;

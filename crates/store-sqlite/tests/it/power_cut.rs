@@ -31,9 +31,9 @@ fn copied(path: &Path) -> (TempDir, PathBuf) {
 /// "1" is applied, the file is copied, and then "2" is applied.
 async fn applied_behind_a_copy() -> (Scene<SqliteFixture>, TempDir, PathBuf) {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let (directory, copy) = copied(&scene.fixture().path());
-    scene.settle("a", "2").await;
+    scene.apply("a", "2").await;
     (scene, directory, copy)
 }
 
@@ -62,7 +62,6 @@ async fn decided(store: &SqliteStore, text: &str) -> EnqueueDecision {
         input: input(text),
         run: "00000000-0000-7000-8000-000000000007".parse().unwrap(),
         kind: RunKind::Apply,
-        single: false,
         unchanged: Unchanged::Skip,
     };
     let leader = leader(store).await;
@@ -119,7 +118,7 @@ async fn what_moves_of_such_a_file_counts_as_applied_nowhere() {
         let mut export = SqliteExport::open(&copy, boot).await.unwrap();
         let contents = cts_store::conformance::transfer::Contents::of(&mut export).await;
         assert_eq!(
-            contents.tasks[0].settled_input.is_some(),
+            contents.tasks[0].last_applied.is_some(),
             expected,
             "{boot:?}"
         );

@@ -12,20 +12,20 @@ use crate::fixture::{BOOT, SqliteFixture};
 #[tokio::test]
 async fn a_second_open_loses_nothing() {
     let mut scene = Scene::<SqliteFixture>::new(&["a", "b"]).await;
-    let settled = scene.settle("a", "1").await;
+    let last_applied = scene.apply("a", "1").await;
     let fixture = scene.fixture();
     let second = SqliteStore::open(&fixture.path(), fixture.clock(), Some(BOOT))
         .await
         .unwrap();
     let queued = scene.queue("b", "2").await;
-    assert!(second.run(settled).await.unwrap().is_some());
+    assert!(second.run(last_applied).await.unwrap().is_some());
     let lease = second.acquire(&claim()).await.unwrap().unwrap();
     assert_eq!(lease.run, queued);
     assert_eq!(scene.acquire().await, None);
     second.close().await;
     assert_eq!(scene.applied(&lease).await.status, RunStatus::Succeeded);
     scene.restart().await;
-    assert_eq!(scene.run(settled).await.status, RunStatus::Succeeded);
+    assert_eq!(scene.run(last_applied).await.status, RunStatus::Succeeded);
     assert_eq!(scene.run(queued).await.status, RunStatus::Succeeded);
 }
 
@@ -50,7 +50,7 @@ async fn equal_inputs_are_stored_once_and_compressed() {
 #[tokio::test]
 async fn skips_are_counted() {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     scene.enqueue("a", "1").await;
     scene.enqueue("a", "1").await;
     assert_eq!(scene.fixture().number("SELECT skipped FROM tasks").await, 2);
@@ -59,8 +59,8 @@ async fn skips_are_counted() {
 #[tokio::test]
 async fn configured_tasks_leave_those_of_the_api_alone_but_take_over_their_names() {
     let scene = Scene::<SqliteFixture>::new(&["x", "taken"]).await;
-    let run = scene.settle("taken", "1").await;
-    scene.settle("x", "1").await;
+    let run = scene.apply("taken", "1").await;
+    scene.apply("x", "1").await;
     scene
         .fixture()
         .tamper("UPDATE tasks SET origin = 'api'")

@@ -35,7 +35,7 @@ async fn rows<F: Fixture>(
 pub async fn a_reset_removes_every_task_and_deletion<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b", "c"]).await;
     scene.created("api").await;
-    let ended = scene.settle("a", "1").await;
+    let ended = scene.apply("a", "1").await;
     let queued = scene.queue("b", "1").await;
     scene.delete("c").await;
     let draft = scene.draft("draft", RunKind::Check).await;
@@ -57,7 +57,7 @@ pub async fn a_reset_leaves_what_runs_until_it_has_ended<F: Fixture>() {
     for kind in RunKind::ALL {
         let mut scene = Scene::<F>::new(&["a", "b"]).await;
         scene.created("api").await;
-        let earlier = scene.settle("a", "0").await;
+        let earlier = scene.apply("a", "0").await;
         let mut leases = Vec::new();
         for name in ["a", "api"] {
             let run = scene.ask(name, kind).await;

@@ -153,13 +153,13 @@ pub async fn disabling_cancels_what_would_be_applied<F: Fixture>() {
     scene.queue("a", "2").await;
 }
 
-pub async fn another_definition_settles_nothing_and_has_nothing_queued<F: Fixture>() {
+pub async fn another_definition_has_nothing_applied_and_nothing_queued<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let change = |spec| TaskChange {
         spec: Some(spec),
         ..TaskChange::default()
     };
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let mut other = spec("a");
     other.skip_unchanged = false;
     other.retry_failed = false;

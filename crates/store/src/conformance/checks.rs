@@ -15,7 +15,7 @@ fn check<F: Fixture>(scene: &Scene<F>, name: &str, text: &str) -> EnqueueRequest
 
 pub async fn a_check_changes_nothing_for_its_task<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let run = scene.queue_new(check(&scene, "a", "2")).await;
     let queued = scene.queue("a", "3").await;
     let lease = scene.lease().await;
@@ -111,7 +111,7 @@ pub async fn checks_go_to_workers_that_know_them<F: Fixture>() {
 
 pub async fn checks_push_out_no_result<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    let applied = scene.settle("a", "1").await;
+    let applied = scene.apply("a", "1").await;
     let mut checks = Vec::new();
     for _ in 0..=PLANS_KEPT {
         checks.push(scene.queue_new(check(&scene, "a", "1")).await);

@@ -8,7 +8,7 @@ use super::Fixture;
 use super::scene::{LEASE, Scene, input, seconds, spec, task};
 use crate::Completed;
 
-pub async fn success_settles_the_input_with_one_event<F: Fixture>() {
+pub async fn success_is_one_event_and_the_last_applied_input<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
     scene.advance(seconds(7));
@@ -39,10 +39,10 @@ pub async fn success_settles_the_input_with_one_event<F: Fixture>() {
     );
 }
 
-pub async fn nothing_is_settled_from_the_lease_on<F: Fixture>() {
+pub async fn nothing_is_last_applied_from_the_lease_on<F: Fixture>() {
     let scene = Scene::<F>::new(&["failed", "interrupted", "reaped"]).await;
     for name in ["failed", "interrupted", "reaped"] {
-        scene.settle(name, "1").await;
+        scene.apply(name, "1").await;
         let lease = scene.leased(name, "2").await;
         match name {
             "failed" => drop(scene.failed(&lease, "no").await),

@@ -208,8 +208,8 @@ pub async fn parallel_beats_are_one_worker<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let store = scene.store();
     let worker = worker_record("w");
-    for beat in join_all((0..WORKERS).map(|_| store.beat_worker(&worker))).await {
-        assert!(!beat.expect("a worker can be noted"));
+    for heartbeat in join_all((0..WORKERS).map(|_| store.record_heartbeat(&worker))).await {
+        assert!(!heartbeat.expect("a worker can be noted"));
     }
     let workers = store.workers(LEASE).await.expect("workers can be listed");
     assert_eq!(workers.len(), 1);

@@ -221,7 +221,7 @@ pub async fn a_removed_task_goes_when_its_worker_is_lost<F: Fixture>() {
 pub async fn a_configured_task_takes_over_one_of_the_api<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     scene.created("a").await;
-    let run = scene.settle("a", "1").await;
+    let run = scene.apply("a", "1").await;
     scene.enable("a", false).await;
     scene.configure(&[other("a")]).await;
     let stored = scene.stored("a").await.expect("the task is there");

@@ -51,7 +51,7 @@ pub async fn a_draft_is_shown_to_nobody_until_its_run_has_succeeded<F: Fixture>(
         assert_eq!(scene.open_requests().await, []);
         assert_eq!(scene.find_request(run).await, None);
         let record = scene.run(run).await;
-        assert_eq!((record.kind, record.single), (kind, true));
+        assert_eq!((record.kind, record.no_retry), (kind, true));
 
         let lease = scene.lease().await;
         assert_eq!((lease.run, lease.kind), (run, kind));
@@ -75,7 +75,7 @@ pub async fn a_draft_is_shown_to_nobody_until_its_run_has_succeeded<F: Fixture>(
             (applied, applied)
         );
         // It is a task like any other now.
-        scene.settle("new", "2").await;
+        scene.apply("new", "2").await;
         let drop = scene.store().drop_draft(&task("new"), run).await;
         drop.expect("a draft can be dropped");
         assert!(scene.stored("new").await.is_some());
@@ -221,11 +221,7 @@ pub async fn a_draft_has_no_run_but_its_own<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let run = scene.draft("new", RunKind::Check).await;
     let nothing = async || {
-        let requests = vec![
-            scene.request("new", "1"),
-            scene.single_request("new", "1"),
-            scene.plan_request("new", "1"),
-        ];
+        let requests = vec![scene.request("new", "1"), scene.plan_request("new", "1")];
         for answer in scene.request_all(requests).await {
             assert_eq!((answer.decision, answer.queued), (None, None));
         }

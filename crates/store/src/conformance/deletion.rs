@@ -35,7 +35,7 @@ async fn assert_gone<F: Fixture>(scene: &Scene<F>, name: &str, runs: &[RunId]) {
 pub async fn an_idle_task_goes_at_once<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     scene.created("a").await;
-    let ended = scene.settle("a", "1").await;
+    let ended = scene.apply("a", "1").await;
     let queued = scene.queue("a", "2").await;
     let plan = scene.queue_plan("a", "2").await;
     let asked = scene.ask("a", RunKind::Check).await;
@@ -50,7 +50,7 @@ pub async fn an_idle_task_goes_at_once<F: Fixture>() {
 /// A task that is deleted while it runs, with something of everything; the first run is the leased one.
 async fn deleting<F: Fixture>(scene: &Scene<F>, kind: RunKind) -> (Lease, Vec<RunId>) {
     scene.created("a").await;
-    let ended = scene.settle("a", "0").await;
+    let ended = scene.apply("a", "0").await;
     let run = scene.ask("a", kind).await;
     let lease = scene.carried_out(run, "1").await;
     let queued = scene.queue("a", "2").await;
@@ -150,7 +150,7 @@ pub async fn a_task_that_is_deleted_goes_when_its_worker_is_lost<F: Fixture>() {
 /// What is deleted does not hold up the rest.
 pub async fn other_tasks_stay_when_one_is_deleted<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b", "c"]).await;
-    let run = scene.settle("b", "1").await;
+    let run = scene.apply("b", "1").await;
     let lost = scene.leased("a", "1").await;
     let live = scene.leased("c", "1").await;
     scene.delete("a").await;

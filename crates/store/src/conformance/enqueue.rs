@@ -60,7 +60,7 @@ pub async fn an_equal_queued_input_is_kept<F: Fixture>() {
 
 pub async fn an_applied_input_is_skipped<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let skipped = scene.enqueue("a", "1").await;
     assert_eq!(skipped.decision, SKIP);
     assert_eq!((skipped.queued, skipped.cancelled), (None, None));
@@ -77,10 +77,10 @@ pub async fn an_input_being_applied_is_skipped<F: Fixture>() {
 }
 
 pub async fn going_back_to_the_applied_input_cancels_the_queued_run<F: Fixture>() {
-    let scene = Scene::<F>::new(&["settled", "running"]).await;
-    scene.settle("settled", "1").await;
+    let scene = Scene::<F>::new(&["applied", "running"]).await;
+    scene.apply("applied", "1").await;
     scene.leased("running", "1").await;
-    for name in ["settled", "running"] {
+    for name in ["applied", "running"] {
         let queued = scene.queue(name, "2").await;
         scene.advance(seconds(1));
         let skipped = scene.enqueue(name, "1").await;
@@ -98,14 +98,14 @@ pub async fn going_back_to_the_applied_input_cancels_the_queued_run<F: Fixture>(
     }
     assert_eq!(scene.acquire().await, None);
     assert_eq!(scene.next_due().await, None);
-    assert_eq!(scene.state("settled").await.events.len(), 1);
+    assert_eq!(scene.state("applied").await.events.len(), 1);
 }
 
 pub async fn without_skip_unchanged_an_equal_input_runs_again<F: Fixture>() {
     let mut eager = spec("a");
     eager.skip_unchanged = false;
     let scene = Scene::<F>::configured(&[eager]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let lease = scene.leased("a", "1").await;
     let queued = scene.queue("a", "1").await;
     assert_eq!(scene.enqueue("a", "1").await.decision, Some(Keep));
@@ -145,7 +145,7 @@ pub async fn a_request_to_skip_overrules_a_task_that_does_not<F: Fixture>() {
 /// A pass over all tasks was asked for.
 pub async fn a_request_to_run_overrules_a_task_that_skips<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let queued = enqueue_as(&scene, "1", Unchanged::Run).await;
     assert_eq!(queued.decision, Some(Enqueue));
     let kept = enqueue_as(&scene, "1", Unchanged::Run).await;
@@ -313,7 +313,7 @@ pub async fn inputs_come_back_byte_for_byte<F: Fixture>() {
 
 pub async fn one_input_may_serve_many_tasks<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let lease = scene.leased("b", "1").await;
     assert_eq!(lease.input, input("1").hash);
     let stored = stored_input(&*scene.store(), lease.input).await;

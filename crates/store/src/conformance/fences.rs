@@ -7,12 +7,15 @@ use super::Fixture;
 use super::scene::{LEASE, MICROSECOND, Scene, input, member, seconds, spec, task, worker_record};
 use crate::{LeaderError, Lease};
 
-/// A leader with something to do for each of its duties: a lease of task `a` that has expired, and a
+/// A leader with something to write of each kind: a lease of task `a` that has expired, and a
 /// worker that has been silent for a day.
 async fn with_duties<F: Fixture>() -> (Scene<F>, Lease) {
     let scene = Scene::<F>::new(&["a", "b"]).await;
-    let beat = scene.store().beat_worker(&worker_record("silent")).await;
-    beat.expect("a worker can be noted");
+    let heartbeat = scene
+        .store()
+        .record_heartbeat(&worker_record("silent"))
+        .await;
+    heartbeat.expect("a worker can be noted");
     let lease = scene.leased("a", "1").await;
     scene.advance(seconds(24 * 3600).max(LEASE));
     (scene, lease)

@@ -23,7 +23,7 @@ async fn list<F: Fixture>(scene: &Scene<F>, filter: &RunFilter) -> Vec<RunId> {
 pub async fn runs_are_listed_newest_first<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     assert_eq!(list(&scene, &every()).await, []);
-    let first = scene.settle("a", "1").await;
+    let first = scene.apply("a", "1").await;
     let second = scene.queue("b", "1").await;
     let third = scene.queue("a", "2").await;
     assert_eq!(list(&scene, &every()).await, [third, second, first]);
@@ -53,7 +53,7 @@ pub async fn pages_of_runs_go_on_where_the_last_ended<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     let mut runs = Vec::new();
     for number in 0..7 {
-        runs.push(scene.settle("a", &number.to_string()).await);
+        runs.push(scene.apply("a", &number.to_string()).await);
     }
     runs.reverse();
     let mut filter = RunFilter {
@@ -64,7 +64,7 @@ pub async fn pages_of_runs_go_on_where_the_last_ended<F: Fixture>() {
         assert_eq!(list(&scene, &filter).await, page);
         filter.after = page.last().copied();
         // A newer one is on no later page.
-        scene.settle("b", &format!("{page:?}")).await;
+        scene.apply("b", &format!("{page:?}")).await;
     }
     assert_eq!(list(&scene, &filter).await, []);
     filter.limit = 0;
@@ -128,7 +128,7 @@ pub async fn runs_of_earlier_tasks_of_a_name_are_listed<F: Fixture>() {
         let created = scene.draft("a", RunKind::Apply).await;
         let lease = scene.carried_out(created, "0").await;
         scene.applied(&lease).await;
-        runs.extend([created, scene.settle("a", &format!("later {round}")).await]);
+        runs.extend([created, scene.apply("a", &format!("later {round}")).await]);
         assert_eq!(scene.state("a").await.events.len(), 2, "its own");
         assert!(scene.delete("a").await);
         scene.advance(super::scene::seconds(1));

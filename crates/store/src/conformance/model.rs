@@ -9,7 +9,7 @@ use std::time::Duration;
 use cts_core::runs::{
     AfterAttempt, Asked, AttemptContext, AttemptOutcome, EnqueueDecision, Plan, QueuedApply,
     RunKind, RunStatus, TaskRuns, WantedApply, after_attempt, after_lost_lease, decide_enqueue,
-    is_change, keep_error, may_enqueue,
+    forgets_attempts, keep_error, may_enqueue,
 };
 use cts_core::{
     Digest, EventId, Incarnation, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId,
@@ -38,7 +38,7 @@ pub(super) struct ModelRun {
     /// Which of the tasks that have had this name.
     incarnation: u64,
     pub(super) kind: RunKind,
-    pub(super) single: bool,
+    pub(super) no_retry: bool,
     requested: bool,
     pub(super) status: RunStatus,
     pub(super) input: Digest,
@@ -127,10 +127,10 @@ impl Model {
         let runs = TaskRuns {
             queued: queued.map(|id| QueuedApply {
                 input: self.runs[&id].input,
-                single: self.runs[&id].single,
+                no_retry: self.runs[&id].no_retry,
             }),
             running: applying.map(|id| self.runs[&id].input),
-            settled: task.settled,
+            last_applied: task.last_applied,
         };
         let decision = if self.runs.contains_key(&request.run) {
             EnqueueDecision::Keep
@@ -142,12 +142,11 @@ impl Model {
             };
             let wanted = WantedApply {
                 input: hash,
-                single: request.single,
                 skip_unchanged,
                 requested,
             };
             let decision = decide_enqueue(runs, wanted);
-            if is_change(runs, wanted, decision) {
+            if forgets_attempts(task.tried, runs, wanted, decision) {
                 self.not_tried(&request.task);
             }
             decision
@@ -172,7 +171,7 @@ impl Model {
                 self.inputs.insert(hash);
                 let run = self.run(queued);
                 (run.input, run.attempts, run.due) = (hash, 0, run.due.min(now));
-                run.single = request.single;
+                run.no_retry = false;
                 self.forget_failures(&request.task);
             }
             EnqueueDecision::Skip {
@@ -210,7 +209,7 @@ impl Model {
         self.inputs.insert(hash);
         let run = self.run(Some(request.run));
         (run.kind, run.requested) = (request.kind, requested);
-        run.single = request.single || requested;
+        run.no_retry = requested;
         if requested {
             self.requests.remove(&request.run);
         }
@@ -239,7 +238,7 @@ impl Model {
             incarnation: self.tasks[&task].incarnation,
             task,
             kind: RunKind::Apply,
-            single: false,
+            no_retry: false,
             requested: false,
             status: RunStatus::Queued,
             input,
@@ -298,7 +297,7 @@ impl Model {
         let fits = |id: &RunId| {
             let run = &self.runs[id];
             let spec = &self.tasks[&run.task].stored.spec;
-            let claimed = claim.kinds.has(run.kind) && (run.single || !claim.only_single);
+            let claimed = claim.kinds.has(run.kind) && (run.no_retry || !claim.only_requested);
             claimed && claim.capabilities.can_run(&spec.requirement).is_ok()
         };
         let due = self.waiting().filter(|(due, _)| *due <= self.now);
@@ -310,7 +309,7 @@ impl Model {
         (run.expires, run.renewed) = (self.now + claim.time_to_live, self.now);
         claim.worker.as_str().clone_into(&mut run.holder);
         if run.kind == RunKind::Apply {
-            self.tasks.get_mut(&run.task)?.settled = None;
+            self.tasks.get_mut(&run.task)?.last_applied = None;
         }
         Some(Lease {
             run: id,
@@ -368,8 +367,7 @@ impl Model {
             kind: run.kind,
             phase: task.stored.phase,
             enabled: task.stored.spec.enabled,
-            single: run.single,
-            requested: run.requested,
+            no_retry: run.no_retry,
             tried: task.tried == Some(run.input),
             attempts: run.attempts,
             newer_waits: self.only(&run.task, RunStatus::Queued).is_some(),
@@ -396,9 +394,9 @@ impl Model {
         };
         let mut retry = None;
         match after {
-            AfterAttempt::Settle => {
+            AfterAttempt::Succeed => {
                 run.status = RunStatus::Succeeded;
-                (task.settled, task.tried) = (Some(run.input), Some(run.input));
+                (task.last_applied, task.tried) = (Some(run.input), Some(run.input));
                 task.failures = 0;
                 task.events.push(event.clone());
             }
@@ -438,7 +436,7 @@ impl Model {
         let queued = self.runs.values();
         let queued = queued.filter(|run| run.task == name && run.status == RunStatus::Queued);
         let next_due = queued.map(|run| run.due).min();
-        let ended_with_event = matches!(after, AfterAttempt::Settle | AfterAttempt::GiveUp { .. });
+        let ended_with_event = matches!(after, AfterAttempt::Succeed | AfterAttempt::GiveUp { .. });
         Some(ModelCompleted {
             status,
             event: ended_with_event.then_some(event),

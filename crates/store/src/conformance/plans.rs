@@ -32,7 +32,7 @@ pub async fn a_plan_is_queued_and_due_at_once<F: Fixture>() {
     let run = scene.queue_plan("a", "1").await;
     assert_eq!(scene.next_due().await, Some(seconds(0)));
     let record = scene.run(run).await;
-    assert_eq!((record.kind, record.single), (RunKind::Plan, true));
+    assert_eq!(record.kind, RunKind::Plan);
     assert_eq!((record.status, record.attempts), (RunStatus::Queued, 0));
     assert_eq!((record.plan, record.errors), (None, Vec::new()));
     let stored = stored_input(&*scene.store(), record.input).await;
@@ -75,10 +75,10 @@ pub async fn plans_come_back_unchanged<F: Fixture>() {
     }
 }
 
-/// What is settled, its status, its events and its failures stay.
+/// The last applied input, its status, its events and its failures stay.
 pub async fn a_plan_changes_nothing_for_its_task<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "failing"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let before = scene.state("a").await;
     for end in 0..3 {
         let lease = leased_plan(&scene, "a", "2").await;
@@ -199,7 +199,7 @@ pub async fn plans_of_one_task_are_all_made_one_after_another<F: Fixture>() {
 
 pub async fn a_plan_is_made_whatever_is_applied_or_queued<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     assert_eq!(ask(&scene, "a", "1").await.decision, Some(Enqueue));
     scene.planned(&scene.lease().await, "text").await;
     let applying = scene.leased("a", "2").await;
@@ -382,7 +382,7 @@ pub async fn a_worker_that_only_planned_an_apply_has_failed<F: Fixture>() {
 
 pub async fn plans_push_out_no_result_and_are_kept_for_a_while_only<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    let applied = scene.settle("a", "1").await;
+    let applied = scene.apply("a", "1").await;
     let mut plans = Vec::new();
     for number in 0..PLANS_KEPT + 2 {
         scene.advance(seconds(1));

@@ -22,9 +22,9 @@ pub async fn the_newest_runs_of_each_task_stay<F: Fixture>() {
     let mut runs = Vec::new();
     for round in 0..4 {
         scene.advance(seconds(1));
-        runs.push(scene.settle("a", &format!("a{round}")).await);
+        runs.push(scene.apply("a", &format!("a{round}")).await);
     }
-    let other = scene.settle("b", "b").await;
+    let other = scene.apply("b", "b").await;
     assert_eq!(prune(&scene, 4).await, 0);
     assert_eq!(prune(&scene, 2).await, 2);
     for (run, stays) in runs.iter().zip([false, false, true, true]) {
@@ -46,9 +46,9 @@ pub async fn the_newest_runs_of_each_task_stay<F: Fixture>() {
 
 pub async fn queued_and_running_runs_stay_and_do_not_count<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    let old = scene.settle("a", "1").await;
+    let old = scene.apply("a", "1").await;
     scene.advance(seconds(1));
-    let newest = scene.settle("a", "2").await;
+    let newest = scene.apply("a", "2").await;
     scene.advance(seconds(1));
     let running = scene.leased("a", "3").await;
     let queued = scene.queue("a", "4").await;
@@ -64,9 +64,9 @@ pub async fn queued_and_running_runs_stay_and_do_not_count<F: Fixture>() {
 /// A flapping input may cancel any number of runs behind a long one.
 pub async fn cancelled_runs_push_out_no_result<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    let old = scene.settle("a", "1").await;
+    let old = scene.apply("a", "1").await;
     scene.advance(seconds(1));
-    let result = scene.settle("a", "2").await;
+    let result = scene.apply("a", "2").await;
     let mut cancelled = Vec::new();
     for round in 0..4 {
         scene.advance(seconds(1));
@@ -99,8 +99,8 @@ pub async fn logs_and_events_go_with_their_runs<F: Fixture>() {
 
 pub async fn inputs_that_no_run_needs_go<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
-    scene.settle("a", "shared").await;
-    scene.settle("b", "shared").await;
+    scene.apply("a", "shared").await;
+    scene.apply("b", "shared").await;
     scene.queue("a", "replaced").await;
     scene.enqueue("a", "queued").await;
     assert_eq!(prune(&scene, 1).await, 0);
@@ -164,9 +164,9 @@ pub async fn pruning_an_empty_store_removes_nothing<F: Fixture>() {
     assert_eq!(prune(&scene, u32::MAX).await, 0);
 }
 
-pub async fn what_is_settled_outlives_its_run<F: Fixture>() {
+pub async fn the_last_applied_input_outlives_its_run<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     assert_eq!(prune(&scene, 0).await, 1);
     let again = scene.enqueue("a", "1").await.decision;
     assert!(
@@ -181,17 +181,17 @@ pub async fn what_is_settled_outlives_its_run<F: Fixture>() {
 /// However often a name is used: all earlier tasks of it count together, apart from the one that is there.
 pub async fn the_history_of_deleted_tasks_is_forgotten_by_the_same_rule<F: Fixture>() {
     let scene = Scene::<F>::new(&["other"]).await;
-    let other = scene.settle("other", "1").await;
+    let other = scene.apply("other", "1").await;
     let mut runs = Vec::new();
     for round in 0..4 {
         scene.advance(seconds(1));
         scene.created("a").await;
-        runs.push(scene.settle("a", &format!("{round}")).await);
+        runs.push(scene.apply("a", &format!("{round}")).await);
         scene.delete("a").await;
     }
     scene.advance(seconds(1));
     scene.created("a").await;
-    let own = scene.settle("a", "own").await;
+    let own = scene.apply("a", "own").await;
     prune(&scene, 2).await;
     for (run, stays) in runs.iter().zip([false, false, true, true]) {
         assert_eq!(scene.find_run(*run).await.is_some(), stays);
@@ -220,12 +220,12 @@ async fn prune_older<F: Fixture>(scene: &Scene<F>, age: u64) -> u64 {
 pub async fn old_runs_go_but_not_what_a_status_is_made_of<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     scene.created("gone").await;
-    let gone = scene.settle("gone", "1").await;
+    let gone = scene.apply("gone", "1").await;
     scene.delete("gone").await;
     let mut runs = Vec::new();
     for round in 0..8 {
         scene.advance(seconds(1));
-        runs.push(scene.settle("a", &format!("{round}")).await);
+        runs.push(scene.apply("a", &format!("{round}")).await);
     }
     let before = scene.state("a").await.events;
     let cancelled = scene.queue("a", "flap").await;
@@ -260,7 +260,7 @@ pub async fn more_runs_and_lines_go_than_one_transaction_takes<F: Fixture>() {
     scene.applied(&lease).await;
     let runs = PRUNED_AT_ONCE + 10;
     for round in 0..runs {
-        scene.settle("a", &format!("{round}")).await;
+        scene.apply("a", &format!("{round}")).await;
     }
     assert_eq!(prune(&scene, 0).await, runs as u64 + 1);
     assert_eq!(scene.find_run(lease.run).await, None);

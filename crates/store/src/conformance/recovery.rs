@@ -7,7 +7,7 @@ use super::scene::{LEASE, Scene, bytes_of, input, line, seconds, stored_input};
 
 pub async fn everything_is_there_after_a_restart<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["b", "a"]).await;
-    let settled = scene.settle("a", "1").await;
+    let last_applied = scene.apply("a", "1").await;
     let failed = scene.leased("b", "1").await;
     scene.fail_thrice(failed.clone()).await;
     scene.enqueue("b", "2").await;
@@ -18,7 +18,7 @@ pub async fn everything_is_there_after_a_restart<F: Fixture>() {
         .await;
     logged.expect("a live lease can log");
     let queued = scene.queue("b", "3").await;
-    let runs = [settled, failed.run, running.run, queued];
+    let runs = [last_applied, failed.run, running.run, queued];
 
     let mut before = Vec::new();
     let mut after = Vec::new();
@@ -62,9 +62,9 @@ pub async fn a_lease_outlives_a_restart<F: Fixture>() {
     assert_eq!(scene.applied(&lease).await.status, RunStatus::Succeeded);
 }
 
-pub async fn a_crash_between_lease_and_completion_leaves_nothing_settled<F: Fixture>() {
+pub async fn a_crash_between_lease_and_completion_leaves_nothing_last_applied<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let lost = scene.leased("a", "2").await;
     scene.restart().await;
     let released = scene.release_all().await;

@@ -88,7 +88,7 @@ pub async fn a_requested_apply_takes_the_place_of_a_queued_one<F: Fixture>() {
 
 pub async fn a_requested_run_is_made_whatever_is_applied<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     for kind in RunKind::ALL {
         let run = scene.ask("a", kind).await;
         let request = EnqueueRequest {
@@ -107,12 +107,8 @@ pub async fn a_requested_run_is_made_whatever_is_applied<F: Fixture>() {
 pub async fn a_requested_run_has_one_attempt<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.ask("a", RunKind::Apply).await;
-    let request = EnqueueRequest {
-        single: false,
-        ..scene.request_of(run, "1").await
-    };
-    scene.request_all(vec![request]).await;
-    assert!(scene.run(run).await.single);
+    scene.carry_out(run, "1").await;
+    assert!(scene.run(run).await.no_retry);
     let failed = scene.failed(&scene.lease().await, "no").await;
     assert_eq!(failed.status, RunStatus::Failed);
     assert_eq!(scene.state("a").await.events.len(), 1);

@@ -145,24 +145,14 @@ impl<F: Fixture> Scene<F> {
             input: input(text),
             run: self.run_id(),
             kind: RunKind::Apply,
-            single: false,
             unchanged: Unchanged::AsTaskSays,
         }
     }
 
     /// Asks for one attempt at an input, whatever is applied.
-    pub(super) fn single_request(&self, name: &str, text: &str) -> EnqueueRequest {
-        EnqueueRequest {
-            single: true,
-            unchanged: Unchanged::Run,
-            ..self.request(name, text)
-        }
-    }
-
     pub(super) fn plan_request(&self, name: &str, text: &str) -> EnqueueRequest {
         EnqueueRequest {
             kind: RunKind::Plan,
-            single: true,
             ..self.request(name, text)
         }
     }
@@ -295,7 +285,7 @@ impl<F: Fixture> Scene<F> {
     }
 
     /// Queues, leases and applies one input.
-    pub async fn settle(&self, name: &str, text: &str) -> RunId {
+    pub async fn apply(&self, name: &str, text: &str) -> RunId {
         let lease = self.leased(name, text).await;
         self.applied(&lease).await;
         lease.run

@@ -6,7 +6,7 @@ use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, input, seconds, spec};
-use crate::{Completed, EnqueueRequest, Lease, TaskChange, Unchanged};
+use crate::{Completed, Lease, TaskChange};
 
 /// Tasks like this one lose a change if nothing but a slow retry is there to bring it back.
 async fn scene<F: Fixture>(retry_failed: bool) -> Scene<F> {
@@ -23,7 +23,7 @@ async fn has_an_ordinary_run<F: Fixture>(scene: &Scene<F>, failed: &Completed, t
     for attempt in 1..=3 {
         let lease = scene.lease().await;
         assert_eq!((lease.input, lease.attempt), (input(text).hash, attempt));
-        assert!(!scene.run(lease.run).await.single);
+        assert!(!scene.run(lease.run).await.no_retry);
         let failed = scene.failed(&lease, "no").await;
         scene.advance(failed.next_due.unwrap_or_default());
     }
@@ -38,7 +38,7 @@ async fn requested<F: Fixture>(scene: &Scene<F>, text: &str) -> Lease {
 pub async fn a_requested_run_that_fails_leaves_the_change_that_it_replaced<F: Fixture>() {
     for retry_failed in [false, true] {
         let scene = scene::<F>(retry_failed).await;
-        scene.settle("a", "1").await;
+        scene.apply("a", "1").await;
         scene.queue("a", "2").await;
         let lease = requested(&scene, "2").await;
         let failed = scene.failed(&lease, "no").await;
@@ -52,7 +52,7 @@ pub async fn a_requested_run_that_fails_leaves_the_change_that_it_replaced<F: Fi
 /// What came while the requested run was at work on it was skipped, because it was being applied.
 pub async fn a_change_that_was_skipped_because_of_a_requested_run_is_not_lost<F: Fixture>() {
     let scene = scene::<F>(false).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let lease = requested(&scene, "2").await;
     let skipped = scene.enqueue("a", "2").await;
     assert!(matches!(
@@ -81,10 +81,31 @@ pub async fn a_change_back_to_what_was_tried_is_not_lost<F: Fixture>() {
 }
 
 /// Its input was applied, so no change is lost; but it is no longer known to be applied.
+/// The attempts that an input had before a change are none of those that it has after it.
+pub async fn a_requested_run_of_an_earlier_input_leaves_the_change<F: Fixture>() {
+    for is_running in [false, true] {
+        let scene = scene::<F>(false).await;
+        scene.apply("a", "1").await;
+        scene.queue("a", "2").await;
+        let change = if is_running {
+            Some(scene.lease().await)
+        } else {
+            None
+        };
+        let run = scene.ask("a", RunKind::Apply).await;
+        scene.carry_out(run, "1").await;
+        if let Some(change) = change {
+            scene.failed(&change, "no").await;
+        }
+        let failed = scene.failed(&scene.lease().await, "no").await;
+        has_an_ordinary_run(&scene, &failed, "1").await;
+    }
+}
+
 pub async fn a_requested_run_of_what_is_applied_fails_like_any_other<F: Fixture>() {
     for retry_failed in [false, true] {
         let scene = scene::<F>(retry_failed).await;
-        scene.settle("a", "1").await;
+        scene.apply("a", "1").await;
         let lease = requested(&scene, "1").await;
         let failed = scene.failed(&lease, "no").await;
         assert_eq!(failed.next_due, retry_failed.then_some(seconds(60)));
@@ -186,18 +207,6 @@ pub async fn a_deletion_leaves_nothing_of_a_requested_run<F: Fixture>() {
     assert!(!scene.delete("a").await);
     assert_eq!(scene.failed(&lease, "no").await.next_due, None);
     assert_eq!(scene.names().await, Vec::<String>::new());
-}
-
-/// It was not requested by its id, so no caller waits for it: a round over all tasks.
-pub async fn nothing_follows_a_single_run_that_was_not_requested<F: Fixture>() {
-    let scene = scene::<F>(true).await;
-    let request = EnqueueRequest {
-        unchanged: Unchanged::Run,
-        ..scene.single_request("a", "1")
-    };
-    scene.queue_new(request).await;
-    let failed = scene.failed(&scene.lease().await, "no").await;
-    assert_eq!(failed.next_due, None);
 }
 
 pub async fn a_replaced_run_keeps_its_place<F: Fixture>() {

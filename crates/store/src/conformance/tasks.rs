@@ -110,8 +110,8 @@ pub async fn replaced_tasks_are_added_changed_moved_and_removed<F: Fixture>() {
 
 pub async fn a_removed_task_leaves_its_history<F: Fixture>() {
     let scene = Scene::<F>::new(&["gone", "stays"]).await;
-    let ended = scene.settle("gone", "1").await;
-    let other = scene.settle("stays", "1").await;
+    let ended = scene.apply("gone", "1").await;
+    let other = scene.apply("stays", "1").await;
     let queued = scene.queue("gone", "3").await;
 
     assert_eq!(
@@ -134,9 +134,9 @@ pub async fn a_removed_task_leaves_its_history<F: Fixture>() {
     assert_eq!(scene.next_due().await, None);
 }
 
-pub async fn a_changed_task_keeps_its_runs_and_what_is_settled<F: Fixture>() {
+pub async fn a_changed_task_keeps_its_runs_and_its_last_applied_input<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     let running = scene.leased("b", "1").await;
     let queued = scene.queue("b", "2").await;
     let mut changed = spec("a");
@@ -156,7 +156,7 @@ pub async fn a_changed_task_keeps_its_runs_and_what_is_settled<F: Fixture>() {
 
 pub async fn a_task_that_comes_back_has_no_past<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    scene.settle("a", "1").await;
+    scene.apply("a", "1").await;
     scene.configure(&[]).await;
     scene.configure(&[spec("a")]).await;
     let state = scene.state("a").await;
@@ -187,7 +187,7 @@ pub async fn every_allowed_name_works<F: Fixture>() {
     ];
     let scene = Scene::<F>::new(&names).await;
     for name in names {
-        let run = scene.settle(name, "1").await;
+        let run = scene.apply(name, "1").await;
         assert_eq!(scene.run(run).await.task, task(name));
         let state = scene.state(name).await;
         assert_eq!((state.task, state.events.len()), (task(name), 1));

@@ -101,14 +101,14 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     scene.advance(failed.next_due.expect("there is another attempt"));
     scene.fail_thrice(scene.lease().await).await;
 
-    // Settled more than once, and skipped.
-    scene.settle("a·b", &"long ".repeat(64 * 1024 / 5)).await;
-    scene.settle("a·b", "2").await;
+    // Applied more than once, and skipped.
+    scene.apply("a·b", &"long ".repeat(64 * 1024 / 5)).await;
+    scene.apply("a·b", "2").await;
     scene.enqueue("a·b", "2").await;
     scene.enqueue("a·b", "2").await;
 
     // Cancelled, because the task went back to what was applied.
-    scene.settle("_", "1").await;
+    scene.apply("_", "1").await;
     scene.queue("_", "2").await;
     scene.enqueue("_", "1").await;
 
@@ -148,7 +148,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
 /// Tasks that were made, changed and deleted while the program ran, and drafts, which do not move.
 async fn of_the_api<F: Fixture>(scene: &Scene<F>) {
     scene.created("made").await;
-    scene.settle("made", "1").await;
+    scene.apply("made", "1").await;
     scene.enable("changed", false).await;
     scene.delete("deleted").await;
     let failed = scene.draft("failed", RunKind::Check).await;
@@ -158,7 +158,7 @@ async fn of_the_api<F: Fixture>(scene: &Scene<F>) {
     scene.draft("waits", RunKind::Plan).await;
 }
 
-/// Plans in every state, and a single run behind one.
+/// Plans in every state, and a requested run behind one.
 async fn plans<F: Fixture>(scene: &Scene<F>) {
     let long = "a plan\0 \u{1F600}\n".repeat(64 * 1024);
     for text in ["", "short\0", &long] {
@@ -175,7 +175,8 @@ async fn plans<F: Fixture>(scene: &Scene<F>) {
     scene.lease().await;
     scene.queue_plan("planned", "2").await;
     scene.queue_plan("off", "2").await;
-    scene.queue_new(scene.single_request("planned", "3")).await;
+    let run = scene.ask("planned", RunKind::Apply).await;
+    scene.carry_out(run, "3").await;
 }
 
 async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {

@@ -91,7 +91,7 @@ impl<F: Fixture> Walk<F> {
             39 => self.reconfigure().await,
             40..43 => self.lead().await,
             43 => self.resign().await,
-            44..47 => self.beat().await,
+            44..47 => self.heartbeat().await,
             47 => self.drain().await,
             48 => self.forget().await,
             50..54 => self.create().await,
@@ -135,7 +135,6 @@ impl<F: Fixture> Walk<F> {
                     input: input(self.dice.one_of(&INPUTS).unwrap_or(&"1")),
                     run: self.scene.run_id(),
                     kind: self.some_kind(),
-                    single: self.dice.one_in(4),
                     unchanged: match self.dice.below(6) {
                         0 => Unchanged::Skip,
                         1 => Unchanged::Run,

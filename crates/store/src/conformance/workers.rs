@@ -24,9 +24,9 @@ async fn only<F: Fixture>(scene: &Scene<F>) -> WorkerState {
     workers.remove(0)
 }
 
-async fn beat<F: Fixture>(scene: &Scene<F>, worker: &WorkerRecord) -> bool {
-    let beat = scene.store().beat_worker(worker).await;
-    beat.expect("a worker can be noted")
+async fn heartbeat<F: Fixture>(scene: &Scene<F>, worker: &WorkerRecord) -> bool {
+    let heartbeat = scene.store().record_heartbeat(worker).await;
+    heartbeat.expect("a worker can be noted")
 }
 
 async fn drain<F: Fixture>(scene: &Scene<F>, id: &str) -> bool {
@@ -51,7 +51,7 @@ pub async fn a_beat_makes_a_worker_known<F: Fixture>() {
     assert_eq!(workers(&scene, EVER).await, []);
     let run = scene.queue("a", "1").await;
     let worker = worker_record("w");
-    assert!(!beat(&scene, &worker).await);
+    assert!(!heartbeat(&scene, &worker).await);
     scene.advance(seconds(3));
     let expected = WorkerState {
         worker,
@@ -65,7 +65,7 @@ pub async fn a_beat_makes_a_worker_known<F: Fixture>() {
 pub async fn a_beat_updates_what_a_worker_says<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let first = worker_record("w");
-    beat(&scene, &first).await;
+    heartbeat(&scene, &first).await;
     let since = only(&scene).await.since;
     scene.advance(seconds(10));
     let odd = "quotes \" ' ` \\ [{}], ünïcödé ☃ \n";
@@ -84,7 +84,7 @@ pub async fn a_beat_updates_what_a_worker_says<F: Fixture>() {
         ..first.clone()
     };
     for record in [changed, nothing, first] {
-        beat(&scene, &record).await;
+        heartbeat(&scene, &record).await;
         let state = only(&scene).await;
         assert_eq!((state.worker, state.since), (record, since));
         assert_eq!(state.silent_for, Duration::ZERO);
@@ -94,8 +94,8 @@ pub async fn a_beat_updates_what_a_worker_says<F: Fixture>() {
 pub async fn a_worker_learns_with_its_next_beat_that_it_is_to_drain<F: Fixture>() {
     let mut scene = Scene::<F>::new(&[]).await;
     let (worker, other) = (worker_record("w"), worker_record("x"));
-    beat(&scene, &worker).await;
-    beat(&scene, &other).await;
+    heartbeat(&scene, &worker).await;
+    heartbeat(&scene, &other).await;
     for _ in 0..2 {
         assert!(drain(&scene, "w").await);
         let listed = workers(&scene, EVER).await;
@@ -103,8 +103,8 @@ pub async fn a_worker_learns_with_its_next_beat_that_it_is_to_drain<F: Fixture>(
         assert_eq!(draining, [true, false]);
     }
     for _ in 0..3 {
-        assert!(beat(&scene, &worker).await);
-        assert!(!beat(&scene, &other).await);
+        assert!(heartbeat(&scene, &worker).await);
+        assert!(!heartbeat(&scene, &other).await);
         scene.restart().await;
     }
     assert!(workers(&scene, EVER).await[0].worker.draining);
@@ -114,10 +114,10 @@ pub async fn a_worker_may_drain_by_its_own_word<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let mut worker = worker_record("w");
     worker.draining = true;
-    assert!(beat(&scene, &worker).await);
+    assert!(heartbeat(&scene, &worker).await);
     assert!(only(&scene).await.worker.draining);
     worker.draining = false;
-    assert!(!beat(&scene, &worker).await);
+    assert!(!heartbeat(&scene, &worker).await);
     assert!(!only(&scene).await.worker.draining);
 }
 
@@ -125,7 +125,7 @@ pub async fn an_unknown_worker_cannot_be_drained<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     assert!(!drain(&scene, "w").await);
     assert_eq!(workers(&scene, EVER).await, []);
-    assert!(!beat(&scene, &worker_record("w")).await);
+    assert!(!heartbeat(&scene, &worker_record("w")).await);
     forget(&scene, "w").await;
     assert!(!drain(&scene, "w").await);
 }
@@ -133,7 +133,7 @@ pub async fn an_unknown_worker_cannot_be_drained<F: Fixture>() {
 pub async fn a_forgotten_worker_has_no_past<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     forget(&scene, "w").await;
-    beat(&scene, &worker_record("w")).await;
+    heartbeat(&scene, &worker_record("w")).await;
     drain(&scene, "w").await;
     let since = only(&scene).await.since;
     for _ in 0..2 {
@@ -141,13 +141,13 @@ pub async fn a_forgotten_worker_has_no_past<F: Fixture>() {
         assert_eq!(workers(&scene, EVER).await, []);
     }
     scene.advance(seconds(1));
-    assert!(!beat(&scene, &worker_record("w")).await);
+    assert!(!heartbeat(&scene, &worker_record("w")).await);
     assert_eq!(only(&scene).await.since, since + seconds(1));
 }
 
 pub async fn a_forgotten_worker_keeps_its_leases<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
-    beat(&scene, &worker_record("w")).await;
+    heartbeat(&scene, &worker_record("w")).await;
     scene.queue("a", "1").await;
     let lease = scene
         .acquire_as(&claim_of("w"))
@@ -165,7 +165,7 @@ pub async fn a_forgotten_worker_keeps_its_leases<F: Fixture>() {
 pub async fn the_leases_of_each_worker_are_counted<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b", "c", "d"]).await;
     for id in ["w", "x", "y"] {
-        beat(&scene, &worker_record(id)).await;
+        heartbeat(&scene, &worker_record(id)).await;
     }
     let running = async || {
         let workers = workers(&scene, EVER).await;
@@ -197,7 +197,7 @@ pub async fn the_leases_of_each_worker_are_counted<F: Fixture>() {
 pub async fn workers_are_listed_by_host_and_id_with_their_silence<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     // In the order of bytes, not of a language.
-    let beats = [
+    let heartbeats = [
         ("b", "1"),
         ("a", "b"),
         ("a", "B"),
@@ -205,12 +205,12 @@ pub async fn workers_are_listed_by_host_and_id_with_their_silence<F: Fixture>() 
         ("B", "z"),
         ("a-b", "a"),
     ];
-    for (host, id) in beats {
+    for (host, id) in heartbeats {
         let worker = WorkerRecord {
             host: host.to_owned(),
             ..worker_record(id)
         };
-        beat(&scene, &worker).await;
+        heartbeat(&scene, &worker).await;
         scene.advance(seconds(1));
     }
     let expected = [
@@ -240,8 +240,8 @@ pub async fn a_draining_worker_gets_no_run<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     let mut by_itself = worker_record("by itself");
     by_itself.draining = true;
-    beat(&scene, &by_itself).await;
-    beat(&scene, &worker_record("told")).await;
+    heartbeat(&scene, &by_itself).await;
+    heartbeat(&scene, &worker_record("told")).await;
     scene.queue("a", "1").await;
     let lease = scene.acquire_as(&claim_of("told")).await;
     let lease = lease.expect("it is not told yet");
@@ -257,7 +257,7 @@ pub async fn a_draining_worker_gets_no_run<F: Fixture>() {
         .await;
     renewed.expect("a live lease can be renewed");
     assert_eq!(scene.applied(&lease).await.status, RunStatus::Succeeded);
-    beat(&scene, &worker_record("told")).await;
+    heartbeat(&scene, &worker_record("told")).await;
     assert_eq!(scene.acquire_as(&claim_of("told")).await, None);
 
     assert_eq!(scene.next_due().await, Some(Duration::ZERO));
@@ -271,10 +271,10 @@ pub async fn a_worker_that_goes_on_gets_runs_again<F: Fixture>() {
     scene.queue("b", "1").await;
     let mut worker = worker_record("w");
     worker.draining = true;
-    beat(&scene, &worker).await;
+    heartbeat(&scene, &worker).await;
     assert_eq!(scene.acquire_as(&claim_of("w")).await, None);
     worker.draining = false;
-    beat(&scene, &worker).await;
+    heartbeat(&scene, &worker).await;
     assert!(scene.acquire_as(&claim_of("w")).await.is_some());
     drain(&scene, "w").await;
     assert_eq!(scene.acquire_as(&claim_of("w")).await, None);
@@ -284,9 +284,9 @@ pub async fn a_worker_that_goes_on_gets_runs_again<F: Fixture>() {
 
 pub async fn reaping_forgets_workers_that_were_silent_for_a_day<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
-    beat(&scene, &worker_record("gone")).await;
+    heartbeat(&scene, &worker_record("gone")).await;
     scene.advance(MICROSECOND);
-    beat(&scene, &worker_record("stays")).await;
+    heartbeat(&scene, &worker_record("stays")).await;
     let almost = seconds(24 * 3600).checked_sub(MICROSECOND);
     scene.advance(almost.expect("a day is longer"));
     assert_eq!(workers(&scene, EVER).await.len(), 2);
@@ -301,7 +301,7 @@ pub async fn workers_outlive_a_restart<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["a"]).await;
     scene.queue("a", "1").await;
     for id in ["w", "x"] {
-        beat(&scene, &worker_record(id)).await;
+        heartbeat(&scene, &worker_record(id)).await;
     }
     scene.acquire_as(&claim_of("x")).await;
     drain(&scene, "w").await;
@@ -315,7 +315,7 @@ pub async fn workers_outlive_a_restart<F: Fixture>() {
 pub async fn releasing_everything_forgets_workers<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     scene.queue("a", "1").await;
-    beat(&scene, &worker_record("w")).await;
+    heartbeat(&scene, &worker_record("w")).await;
     drain(&scene, "w").await;
     scene.release_all().await;
     assert_eq!(workers(&scene, EVER).await, []);

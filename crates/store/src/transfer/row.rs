@@ -26,7 +26,7 @@ pub struct TaskRow {
     /// All of it.
     pub spec: TaskSpec,
     /// The input that is applied and not touched since.
-    pub settled_input: Option<Digest>,
+    pub last_applied: Option<Digest>,
     /// The input that has had its ordinary attempts since the last change.
     pub tried_input: Option<Digest>,
     /// Failed runs since the last success.
@@ -97,7 +97,7 @@ pub struct RunRow {
     /// What it is for.
     pub kind: RunKind,
     /// Whether it has one attempt only.
-    pub single: bool,
+    pub no_retry: bool,
     /// Whether this very run was requested.
     pub requested: bool,
     /// Hash of the input.

@@ -1,7 +1,7 @@
 //! `-once` and `-inspect`: one pass over the tasks, and the end (docs/runs.md#passes).
 //!
-//! Both are the embedded shape without an API: the scheduler asks for one run of each enabled task,
-//! and this module follows those runs to their ends. Tasks run side by side, as far as the worker has
+//! Both are the embedded shape without an API: this module requests one run of each enabled task and follows
+//! those runs to their ends. Tasks run side by side, as far as the worker has
 //! slots; one that fails does not stop the others, and the exit code says so at the end.
 
 mod progress;
@@ -11,13 +11,14 @@ mod terminal;
 use std::time::Duration;
 
 use cts_config::Config;
-use cts_core::{Chain, TaskPhase};
+use cts_core::runs::RunKind;
+use cts_core::{Chain, TaskName, TaskPhase};
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, GetRunRequest, Run, RunStatus};
-use cts_scheduler::Mode;
-use cts_store::StoredTask;
+use cts_scheduler::RunRequests;
+use cts_store::{StoredTask, TaskError};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_stream::{StreamExt as _, StreamMap};
 use tokio_util::sync::CancellationToken;
@@ -26,7 +27,7 @@ use tonic::{Status, Streaming};
 
 use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
-use crate::services::embedded::{Embedded, Sockets, StartOptions};
+use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 
 use progress::{EndedTask, Progress};
 use tally::{End, Stage, Tally};
@@ -35,13 +36,13 @@ pub(crate) use terminal::ProgressLines;
 /// How often a log without a terminal says what is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A pass over `config`'s tasks: with [`Mode::Once`] each is applied, with [`Mode::Inspect`] each is planned,
+/// A pass over `config`'s tasks: with [`StartMode::Once`] each is applied, with [`StartMode::Inspect`] each is planned,
 /// and the state of other instances is not touched. Of the tasks those named by `only` count, in that order;
 /// all of them if it is empty. Ends when each is through, or with a signal.
 ///
 /// What the API has made of the stored tasks counts: those that are enabled run, also those of the API.
 pub(crate) async fn run(
-    beginning: StartOptions,
+    options: StartOptions,
     only: &[String],
     mut config: Config,
     process_env: &ProcessEnv,
@@ -49,7 +50,7 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     choose(&mut config, only)?;
-    let prepared = Embedded::prepare(&config, process_env, Sockets::default(), beginning);
+    let prepared = Embedded::prepare(&config, process_env, Sockets::default(), options);
     let embedded = tokio::select! {
         prepared = prepared => prepared?,
         () = shutdown.cancelled() => {
@@ -63,18 +64,19 @@ pub(crate) async fn run(
     for task in disabled {
         tracing::info!(target: "ctrl", task_name = %task.spec.name(), "task is disabled, nothing is done for it");
     }
-    let names: Vec<&str> = enabled
-        .iter()
-        .map(|task| task.spec.name().as_str())
-        .collect();
+    let names: Vec<&TaskName> = enabled.iter().map(|task| task.spec.name()).collect();
     let progress = match lines {
-        Some(lines) => Progress::terminal(&lines, names.iter().copied()),
+        Some(lines) => Progress::terminal(&lines, names.iter().map(|name| name.as_str())),
         None => Progress::Plain,
     };
+    let kind = match options.mode {
+        StartMode::Inspect => RunKind::Plan,
+        StartMode::Daemon | StartMode::Once => RunKind::Apply,
+    };
     let mut follower = Follower {
-        mode: beginning.mode,
-        errors_are_told: beginning.mode == Mode::Inspect || config.database.is_none(),
-        tally: Tally::new(names.iter().map(|name| (*name).to_owned())),
+        kind,
+        errors_are_logged: kind == RunKind::Plan || config.database.is_none(),
+        tally: Tally::new(names.iter().map(ToString::to_string)),
         progress,
         runs: RunServiceClient::new(embedded.scheduler()),
         logs: LogServiceClient::new(embedded.scheduler()),
@@ -83,9 +85,10 @@ pub(crate) async fn run(
     };
     // The embedded services end by themselves when the pass is over, and when a signal comes.
     let end = shutdown.child_token();
-    let begin = embedded.begin();
+    let requests = embedded.run_requests();
     let (served, followed) = tokio::join!(embedded.run(end.clone()), async {
-        let followed = end.run_until_cancelled(follower.follow(begin)).await;
+        let followed = follower.follow(&requests, &names);
+        let followed = end.run_until_cancelled(followed).await;
         end.cancel();
         followed
     });
@@ -136,10 +139,10 @@ fn choose(config: &mut Config, only: &[String]) -> Result<(), Failure> {
 /// Follows the runs of a pass.
 #[derive(Debug)]
 struct Follower {
-    mode: Mode,
+    kind: RunKind,
     /// Every run ends in this process, whose scheduler logs why it has failed. Over Postgres it
     /// may be another one.
-    errors_are_told: bool,
+    errors_are_logged: bool,
     tally: Tally,
     progress: Progress,
     runs: RunServiceClient<Channel>,
@@ -150,16 +153,28 @@ struct Follower {
 }
 
 impl Follower {
-    /// Until every task is through.
-    async fn follow(&mut self, begin: CancellationToken) -> Result<(), Failure> {
+    /// Requests a run of each task, and follows them until every task is through.
+    async fn follow(&mut self, requests: &RunRequests, tasks: &[&TaskName]) -> Result<(), Failure> {
         let request = FollowRunsRequest::default();
         let changes = self.runs.follow_runs(request).await;
         let mut changes: Streaming<FollowRunsResponse> =
             changes.map_err(|status| lost(&status))?.into_inner();
-        begin.cancel();
         let mut patience = tokio::time::interval(PATIENCE);
         patience.set_missed_tick_behavior(MissedTickBehavior::Delay);
         patience.reset();
+        let doing = match self.kind {
+            RunKind::Plan => "inspecting all tasks",
+            RunKind::Apply | RunKind::Check => "executing all tasks once",
+        };
+        tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
+        for task in tasks {
+            match requests.request(task, self.kind).await {
+                Ok(run) => self.tally.requested(task.as_str(), run.to_string()),
+                Err(TaskError::Store(error)) => return Err(Failure::Store(error)),
+                // It was deleted since.
+                Err(_) => self.tally.ended(task.as_str(), End::Cancelled),
+            }
+        }
         while !self.tally.is_done() {
             self.progress.counts(self.tally.counts(), self.tally.len());
             tokio::select! {
@@ -168,7 +183,7 @@ impl Follower {
                     None => return Err(Failure::Call("the scheduler has ended".to_owned())),
                 },
                 Some((task, lines)) = self.written.next() => self.wrote(&task, lines),
-                _ = patience.tick() => self.tell_waiting(),
+                _ = patience.tick() => self.log_waiting(),
             }
         }
         self.progress.counts(self.tally.counts(), self.tally.len());
@@ -188,9 +203,9 @@ impl Follower {
         };
         let at_work = matches!(stage, Stage::Running(_));
         if self.tally.moved(task, run, stage) && at_work {
-            let doing = match self.mode {
-                Mode::Inspect => "planning",
-                Mode::Daemon | Mode::Once => "applying",
+            let doing = match self.kind {
+                RunKind::Plan => "planning",
+                RunKind::Apply | RunKind::Check => "applying",
             };
             self.progress.at_work(task, doing);
             self.read_log(task, run).await;
@@ -249,7 +264,7 @@ impl Follower {
                 task,
                 end: &end,
                 took: now.saturating_sub(since),
-                error_is_told: self.errors_are_told,
+                error_is_logged: self.errors_are_logged,
             };
             self.progress
                 .ended(&ended, self.tally.counts(), self.tally.len());
@@ -258,7 +273,7 @@ impl Follower {
     }
 
     /// Says why nothing happens, where no terminal shows it (P10).
-    fn tell_waiting(&self) {
+    fn log_waiting(&self) {
         let mut waiting = self.tally.waiting();
         if let Some(first) = waiting.next() {
             let more = waiting.count();

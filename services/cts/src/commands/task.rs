@@ -44,15 +44,15 @@ pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
     let interrupted = Interrupt::of_this_process();
     let (mut stdout, mut stderr) = (stdout(), stderr());
     let input = Input::new(stdin());
-    let told = CancellationToken::new();
-    let asked = Interrupt::new(told.clone().cancelled_owned());
+    let passed_on = CancellationToken::new();
+    let asked = Interrupt::new(passed_on.clone().cancelled_owned());
     let ui = Ui::new(&mut stdout, &mut stderr, input, asked);
     let session = Session { ui, process_env };
     let conversation = async {
         let result = converse(command, session).await;
         result.map_or_else(ExitStatus::exit_code, |()| 0)
     };
-    until_interrupted(conversation, interrupted, &told).await
+    until_interrupted(conversation, interrupted, &passed_on).await
 }
 
 /// The exit code of a conversation, or the one of its interruption. Only one listens to the signal, and
@@ -60,13 +60,13 @@ pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
 async fn until_interrupted(
     conversation: impl Future<Output = u8>,
     interrupted: Interrupt,
-    told: &CancellationToken,
+    passed_on: &CancellationToken,
 ) -> u8 {
     let mut conversation = pin!(conversation);
     tokio::select! {
         biased;
         code = &mut conversation => return code,
-        () = interrupted => told.cancel(),
+        () = interrupted => passed_on.cancel(),
     }
     // A prompt answers at once, and nothing else does.
     tokio::select! {
@@ -140,20 +140,23 @@ mod tests {
 
     use super::*;
 
-    async fn interrupted(conversation: impl Future<Output = u8>, told: &CancellationToken) -> u8 {
-        until_interrupted(conversation, Interrupt::new(ready(())), told).await
+    async fn interrupted(
+        conversation: impl Future<Output = u8>,
+        passed_on: &CancellationToken,
+    ) -> u8 {
+        until_interrupted(conversation, Interrupt::new(ready(())), passed_on).await
     }
 
     #[tokio::test]
     async fn a_prompt_answers_an_interrupt_and_anything_else_is_ended_by_it() {
-        let told = CancellationToken::new();
+        let passed_on = CancellationToken::new();
         let prompt = async {
-            told.cancelled().await;
+            passed_on.cancelled().await;
             11
         };
-        assert_eq!(interrupted(prompt, &told).await, 11);
-        let told = CancellationToken::new();
-        assert_eq!(interrupted(pending(), &told).await, EXIT_INTERRUPTED);
-        assert_eq!(interrupted(ready(0), &told).await, 0);
+        assert_eq!(interrupted(prompt, &passed_on).await, 11);
+        let passed_on = CancellationToken::new();
+        assert_eq!(interrupted(pending(), &passed_on).await, EXIT_INTERRUPTED);
+        assert_eq!(interrupted(ready(0), &passed_on).await, 0);
     }
 }

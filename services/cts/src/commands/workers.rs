@@ -185,7 +185,7 @@ fn table(workers: &[WorkerState], queue: &GetQueueResponse) -> String {
             format!("{} s ago", seconds(state.silent_for.as_ref())),
         ]
     });
-    let header = ["ID", "HOST", "STATE", "RUNNING", "ENGINES", "LAST HEARD"];
+    let header = ["ID", "HOST", "STATE", "RUNNING", "ENGINES", "LAST SEEN"];
     let text = columns::table(header, rows);
     let oldest = queue.oldest_ready.as_ref().map_or_else(String::new, |age| {
         format!(", the oldest for {} s", seconds(Some(age)))

@@ -9,7 +9,7 @@ use cts_config::Config;
 use cts_gateway::Gateway;
 use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport};
 use cts_runtime::Tasks;
-use cts_scheduler::{Mode, Scheduler};
+use cts_scheduler::{Mode, RunRequests, Scheduler};
 use cts_store::StoredTask;
 use cts_watcher::{Options as WatcherOptions, Watcher};
 use cts_worker::ShutdownTokens;
@@ -34,22 +34,24 @@ pub struct Sockets {
     pub grpc: Option<TcpListener>,
 }
 
+/// What an instance does with its tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartMode {
+    /// Runs them whenever something has changed.
+    Daemon,
+    /// One pass: each is applied once.
+    Once,
+    /// One pass: each is planned once, and nothing is changed.
+    Inspect,
+}
+
 /// What an instance begins with.
 #[derive(Debug, Clone, Copy)]
 pub struct StartOptions {
     /// What is done with the tasks.
-    pub mode: Mode,
+    pub mode: StartMode,
     /// Whether stored tasks are forgotten first, so that only the configuration's are left.
     pub reset_storage: bool,
-}
-
-impl From<Mode> for StartOptions {
-    fn from(mode: Mode) -> Self {
-        Self {
-            mode,
-            reset_storage: false,
-        }
-    }
 }
 
 /// An instance that is ready to run.
@@ -66,28 +68,26 @@ pub struct Embedded {
     gateway: Gateway,
     entry: Option<CatalogEntry>,
     schedule_channel: Channel,
-    /// The scheduler has no duties before this is cancelled.
-    begin: CancellationToken,
     /// Ends the services that others need to end well.
     inner: CancellationToken,
 }
 
 impl Embedded {
     /// Checks Consul and Terraform, then opens the database and puts everything together. Nothing is
-    /// written before the checks have passed. With [`Mode::Inspect`] the database is one that goes with the
+    /// written before the checks have passed. With [`StartMode::Inspect`] the database is one that goes with the
     /// instance. Must be called inside a runtime.
     pub async fn prepare(
         config: &Config,
         process_env: &ProcessEnv,
         sockets: Sockets,
-        beginning: impl Into<StartOptions>,
+        options: StartOptions,
     ) -> Result<Self, Failure> {
         let StartOptions {
             mode,
             reset_storage,
-        } = beginning.into();
+        } = options;
         let links = Links::new(&config.services).await?;
-        let shape = if config.database.is_some() && mode != Mode::Inspect {
+        let shape = if config.database.is_some() && mode != StartMode::Inspect {
             Shape::Cluster
         } else {
             Shape::Embedded
@@ -95,7 +95,10 @@ impl Embedded {
         if shape == Shape::Cluster || config.high_availability.is_some() {
             config.driver.require_shared_backend()?;
         }
-        if mode == Mode::Daemon && config.high_availability.is_some() && config.database.is_none() {
+        if mode == StartMode::Daemon
+            && config.high_availability.is_some()
+            && config.database.is_none()
+        {
             return Err(Failure::NoDatabase {
                 what: "`cts start` with a `high_availability` block",
             });
@@ -111,8 +114,8 @@ impl Embedded {
         };
         let executable = find_terraform(config, process_env).await?;
         let database = match mode {
-            Mode::Daemon | Mode::Once => Database::open(config, process_env).await?,
-            Mode::Inspect => Database::temporary(process_env).await?,
+            StartMode::Daemon | StartMode::Once => Database::open(config, process_env).await?,
+            StartMode::Inspect => Database::temporary(process_env).await?,
         };
 
         let (watch_listener, watch_channel) = memory_transport();
@@ -135,15 +138,14 @@ impl Embedded {
             &database,
             watchers,
             shape,
-            mode,
+            match mode {
+                StartMode::Daemon => Mode::Daemon,
+                StartMode::Once | StartMode::Inspect => Mode::OnRequest,
+            },
             reset_storage,
         )
         .await?;
         let gateway = wiring::gateway(config, schedule_channel.clone(), tls);
-        let begin = CancellationToken::new();
-        if mode == Mode::Daemon {
-            begin.cancel();
-        }
         Ok(Self {
             sockets,
             links,
@@ -156,7 +158,6 @@ impl Embedded {
             gateway,
             entry,
             schedule_channel,
-            begin,
             inner,
         })
     }
@@ -172,10 +173,9 @@ impl Embedded {
         self.schedule_channel.clone()
     }
 
-    /// The scheduler waits with its duties until this is cancelled. In a daemon it is from the beginning;
-    /// a pass, which must miss nothing, cancels it when it follows the runs.
-    pub(crate) fn begin(&self) -> CancellationToken {
-        self.begin.clone()
+    /// A way to request runs, which are made once this runs.
+    pub(crate) fn run_requests(&self) -> RunRequests {
+        self.scheduler.run_requests()
     }
 
     /// Runs until `shutdown` is cancelled, or a part fails.
@@ -194,7 +194,6 @@ impl Embedded {
             worker,
             gateway,
             entry,
-            begin,
             inner,
             ..
         } = self;
@@ -224,12 +223,7 @@ impl Embedded {
             watching.await;
             Ok::<_, Infallible>(())
         });
-        let end = scheduling.clone();
-        between.spawn("scheduler", async move {
-            // Cut off, it still says goodbye to the store.
-            end.run_until_cancelled(begin.cancelled()).await;
-            scheduler.run(end).await
-        });
+        between.spawn("scheduler", scheduler.run(scheduling.clone()));
         let WorkerParts {
             worker,
             processes,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_config::{Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover};
 use cts_consul::{ConsulSettings, TlsSettings};
@@ -113,6 +114,10 @@ pub(crate) fn scheduler(
     };
     options.sharing = sharing;
     options.mode = mode;
+    if mode == cts_scheduler::Mode::OnRequest {
+        // A pass waits for the answers of Consul until it is interrupted.
+        options.input_timeout = Duration::MAX;
+    }
     options.reset_storage = reset_storage;
     if let Some(cluster) = &config.high_availability {
         options.leadership = cluster.session_ttl;

@@ -64,7 +64,7 @@ pub(crate) async fn run_scheduler(
     let Some(database) = unless_ended(&shutdown, opening).await? else {
         return Ok(());
     };
-    // The peers and the server must outlive the duties, which say goodbye over them.
+    // The peers and the server must outlive the scheduler, which resigns over them.
     let inner = CancellationToken::new();
     let inside = Tasks::new(inner.clone());
     let outside = Tasks::new(shutdown.clone());

@@ -36,7 +36,7 @@ pub(crate) struct RunObject<'a> {
     task_name: &'a str,
     kind: String,
     status: String,
-    single: bool,
+    no_retry: bool,
     attempts: u32,
     #[serde(skip_serializing_if = "str::is_empty")]
     error: &'a str,
@@ -68,7 +68,7 @@ impl<'a> RunObject<'a> {
             task_name: &run.task_name,
             kind: word(run.kind().as_str_name(), "RUN_KIND_"),
             status: word(run.status().as_str_name(), "RUN_STATUS_"),
-            single: run.single,
+            no_retry: run.no_retry,
             attempts: run.attempts,
             error: &run.error,
             plan: run.plan.as_ref().map(|plan| PlanObject {

@@ -41,13 +41,13 @@ impl Problem {
 }
 
 fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Problem {
-    let told = |status| Problem::new(status, message);
+    let answer = |status| Problem::new(status, message);
     match (change, reason) {
         (Change::Create(mode), _) => match (reason, mode) {
             (Reason::Exists | Reason::Deleting | Reason::Busy, _) => Problem::task_exists(name),
             // Of an inspection any failure is the client's (docs/compatibility.md#api).
-            (_, RunMode::Inspect) => told(StatusCode::BAD_REQUEST),
-            (_, RunMode::Later | RunMode::Now) => told(StatusCode::INTERNAL_SERVER_ERROR),
+            (_, RunMode::Inspect) => answer(StatusCode::BAD_REQUEST),
+            (_, RunMode::Later | RunMode::Now) => answer(StatusCode::INTERNAL_SERVER_ERROR),
         },
         (_, Reason::Unknown) => Problem::unknown_task(name),
         (Change::Update, _) => {
@@ -55,7 +55,7 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
             let problem = match reason {
                 Reason::Busy | Reason::Deleting => busy(name),
                 Reason::NotInitialized => Problem::unknown_task(name),
-                _ => return told(StatusCode::INTERNAL_SERVER_ERROR),
+                _ => return answer(StatusCode::INTERNAL_SERVER_ERROR),
             };
             Problem {
                 status: StatusCode::INTERNAL_SERVER_ERROR,
@@ -64,11 +64,11 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
         }
         (Change::Replace, _) => match reason {
             Reason::Busy | Reason::Deleting => busy(name),
-            Reason::Revision | Reason::Exists | Reason::Unknown => told(StatusCode::CONFLICT),
-            Reason::Invalid => told(StatusCode::BAD_REQUEST),
-            Reason::RunFailed | Reason::NotInitialized => told(StatusCode::UNPROCESSABLE_ENTITY),
+            Reason::Revision | Reason::Exists | Reason::Unknown => answer(StatusCode::CONFLICT),
+            Reason::Invalid => answer(StatusCode::BAD_REQUEST),
+            Reason::RunFailed | Reason::NotInitialized => answer(StatusCode::UNPROCESSABLE_ENTITY),
         },
-        (Change::Delete, _) => told(StatusCode::INTERNAL_SERVER_ERROR),
+        (Change::Delete, _) => answer(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 

@@ -9,7 +9,7 @@ use tonic::Status;
 use crate::cluster::MemoryCluster;
 use crate::stage::{Answer, FrozenTime, Scene, Stage};
 
-const NOBODY: &str =
+const NO_LEADER: &str =
     "{\"error\":{\"message\":\"CTS is not healthy: no scheduler is available\"}}\n";
 const BROKEN: &str = "{\"error\":{\"message\":\"CTS is not healthy: the scheduler failed because of \
                       an internal error\"}}\n";
@@ -41,12 +41,12 @@ async fn healthy_while_a_scheduler_answers() {
 async fn unhealthy_while_none_does() {
     let alone = Stage::start_alone().await;
     let answer = alone.ask("GET", "/v1/health").await;
-    assert_eq!((answer.status, answer.body.as_str()), (503, NOBODY));
+    assert_eq!((answer.status, answer.body.as_str()), (503, NO_LEADER));
     assert_eq!(answer.header("Content-Type"), Some("application/json"));
     assert!(answer.is_open_to_all_origins());
 
     for (failure, body) in [
-        (Status::unavailable("the database is away"), NOBODY),
+        (Status::unavailable("the database is away"), NO_LEADER),
         (Status::internal("database at 10.0.0.7 said no"), BROKEN),
     ] {
         let stage = stage(&MemoryCluster::failing(failure)).await;
@@ -128,7 +128,7 @@ async fn a_scheduler_that_hangs_is_given_two_seconds() {
         Instant::now()
     };
     let (answer, hung_since) = tokio::join!(health(&stage), skip_time);
-    assert_eq!(answer, (503, NOBODY.to_owned()));
+    assert_eq!(answer, (503, NO_LEADER.to_owned()));
     let took = hung_since.elapsed();
     assert!(took > Duration::from_secs(1), "{took:?}");
     assert!(took < Duration::from_millis(2_100), "{took:?}");

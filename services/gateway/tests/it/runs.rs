@@ -52,7 +52,7 @@ pub(crate) fn planned_run() -> Run {
         id: RUN.to_owned(),
         task_name: "dns".to_owned(),
         kind: RunKind::Plan.into(),
-        single: true,
+        no_retry: true,
         status: RunStatus::Succeeded.into(),
         attempts: 1,
         error: String::new(),
@@ -71,7 +71,7 @@ pub(crate) fn planned_run() -> Run {
 pub(crate) fn queued_run() -> Run {
     Run {
         kind: RunKind::Apply.into(),
-        single: false,
+        no_retry: false,
         status: RunStatus::Queued.into(),
         error: "could not apply: exit status 1".to_owned(),
         plan: None,

@@ -22,7 +22,7 @@ pub(crate) struct MemoryTasks {
     pub(crate) states: Vec<TaskState>,
     /// What was to be changed, in order.
     pub(crate) changes: Arc<Mutex<Vec<Asked>>>,
-    /// The version of the states; without one the service is too old to know.
+    /// The version of the states; without one it is another with every question.
     pub(crate) version: Arc<Mutex<Option<String>>>,
     /// Answered to every call instead.
     pub(crate) failure: Option<Status>,
@@ -127,10 +127,8 @@ impl TaskService for MemoryTasks {
         _request: Request<GetTaskVersionRequest>,
     ) -> Result<Response<GetTaskVersionResponse>, Status> {
         let version = self.version.lock().unwrap().clone();
-        version.map_or_else(
-            || Err(Status::unimplemented("of an older release")),
-            |version| Ok(Response::new(GetTaskVersionResponse { version })),
-        )
+        let version = version.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        Ok(Response::new(GetTaskVersionResponse { version }))
     }
 
     async fn get_task_state(

@@ -64,7 +64,10 @@ impl RunEndpoint {
                 (record.task.clone(), run_to_wire(record))
             }
             Some(record) => return Ok(Some(run_to_wire(record))),
-            None => match request.filter(|request| request.refused.is_none()) {
+            None => match request {
+                Some(request) if request.refused.is_some() => {
+                    return Ok(Some(requested_to_wire(request)));
+                }
                 Some(request) => (request.task.clone(), requested_to_wire(request)),
                 None => return Ok(None),
             },
@@ -92,8 +95,8 @@ impl RunService for RunEndpoint {
         let received = Instant::now();
         let request = request.into_inner();
         let claim = Claim {
-            kinds: convert::kinds_from_wire(&request).and(self.mode.kinds()),
-            only_single: self.mode.is_one_round(),
+            kinds: convert::kinds_from_wire(&request),
+            only_requested: self.mode == Mode::OnRequest,
             worker: holder(request.worker_id)?,
             request: request.request_id,
             capabilities: convert::capabilities_from_wire(request.capabilities),
@@ -112,7 +115,6 @@ impl RunService for RunEndpoint {
             run_id: lease.run.to_string(),
             task_name: lease.task.into(),
             epoch: lease.epoch.get(),
-            input: None,
             contents: self.recent_inputs.carried(&lease.input),
             input_hash: lease.input.to_string(),
             attempt: lease.attempt,

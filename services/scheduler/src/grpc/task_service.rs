@@ -18,14 +18,12 @@ use tonic::{Request, Response, Status};
 use crate::explain::explain;
 use crate::grpc::status::store_failure;
 use crate::grpc::wire::phase_to_wire;
-use crate::leader::mode::Mode;
 use crate::tasks::{Done, Refusal, Run, TaskCommands, unknown_task};
 
 #[derive(Debug)]
 pub(crate) struct TaskEndpoint {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) work: TaskCommands,
-    pub(crate) mode: Mode,
     pub(crate) clock: Arc<dyn Clock>,
     /// Life of the leadership.
     pub(crate) leadership: Duration,
@@ -200,11 +198,6 @@ impl TaskEndpoint {
         &self,
         run_detached: impl Future<Output = Result<T, Refusal>> + Send + 'static,
     ) -> Result<T, Status> {
-        if self.mode.is_one_round() {
-            return Err(Status::unavailable(
-                "this scheduler makes one pass over its tasks, which stay as they are",
-            ));
-        }
         match self.detached.spawn(run_detached).await {
             Ok(done) => done.map_err(Status::from),
             Err(broken) => Err(Refusal::Broken(broken.to_string()).into()),

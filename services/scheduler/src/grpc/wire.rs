@@ -13,7 +13,7 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
     proto::Run {
         id: record.id.to_string(),
         kind: convert::kind_to_wire(record.kind).into(),
-        single: record.single,
+        no_retry: record.no_retry,
         status: convert::status_to_wire(record.status).into(),
         attempts: record.attempts,
         error: record
@@ -29,16 +29,22 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
     }
 }
 
-/// A run that was requested and is not stored yet, because its input is not complete.
+/// A run that was requested and is not stored yet, because its input is not complete, or never will be, because
+/// it was refused.
 pub(crate) fn requested_to_wire(request: RunRequest) -> proto::Run {
+    let (status, waiting_for) = match request.refused {
+        None => (RunStatus::Queued, "the data of all views of its task"),
+        Some(_) => (RunStatus::Failed, ""),
+    };
     proto::Run {
         id: request.run.to_string(),
         kind: convert::kind_to_wire(request.kind).into(),
-        single: true,
-        status: convert::status_to_wire(RunStatus::Queued).into(),
+        no_retry: true,
+        status: convert::status_to_wire(status).into(),
+        error: request.refused.unwrap_or_default(),
         queued_at: Some(convert::timestamp_to_wire(request.requested_at)),
         task_name: request.task.into(),
-        waiting_for: "the data of all views of its task".to_owned(),
+        waiting_for: waiting_for.to_owned(),
         ..proto::Run::default()
     }
 }

@@ -41,10 +41,10 @@ impl WorkerEndpoint {
 
 #[tonic::async_trait]
 impl WorkerService for WorkerEndpoint {
-    async fn beat(
+    async fn heartbeat(
         &self,
-        request: Request<proto::BeatRequest>,
-    ) -> Result<Response<proto::BeatResponse>, Status> {
+        request: Request<proto::HeartbeatRequest>,
+    ) -> Result<Response<proto::HeartbeatResponse>, Status> {
         let request = request.into_inner();
         let worker = convert::worker_from_wire(request.worker)?;
         let given_back = self.give_back(&worker.id, &request.unanswered_requests);
@@ -53,20 +53,20 @@ impl WorkerService for WorkerEndpoint {
             let left = self.store.forget_worker(&worker.id).await;
             left.map_err(|error| store_failure(&error))?;
             tracing::info!(worker.id = %worker.id, "a worker has left");
-            return Ok(Response::new(proto::BeatResponse {
+            return Ok(Response::new(proto::HeartbeatResponse {
                 drain: true,
                 next: None,
             }));
         }
         let drain = self
             .store
-            .beat_worker(&worker)
+            .record_heartbeat(&worker)
             .await
             .map_err(|error| store_failure(&error))?;
         if worker.draining {
             self.notifier.drains(&worker.id);
         }
-        Ok(Response::new(proto::BeatResponse {
+        Ok(Response::new(proto::HeartbeatResponse {
             drain,
             next: Some(convert::duration_to_wire(HEARTBEAT)),
         }))

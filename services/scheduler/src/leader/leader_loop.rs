@@ -20,7 +20,7 @@ use self::poll_schedule::PollSchedule;
 use self::seen::Seen;
 use crate::explain::Journal;
 use crate::identities::Identities;
-use crate::leader::mode::{Mode, Round};
+use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::leader::term::Term;
 use crate::notifier::Notifier;
@@ -39,7 +39,6 @@ pub(crate) struct LeaderLoop {
     pub(crate) planner: Planner,
     pub(crate) term: Term,
     pub(crate) mode: Mode,
-    pub(crate) round: Arc<Round>,
     /// What the first input of each task means that is applied already.
     pub(crate) first_pass: Unchanged,
     pub(crate) store: Arc<dyn Store>,
@@ -62,13 +61,9 @@ pub(crate) struct LeaderLoop {
 impl LeaderLoop {
     /// Works until it is dropped, when the term is over.
     pub(crate) async fn run(mut self) -> Infallible {
-        // In a mode with one round the tasks are those of the beginning.
-        let dynamic = !self.mode.is_one_round();
-        if self.planner.is_empty() {
+        let explains = self.mode == Mode::Daemon;
+        if explains && self.planner.is_empty() {
             tracing::info!(target: "ctrl", "no enabled tasks are configured");
-            if !dynamic {
-                return std::future::pending().await;
-            }
         }
         let mut watches = WatchSet::new(&self.watchers, self.planner.views());
         let mut poll_schedule = PollSchedule::begin(Instant::now());
@@ -93,14 +88,14 @@ impl LeaderLoop {
                 }
                 () = at(next), if may_write => {}
                 Ok(()) = epochs.changed() => {}
-                () = notifier.tasks.notified(), if dynamic => {
+                () = notifier.tasks.notified() => {
                     poll_schedule.hint(Instant::now());
                     continue;
                 }
-                () = tokio::time::sleep_until(poll_schedule.next()), if dynamic && may_write => {
+                () = tokio::time::sleep_until(poll_schedule.next()), if may_write => {
                     self.refresh(&mut watches, &mut poll_schedule, &mut seen).await;
                 }
-                () = journal.write(), if dynamic => {
+                () = journal.write(), if explains => {
                     let now = self.clock.now();
                     journal.note(self.planner.changes(), self.planner.task_snapshots(), now);
                     continue;

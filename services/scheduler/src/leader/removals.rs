@@ -12,6 +12,7 @@ use cts_store::{LeaderError, StoreError, TaskChange, TaskError, Unfinished};
 use tokio::time::{Instant, sleep};
 
 use crate::leader::Leader;
+use crate::leader::mode::Mode;
 
 /// How often the tasks are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -91,7 +92,7 @@ impl Leader {
 
     /// A task that comes later than the others has its first run like one that was asked for.
     async fn begin_to_run(&self, spec: &TaskSpec) -> Result<(), StoreError> {
-        if !spec.enabled || self.mode.is_one_round() {
+        if !spec.enabled || self.mode == Mode::OnRequest {
             return Ok(());
         }
         let change = TaskChange {

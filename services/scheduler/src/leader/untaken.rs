@@ -56,7 +56,7 @@ pub(crate) struct Untaken {
     due_since: Option<Instant>,
     looked: Option<Instant>,
     /// What was logged of the runs with each requirement, and when.
-    told: HashMap<Requirement, (String, Instant)>,
+    logged: HashMap<Requirement, (String, Instant)>,
 }
 
 impl Untaken {
@@ -67,7 +67,7 @@ impl Untaken {
             leadership,
             due_since: None,
             looked: None,
-            told: HashMap::new(),
+            logged: HashMap::new(),
         }
     }
 
@@ -102,7 +102,7 @@ impl Untaken {
             .iter()
             .any(|member| member.leader && member.member.id == self.member);
         if !leads {
-            self.told.clear();
+            self.logged.clear();
             return Ok(());
         }
         let workers = self.store.workers(FORGOTTEN_AFTER).await?;
@@ -117,8 +117,8 @@ impl Untaken {
         }
         self.forget(|requirement| untaken.contains_key(requirement));
         for (requirement, (runs, reason)) in untaken {
-            let told = self.told.get(&requirement);
-            if told.is_some_and(|(before, at)| *before == reason && now - *at < AGAIN) {
+            let logged = self.logged.get(&requirement);
+            if logged.is_some_and(|(before, at)| *before == reason && now - *at < AGAIN) {
                 continue;
             }
             tracing::warn!(
@@ -129,16 +129,17 @@ impl Untaken {
                 reason,
                 "no worker takes due runs"
             );
-            self.told.insert(requirement, (reason, now));
+            self.logged.insert(requirement, (reason, now));
         }
         Ok(())
     }
 
     /// Forgets what was logged of other runs than those that `still` wait.
     fn forget(&mut self, still: impl Fn(&Requirement) -> bool) {
-        let before = self.told.len();
-        self.told.retain(|requirement, _told| still(requirement));
-        if self.told.len() < before {
+        let before = self.logged.len();
+        self.logged
+            .retain(|requirement, _logged| still(requirement));
+        if self.logged.len() < before {
             tracing::info!(target: "ctrl", "workers take due runs again");
         }
     }

@@ -100,10 +100,8 @@ impl Entry {
     }
 
     /// A view that had a snapshot has changed. What changes while another view is missing is kept.
-    pub(super) fn changed(&mut self, now: Duration, one_round: bool) {
-        if self.first || !one_round {
-            self.schedule.trigger(now);
-        }
+    pub(super) fn changed(&mut self, now: Duration) {
+        self.schedule.trigger(now);
     }
 
     /// Notes whether each view has a snapshot. The first complete input of a task of the beginning triggers.

@@ -24,10 +24,10 @@ impl Planner {
             problem.last_answer = problem.last_answer.max(before.last_answer);
             if before.text != problem.text {
                 self.changes += 1;
-            } else if let (Some(told), Some(next)) = (before.next_try, problem.next_try)
-                && next.signed_duration_since(told) < NEXT_TRY_AGAIN
+            } else if let (Some(shown), Some(next)) = (before.next_try, problem.next_try)
+                && next.signed_duration_since(shown) < NEXT_TRY_AGAIN
             {
-                problem.next_try = Some(told);
+                problem.next_try = Some(shown);
             } else {
                 self.changes += 1;
             }

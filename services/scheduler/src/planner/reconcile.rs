@@ -19,7 +19,7 @@ pub(crate) enum TaskMode {
         /// Whether they will run it then.
         enabled: bool,
     },
-    /// Nothing.
+    /// Nothing: it is disabled, or only requests run tasks.
     Disabled,
 }
 

@@ -122,24 +122,6 @@ fn disabled_tasks_watch_nothing() {
 }
 
 #[test]
-fn in_one_round_each_task_is_due_once() {
-    let mut planner = Planner::new(&[task("a", &["web"], BufferPeriod::BUILT_IN)]).for_one_round();
-    let observe = |planner: &mut Planner, port| {
-        planner
-            .observe(&id("web"), full(1, [instance("web", "1", port)]), at(1))
-            .unwrap();
-    };
-    observe(&mut planner, 1);
-    let due = planner.take_due(at(1)).tasks;
-    assert_eq!(names(&due), ["a"]);
-    observe(&mut planner, 2);
-    assert_eq!(planner.next_due(), None);
-    // What could not be frozen is still to be done, with what is known by then.
-    planner.postpone(&due[0].definition.name, at(2), at(3));
-    assert_eq!(planner.next_due(), Some(at(7)));
-}
-
-#[test]
 fn a_task_without_a_condition_is_due_at_the_beginning_and_never_again() {
     let mut unconditional = task("a", &[], BufferPeriod::BUILT_IN);
     unconditional.definition.condition = Condition::NoCondition;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cts_proto::run::v1::RunKind;
 use cts_proto::task::v1::{RunMode, TaskOrigin, TaskPhase};
-use cts_scheduler::{Mode, Options};
+use cts_scheduler::Options;
 use tonic::Code;
 
 use crate::calls::{
@@ -248,16 +248,4 @@ async fn a_hundred_creations_do_not_wait_for_each_other() {
     }
     let listed: BTreeSet<String> = setup.names().await.into_iter().collect();
     assert_eq!(listed, names);
-}
-
-#[tokio::test]
-async fn in_a_single_pass_nothing_is_created() {
-    let directory = tempfile::tempdir().unwrap();
-    let options = Options {
-        mode: Mode::Once,
-        ..Options::alone(Vec::new(), member())
-    };
-    let setup = Setup::over(store_in(directory.path()).await, options).await;
-    let refusal = setup.create(declared("a"), RunMode::Now).await.unwrap_err();
-    assert_eq!(refusal.code(), Code::Unavailable);
 }

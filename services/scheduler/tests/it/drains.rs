@@ -21,8 +21,8 @@ fn id(number: usize) -> String {
     format!("worker-{number}")
 }
 
-async fn beat(setup: &Setup, number: usize, draining: bool) {
-    let beat = worker::BeatRequest {
+async fn heartbeat(setup: &Setup, number: usize, draining: bool) {
+    let heartbeat = worker::HeartbeatRequest {
         worker: Some(worker::Worker {
             id: id(number),
             host: "h".into(),
@@ -34,14 +34,14 @@ async fn beat(setup: &Setup, number: usize, draining: bool) {
         leaving: false,
         unanswered_requests: Vec::new(),
     };
-    setup.workers.clone().beat(beat).await.unwrap();
+    setup.workers.clone().heartbeat(heartbeat).await.unwrap();
 }
 
 /// Calls for runs that there are none of; each gives the number of its worker when it is answered.
 async fn waiting_calls(setup: &Setup, store: &FaultyStore) -> JoinSet<usize> {
     let mut calls = JoinSet::new();
     for number in 0..WORKERS {
-        beat(setup, number, false).await;
+        heartbeat(setup, number, false).await;
         for call in 0..CALLS_OF_ONE {
             let request = run::AcquireRunRequest {
                 kinds: convert::known_kinds(),
@@ -85,7 +85,7 @@ async fn a_worker_that_drains_ends_its_own_calls_only() {
     let request = worker::DrainWorkerRequest { worker_id: id(7) };
     setup.workers.clone().drain_worker(request).await.unwrap();
     all_of(7, &mut calls).await;
-    beat(&setup, 8, true).await;
+    heartbeat(&setup, 8, true).await;
     all_of(8, &mut calls).await;
     assert_eq!(calls.len(), (WORKERS - 2) * CALLS_OF_ONE);
     let looks = looks() - before;

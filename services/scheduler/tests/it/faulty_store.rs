@@ -145,7 +145,7 @@ faulty! {
     fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
     fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
     fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
-    fn beat_worker(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
+    fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
     fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
     fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;
     fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;

@@ -180,7 +180,6 @@ async fn senseless_requests_are_refused() {
     }
     let input = run::GetRunInputRequest {
         input_hash: "ab".repeat(32),
-        by_contents: true,
     };
     assert_eq!(
         runs.get_run_input(input).await.unwrap_err().code(),
@@ -213,7 +212,6 @@ async fn an_input_comes_by_its_contents_which_inputs_of_one_view_have_in_common(
         let mut runs = setup.runs.clone();
         let request = run::GetRunInputRequest {
             input_hash: lease.input_hash.clone(),
-            by_contents: true,
         };
         let answer = runs.get_run_input(request).await.unwrap();
         let named = answer.into_inner().message().await.unwrap().unwrap();
@@ -229,7 +227,6 @@ async fn an_input_comes_by_its_contents_which_inputs_of_one_view_have_in_common(
             assert_eq!(Some(part.chunk), content.content);
         }
         assert_eq!(parts.message().await.unwrap(), None);
-        // A worker of an earlier version gets it in one piece.
         assert_eq!(setup.input(lease).await.services[0].port, 1);
     }
 }
@@ -239,8 +236,8 @@ async fn what_was_granted_to_a_call_whose_answer_is_lost_is_queued_again_with_a_
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
     let lost = setup.acquired().await;
-    let beat = async |unanswered: &str| {
-        let request = worker::BeatRequest {
+    let heartbeat = async |unanswered: &str| {
+        let request = worker::HeartbeatRequest {
             worker: Some(worker::Worker {
                 id: WORKER.into(),
                 slots: 1,
@@ -250,12 +247,12 @@ async fn what_was_granted_to_a_call_whose_answer_is_lost_is_queued_again_with_a_
             leaving: false,
             unanswered_requests: vec![unanswered.into()],
         };
-        setup.workers.clone().beat(request).await.unwrap();
+        setup.workers.clone().heartbeat(request).await.unwrap();
     };
-    beat("another").await;
+    heartbeat("another").await;
     assert!(setup.acquire(SHORT).await.is_none());
     // All calls of the setup have this name.
-    beat("1").await;
+    heartbeat("1").await;
     let lease = setup.acquire(SHORT).await.unwrap();
     assert_eq!((lease.run_id, lease.epoch), (lost.run_id, lost.epoch + 1));
     assert_eq!(

@@ -1,8 +1,9 @@
-//! One run of each task: applied once, or planned.
+//! Passes: one run of each enabled task, which is requested.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::runs::RunKind;
 use cts_core::{BufferPeriod, Condition, TaskSpec};
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::complete_run_request::Outcome;
@@ -21,6 +22,15 @@ async fn scheduler(store: &Arc<SqliteStore>, mode: Mode, tasks: Vec<TaskSpec>) -
         ..Options::alone(tasks, member())
     };
     Setup::over(Arc::clone(store), options).await
+}
+
+/// A pass over these tasks, of which the enabled ones are to run.
+async fn pass(store: &Arc<SqliteStore>, kind: RunKind, tasks: Vec<TaskSpec>) -> Setup {
+    let setup = scheduler(store, Mode::OnRequest, tasks.clone()).await;
+    for task in tasks.iter().filter(|task| task.enabled) {
+        setup.requests.request(task.name(), kind).await.unwrap();
+    }
+    setup
 }
 
 fn buffered(name: &str) -> TaskSpec {
@@ -56,7 +66,7 @@ async fn once_applies_each_enabled_task_once_also_what_is_applied_already() {
     let store = store_in(directory.path()).await;
     let tasks = || vec![buffered("a"), disabled("off"), task("b")];
     for _ in 0..2 {
-        let setup = scheduler(&store, Mode::Once, tasks()).await;
+        let setup = pass(&store, RunKind::Apply, tasks()).await;
         setup.watcher.show(vec![instance("w", 1)]);
         for _ in 0..2 {
             let lease = setup.acquired().await;
@@ -68,7 +78,7 @@ async fn once_applies_each_enabled_task_once_also_what_is_applied_already() {
         for end in ends.values() {
             assert_eq!(end.status(), run::RunStatus::Succeeded);
             let run = setup.run(&end.run_id).await.unwrap();
-            assert!(run.single);
+            assert!(run.no_retry);
             assert_eq!((run.attempts, run.error.as_str()), (1, ""));
         }
         setup.watcher.show(vec![instance("w", 2)]);
@@ -80,7 +90,7 @@ async fn once_applies_each_enabled_task_once_also_what_is_applied_already() {
 async fn a_run_that_fails_once_has_failed() {
     let directory = tempfile::tempdir().unwrap();
     let store = store_in(directory.path()).await;
-    let setup = scheduler(&store, Mode::Once, vec![task("a")]).await;
+    let setup = pass(&store, RunKind::Apply, vec![task("a")]).await;
     setup.watcher.show(vec![]);
     let lease = setup.acquired().await;
     let status = setup.complete(&lease, failed("error tf-apply")).await;
@@ -91,14 +101,17 @@ async fn a_run_that_fails_once_has_failed() {
     assert_eq!(run.status(), run::RunStatus::Failed);
     assert_eq!(run.error, "error tf-apply");
     assert!(run.finished_at.is_some());
-    assert_eq!(store.next_due().await.unwrap(), None, "nothing follows");
+    assert!(setup.acquire(Duration::from_secs(2)).await.is_none());
+    drop(setup);
+    let daemon = scheduler(&store, Mode::Daemon, vec![task("a")]).await;
+    assert_eq!(daemon.acquired().await.task_name, "a", "the next start");
 }
 
 #[tokio::test]
 async fn an_interrupted_run_is_gone_on_with() {
     let directory = tempfile::tempdir().unwrap();
     let store = store_in(directory.path()).await;
-    let setup = scheduler(&store, Mode::Once, vec![task("a")]).await;
+    let setup = pass(&store, RunKind::Apply, vec![task("a")]).await;
     setup.watcher.show(vec![]);
     let lease = setup.acquired().await;
     let interrupted = Outcome::Interrupted(run::Interrupted {});
@@ -117,7 +130,7 @@ async fn what_a_daemon_has_left_is_not_gone_on_with() {
     daemon.complete(&left, failed("earlier")).await.unwrap();
     drop(daemon);
 
-    let inspection = scheduler(&store, Mode::Inspect, vec![task("a")]).await;
+    let inspection = pass(&store, RunKind::Plan, vec![task("a")]).await;
     // Long enough for the next attempt to be due.
     let early = inspection.acquire(Duration::from_secs(2)).await;
     assert_eq!(early, None, "nothing is applied in an inspection");
@@ -127,7 +140,7 @@ async fn what_a_daemon_has_left_is_not_gone_on_with() {
     inspection.complete(&lease, planned(true)).await.unwrap();
     drop(inspection);
 
-    let once = scheduler(&store, Mode::Once, vec![task("a")]).await;
+    let once = pass(&store, RunKind::Apply, vec![task("a")]).await;
     assert_eq!(once.acquire(SHORT).await, None);
     once.watcher.show(vec![instance("w", 1)]);
     let lease = once.acquired().await;
@@ -143,7 +156,7 @@ async fn inspect_plans_each_enabled_task_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = store_in(directory.path()).await;
     let tasks = vec![buffered("a"), disabled("off"), task("b")];
-    let setup = scheduler(&store, Mode::Inspect, tasks).await;
+    let setup = pass(&store, RunKind::Plan, tasks).await;
     setup.watcher.show(vec![instance("w", 1)]);
     for _ in 0..2 {
         let lease = setup.acquired().await;
@@ -181,7 +194,7 @@ async fn inspect_plans_each_enabled_task_once() {
 async fn a_worker_that_knows_no_plans_gets_none() {
     let directory = tempfile::tempdir().unwrap();
     let store = store_in(directory.path()).await;
-    let setup = scheduler(&store, Mode::Inspect, vec![task("a")]).await;
+    let setup = pass(&store, RunKind::Plan, vec![task("a")]).await;
     setup.watcher.show(vec![]);
     assert_eq!(setup.acquire_as(SHORT, Vec::new()).await, None);
     assert!(setup.acquire(Duration::from_secs(20)).await.is_some());
@@ -191,12 +204,17 @@ async fn a_worker_that_knows_no_plans_gets_none() {
 async fn a_task_without_a_condition_runs_at_the_beginning() {
     let mut unconditional = task("a");
     unconditional.definition.condition = Condition::NoCondition;
-    for mode in [Mode::Daemon, Mode::Once, Mode::Inspect] {
+    for is_pass in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let store = store_in(directory.path()).await;
-        let setup = scheduler(&store, mode, vec![unconditional.clone()]).await;
+        let tasks = vec![unconditional.clone()];
+        let setup = if is_pass {
+            pass(&store, RunKind::Apply, tasks).await
+        } else {
+            scheduler(&store, Mode::Daemon, tasks).await
+        };
         let lease = setup.acquired().await;
-        assert_eq!(lease.task_name, "a", "{mode:?}");
+        assert_eq!(lease.task_name, "a", "{is_pass}");
     }
 }
 

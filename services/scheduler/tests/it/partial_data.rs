@@ -9,7 +9,7 @@ use crate::calls::{SHORT, checked, on_services, refused};
 use crate::setup::{Setup, instance, member, store_in, task};
 
 /// A task on "web" that is applied, and nothing is said of "db".
-async fn settled(directory: &tempfile::TempDir) -> Setup {
+async fn applied_once(directory: &tempfile::TempDir) -> Setup {
     let options = Options {
         input_timeout: SHORT,
         ..Options::alone(vec![task("t")], member())
@@ -25,7 +25,7 @@ async fn settled(directory: &tempfile::TempDir) -> Setup {
 #[tokio::test]
 async fn a_replacement_whose_data_come_too_late_for_its_caller_is_applied_when_they_come() {
     let directory = tempfile::tempdir().unwrap();
-    let setup = settled(&directory).await;
+    let setup = applied_once(&directory).await;
     let both = on_services("t", &["web", "db"]);
     let refusal = setup.replace("t", both, 0, RunMode::Now).await.unwrap_err();
     assert_eq!(
@@ -42,7 +42,7 @@ async fn a_replacement_whose_data_come_too_late_for_its_caller_is_applied_when_t
 #[tokio::test]
 async fn a_change_waits_for_a_view_that_is_missing() {
     let directory = tempfile::tempdir().unwrap();
-    let setup = settled(&directory).await;
+    let setup = applied_once(&directory).await;
     let both = on_services("t", &["web", "db"]);
     let refusal = setup.replace("t", both, 0, RunMode::Unspecified).await;
     assert!(refusal.is_err());

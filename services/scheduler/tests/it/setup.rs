@@ -20,8 +20,8 @@ use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
 use cts_scheduler::{
-    Dependencies, Identities as _, Options, RandomIdentities, RunError, Scheduler, SettingsDigest,
-    TaskReader,
+    Dependencies, Identities as _, Options, RandomIdentities, RunError, RunRequests, Scheduler,
+    SettingsDigest, TaskReader,
 };
 use cts_store::{Member, Store};
 use cts_store_sqlite::SqliteStore;
@@ -45,6 +45,7 @@ pub(crate) struct Setup {
     pub(crate) cluster: ClusterServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
     pub(crate) watcher: PlayedWatcher,
+    pub(crate) requests: RunRequests,
     /// Changes of runs, from before the scheduler has begun.
     changes: Mutex<Streaming<run::FollowRunsResponse>>,
     _parts: JoinSet<()>,
@@ -106,6 +107,7 @@ impl Setup {
         let all = run::FollowRunsRequest {
             task_name: String::new(),
         };
+        let requests = scheduler.run_requests();
         let changes = runs.clone().follow_runs(all).await.unwrap().into_inner();
         let work = scheduler.run(stop.clone());
         parts.spawn(async { work.await.unwrap() });
@@ -118,6 +120,7 @@ impl Setup {
             cluster: ClusterServiceClient::new(channel.clone()),
             workers: WorkerServiceClient::new(channel),
             watcher,
+            requests,
             _parts: parts,
             stop: stop.drop_guard(),
             _directory: None,
@@ -193,22 +196,20 @@ impl Setup {
     }
 
     pub(crate) async fn input(&self, lease: &run::Lease) -> RunInput {
-        let request = run::GetRunInputRequest {
-            input_hash: lease.input_hash.clone(),
-            by_contents: false,
-        };
-        let mut parts = self
-            .runs
-            .clone()
-            .get_run_input(request)
-            .await
-            .unwrap()
-            .into_inner();
-        let mut bytes = Vec::new();
-        while let Some(part) = parts.message().await.unwrap() {
-            bytes.extend(part.chunk);
+        let mut contents = Vec::new();
+        for named in &lease.contents {
+            let request = run::GetInputContentsRequest {
+                hashes: vec![named.hash.clone()],
+            };
+            let parts = self.runs.clone().get_input_contents(request).await;
+            let mut parts = parts.unwrap().into_inner();
+            let mut bytes = Vec::new();
+            while let Some(part) = parts.message().await.unwrap() {
+                bytes.extend(part.chunk);
+            }
+            contents.push(bytes);
         }
-        RunInput::from_one_piece(&bytes).unwrap()
+        RunInput::thaw(contents.iter().map(Vec::as_slice)).unwrap()
     }
 
     pub(crate) async fn complete(

@@ -16,7 +16,7 @@ use crate::setup::{Setup, instance, member, store_in, task};
 const LONG: Duration = Duration::from_mins(1);
 
 /// With the configured task "t", which is applied.
-async fn settled() -> Setup {
+async fn applied_once() -> Setup {
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
     setup.does(RunKind::Apply, applied()).await;
@@ -25,7 +25,7 @@ async fn settled() -> Setup {
 
 /// The same, but switched off.
 async fn switched_off() -> Setup {
-    let setup = settled().await;
+    let setup = applied_once().await;
     let update = setup.update("t", Some(false), RunMode::Unspecified).await;
     assert!(!update.unwrap().task.unwrap().enabled);
     setup
@@ -175,7 +175,7 @@ async fn a_deleted_task_of_the_configuration_stays_deleted() {
 
 #[tokio::test]
 async fn a_replacement_counts_from_the_next_change_on() {
-    let setup = settled().await;
+    let setup = applied_once().await;
     let mut other = declared("t");
     other.description = "another".into();
     let revision = setup.get("t").await.unwrap().revision;
@@ -202,7 +202,7 @@ async fn a_replacement_counts_from_the_next_change_on() {
 
 #[tokio::test]
 async fn replacements_that_make_no_sense_are_refused() {
-    let setup = settled().await;
+    let setup = applied_once().await;
     let renamed = setup.replace("t", declared("u"), 0, RunMode::Now).await;
     assert_eq!(
         refused(&renamed.unwrap_err()),
@@ -219,7 +219,7 @@ async fn replacements_that_make_no_sense_are_refused() {
 
 #[tokio::test]
 async fn runs_are_listed_page_by_page_newest_first() {
-    let setup = settled().await;
+    let setup = applied_once().await;
     for port in 2..5 {
         setup.watcher.show(vec![instance("w", port)]);
         setup.does(RunKind::Apply, applied()).await;
@@ -263,7 +263,7 @@ async fn runs_are_listed_page_by_page_newest_first() {
 
 #[tokio::test]
 async fn of_two_calls_for_one_task_the_second_finds_it_active() {
-    let setup = settled().await;
+    let setup = applied_once().await;
     let (first, ()) = tokio::join!(setup.update("t", None, RunMode::Now), async {
         let lease = setup.acquired().await;
         let second = setup.update("t", None, RunMode::Now).await.unwrap_err();

@@ -138,10 +138,9 @@ async fn nothing_is_reported_of_a_lease_that_a_scheduler_has_refused_to_renew() 
 #[tokio::test]
 async fn the_order_to_stop_ends_the_wait_for_an_input() {
     let mut stage = Stage::new(KEEPS).await;
-    stage.strings.conduct(|conduct| {
-        conduct.inputs_apart = true;
-        conduct.holds_transfers = true;
-    });
+    stage
+        .strings
+        .conduct(|conduct| conduct.holds_transfers = true);
     stage.strings.grant(RunKind::Apply, stage.input());
     stage
         .strings

@@ -29,13 +29,13 @@ pub(crate) struct Conduct {
     pub(crate) holds_logs: bool,
     /// Inputs are never sent.
     pub(crate) holds_transfers: bool,
-    /// Leases carry no input.
-    pub(crate) inputs_apart: bool,
+    /// The input of every lease that names no contents, as one that is stored in one piece.
+    pub(crate) one_piece: Vec<u8>,
     /// Calls for a run get no answer.
     pub(crate) loses_grants: bool,
     /// Those that have got none.
     pub(crate) lost: Vec<String>,
-    /// Those that beats have named as such.
+    /// Those that heartbeats have named as such.
     pub(crate) named: BTreeSet<String>,
     /// What each renewal is answered instead of being granted.
     pub(crate) renewals: Option<Code>,
@@ -61,7 +61,7 @@ impl Default for Conduct {
             life: Duration::from_mins(2),
             holds_logs: false,
             holds_transfers: false,
-            inputs_apart: false,
+            one_piece: Vec::new(),
             loses_grants: false,
             lost: Vec::new(),
             named: BTreeSet::new(),
@@ -106,14 +106,8 @@ impl Strings {
 
     /// Grants a run of this kind with this input.
     pub(crate) fn grant(&self, kind: run::RunKind, input: Vec<u8>) {
-        let apart = self.conduct(|conduct| conduct.inputs_apart);
-        self.lease(
-            kind,
-            run::Lease {
-                input: (!apart).then_some(input),
-                ..run::Lease::default()
-            },
-        );
+        self.conduct(|conduct| conduct.one_piece = input);
+        self.lease(kind, run::Lease::default());
     }
 
     /// Grants a run of this kind whose input has these contents.
@@ -238,19 +232,19 @@ impl RunService for PlayedScheduler {
 
     async fn get_run_input(
         &self,
-        request: Request<run::GetRunInputRequest>,
+        _request: Request<run::GetRunInputRequest>,
     ) -> Result<Response<Self::GetRunInputStream>, Status> {
-        let (holds, content_hashes) = self.conduct(|conduct| {
+        let (holds, content_hashes, chunk) = self.conduct(|conduct| {
             conduct.asked_for_inputs += 1;
-            (conduct.holds_transfers, conduct.names.clone())
+            let named = conduct.names.clone();
+            (conduct.holds_transfers, named, conduct.one_piece.clone())
         });
         if holds {
             std::future::pending::<()>().await;
         }
-        assert!(request.into_inner().by_contents);
         let answer = run::GetRunInputResponse {
             content_hashes,
-            chunk: Vec::new(),
+            chunk,
         };
         Ok(Response::new(tokio_stream::once(Ok(answer))))
     }
@@ -365,13 +359,13 @@ impl LogService for PlayedScheduler {
 
 #[tonic::async_trait]
 impl WorkerService for PlayedScheduler {
-    async fn beat(
+    async fn heartbeat(
         &self,
-        request: Request<worker::BeatRequest>,
-    ) -> Result<Response<worker::BeatResponse>, Status> {
+        request: Request<worker::HeartbeatRequest>,
+    ) -> Result<Response<worker::HeartbeatResponse>, Status> {
         let unanswered = request.into_inner().unanswered_requests;
         self.conduct(|conduct| conduct.named.extend(unanswered));
-        Ok(Response::new(worker::BeatResponse::default()))
+        Ok(Response::new(worker::HeartbeatResponse::default()))
     }
 
     async fn list_workers(

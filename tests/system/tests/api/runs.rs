@@ -78,7 +78,7 @@ async fn runs_are_listed_newest_first_and_told_one_by_one() {
         of_pool.iter().all(|run| run["status"] == "succeeded"),
         "{of_pool:?}"
     );
-    assert_eq!(of_pool[0]["single"], true);
+    assert_eq!(of_pool[0]["no_retry"], true);
     assert_eq!(
         of_pool[1]["plan"],
         json!({"changes_present": false}),

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts::{Embedded, Failure, Mode, ProcessEnv, Sockets};
+use cts::{Embedded, Failure, ProcessEnv, Sockets, StartMode, StartOptions};
 use cts_config::LoadContext;
 use cts_core::{Clock as _, SystemClock};
 use cts_testkit::ConsulAgent;
@@ -52,7 +52,11 @@ async fn start(site: &Site) -> InProcess {
         api: Some(listener),
         grpc: None,
     };
-    let embedded = Embedded::prepare(&loaded.config, &surroundings, sockets, Mode::Daemon)
+    let options = StartOptions {
+        mode: StartMode::Daemon,
+        reset_storage: false,
+    };
+    let embedded = Embedded::prepare(&loaded.config, &surroundings, sockets, options)
         .await
         .unwrap();
     let shutdown = CancellationToken::new();

@@ -77,23 +77,18 @@ fn a_newer_input_ends_the_attempts_of_the_older() {
 }
 
 #[test]
-fn a_single_run_fails_at_once_and_for_good() {
-    let single = AttemptContext {
-        single: true,
+fn a_requested_run_that_is_cut_off_has_its_attempt_again() {
+    let requested = AttemptContext {
+        no_retry: true,
         ..context(1, false)
     };
     assert_eq!(
-        after_attempt(&AttemptOutcome::Failed("no".into()), single),
-        AfterAttempt::GiveUp { retry_after: None }
+        after_attempt(&AttemptOutcome::Interrupted, requested),
+        AfterAttempt::Requeue
     );
     assert_eq!(
-        after_attempt(&AttemptOutcome::Interrupted, single),
-        AfterAttempt::Requeue,
-        "an attempt that was cut off was none"
-    );
-    assert_eq!(
-        after_attempt(&AttemptOutcome::Applied, single),
-        AfterAttempt::Settle
+        after_attempt(&AttemptOutcome::Applied, requested),
+        AfterAttempt::Succeed
     );
 }
 
@@ -112,7 +107,7 @@ fn only_an_apply_settles_and_what_applies_nothing_just_ends() {
     for outcome in outcomes() {
         let applied = after_attempt(&outcome, context(1, false));
         let is_applied = outcome == AttemptOutcome::Applied;
-        assert_eq!(applied == AfterAttempt::Settle, is_applied, "{outcome:?}");
+        assert_eq!(applied == AfterAttempt::Succeed, is_applied, "{outcome:?}");
         assert!(!matches!(applied, AfterAttempt::End { .. }));
         for kind in [RunKind::Plan, RunKind::Check] {
             let around = AttemptContext {
@@ -140,7 +135,7 @@ fn a_creation_that_fails_leaves_no_event() {
     let after = outcomes().map(|outcome| after_attempt(&outcome, creating));
     let failed = AfterAttempt::End { succeeded: false };
     let expected = [
-        AfterAttempt::Settle,
+        AfterAttempt::Succeed,
         failed,
         failed,
         failed,
@@ -176,8 +171,7 @@ fn a_task_that_is_deleted_has_no_further_attempt() {
 fn a_failed_requested_run_leaves_the_ordinary_attempts_that_its_input_has_not_had() {
     let failed = AttemptOutcome::Failed("no".into());
     let requested = AttemptContext {
-        single: true,
-        requested: true,
+        no_retry: true,
         ..context(1, false)
     };
     let follows = |context| match after_attempt(&failed, context) {
@@ -204,7 +198,7 @@ fn a_failed_requested_run_leaves_the_ordinary_attempts_that_its_input_has_not_ha
             assert_eq!(follows(nothing), None, "{enabled} {newer_waits}");
         }
         let merged = AttemptContext {
-            single: false,
+            no_retry: false,
             ..around
         };
         assert_eq!(
@@ -218,11 +212,11 @@ fn a_failed_requested_run_leaves_the_ordinary_attempts_that_its_input_has_not_ha
 #[test]
 fn a_lost_lease_counts_and_delays_the_later_attempts() {
     for kind in RunKind::ALL {
-        for single in [false, true] {
+        for no_retry in [false, true] {
             let after = |attempts| {
                 let context = AttemptContext {
                     kind,
-                    single,
+                    no_retry,
                     ..context(attempts, false)
                 };
                 after_lost_lease(true, context)
@@ -231,11 +225,11 @@ fn a_lost_lease_counts_and_delays_the_later_attempts() {
             assert_eq!(after(2), AfterAttempt::Retry(Duration::from_secs(1)));
             let end = match kind {
                 RunKind::Apply => AfterAttempt::GiveUp {
-                    retry_after: (!single).then_some(Duration::from_mins(1)),
+                    retry_after: Some(Duration::from_secs(if no_retry { 1 } else { 60 })),
                 },
                 RunKind::Plan | RunKind::Check => AfterAttempt::End { succeeded: false },
             };
-            assert_eq!(after(ATTEMPTS), end, "{kind:?} {single}");
+            assert_eq!(after(ATTEMPTS), end, "{kind:?} {no_retry}");
         }
     }
 }
@@ -279,8 +273,7 @@ fn a_lost_lease_ends_a_run_that_nobody_needs_any_more() {
 fn a_creation_whose_workers_are_lost_fails_without_an_event() {
     let creating = AttemptContext {
         phase: TaskPhase::Creating,
-        single: true,
-        requested: true,
+        no_retry: true,
         ..context(ATTEMPTS, false)
     };
     let after = after_lost_lease(true, creating);
@@ -291,7 +284,7 @@ proptest! {
     /// Whatever the surroundings, what applies nothing ends the same way.
     #[test]
     fn nothing_around_it_counts_for_what_applies_nothing(
-        which in 0_usize..5, single in any::<bool>(), attempts in 1_u32..9,
+        which in 0_usize..5, no_retry in any::<bool>(), attempts in 1_u32..9,
         newer_waits in any::<bool>(), earlier_failures in 0_u32..9, retry_failed in any::<bool>(),
         jitter in 0.0_f64..1.0, check in any::<bool>(),
     ) {
@@ -299,7 +292,7 @@ proptest! {
         let kind = if check { RunKind::Check } else { RunKind::Plan };
         let alone = AttemptContext { kind, ..context(1, false) };
         let around = AttemptContext {
-            single,
+            no_retry,
             attempts,
             newer_waits,
             earlier_failures,

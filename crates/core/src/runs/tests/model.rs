@@ -10,8 +10,7 @@ use super::{context, input, outcomes, plan};
 struct Waiting {
     kind: RunKind,
     input: Digest,
-    single: bool,
-    requested: bool,
+    no_retry: bool,
     attempts: u32,
 }
 
@@ -20,8 +19,7 @@ impl Waiting {
         Self {
             kind,
             input,
-            single: false,
-            requested: false,
+            no_retry: false,
             attempts: 0,
         }
     }
@@ -33,11 +31,9 @@ struct Model {
     queued: Option<Waiting>,
     plans: Vec<Waiting>,
     running: Option<Waiting>,
-    settled: Option<Digest>,
+    last_applied: Option<Digest>,
     tried: Option<Digest>,
     ended_plans: u32,
-    /// A single run that was not requested has ended, and nothing follows it: its caller knows the outcome.
-    single_ended: bool,
     /// What Terraform has really done.
     really_applied: Option<Digest>,
 }
@@ -48,40 +44,28 @@ impl Model {
         TaskRuns {
             queued: self.queued.map(|run| QueuedApply {
                 input: run.input,
-                single: run.single,
+                no_retry: run.no_retry,
             }),
             running: applying.map(|run| run.input),
-            settled: self.settled,
+            last_applied: self.last_applied,
         }
     }
 
-    fn change(&mut self, to: Digest, single: bool, requested: bool) {
+    fn change(&mut self, to: Digest, requested: bool) {
         let wanted = WantedApply {
             input: to,
-            single,
-            skip_unchanged: !single,
+            skip_unchanged: !requested,
             requested,
         };
         let runs = self.runs();
         let decision = decide_enqueue(runs, wanted);
-        if is_change(runs, wanted, decision) {
+        if forgets_attempts(self.tried, runs, wanted, decision) {
             self.tried = None;
         }
         match decision {
-            EnqueueDecision::Enqueue | EnqueueDecision::Supersede => {
-                self.single_ended = false;
+            EnqueueDecision::Enqueue | EnqueueDecision::Supersede | EnqueueDecision::Replace => {
                 self.queued = Some(Waiting {
-                    single,
-                    requested,
-                    ..Waiting::new(RunKind::Apply, to)
-                });
-            }
-            EnqueueDecision::Replace => {
-                self.single_ended = false;
-                let requested = self.queued.is_some_and(|queued| queued.requested);
-                self.queued = Some(Waiting {
-                    single,
-                    requested,
+                    no_retry: requested,
                     ..Waiting::new(RunKind::Apply, to)
                 });
             }
@@ -97,7 +81,7 @@ impl Model {
 
     fn ask_for_plan(&mut self, of: Digest) {
         self.plans.push(Waiting {
-            single: true,
+            no_retry: true,
             ..Waiting::new(RunKind::Plan, of)
         });
     }
@@ -111,7 +95,7 @@ impl Model {
             self.running = Some(self.plans.remove(0));
         } else if let Some(queued) = self.queued.take() {
             self.running = Some(queued);
-            self.settled = None;
+            self.last_applied = None;
             self.really_applied = None;
         }
         if let Some(running) = &mut self.running {
@@ -122,8 +106,7 @@ impl Model {
     fn context(&self, running: &Waiting) -> AttemptContext {
         AttemptContext {
             kind: running.kind,
-            single: running.single,
-            requested: running.requested,
+            no_retry: running.no_retry,
             tried: self.tried == Some(running.input),
             retry_failed: self.retry_failed,
             ..context(running.attempts, self.queued.is_some())
@@ -149,8 +132,8 @@ impl Model {
             running.attempts -= 1;
         }
         match after {
-            AfterAttempt::Settle => {
-                self.settled = Some(running.input);
+            AfterAttempt::Succeed => {
+                self.last_applied = Some(running.input);
                 self.tried = Some(running.input);
                 self.really_applied = Some(running.input);
             }
@@ -167,10 +150,8 @@ impl Model {
                     assert!(!waits, "what is newer goes first");
                     self.queued = Some(Waiting::new(RunKind::Apply, running.input));
                 } else if !waits {
-                    let ends = running.single && !running.requested;
-                    self.single_ended = ends;
                     assert!(
-                        ends || self.tried == Some(running.input) && !self.retry_failed,
+                        self.tried == Some(running.input) && !self.retry_failed,
                         "only what was tried may be given up for good"
                     );
                 }
@@ -192,12 +173,8 @@ impl Model {
         self.ended_plans += u32::try_from(self.plans.len()).unwrap();
         self.plans.clear();
         if let Some(queued) = &mut self.queued {
-            if goes_on_alone(queued.kind, queued.single, queued.requested, true) {
-                queued.single = false;
-            } else {
-                self.queued = None;
-                self.single_ended = true;
-            }
+            assert!(goes_on_alone(queued.kind, queued.no_retry, true));
+            queued.no_retry = false;
         }
     }
 
@@ -212,9 +189,8 @@ impl Model {
 
 proptest! {
     /// P3 in small: whatever changes, is asked for, fails, is planned, cut off or lost in between, once runs
-    /// succeed again the last input is the applied one, and every plan has ended. There are two exceptions:
-    /// a single run that was not requested, whose failure stands; and an input that has had all its
-    /// attempts, of a task that wants no slow retries.
+    /// succeed again the last input is the applied one, and every plan has ended. There is one exception: an input
+    /// that has had all its attempts, of a task that wants no slow retries.
     #[test]
     fn the_last_input_is_applied_in_the_end(
         steps in prop::collection::vec((0u8..9, 0u8..4), 1..80), retry_failed in any::<bool>(),
@@ -225,7 +201,7 @@ proptest! {
         for (kind, n) in steps {
             match kind {
                 0 => {
-                    model.change(input(n), false, false);
+                    model.change(input(n), false);
                     wanted = Some(input(n));
                 }
                 1 => model.lease(n % 2 == 0),
@@ -245,20 +221,17 @@ proptest! {
                 _ => {
                     // The present state is read.
                     if let Some(wanted) = wanted {
-                        model.change(wanted, true, n != 0);
+                        model.change(wanted, true);
                     }
                 }
             }
-            prop_assert_eq!(model.settled.is_some(), model.really_applied.is_some());
+            prop_assert_eq!(model.last_applied.is_some(), model.really_applied.is_some());
         }
         while model.running.is_some() || model.queued.is_some() || !model.plans.is_empty() {
             model.succeed();
             model.lease(false);
         }
         prop_assert_eq!(model.ended_plans, plans);
-        if model.single_ended {
-            return Ok(());
-        }
         let was_tried = model.really_applied.is_none() && model.tried == wanted;
         if !was_tried || retry_failed {
             prop_assert_eq!(model.really_applied, wanted);
@@ -272,7 +245,7 @@ proptest! {
         for (kind, n) in steps {
             match kind {
                 0 => for model in [&mut with, &mut without] {
-                    model.change(input(n), n >= 3, n == 4);
+                    model.change(input(n), n >= 3);
                 },
                 1 => for model in [&mut with, &mut without] {
                     model.lease(false);

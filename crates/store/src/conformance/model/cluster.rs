@@ -22,7 +22,7 @@ pub(super) struct ModelLeader {
 #[derive(Debug, Default)]
 pub(super) struct ModelWorker {
     drains_itself: bool,
-    told_to_drain: bool,
+    drain_requested: bool,
     seen: Duration,
 }
 
@@ -109,7 +109,7 @@ impl Model {
             .collect()
     }
 
-    pub(in super::super) fn beat(&mut self, worker: &WorkerId, draining: bool) -> bool {
+    pub(in super::super) fn heartbeat(&mut self, worker: &WorkerId, draining: bool) -> bool {
         let now = self.now;
         let known = self.workers.entry(worker.as_str().to_owned()).or_default();
         (known.drains_itself, known.seen) = (draining, now);
@@ -118,12 +118,12 @@ impl Model {
 
     pub(in super::super) fn drains(&self, worker: &WorkerId) -> bool {
         let known = self.workers.get(worker.as_str());
-        known.is_some_and(|worker| worker.drains_itself || worker.told_to_drain)
+        known.is_some_and(|worker| worker.drains_itself || worker.drain_requested)
     }
 
     pub(in super::super) fn drain(&mut self, worker: &WorkerId) -> bool {
         let known = self.workers.get_mut(worker.as_str());
-        known.map(|worker| worker.told_to_drain = true).is_some()
+        known.map(|worker| worker.drain_requested = true).is_some()
     }
 
     pub(in super::super) fn forget(&mut self, worker: &WorkerId) {
@@ -138,7 +138,7 @@ impl Model {
                 .values()
                 .filter(|run| run.status == RunStatus::Running && run.holder == *id);
             let running = u32::try_from(running.count()).unwrap_or(u32::MAX);
-            let draining = worker.drains_itself || worker.told_to_drain;
+            let draining = worker.drains_itself || worker.drain_requested;
             (
                 id.clone(),
                 self.now.saturating_sub(worker.seen),
@@ -178,8 +178,8 @@ impl Model {
             let task = self.tasks.get(&run.task).map(|task| &task.stored);
             let enabled =
                 task.is_some_and(|task| task.spec.enabled && task.phase == TaskPhase::Ready);
-            if goes_on_alone(run.kind, run.single, run.requested, enabled) {
-                run.single = false;
+            if goes_on_alone(run.kind, run.no_retry, enabled) {
+                run.no_retry = false;
             } else {
                 run.status = RunStatus::Cancelled;
             }

@@ -18,7 +18,7 @@ use crate::{
 pub(in super::super) struct ModelTask {
     pub(super) incarnation: u64,
     pub(in super::super) stored: StoredTask,
-    pub(super) settled: Option<Digest>,
+    pub(super) last_applied: Option<Digest>,
     pub(super) tried: Option<Digest>,
     pub(super) failures: u32,
     /// Oldest first.
@@ -51,7 +51,7 @@ impl ModelTask {
                 phase,
                 revision: 1,
             },
-            settled: None,
+            last_applied: None,
             tried: None,
             failures: 0,
             events: Vec::new(),
@@ -218,7 +218,7 @@ impl Model {
         if let Some(task) = self.tasks.get_mut(name) {
             task.stored = stored.clone();
             if redefined {
-                (task.settled, task.failures) = (None, 0);
+                (task.last_applied, task.failures) = (None, 0);
             }
         }
         if cancels {

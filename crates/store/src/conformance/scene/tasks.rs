@@ -163,7 +163,6 @@ impl<F: Fixture> Scene<F> {
             input: input(text),
             run,
             kind: request.kind,
-            single: true,
             unchanged: Unchanged::Run,
         }
     }

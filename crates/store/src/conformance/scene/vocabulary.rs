@@ -125,7 +125,7 @@ pub fn claim() -> Claim {
         request: String::new(),
         capabilities: capabilities(&[("terraform", "1.9.8")], false),
         kinds: RunKinds::ALL,
-        only_single: false,
+        only_requested: false,
         time_to_live: LEASE,
     }
 }

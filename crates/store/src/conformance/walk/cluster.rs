@@ -81,18 +81,19 @@ impl<F: Fixture> Walk<F> {
                 plans: !self.dice.one_in(5),
                 checks: !self.dice.one_in(5),
             },
-            only_single: self.dice.one_in(5),
+            only_requested: self.dice.one_in(5),
             time_to_live: LEASE,
         }
     }
 
-    pub(super) async fn beat(&mut self) {
+    pub(super) async fn heartbeat(&mut self) {
         let id = self.dice.one_of(&WORKERS).unwrap_or(&"worker-1");
         let mut record = worker_record(id);
         record.draining = self.dice.one_in(5);
-        self.trace.push(format!("beat {id} {}", record.draining));
-        let expected = self.model.beat(&record.id, record.draining);
-        let drain = self.scene.store().beat_worker(&record).await;
+        self.trace
+            .push(format!("heartbeat {id} {}", record.draining));
+        let expected = self.model.heartbeat(&record.id, record.draining);
+        let drain = self.scene.store().record_heartbeat(&record).await;
         let drain = drain.expect("a worker can be noted");
         assert_eq!(drain, expected, "{}", self.story());
     }

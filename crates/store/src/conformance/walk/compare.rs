@@ -97,8 +97,8 @@ impl<F: Fixture> Walk<F> {
             story()
         );
         assert_eq!(
-            (record.kind, record.single),
-            (run.kind, run.single),
+            (record.kind, record.no_retry),
+            (run.kind, run.no_retry),
             "{}",
             story()
         );

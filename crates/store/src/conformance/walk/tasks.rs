@@ -114,7 +114,6 @@ impl<F: Fixture> Walk<F> {
             input: input(self.dice.one_of(&INPUTS).unwrap_or(&"1")),
             run,
             kind: known.kind,
-            single: true,
             unchanged: Unchanged::Run,
         };
         let epoch = self.some_epoch();

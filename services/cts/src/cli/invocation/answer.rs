@@ -15,7 +15,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// Something that was asked for.
-    pub(crate) fn told(stdout: impl Into<String>) -> Self {
+    pub(crate) fn printed(stdout: impl Into<String>) -> Self {
         Self {
             stdout: stdout.into(),
             ..Self::default()

@@ -74,10 +74,10 @@ pub(super) fn find(definitions: &Definitions, mut words: Vec<OsString>) -> Route
     let command_at = before_end.iter().position(|word| !is_option(word));
     let before_command = &before_end[..command_at.unwrap_or(before_end.len())];
     if before_command.iter().any(|word| is_version(word)) {
-        return Route::Answer(Answer::told(version::text(definitions.name())));
+        return Route::Answer(Answer::printed(version::text(definitions.name())));
     }
     if flags.help && (old_form || command_at.is_none()) {
-        return Route::Answer(Answer::told(usage::general(definitions)));
+        return Route::Answer(Answer::printed(usage::general(definitions)));
     }
     let Some((path, behind)) = command_at.and_then(|at| command(definitions, &words[at..])) else {
         let word = command_at.map(|at| words[at].to_string_lossy());
@@ -91,7 +91,7 @@ pub(super) fn find(definitions: &Definitions, mut words: Vec<OsString>) -> Route
         } else {
             usage::command(definitions, &path)
         };
-        return Route::Answer(Answer::told(help));
+        return Route::Answer(Answer::printed(help));
     }
     if let Some(edit) = flags.edit() {
         return Route::ShellFiles(edit);
@@ -120,10 +120,10 @@ fn find_service<'a>(
     let before_end = before_end(&words);
     let mut options = before_end.iter().take_while(|word| is_option(word));
     if options.any(|word| is_version(word)) {
-        return Route::Answer(Answer::told(version::text(definitions.name())));
+        return Route::Answer(Answer::printed(version::text(definitions.name())));
     }
     if Flags::of(&words).help {
-        return Route::Answer(Answer::told(usage::command(definitions, &[command])));
+        return Route::Answer(Answer::printed(usage::command(definitions, &[command])));
     }
     let path = vec![command];
     Route::Command { path, words }

@@ -76,8 +76,11 @@ async fn fill(source: &mut SqliteExport, settings: &Settings) -> Result<Counts, 
     let expected = source.counts().await.map_err(Failure::Store)?;
     let import = PostgresImport::begin(settings).await;
     let mut import = Box::new(import.map_err(Failure::Store)?);
-    let mut teller = Teller::new(expected);
-    let counts = copy(source, &mut *import, |table, rows| teller.tell(table, rows)).await;
+    let mut progress = Progress::new(expected);
+    let counts = copy(source, &mut *import, |table, rows| {
+        progress.show(table, rows);
+    })
+    .await;
     let counts = counts.map_err(Failure::Store)?;
     let committed = cts_store::transfer::Import::commit(import).await;
     committed.map_err(Failure::Store)?;
@@ -85,23 +88,23 @@ async fn fill(source: &mut SqliteExport, settings: &Settings) -> Result<Counts, 
 }
 
 /// Shows people how far it is; programs get the result alone.
-struct Teller {
+struct Progress {
     expected: Counts,
-    told: Option<Instant>,
+    shown: Option<Instant>,
 }
 
-impl Teller {
+impl Progress {
     fn new(expected: Counts) -> Self {
         Self {
             expected,
-            told: io::stderr().is_terminal().then(Instant::now),
+            shown: io::stderr().is_terminal().then(Instant::now),
         }
     }
 
-    fn tell(&mut self, table: Table, rows: u64) {
-        let due = self.told.is_some_and(|told| told.elapsed() >= PROGRESS);
+    fn show(&mut self, table: Table, rows: u64) {
+        let due = self.shown.is_some_and(|shown| shown.elapsed() >= PROGRESS);
         if due {
-            self.told = Some(Instant::now());
+            self.shown = Some(Instant::now());
             let all = self.expected.of(table);
             drop(writeln!(io::stderr(), "{table}: {rows} of {all}"));
         }
@@ -155,7 +158,7 @@ mod tests {
         }];
         let mut counts = Counts::default();
         counts.add(Table::LogLines, 3);
-        let told = document(&migrations, &counts, true);
+        let shown = document(&migrations, &counts, true);
         let expected = json!({
             "dry_run": true,
             "schema": { "pending": [{ "version": 7, "description": "initial" }] },
@@ -164,7 +167,7 @@ mod tests {
                 "runs": 0, "events": 0, "log_lines": 3, "bundles": 0,
             },
         });
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) struct EndedTask<'a> {
     /// The time from the beginning of its run.
     pub(crate) took: Duration,
     /// The log has its error already, which may be long.
-    pub(crate) error_is_told: bool,
+    pub(crate) error_is_logged: bool,
 }
 
 impl Progress {
@@ -103,7 +103,7 @@ impl Progress {
         let seconds = format!("{:.1}s", ended.took.as_secs_f64());
         match (end, &*self) {
             (End::Failed(error), _) => {
-                let error = (!ended.error_is_told).then_some(error.as_str());
+                let error = (!ended.error_is_logged).then_some(error.as_str());
                 tracing::error!(target: "ctrl", task_name = task, took = seconds, done = place, error, "task failed");
             }
             (End::Cancelled, _) => {

@@ -94,14 +94,28 @@ impl Tally {
         }
     }
 
-    /// A run has come to a stage. The first run that is seen is the task's part of the pass; others,
-    /// such as the ones of an earlier life of this store, mean nothing. Returns whether it counts.
+    /// This run of a task is its part of the pass.
+    pub(crate) fn requested(&mut self, task: &str, run: String) {
+        if let Some(entry) = self.tasks.get_mut(task) {
+            entry.run = Some(run);
+        }
+    }
+
+    /// A task is through, without a run.
+    pub(crate) fn ended(&mut self, task: &str, end: End) {
+        if let Some(entry) = self.tasks.get_mut(task) {
+            entry.stage = Stage::Ended(end);
+        }
+    }
+
+    /// A run has come to a stage. Returns whether it counts: runs that were not requested, such as those of an
+    /// earlier life of this store, do not.
     pub(crate) fn moved(&mut self, task: &str, run: &str, stage: Stage) -> bool {
         let Some(entry) = self.tasks.get_mut(task) else {
             return false;
         };
-        let known = entry.run.get_or_insert_with(|| run.to_owned());
-        if known != run || matches!(entry.stage, Stage::Ended(_)) || entry.stage == stage {
+        let counts = entry.run.as_deref() == Some(run);
+        if !counts || matches!(entry.stage, Stage::Ended(_)) || entry.stage == stage {
             return false;
         }
         entry.stage = stage;
@@ -156,14 +170,17 @@ mod tests {
     use super::*;
 
     fn tally() -> Tally {
-        Tally::new(["a".to_owned(), "b".to_owned()])
+        let mut tally = Tally::new(["a".to_owned(), "b".to_owned()]);
+        tally.requested("a", "1".to_owned());
+        tally.requested("b", "2".to_owned());
+        tally
     }
 
     #[test]
-    fn the_first_run_of_a_task_is_its_part_of_the_pass() {
+    fn the_requested_run_of_a_task_is_its_part_of_the_pass() {
         let mut tally = tally();
-        assert!(tally.moved("a", "1", Stage::Queued));
         assert!(!tally.moved("a", "0", Stage::Ended(End::Applied)));
+        assert!(tally.moved("a", "1", Stage::Queued));
         assert!(tally.moved("a", "1", Stage::Ended(End::Applied)));
         assert!(!tally.moved("a", "1", Stage::Queued));
         assert!(!tally.moved("c", "1", Stage::Queued));
@@ -192,6 +209,14 @@ mod tests {
         let mut tally = tally();
         tally.moved("a", "1", Stage::Queued);
         assert_eq!(tally.waiting().collect::<Vec<_>>(), ["b"]);
+    }
+
+    #[test]
+    fn a_task_without_a_run_is_through() {
+        let mut tally = tally();
+        tally.ended("a", End::Cancelled);
+        assert!(!tally.moved("a", "1", Stage::Queued));
+        assert_eq!(tally.counts().failed, 1);
     }
 
     #[test]

@@ -121,11 +121,11 @@ impl Session<'_> {
         form: ErrorForm,
         details: Details,
     ) -> ExitStatus {
-        let told = self.call_failed(headline, error, form, details);
+        let printed = self.call_failed(headline, error, form, details);
         if error.is_not_found() && self.process_env.program == OURS {
             self.explain(LIST_HINT, details);
         }
-        told
+        printed
     }
 
     /// Reports a call that failed and that was about no task in particular.
@@ -136,11 +136,11 @@ impl Session<'_> {
         form: ErrorForm,
         details: Details,
     ) -> ExitStatus {
-        let told = self.fail(headline, &error.report(form), details);
+        let printed = self.fail(headline, &error.report(form), details);
         if let Some(hint) = error.hint() {
             self.explain(hint, details);
         }
-        told
+        printed
     }
 
     /// The same about one task, for a command of ours that does `what`.

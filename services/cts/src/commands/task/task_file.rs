@@ -35,17 +35,17 @@ pub(super) fn read(
     };
     let task = load_task_file(&file, &context).map_err(|error| match error {
         TaskFileError::Problems(report) => {
-            let told = session.fail(HEADLINE, "", Details::Stdout);
+            let printed = session.fail(HEADLINE, "", Details::Stdout);
             session.ui.block(&report.render());
-            told
+            printed
         }
         TaskFileError::Deprecated(uses) => {
             let detail = format!("{} uses the syntax of configuration files:", file.display());
-            let told = session.fail(HEADLINE, &detail, Details::Stdout);
+            let printed = session.fail(HEADLINE, &detail, Details::Stdout);
             for used in uses {
                 session.ui.output(&suggestion(&used));
             }
-            told
+            printed
         }
         other @ (TaskFileError::NoTask | TaskFileError::SeveralTasks(_)) => {
             let detail = format!("{}: {}", file.display(), Chain(&other));

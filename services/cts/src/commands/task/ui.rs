@@ -1,7 +1,7 @@
 //! What a task command says and asks (docs/cli.md#cts-task).
 //!
-//! Streams and signals are passed in, so that a conversation can be tested without a terminal. Nobody
-//! reading any more is no failure: what cannot be written is dropped.
+//! Streams and signals are passed in, so that a conversation can be tested without a terminal. A reader that
+//! has gone is no failure: what cannot be written is dropped.
 
 mod input;
 mod text;

@@ -1,6 +1,6 @@
 //! Inputs and their contents for workers.
 
-use cts_core::{Content, Digest, RunInput};
+use cts_core::{Content, Digest};
 use cts_proto::run::v1 as proto;
 use cts_rpc::CHUNK_BYTES;
 use cts_store::StoredInput;
@@ -24,7 +24,7 @@ impl RunEndpoint {
         let bytes = match input {
             None => return Err(Status::not_found(format!("there is no input {hash}"))),
             Some(StoredInput::OnePiece(bytes)) => bytes,
-            Some(StoredInput::Contents(contents)) if request.by_contents => {
+            Some(StoredInput::Contents(contents)) => {
                 let content_hashes = contents.iter().map(Digest::to_string).collect();
                 let answer = proto::GetRunInputResponse {
                     content_hashes,
@@ -32,7 +32,6 @@ impl RunEndpoint {
                 };
                 return Ok(Box::pin(tokio_stream::once(Ok(answer))));
             }
-            Some(StoredInput::Contents(contents)) => self.one_piece(&contents).await?,
         };
         let parts = chunks(bytes).map(|chunk| {
             Ok(proto::GetRunInputResponse {
@@ -41,17 +40,6 @@ impl RunEndpoint {
             })
         });
         Ok(Box::pin(stream::iter(parts.collect::<Vec<_>>())))
-    }
-
-    /// An input for a worker of an earlier version.
-    async fn one_piece(&self, contents: &[Digest]) -> Result<Vec<u8>, Status> {
-        let mut bytes = Vec::with_capacity(contents.len());
-        for hash in contents {
-            bytes.push(self.content(hash).await?.bytes);
-        }
-        let input = RunInput::thaw(bytes.iter().map(Vec::as_slice));
-        let input = input.map_err(|error| Status::internal(error.to_string()))?;
-        serde_json::to_vec(&input).map_err(|error| Status::internal(error.to_string()))
     }
 
     pub(super) fn contents(

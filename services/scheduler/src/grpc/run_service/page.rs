@@ -101,7 +101,7 @@ mod tests {
             id: RunId::from_uuid(Uuid::from_u128(number)),
             task: TaskName::new("t").unwrap(),
             kind: RunKind::Apply,
-            single: false,
+            no_retry: false,
             status: RunStatus::Failed,
             input: Digest::of(b"input"),
             attempts: 3,

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
-use cts_core::{Chain, FrozenInput, RunId, TaskName, ViewId};
+use cts_core::{Chain, FrozenInput, TaskName, ViewId};
 use cts_store::{EnqueueRequest, Enqueued, LeaderError, Unchanged};
 use tokio::time::Instant;
 
 use super::{LeaderLoop, STORE_RETRY};
-use crate::planner::{Decision, Due, DueData, DueTask, EnqueueReason, Overdue};
+use crate::planner::{Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
 use crate::tasks::NOT_INITIALIZED;
 
 /// Runs that one transaction queues, at most: what waits for its locks does not wait long.
@@ -41,7 +41,10 @@ impl LeaderLoop {
         self.save().await;
         for overdue in overdue {
             let reason = not_complete(&overdue, self.input_timeout);
-            self.refuse(overdue.run, &reason).await;
+            let Overdue {
+                task, requested, ..
+            } = overdue;
+            self.refuse(&task, requested, &reason).await;
         }
     }
 
@@ -96,29 +99,19 @@ impl LeaderLoop {
                 input,
                 run: requested.run,
                 kind: requested.kind,
-                single: true,
                 unchanged: Unchanged::Run,
             },
-            EnqueueReason::Change { first } => {
-                let run = self.identities.run_id();
-                let one_round = self.mode.is_one_round();
-                EnqueueRequest {
-                    input,
-                    run: if one_round {
-                        self.round.run_of(&name, run)
-                    } else {
-                        run
-                    },
-                    task: name,
-                    kind: self.mode.kind(),
-                    single: one_round,
-                    unchanged: match self.mode.unchanged() {
-                        Some(unchanged) => unchanged,
-                        None if first => self.first_pass,
-                        None => Unchanged::AsTaskSays,
-                    },
-                }
-            }
+            EnqueueReason::Change { first } => EnqueueRequest {
+                task: name,
+                input,
+                run: self.identities.run_id(),
+                kind: RunKind::Apply,
+                unchanged: if first {
+                    self.first_pass
+                } else {
+                    Unchanged::AsTaskSays
+                },
+            },
         }
     }
 
@@ -132,20 +125,23 @@ impl LeaderLoop {
             EnqueueReason::Change { .. } => self.planner.postpone(name, now, now + STORE_RETRY),
             EnqueueReason::Request(requested) => {
                 let reason = format!("the input of task {name} cannot be used: {error}");
-                self.refuse(requested.run, &reason).await;
+                self.refuse(name, requested, &reason).await;
             }
         }
     }
 
     /// Says that a request cannot be carried out. If that cannot be stored, the next poll finds the request
     /// again, and it gets more time.
-    async fn refuse(&self, run: RunId, reason: &str) {
+    async fn refuse(&self, task: &TaskName, requested: RequestedRun, reason: &str) {
+        let RequestedRun { run, kind } = requested;
         let Some(epoch) = self.term.epoch() else {
             return;
         };
         tracing::warn!(target: "ctrl", reason, run.id = %run, "a run that was asked for is refused");
         match self.store.refuse(epoch, run, reason).await {
-            Ok(()) => {}
+            Ok(()) => self
+                .notifier
+                .run_changed(run, task, kind, RunStatus::Failed),
             Err(LeaderError::Deposed { .. }) => self.term.end(epoch),
             Err(LeaderError::Store(error)) => {
                 tracing::error!(error = %Chain(&error), "cannot refuse a run, trying again");
@@ -223,7 +219,7 @@ fn not_complete(overdue: &Overdue, request_timeout: Duration) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use cts_core::{Content, FrozenInput};
+    use cts_core::{Content, FrozenInput, RunId};
 
     use super::*;
 
@@ -234,7 +230,6 @@ mod tests {
             input: FrozenInput::of_contents(contents.collect()),
             run: RunId::from_uuid(uuid::Uuid::nil()),
             kind: RunKind::Apply,
-            single: false,
             unchanged: Unchanged::AsTaskSays,
         }
     }

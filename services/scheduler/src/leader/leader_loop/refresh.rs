@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::LeaderLoop;
 use super::poll_schedule::{Found, PollSchedule};
 use super::seen::Seen;
+use crate::leader::mode::Mode;
 use crate::planner::{DesiredTask, RequestedRun, TaskMode};
 use crate::watch::WatchSet;
 
@@ -79,7 +80,7 @@ impl LeaderLoop {
         }
         let asked: HashSet<&TaskName> = requests.iter().map(|request| &request.task).collect();
         let changed = marks.iter().filter(|mark| {
-            let mode = mode_of(mark.phase, mark.enabled);
+            let mode = self.task_mode(mark.phase, mark.enabled);
             let is_needed =
                 mode.is_some_and(|mode| mode != TaskMode::Disabled || asked.contains(&mark.name));
             seen.0.get(&mark.name) != Some(*mark) || is_needed && !self.planner.has(&mark.name)
@@ -119,11 +120,22 @@ impl LeaderLoop {
             Some(DesiredTask {
                 name: &mark.name,
                 spec: task.map(|task| &task.spec),
-                mode: mode_of(phase, enabled)?,
+                mode: self.task_mode(phase, enabled)?,
                 requests: requested.remove(&mark.name).unwrap_or_default(),
             })
         });
+        let desired: Vec<DesiredTask<'_>> = desired.collect();
         self.planner.reconcile(desired, self.started.elapsed())
+    }
+
+    /// What changes do to a task; `None` if nothing is to happen with it any more.
+    fn task_mode(&self, phase: TaskPhase, enabled: bool) -> Option<TaskMode> {
+        match phase {
+            TaskPhase::Creating => Some(TaskMode::Draft { enabled }),
+            TaskPhase::Ready if enabled && self.mode == Mode::Daemon => Some(TaskMode::Active),
+            TaskPhase::Ready => Some(TaskMode::Disabled),
+            TaskPhase::Deleting | TaskPhase::Discarded => None,
+        }
     }
 }
 
@@ -132,15 +144,5 @@ impl Seen {
     fn note(&mut self, stored: Stored) {
         let marks = stored.marks.into_iter();
         self.0 = marks.map(|mark| (mark.name.clone(), mark)).collect();
-    }
-}
-
-/// What changes do to a task; `None` if nothing is to happen with it any more.
-fn mode_of(phase: TaskPhase, enabled: bool) -> Option<TaskMode> {
-    match phase {
-        TaskPhase::Creating => Some(TaskMode::Draft { enabled }),
-        TaskPhase::Ready if enabled => Some(TaskMode::Active),
-        TaskPhase::Ready => Some(TaskMode::Disabled),
-        TaskPhase::Deleting | TaskPhase::Discarded => None,
     }
 }

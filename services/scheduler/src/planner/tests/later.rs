@@ -74,7 +74,7 @@ fn a_request_whose_input_stays_incomplete_is_overdue_after_its_patience() {
     let overdue = planner.take_due(at(65)).overdue;
     let expected = Overdue {
         task: spec.name().clone(),
-        run: run(1),
+        requested: plan,
         missing: vec![id("api")],
     };
     assert_eq!(overdue, [expected]);

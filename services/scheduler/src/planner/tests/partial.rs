@@ -144,7 +144,7 @@ fn what_was_to_be_applied_and_is_overdue_is_applied_with_the_complete_input() {
     let apply = requested(1, RunKind::Apply);
     planner.reconcile([desired(&spec, TaskMode::Active, vec![apply])], at(0));
     let due = planner.take_due(at(60));
-    assert_eq!((due.tasks.len(), due.overdue[0].run), (0, run(1)));
+    assert_eq!((due.tasks.len(), due.overdue[0].requested.run), (0, run(1)));
     planner.reconcile([active(&spec)], at(61));
     planner.observe(&id("web"), full(1, []), at(90)).unwrap();
     let due = planner.take_due(at(90)).tasks;

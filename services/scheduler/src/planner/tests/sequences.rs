@@ -173,7 +173,7 @@ impl Model {
         for overdue in &due.overdue {
             assert!(!overdue.missing.is_empty());
             for task in &mut self.tasks {
-                let open = |open: &RequestedRun| open.run == overdue.run;
+                let open = |open: &RequestedRun| open.run == overdue.requested.run;
                 let apply = task.requests.extract_if(.., |requested| open(requested));
                 if apply
                     .into_iter()

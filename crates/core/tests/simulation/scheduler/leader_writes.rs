@@ -30,7 +30,7 @@ impl Simulation {
             self.state(process, Ask::Lead(name), Purpose::Leading(now));
         }
         if self.scheduler(process).leads.is_some() {
-            self.duties(process, now);
+            self.leader_writes(process, now);
         }
     }
 
@@ -41,7 +41,7 @@ impl Simulation {
         }
     }
 
-    fn duties(&mut self, process: usize, now: Duration) {
+    fn leader_writes(&mut self, process: usize, now: Duration) {
         if self.scheduler(process).ticks.is_multiple_of(2) {
             self.watch(process);
         }
@@ -86,7 +86,7 @@ impl Simulation {
         }
         let run = self.number();
         let task = self.random.below(self.plan.tasks);
-        if let (Some(input), _) = self.scheduler(process).desk[task] {
+        if let (Some(input), _) = self.scheduler(process).planner[task] {
             let ask = Ask::Plan {
                 epoch,
                 task,
@@ -111,7 +111,7 @@ impl Simulation {
     fn store_due(&mut self, process: usize, epoch: LeaderEpoch, now: Duration) {
         let run = self.number();
         let scheduler = self.scheduler(process);
-        if let Some(task) = scheduler.desk.iter().position(|(_, dirty)| *dirty) {
+        if let Some(task) = scheduler.planner.iter().position(|(_, dirty)| *dirty) {
             self.enqueue((process, epoch), (task, run), false, now);
         }
     }
@@ -127,7 +127,7 @@ impl Simulation {
     ) {
         let scheduler = self.scheduler(process);
         if scheduler.writes.is_none()
-            && let (Some(input), _) = scheduler.desk[task]
+            && let (Some(input), _) = scheduler.planner[task]
         {
             scheduler.writes = Some((run, task, input, now));
             let ask = Ask::Enqueue {
