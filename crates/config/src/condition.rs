@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use cts_core::{
-    CatalogServicesCondition, Chain, Condition, ConsulKvCondition, CronExpression,
-    ScheduleCondition, ServicesCondition,
+    CatalogServicesCondition, Condition, ConsulKvCondition, ScheduleCondition, ServicesCondition,
 };
 use serde_json::{Map, Value};
 
 use crate::block::Block;
+use crate::checks;
 use crate::coerce;
 use crate::place::{Located, Place};
 use crate::query::{RawKv, RawServices, check_regexp, insert_some, insert_texts, texts};
@@ -294,15 +294,17 @@ fn decode_required_regexp(block: &mut Block<'_>) -> String {
 }
 
 fn check_path(query: &RawKv, given: bool, block: &Block<'_>) {
-    const MESSAGE: &str = "`path` is required in a `consul-kv` condition and must not be empty";
     match &query.path {
-        Some(path) if path.value.is_empty() => block.sink().error(&path.place, MESSAGE),
-        None if !given => block.missing(MESSAGE),
-        Some(_) | None => {}
+        Some(path) => {
+            if let Err(message) = checks::path(&path.value, "consul-kv") {
+                block.sink().error(&path.place, message);
+            }
+        }
+        None if !given => block.missing(checks::missing_path("consul-kv")),
+        None => {}
     }
 }
 
-/// What can never fire again keeps the original busy without end (docs/compatibility.md).
 fn decode_cron(block: &mut Block<'_>, now: DateTime<Utc>) -> String {
     let given = block.has("cron");
     let Some(cron) = block.take("cron", coerce::text) else {
@@ -311,13 +313,7 @@ fn decode_cron(block: &mut Block<'_>, now: DateTime<Utc>) -> String {
         }
         return String::new();
     };
-    let refused = match CronExpression::parse(&cron.value) {
-        Ok(expression) if expression.next_after(&now).is_some() => None,
-        Ok(_) => Some("it never fires again: its last time has passed".to_owned()),
-        Err(error) => Some(Chain(&error).to_string()),
-    };
-    if let Some(reason) = refused {
-        let message = format!("`cron` is no usable cron expression: {reason}");
+    if let Err(message) = checks::cron(&cron.value, now) {
         block.sink().error(&cron.place, message);
     }
     cron.value

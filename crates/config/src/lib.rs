@@ -10,6 +10,7 @@
 
 mod block;
 mod buffer;
+mod checks;
 mod client_tls;
 mod cloud_workspace;
 mod coerce;

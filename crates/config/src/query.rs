@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::{Chain, KvQuery, Regexp, ServicesInput};
+use cts_core::{KvQuery, Regexp, ServicesInput};
 use serde_json::{Map, Value};
 
 use crate::block::Block;
+use crate::checks;
 use crate::coerce;
 use crate::place::Located;
 use crate::sink::Sink;
@@ -147,8 +148,7 @@ pub(crate) fn insert_texts(
 
 /// Reports an expression that does not compile, and one that counts otherwise than it reads.
 pub(crate) fn check_regexp(regexp: &Located<String>, sink: &Sink) {
-    if let Err(error) = Regexp::new(&regexp.value) {
-        let message = format!("`regexp` is no regular expression: {}", Chain(&error));
+    if let Err(message) = checks::regexp(&regexp.value) {
         let help = "the syntax is RE2, that of Go, without look-around and back-references";
         sink.error_with_help(&regexp.place, message, Some(help.to_owned()));
     } else if Regexp::has_doubled_backslashes(&regexp.value) {

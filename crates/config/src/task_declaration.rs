@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cts_core::{
-    BufferPeriod, BufferSetting, Chain, Condition, CronExpression, ModuleInput, ProviderId, Regexp,
-    Requirement, ServicesCondition, TaskDefinition, TaskDraft, TaskName, TaskSpec, TaskTimeouts,
+    BufferPeriod, BufferSetting, Condition, InvalidDraft, ModuleInput, ProviderId, Requirement,
+    ServicesCondition, TaskDefinition, TaskDraft, TaskName, TaskSpec, TaskTimeouts,
 };
 use serde_json::Value;
 
+use crate::checks;
 use crate::config::Config;
 use crate::module_source::resolve_one;
 use crate::variables::evaluate_text;
@@ -43,7 +44,7 @@ impl DeclaredTasks {
     /// Checks a task and gives it what it inherits. Reads the files of a local module. `now` is for schedules
     /// that are over. If anything is wrong with the task, the error says all of it; what this version cannot
     /// run is refused in the words of [`ConfigError::Unsupported`](crate::ConfigError::Unsupported).
-    pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, String> {
+    pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, InvalidDraft> {
         let mut faults = Errors::default();
         let name = TaskName::new(draft.name.as_str());
         let name = faults.of(name.map_err(|error| format!("invalid task name: {error}")));
@@ -59,7 +60,7 @@ impl DeclaredTasks {
         let (Some(name), Some((module_source, module_digest)), true) =
             (name, module, faults.0.is_empty())
         else {
-            return Err(faults.0.join("; "));
+            return Err(InvalidDraft(faults.0));
         };
         Ok(TaskSpec {
             definition: TaskDefinition {
@@ -90,7 +91,7 @@ impl DeclaredTasks {
 
     fn module(&self, written: &str) -> Result<(String, Option<cts_core::Digest>), String> {
         if written.is_empty() {
-            return Err("`module` must not be empty".to_owned());
+            return Err(checks::EMPTY_MODULE.to_owned());
         }
         resolve_one(written, &self.current_dir, &self.working_dirs)
     }
@@ -150,47 +151,28 @@ impl Errors {
 }
 
 fn providers(written: &[String], faults: &mut Errors) -> Vec<ProviderId> {
-    let mut names = HashSet::new();
-    let mut ids = Vec::new();
-    for text in written {
-        if text.is_empty() {
-            faults.add("`providers` includes an empty string");
-            continue;
-        }
-        let id = ProviderId::from(text.as_str());
-        if !names.insert(id.name.clone()) {
-            faults.add(format!(
-                "provider `{}` is listed twice: a task can have only one instance of a provider",
-                id.name
-            ));
-        }
-        ids.push(id);
-    }
-    ids
+    let mut providers = checks::Providers::default();
+    let ids = written.iter().filter_map(|text| {
+        let (id, checked) = providers.read(text);
+        faults.of(checked);
+        id
+    });
+    ids.collect()
 }
 
 fn condition(condition: Condition, now: DateTime<Utc>, faults: &mut Errors) -> Condition {
     match condition {
         Condition::Services(services) => Condition::Services(services_condition(services, faults)),
         Condition::CatalogServices(services) => {
-            check_regexp(&services.regexp, faults);
+            faults.of(checks::regexp(&services.regexp));
             Condition::CatalogServices(services)
         }
         Condition::ConsulKv(pairs) => {
-            if pairs.query.path.is_empty() {
-                faults.add("`path` is required in a `consul_kv` condition and must not be empty");
-            }
+            faults.of(checks::path(&pairs.query.path, "consul_kv"));
             Condition::ConsulKv(pairs)
         }
         Condition::Schedule(schedule) => {
-            let refused = match CronExpression::parse(&schedule.cron) {
-                Ok(expression) if expression.next_after(&now).is_some() => None,
-                Ok(_) => Some("it never fires again: its last time has passed".to_owned()),
-                Err(error) => Some(Chain(&error).to_string()),
-            };
-            if let Some(reason) = refused {
-                faults.add(format!("`cron` is no usable cron expression: {reason}"));
-            }
+            faults.of(checks::cron(&schedule.cron, now));
             Condition::Schedule(schedule)
         }
         Condition::NoCondition => Condition::NoCondition,
@@ -206,22 +188,13 @@ fn services_condition(mut services: ServicesCondition, faults: &mut Errors) -> S
         services.regexp = None;
     }
     match &services.regexp {
-        Some(regexp) => check_regexp(regexp, faults),
+        Some(regexp) => drop(faults.of(checks::regexp(regexp))),
         None if services.names.is_empty() => {
             faults.add("either `names` or `regexp` must be configured in a `services` condition");
         }
         None => {}
     }
     services
-}
-
-fn check_regexp(regexp: &str, faults: &mut Errors) {
-    if let Err(error) = Regexp::new(regexp) {
-        faults.add(format!(
-            "`regexp` is no regular expression: {}",
-            Chain(&error)
-        ));
-    }
 }
 
 /// Condition and module inputs must be about different variables of the module.
@@ -238,13 +211,17 @@ fn check_inputs(condition: &Condition, inputs: &[ModuleInput], faults: &mut Erro
             ModuleInput::ConsulKv(_) => "consul_kv",
         };
         if of_condition == Some(variable) {
-            faults.add(format!(
-                "`condition` and `module_input` both monitor \"{variable}\": they must be unique"
+            faults.add(checks::same_variable(
+                "`condition`",
+                "`module_input`",
+                variable,
             ));
         }
         if !seen.insert(variable) {
-            faults.add(format!(
-                "more than one `module_input` for the variable `{variable}`"
+            faults.add(checks::same_variable(
+                "`module_input`",
+                "`module_input`",
+                variable,
             ));
         }
     }

@@ -39,6 +39,11 @@ pub struct TaskDraft {
     pub workspace: Option<DraftWorkspace>,
 }
 
+/// What is wrong with a declared task: all of it, for the one who has declared it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub struct InvalidDraft(pub Vec<String>);
+
 /// A buffer period as declared over the API, where times may be negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DraftBufferPeriod {

@@ -60,7 +60,7 @@ pub use configuration::{
 pub use cron::{CronExpression, InvalidCron};
 pub use declaration::{Declared, DeclaredBefore, read_declaration};
 pub use digest::{Digest, InvalidDigest};
-pub use draft::{DraftBufferPeriod, DraftWorkspace, TaskDraft};
+pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
 pub use identity::{

@@ -31,6 +31,18 @@ pub enum InvalidRegexp {
     Refused(String),
 }
 
+impl InvalidRegexp {
+    fn syntax(reason: &'static str, part: &str) -> Self {
+        /// Many parts reach up to the end of the text.
+        const SHOWN: usize = 60;
+        let part = match part.char_indices().nth(SHOWN) {
+            Some((end, _)) => format!("{}…", &part[..end]),
+            None => part.to_owned(),
+        };
+        Self::Syntax { reason, part }
+    }
+}
+
 /// A compiled expression over service names. It is not anchored; an empty one matches every name.
 #[derive(Clone)]
 pub struct Regexp {

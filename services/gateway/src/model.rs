@@ -3,7 +3,7 @@
 
 mod change;
 mod cluster;
-mod condition;
+pub(crate) mod condition;
 mod configuration;
 mod error;
 mod explanation;

@@ -4,8 +4,9 @@
 //! Everything here is a hint and never the truth: what is woken reads the store. Between replicas
 //! hints travel through the store, in batches, and may be lost; a poll stands behind each of them.
 
-pub(crate) mod followed_logs;
+mod followed_logs;
 pub(crate) mod hints;
+pub(crate) mod log_follower;
 pub(crate) mod queue_watch;
 
 use std::collections::HashMap;

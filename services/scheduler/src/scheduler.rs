@@ -35,7 +35,7 @@ use crate::leader::election::{Joined, LeaderElection, join};
 use crate::leader::mode::Mode;
 use crate::leader::untaken::Untaken;
 use crate::notifier::Notifier;
-use crate::notifier::{followed_logs, hints, queue_watch};
+use crate::notifier::{hints, log_follower, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
 use crate::tasks::reader::TaskReader;
 use crate::tasks::run_requests::RunRequests;
@@ -273,7 +273,7 @@ impl Scheduler {
         let beside = async {
             tokio::join!(
                 queue_watch::watch(Arc::clone(&store), Arc::clone(&notifier), untaken),
-                followed_logs::watch(Arc::clone(&store), Arc::clone(&notifier)),
+                log_follower::watch(Arc::clone(&store), Arc::clone(&notifier)),
                 hints::listen(Arc::clone(&store), Arc::clone(&notifier)),
                 async {
                     if let Some(outgoing) = outgoing {

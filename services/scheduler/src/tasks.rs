@@ -190,7 +190,7 @@ impl TaskCommands {
         });
         let reading = reading.await;
         let spec = match reading {
-            Ok(spec) => spec.map_err(Refusal::Invalid)?,
+            Ok(spec) => spec.map_err(|invalid| Refusal::Invalid(invalid.to_string()))?,
             Err(broken) => return Err(Refusal::Broken(broken.to_string())),
         };
         let packed = self.modules.pack(&*self.store, &[spec], stored).await?;

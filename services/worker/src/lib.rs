@@ -16,6 +16,7 @@ mod options;
 mod requests;
 mod scheduler_calls;
 mod shared;
+mod work;
 mod worker;
 
 pub use options::{Dependencies, Options, ShutdownTokens};

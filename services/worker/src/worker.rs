@@ -23,6 +23,7 @@ use crate::options::{Dependencies, Options, ShutdownTokens};
 use crate::requests::Requests;
 use crate::scheduler_calls::Scheduler;
 use crate::shared::{Console, Shared};
+use crate::work::work;
 
 /// How long a call for a run may still take after the worker has begun to drain: the scheduler ends it as
 /// soon as it knows.
@@ -174,9 +175,8 @@ async fn slot(shared: Arc<Shared>, shutdown: ShutdownTokens) {
                 waits = call_backoff();
                 failing = false;
                 if let Some(lease) = lease {
-                    LeasedRun::new(Arc::clone(&shared), lease, asked)
-                        .work(&shutdown.stop)
-                        .await;
+                    let run = LeasedRun::new(Arc::clone(&shared), lease, asked);
+                    work(run, &shutdown.stop).await;
                 }
             }
             Err(error) => {

@@ -1,12 +1,13 @@
 //! A `task` block as written, before defaults: what a configuration and a task file have in common.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use cts_core::{BufferSetting, ProviderId, TaskName};
 
 use crate::block::Block;
 use crate::buffer::decode_located_buffer;
+use crate::checks;
 use crate::cloud_workspace::RawWorkspace;
 use crate::coerce;
 use crate::condition::{GivenCondition, decode_condition};
@@ -115,11 +116,7 @@ impl RawTask {
                 monitored.push((variable, what, place));
                 continue;
             };
-            let message = if *other == what {
-                format!("more than one `module_input` for the variable `{variable}`")
-            } else {
-                format!("{other} and {what} both monitor \"{variable}\": they must be unique")
-            };
+            let message = checks::same_variable(other, what, variable);
             let help = format!("the first one is at {}", first.describe());
             sink.error_with_help(place, message, Some(help));
         }
@@ -165,8 +162,7 @@ fn decode_module(
     }
     let module = module.or(source)?;
     if module.value.is_empty() {
-        let message = "`module` must not be empty";
-        block.sink().error(&module.place, message);
+        block.sink().error(&module.place, checks::EMPTY_MODULE);
         return None;
     }
     Some(module)
@@ -174,29 +170,16 @@ fn decode_module(
 
 fn decode_providers(block: &mut Block<'_>) -> Option<Vec<Located<ProviderId>>> {
     let list = block.list("providers")?;
-    let mut ids = Vec::new();
-    let mut names = HashSet::new();
-    for text in list.value {
-        if text.value.is_empty() {
-            block
-                .sink()
-                .error(&text.place, "`providers` includes an empty string");
-            continue;
-        }
-        let id = ProviderId::from(text.value);
-        if !names.insert(id.name.clone()) {
-            let message = format!(
-                "provider `{}` is listed twice: a task can have only one instance of a provider",
-                id.name
-            );
+    let mut providers = checks::Providers::default();
+    let ids = list.value.into_iter().filter_map(|text| {
+        let (value, checked) = providers.read(&text.value);
+        if let Err(message) = checked {
             block.sink().error(&text.place, message);
         }
-        ids.push(Located {
-            value: id,
-            place: text.place,
-        });
-    }
-    Some(ids)
+        let place = text.place;
+        value.map(|value| Located { value, place })
+    });
+    Some(ids.collect())
 }
 
 fn decode_services(

@@ -51,7 +51,8 @@ fn kv(path: &str) -> Condition {
 fn read_under(sandbox: &Sandbox, config: &str, draft: &TaskDraft) -> Result<TaskSpec, String> {
     let config = sandbox.config(config);
     let now = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-    DeclaredTasks::new(&config, sandbox.path()).read(draft, now)
+    let read = DeclaredTasks::new(&config, sandbox.path()).read(draft, now);
+    read.map_err(|invalid| invalid.to_string())
 }
 
 fn read(draft: &TaskDraft) -> Result<TaskSpec, String> {

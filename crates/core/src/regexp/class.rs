@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::InvalidRegexp;
 use super::escape::{Escape, escape};
-use super::translation::syntax;
 
 const NAMES: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
@@ -14,7 +13,7 @@ const NAMES: [&str; 14] = [
 /// Reads a class at the start of `text`. In the other syntax brackets, `&&`, `--` and `~~` mean something
 /// inside a class, so every character is written by its number there.
 pub(super) fn class(text: &str) -> Result<(String, &str), InvalidRegexp> {
-    let missing = || syntax("missing closing `]`", text);
+    let missing = || InvalidRegexp::syntax("missing closing `]`", text);
     let mut output = String::from("[");
     let mut rest = &text[1..];
     if let Some(behind) = rest.strip_prefix('^') {
@@ -30,7 +29,10 @@ pub(super) fn class(text: &str) -> Result<(String, &str), InvalidRegexp> {
         first = false;
         if let Some((name, behind)) = named(rest) {
             if !NAMES.contains(&name.trim_start_matches('^')) || name.starts_with("^^") {
-                return Err(syntax("there is no such class", &rest[..name.len() + 4]));
+                return Err(InvalidRegexp::syntax(
+                    "there is no such class",
+                    &rest[..name.len() + 4],
+                ));
             }
             write_into(&mut output, format_args!("[:{name}:]"));
             rest = behind;
@@ -54,7 +56,7 @@ pub(super) fn class(text: &str) -> Result<(String, &str), InvalidRegexp> {
             let range = |behind: &str| &start[..start.len() - behind.len()];
             (greatest, rest) = match item(behind).ok_or_else(missing)?? {
                 (Escape::Character(character), behind) if character >= least => (character, behind),
-                (_, behind) => return Err(syntax("invalid range", range(behind))),
+                (_, behind) => return Err(InvalidRegexp::syntax("invalid range", range(behind))),
             };
         }
         let (least, greatest) = (u32::from(least), u32::from(greatest));

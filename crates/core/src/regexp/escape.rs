@@ -1,7 +1,6 @@
 //! What stands behind a backslash, inside and outside of brackets.
 
 use super::InvalidRegexp;
-use super::translation::syntax;
 
 pub(super) enum Escape {
     Character(char),
@@ -14,7 +13,7 @@ pub(super) fn escape(text: &str) -> Result<(Escape, &str), InvalidRegexp> {
     let mut characters = text.chars();
     characters.next();
     let Some(letter) = characters.next() else {
-        return Err(syntax("trailing backslash", text));
+        return Err(InvalidRegexp::syntax("trailing backslash", text));
     };
     let rest = characters.as_str();
     if let Some(class) = perl_class(letter) {
@@ -46,7 +45,7 @@ fn unicode_class<'a>(
     negated: bool,
     rest: &'a str,
 ) -> Result<(Escape, &'a str), InvalidRegexp> {
-    let invalid = || syntax("invalid Unicode class", text);
+    let invalid = || InvalidRegexp::syntax("invalid Unicode class", text);
     let (name, rest) = if let Some(inside) = rest.strip_prefix('{') {
         inside.split_once('}').ok_or_else(invalid)?
     } else {
@@ -72,7 +71,7 @@ fn character<'a>(
 ) -> Result<(char, &'a str), InvalidRegexp> {
     let invalid = || {
         let end = text.char_indices().nth(2).map_or(text.len(), |(at, _)| at);
-        syntax("invalid escape sequence", &text[..end])
+        InvalidRegexp::syntax("invalid escape sequence", &text[..end])
     };
     let simple = match letter {
         'a' => '\x07',

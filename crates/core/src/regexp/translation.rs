@@ -22,19 +22,9 @@ pub(super) fn translate(text: &str) -> Result<String, InvalidRegexp> {
         translation.step()?;
     }
     match translation.open.last() {
-        Some(opening) => Err(syntax("missing closing `)`", opening)),
+        Some(opening) => Err(InvalidRegexp::syntax("missing closing `)`", opening)),
         None => Ok(translation.output),
     }
-}
-
-pub(super) fn syntax(reason: &'static str, part: &str) -> InvalidRegexp {
-    /// Many parts reach up to the end of the text.
-    const SHOWN: usize = 60;
-    let part = match part.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &part[..end]),
-        None => part.to_owned(),
-    };
-    InvalidRegexp::Syntax { reason, part }
 }
 
 /// What a repetition operator would apply to.
@@ -119,8 +109,11 @@ impl<'a> Translation<'a> {
         let lazy = usize::from(self.rest[length..].starts_with('?'));
         let operator = &self.rest[..length + lazy];
         match self.before {
-            Before::Nothing => Err(syntax("nothing to repeat before", operator)),
-            Before::Repetition => Err(syntax("a repetition cannot be repeated", operator)),
+            Before::Nothing => Err(InvalidRegexp::syntax("nothing to repeat before", operator)),
+            Before::Repetition => Err(InvalidRegexp::syntax(
+                "a repetition cannot be repeated",
+                operator,
+            )),
             Before::Repeatable => {
                 self.copy(length + lazy);
                 self.before = Before::Repetition;
@@ -192,16 +185,19 @@ impl<'a> Translation<'a> {
         let (name, inside) = named
             .split_once('>')
             .filter(|(name, _)| is_word(name))
-            .ok_or_else(|| syntax("invalid named group", self.rest))?;
+            .ok_or_else(|| InvalidRegexp::syntax("invalid named group", self.rest))?;
         if !self.names.insert(name) {
-            return Err(syntax("a group of this name exists already", name));
+            return Err(InvalidRegexp::syntax(
+                "a group of this name exists already",
+                name,
+            ));
         }
         Ok(inside)
     }
 
     /// `(?i)`, which holds up to the end of the group around it, or `(?i:`, which opens one.
     fn flags(&mut self, special: &'a str) -> Result<(), InvalidRegexp> {
-        let invalid = || syntax("invalid or unsupported group syntax", self.rest);
+        let invalid = || InvalidRegexp::syntax("invalid or unsupported group syntax", self.rest);
         let end = special.find([':', ')']).ok_or_else(invalid)?;
         let mut flags = [('i', None), ('m', None), ('s', None), ('U', None)];
         let mut on = true;
@@ -238,7 +234,7 @@ impl<'a> Translation<'a> {
 
     fn close_group(&mut self) -> Result<(), InvalidRegexp> {
         if self.open.pop().is_none() {
-            return Err(syntax("unexpected `)`", self.rest));
+            return Err(InvalidRegexp::syntax("unexpected `)`", self.rest));
         }
         self.copy(1);
         self.before = Before::Repeatable;
@@ -267,7 +263,7 @@ fn counted(text: &str) -> Result<Option<usize>, InvalidRegexp> {
         return Ok(None);
     }
     let length = inside.len() + 2;
-    let invalid = || syntax("invalid count of repetitions", &text[..length]);
+    let invalid = || InvalidRegexp::syntax("invalid count of repetitions", &text[..length]);
     let read = |text: &str| {
         let number = text.parse().ok();
         let number = number.filter(|number: &u32| *number <= MOST_REPEATED);

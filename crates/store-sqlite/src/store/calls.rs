@@ -29,14 +29,14 @@ const SILENCE: i64 = 24 * 3600 * 1_000_000;
 
 /// One transaction: the work in it, then the commit. With a leader's epoch its fence is checked first.
 macro_rules! transaction {
-    ($store:ident . $begin:ident, |$transaction:ident, $now:pat_param| $work:expr) => {{
+    ($store:ident . $begin:ident, $transaction:ident, $now:pat_param => $work:expr) => {{
         let mut $transaction = $store.$begin().await?;
         let $now = $store.now();
         let done = $work.await?;
         $transaction.commit().await?;
         Ok(done)
     }};
-    ($store:ident . $begin:ident, $leader:ident, |$transaction:ident, $now:pat_param| $work:expr) => {{
+    ($store:ident . $begin:ident; $leader:ident, $transaction:ident, $now:pat_param => $work:expr) => {{
         let mut $transaction = $store.$begin().await?;
         let now = $store.now();
         leadership::check(&mut $transaction, $leader, now).await?;
@@ -55,17 +55,11 @@ impl Store for SqliteStore {
         epoch: Option<LeaderEpoch>,
         time_to_live: Duration,
     ) -> Result<Leadership, StoreError> {
-        transaction!(self.begin, |t, now| leadership::lead(
-            &mut t,
-            member,
-            epoch,
-            time_to_live,
-            now
-        ))
+        transaction!(self.begin, t, now => leadership::lead(&mut t, member, epoch, time_to_live, now))
     }
 
     async fn resign(&self, member: &Member) -> Result<(), StoreError> {
-        transaction!(self.begin, |t, _| leadership::resign(&mut t, member))
+        transaction!(self.begin, t, _ => leadership::resign(&mut t, member))
     }
 
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
@@ -78,13 +72,7 @@ impl Store for SqliteStore {
         configuration: &Configuration,
         time_to_live: Duration,
     ) -> Result<Registered, StoreError> {
-        transaction!(self.begin, |t, now| configurations::register(
-            &mut t,
-            member,
-            configuration,
-            time_to_live,
-            now
-        ))
+        transaction!(self.begin, t, now => configurations::register(&mut t, member, configuration, time_to_live, now))
     }
 
     async fn adopt_configuration(
@@ -94,13 +82,7 @@ impl Store for SqliteStore {
         configuration: &Configuration,
         replace: bool,
     ) -> Result<ConfigurationInForce, LeaderError> {
-        transaction!(self.begin, leader, |t, now| configurations::adopt(
-            &mut t,
-            member,
-            configuration,
-            replace,
-            now
-        ))
+        transaction!(self.begin; leader, t, now => configurations::adopt(&mut t, member, configuration, replace, now))
     }
 
     async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError> {
@@ -124,11 +106,7 @@ impl Store for SqliteStore {
         leader: LeaderEpoch,
         specs: &[TaskSpec],
     ) -> Result<Unfinished, LeaderError> {
-        transaction!(
-            self.begin,
-            leader,
-            |t, now| configure::replace_config_tasks(&mut t, specs, now)
-        )
+        transaction!(self.begin; leader, t, now => configure::replace_config_tasks(&mut t, specs, now))
     }
 
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
@@ -148,9 +126,7 @@ impl Store for SqliteStore {
     }
 
     async fn create_task(&self, task: &NewTask) -> Result<(), TaskError> {
-        transaction!(self.begin_durable, |t, now| changes::create(
-            &mut t, task, now
-        ))
+        transaction!(self.begin_durable, t, now => changes::create(&mut t, task, now))
     }
 
     async fn change_task(
@@ -158,19 +134,15 @@ impl Store for SqliteStore {
         name: &TaskName,
         change: &TaskChange,
     ) -> Result<StoredTask, TaskError> {
-        transaction!(self.begin_durable, |t, now| changes::change(
-            &mut t, name, change, now
-        ))
+        transaction!(self.begin_durable, t, now => changes::change(&mut t, name, change, now))
     }
 
     async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError> {
-        transaction!(self.begin_durable, |t, now| changes::delete(
-            &mut t, name, now
-        ))
+        transaction!(self.begin_durable, t, now => changes::delete(&mut t, name, now))
     }
 
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {
-        transaction!(self.begin, |t, _| changes::drop_draft(&mut *t, name, run))
+        transaction!(self.begin, t, _ => changes::drop_draft(&mut *t, name, run))
     }
 
     async fn requests(&self) -> Result<Vec<RunRequest>, StoreError> {
@@ -187,9 +159,7 @@ impl Store for SqliteStore {
         run: RunId,
         reason: &str,
     ) -> Result<(), LeaderError> {
-        transaction!(self.begin, leader, |t, now| requests::refuse(
-            &mut t, run, reason, now
-        ))
+        transaction!(self.begin; leader, t, now => requests::refuse(&mut t, run, reason, now))
     }
 
     async fn reset_tasks(
@@ -197,9 +167,7 @@ impl Store for SqliteStore {
         leader: LeaderEpoch,
         archive: ArchiveId,
     ) -> Result<Unfinished, LeaderError> {
-        transaction!(self.begin_durable, leader, |t, now| configure::reset(
-            &mut t, archive, now
-        ))
+        transaction!(self.begin_durable; leader, t, now => configure::reset(&mut t, archive, now))
     }
 
     async fn archives(&self) -> Result<Vec<Archive>, StoreError> {
@@ -220,10 +188,7 @@ impl Store for SqliteStore {
         leader: LeaderEpoch,
         explanations: &[(TaskName, String)],
     ) -> Result<(), LeaderError> {
-        transaction!(self.begin, leader, |t, _| tasks::explain(
-            &mut t,
-            explanations
-        ))
+        transaction!(self.begin; leader, t, _ => tasks::explain(&mut t, explanations))
     }
 
     async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError> {
@@ -270,7 +235,7 @@ impl Store for SqliteStore {
     /// A power cut may take a lease back, although Terraform has begun under it: no input counts as applied after that,
     /// and the wait for the disk would be on the way of every change.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
-        transaction!(self.begin, |t, now| lease::acquire(&mut t, claim, now))
+        transaction!(self.begin, t, now => lease::acquire(&mut t, claim, now))
     }
 
     async fn grants(
@@ -288,21 +253,11 @@ impl Store for SqliteStore {
         epoch: LeaseEpoch,
         time_to_live: Duration,
     ) -> Result<(), LeaseError> {
-        transaction!(self.begin, |t, now| lease::renew(
-            &mut *t,
-            run,
-            (holder, epoch),
-            time_to_live,
-            now
-        ))
+        transaction!(self.begin, t, now => lease::renew(&mut *t, run, (holder, epoch), time_to_live, now))
     }
 
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
-        transaction!(self.begin_durable, |t, now| complete::complete(
-            &mut t,
-            &completion,
-            now
-        ))
+        transaction!(self.begin_durable, t, now => complete::complete(&mut t, &completion, now))
     }
 
     async fn reap(
@@ -343,25 +298,19 @@ impl Store for SqliteStore {
     }
 
     async fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError> {
-        transaction!(self.begin, |t, now| waiting::hasten_retries(
-            &mut t,
-            at_most_every,
-            now
-        ))
+        transaction!(self.begin, t, now => waiting::hasten_retries(&mut t, at_most_every, now))
     }
 
     async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {
-        transaction!(self.begin, |t, now| workers::record_heartbeat(
-            &mut *t, worker, now
-        ))
+        transaction!(self.begin, t, now => workers::record_heartbeat(&mut *t, worker, now))
     }
 
     async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError> {
-        transaction!(self.begin, |t, _| workers::drain(&mut *t, worker))
+        transaction!(self.begin, t, _ => workers::drain(&mut *t, worker))
     }
 
     async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError> {
-        transaction!(self.begin, |t, _| workers::forget(&mut *t, worker))
+        transaction!(self.begin, t, _ => workers::forget(&mut *t, worker))
     }
 
     async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError> {
@@ -369,13 +318,11 @@ impl Store for SqliteStore {
     }
 
     async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError> {
-        transaction!(self.begin, |t, now| bundles::keep(&mut *t, hashes, now))
+        transaction!(self.begin, t, now => bundles::keep(&mut *t, hashes, now))
     }
 
     async fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        transaction!(self.begin, |t, now| bundles::store(
-            &mut *t, hash, bytes, now
-        ))
+        transaction!(self.begin, t, now => bundles::store(&mut *t, hash, bytes, now))
     }
 
     async fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
@@ -409,12 +356,7 @@ impl Store for SqliteStore {
         epoch: LeaseEpoch,
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError> {
-        transaction!(self.begin, |t, _| logs::append_leased(
-            &mut t,
-            run,
-            (holder, epoch),
-            &lines
-        ))
+        transaction!(self.begin, t, _ => logs::append_leased(&mut t, run, (holder, epoch), &lines))
     }
 
     async fn read_log(

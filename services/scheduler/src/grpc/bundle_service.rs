@@ -10,7 +10,7 @@ use cts_store::Store;
 use futures::Stream;
 use tonic::{Request, Response, Status};
 
-use crate::grpc::status::store_failure;
+use crate::grpc::status::OrStatus as _;
 
 #[derive(Debug)]
 pub(crate) struct BundleEndpoint {
@@ -31,11 +31,7 @@ impl BundleService for BundleEndpoint {
         let digest = hash
             .parse()
             .map_err(|_no_digest| Status::invalid_argument("not a digest"))?;
-        let bundle = self
-            .store
-            .bundle(digest)
-            .await
-            .map_err(|error| store_failure(&error))?;
+        let bundle = self.store.bundle(digest).await.or_status()?;
         let bundle =
             bundle.ok_or_else(|| Status::not_found(format!("there is no bundle {hash}")))?;
         let parts: Vec<_> = bundle

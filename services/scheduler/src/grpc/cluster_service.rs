@@ -10,7 +10,7 @@ use cts_rpc::{HealthSwitch, convert};
 use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError};
 use tonic::{Request, Response, Status};
 
-use crate::grpc::status::store_failure;
+use crate::grpc::status::OrStatus as _;
 
 /// Why a scheduler does not serve.
 const NO_WRITES: &str = "its database takes no writes";
@@ -37,7 +37,7 @@ impl ClusterService for ClusterEndpoint {
             .store
             .members(self.time_to_live * 3)
             .await
-            .map_err(|error| store_failure(&error))?;
+            .or_status()?;
         let to_wire = |state: MemberState| proto::Member {
             healthy: state.silent_for < self.time_to_live,
             silent_for: Some(convert::duration_to_wire(state.silent_for)),
@@ -64,9 +64,7 @@ impl ClusterService for ClusterEndpoint {
         _request: Request<proto::GetConfigurationRequest>,
     ) -> Result<Response<proto::GetConfigurationResponse>, Status> {
         let configuration = self.configuration().await;
-        configuration
-            .map(Response::new)
-            .map_err(|error| store_failure(&error))
+        configuration.map(Response::new).or_status()
     }
 }
 

@@ -12,10 +12,10 @@ use futures::{Stream, TryStreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::grpc::status::{lease_failure, store_failure};
+use crate::grpc::status::OrStatus as _;
 use crate::grpc::wire::holder;
 use crate::notifier::Notifier;
-use crate::notifier::followed_logs::LogFollower;
+use crate::notifier::log_follower::LogFollower;
 
 /// Lines read at once.
 const PAGE: u32 = 1000;
@@ -44,7 +44,7 @@ impl LogService for LogEndpoint {
             self.store
                 .append_log(run, &holder, epoch, lines)
                 .await
-                .map_err(lease_failure)?;
+                .or_status()?;
             self.notifier.log_grew(run);
         }
         Ok(Response::new(proto::AppendLogResponse {}))
@@ -57,7 +57,7 @@ impl LogService for LogEndpoint {
         let request = request.into_inner();
         let run = convert::run_id(&request.run_id)?;
         let known = self.store.run(run).await;
-        if known.map_err(|error| store_failure(&error))?.is_none() {
+        if known.or_status()?.is_none() {
             return Err(Status::not_found(format!("there is no run {run}")));
         }
         let follower = request
@@ -93,7 +93,7 @@ impl Reader {
         loop {
             let page = self.store.read_log(self.run, self.position, PAGE).await;
             // A run that has been forgotten meanwhile has no more lines.
-            let Some(page) = page.map_err(|error| store_failure(&error))? else {
+            let Some(page) = page.or_status()? else {
                 return Ok(None);
             };
             if !page.lines.is_empty() {

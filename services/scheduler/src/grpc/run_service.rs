@@ -26,7 +26,7 @@ use tonic::{Request, Response, Status};
 use self::logging::log_end;
 use crate::explain::waiting_for;
 use crate::grpc::log_service::{lines_from_wire, storable};
-use crate::grpc::status::{lease_failure, store_failure};
+use crate::grpc::status::OrStatus as _;
 use crate::grpc::wire::{holder, requested_to_wire, run_to_wire};
 use crate::identities::Identities;
 use crate::leader::mode::Mode;
@@ -107,10 +107,7 @@ impl RunService for RunEndpoint {
         self.grants
             .spawn(self.clone().grant(claim, received + wait, grant));
         // The sender goes without a word only when this process ends.
-        let granted = granted
-            .await
-            .unwrap_or(Ok(None))
-            .map_err(|error| store_failure(&error))?;
+        let granted = granted.await.unwrap_or(Ok(None)).or_status()?;
         let lease = granted.map(|Granted { lease, at }| proto::Lease {
             run_id: lease.run.to_string(),
             task_name: lease.task.into(),
@@ -151,7 +148,7 @@ impl RunService for RunEndpoint {
         self.store
             .renew(run, &holder, epoch, self.lease)
             .await
-            .map_err(lease_failure)?;
+            .or_status()?;
         let time_to_live = Some(convert::duration_to_wire(self.lease));
         Ok(Response::new(proto::RenewRunResponse { time_to_live }))
     }
@@ -171,11 +168,7 @@ impl RunService for RunEndpoint {
             jitter: self.identities.jitter(),
             log: lines_from_wire(request.log),
         };
-        let completed = self
-            .store
-            .complete(completion.clone())
-            .await
-            .map_err(lease_failure)?;
+        let completed = self.store.complete(completion.clone()).await.or_status()?;
         self.tell_end(completion.run, &completed);
         if completed.tasks_changed {
             self.notifier.tasks_changed();
@@ -193,8 +186,7 @@ impl RunService for RunEndpoint {
         request: Request<proto::GetRunRequest>,
     ) -> Result<Response<proto::GetRunResponse>, Status> {
         let run = convert::run_id(&request.into_inner().run_id)?;
-        let found = self.found(run).await;
-        let found = found.map_err(|error| store_failure(&error))?;
+        let found = self.found(run).await.or_status()?;
         let run = found.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
         Ok(Response::new(proto::GetRunResponse { run: Some(run) }))
     }
@@ -206,8 +198,7 @@ impl RunService for RunEndpoint {
         let Some(page) = page::Page::of(&request.into_inner())? else {
             return Ok(Response::new(proto::ListRunsResponse::default()));
         };
-        let runs = self.store.runs(&page.filter).await;
-        let runs = runs.map_err(|error| store_failure(&error))?;
+        let runs = self.store.runs(&page.filter).await.or_status()?;
         Ok(Response::new(page.response(runs)))
     }
 
@@ -215,12 +206,9 @@ impl RunService for RunEndpoint {
         &self,
         _request: Request<proto::GetQueueRequest>,
     ) -> Result<Response<proto::GetQueueResponse>, Status> {
-        let depth = self.store.queue_depth().await;
-        let depth = depth.map_err(|error| store_failure(&error))?;
-        let workers = self.store.workers(FORGOTTEN_AFTER).await;
-        let workers = workers.map_err(|error| store_failure(&error))?;
-        let waiting = self.store.waiting_runs(UNTAKEN_AFTER).await;
-        let waiting = waiting.map_err(|error| store_failure(&error))?;
+        let depth = self.store.queue_depth().await.or_status()?;
+        let workers = self.store.workers(FORGOTTEN_AFTER).await.or_status()?;
+        let waiting = self.store.waiting_runs(UNTAKEN_AFTER).await.or_status()?;
         let waiting = waiting.into_iter().filter_map(|runs| {
             Some(proto::WaitingRuns {
                 reason: untaken::reason(&runs, &workers)?,

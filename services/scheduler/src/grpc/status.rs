@@ -5,14 +5,28 @@ use cts_core::Chain;
 use cts_store::{LeaseError, StoreError};
 use tonic::Status;
 
+/// Turns errors of the store into statuses. (Both types are of other crates, so that there can be no `From`.)
+pub(crate) trait OrStatus<T> {
+    fn or_status(self) -> Result<T, Status>;
+}
+
+impl<T> OrStatus<T> for Result<T, StoreError> {
+    fn or_status(self) -> Result<T, Status> {
+        self.map_err(|error| store_failure(&error))
+    }
+}
+
+impl<T> OrStatus<T> for Result<T, LeaseError> {
+    fn or_status(self) -> Result<T, Status> {
+        self.map_err(|error| match error {
+            LeaseError::Lost { .. } => Status::failed_precondition(error.to_string()),
+            LeaseError::Store(error) => store_failure(&error),
+        })
+    }
+}
+
+/// The store has failed.
 pub(crate) fn store_failure(error: &StoreError) -> Status {
     tracing::error!(error = %Chain(error), "request failed");
     Status::unavailable("the scheduler's database failed; see the scheduler's log")
-}
-
-pub(crate) fn lease_failure(error: LeaseError) -> Status {
-    match error {
-        LeaseError::Lost { .. } => Status::failed_precondition(error.to_string()),
-        LeaseError::Store(error) => store_failure(&error),
-    }
 }

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 use crate::explain::explain;
-use crate::grpc::status::store_failure;
+use crate::grpc::status::OrStatus as _;
 use crate::grpc::wire::phase_to_wire;
 use crate::tasks::{Done, Refusal, Run, TaskCommands, unknown_task};
 
@@ -42,11 +42,7 @@ impl TaskService for TaskEndpoint {
         &self,
         _request: Request<proto::ListTasksRequest>,
     ) -> Result<Response<Self::ListTasksStream>, Status> {
-        let tasks = self
-            .store
-            .tasks()
-            .await
-            .map_err(|error| store_failure(&error))?;
+        let tasks = self.store.tasks().await.or_status()?;
         let tasks = tasks.iter().map(task_to_wire);
         let parts = chunks(tasks.collect::<Vec<_>>(), prost::Message::encoded_len)
             .map(|tasks| Ok(proto::ListTasksResponse { tasks }));
@@ -58,11 +54,7 @@ impl TaskService for TaskEndpoint {
         request: Request<proto::GetTaskRequest>,
     ) -> Result<Response<proto::GetTaskResponse>, Status> {
         let name = known_name(&request.get_ref().name)?;
-        let task = self
-            .store
-            .task(&name)
-            .await
-            .map_err(|error| store_failure(&error))?;
+        let task = self.store.task(&name).await.or_status()?;
         let task = task.ok_or_else(|| unknown_task(name.as_str()))?;
         let task = Some(task_to_wire(&task));
         Ok(Response::new(proto::GetTaskResponse { task }))
@@ -74,11 +66,7 @@ impl TaskService for TaskEndpoint {
     ) -> Result<Response<Self::ListTaskStatesStream>, Status> {
         let request = request.into_inner();
         let status = convert::task_status_from_wire(request.status());
-        let states = self
-            .store
-            .task_states(status)
-            .await
-            .map_err(|error| store_failure(&error))?;
+        let states = self.store.task_states(status).await.or_status()?;
         let states = states
             .into_iter()
             .map(move |state| wire(state, request.include_events));
@@ -93,8 +81,7 @@ impl TaskService for TaskEndpoint {
         &self,
         _request: Request<proto::GetTaskVersionRequest>,
     ) -> Result<Response<proto::GetTaskVersionResponse>, Status> {
-        let version = self.store.version().await;
-        let version = version.map_err(|error| store_failure(&error))?;
+        let version = self.store.version().await.or_status()?;
         Ok(Response::new(proto::GetTaskVersionResponse { version }))
     }
 
@@ -104,11 +91,7 @@ impl TaskService for TaskEndpoint {
     ) -> Result<Response<proto::GetTaskStateResponse>, Status> {
         let request = request.into_inner();
         let name = known_name(&request.name)?;
-        let state = self
-            .store
-            .task_state(&name)
-            .await
-            .map_err(|error| store_failure(&error))?;
+        let state = self.store.task_state(&name).await.or_status()?;
         let state = state.ok_or_else(|| unknown_task(name.as_str()))?;
         let state = wire(state, request.include_events);
         Ok(Response::new(proto::GetTaskStateResponse {
@@ -183,8 +166,9 @@ impl TaskService for TaskEndpoint {
         request: Request<proto::ExplainTaskRequest>,
     ) -> Result<Response<proto::ExplainTaskResponse>, Status> {
         let name = known_name(&request.get_ref().name)?;
-        let explanation = explain(&*self.store, &name, self.leadership, &*self.clock).await;
-        let explanation = explanation.map_err(|error| store_failure(&error))?;
+        let explanation = explain(&*self.store, &name, self.leadership, &*self.clock)
+            .await
+            .or_status()?;
         let explanation = explanation.ok_or_else(|| unknown_task(name.as_str()))?;
         Ok(Response::new(proto::ExplainTaskResponse {
             explanation: Some(explanation),

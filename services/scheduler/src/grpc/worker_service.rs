@@ -11,7 +11,7 @@ use cts_store::{Store, StoreError};
 use tonic::{Request, Response, Status};
 
 use crate::grpc::run_service::RunEndpoint;
-use crate::grpc::status::store_failure;
+use crate::grpc::status::OrStatus as _;
 use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 use crate::notifier::Notifier;
 
@@ -48,21 +48,17 @@ impl WorkerService for WorkerEndpoint {
         let request = request.into_inner();
         let worker = convert::worker_from_wire(request.worker)?;
         let given_back = self.give_back(&worker.id, &request.unanswered_requests);
-        given_back.await.map_err(|error| store_failure(&error))?;
+        given_back.await.or_status()?;
         if request.leaving {
             let left = self.store.forget_worker(&worker.id).await;
-            left.map_err(|error| store_failure(&error))?;
+            left.or_status()?;
             tracing::info!(worker.id = %worker.id, "a worker has left");
             return Ok(Response::new(proto::HeartbeatResponse {
                 drain: true,
                 next: None,
             }));
         }
-        let drain = self
-            .store
-            .record_heartbeat(&worker)
-            .await
-            .map_err(|error| store_failure(&error))?;
+        let drain = self.store.record_heartbeat(&worker).await.or_status()?;
         if worker.draining {
             self.notifier.drains(&worker.id);
         }
@@ -76,11 +72,7 @@ impl WorkerService for WorkerEndpoint {
         &self,
         _request: Request<proto::ListWorkersRequest>,
     ) -> Result<Response<proto::ListWorkersResponse>, Status> {
-        let workers = self
-            .store
-            .workers(FORGOTTEN_AFTER)
-            .await
-            .map_err(|error| store_failure(&error))?;
+        let workers = self.store.workers(FORGOTTEN_AFTER).await.or_status()?;
         let workers = workers.into_iter().map(|worker| proto::WorkerState {
             lost: is_lost(&worker),
             since: Some(convert::timestamp_to_wire(worker.since)),
@@ -99,7 +91,7 @@ impl WorkerService for WorkerEndpoint {
     ) -> Result<Response<proto::DrainWorkerResponse>, Status> {
         let id = WorkerId::new(request.into_inner().worker_id);
         let known = self.store.drain_worker(&id).await;
-        if !known.map_err(|error| store_failure(&error))? {
+        if !known.or_status()? {
             return Err(Status::not_found(format!(
                 "there is no worker {:?}",
                 id.as_str()

@@ -4,25 +4,25 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cts_core::{TaskDraft, TaskSpec};
+use cts_core::{InvalidDraft, TaskDraft, TaskSpec};
 
 /// Makes a task of what a caller declares, with the same defaults and checks as for one of the configuration.
 ///
-/// See docs/rest.md#task-objects. May read files; what it refuses, it explains in a text for the caller.
+/// See docs/rest.md#task-objects. May read files.
 #[derive(Clone)]
 pub struct TaskReader(Arc<Read>);
 
-type Read = dyn Fn(&TaskDraft) -> Result<TaskSpec, String> + Send + Sync;
+type Read = dyn Fn(&TaskDraft) -> Result<TaskSpec, InvalidDraft> + Send + Sync;
 
 impl TaskReader {
     /// Wraps a function.
     pub fn new(
-        read: impl Fn(&TaskDraft) -> Result<TaskSpec, String> + Send + Sync + 'static,
+        read: impl Fn(&TaskDraft) -> Result<TaskSpec, InvalidDraft> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(read))
     }
 
-    pub(crate) fn read(&self, draft: &TaskDraft) -> Result<TaskSpec, String> {
+    pub(crate) fn read(&self, draft: &TaskDraft) -> Result<TaskSpec, InvalidDraft> {
         (self.0)(draft)
     }
 }

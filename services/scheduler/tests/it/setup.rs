@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{
-    Capabilities, DEFAULT_DRIVER, Digest, Engine, RunInput, ServiceInstance, SystemClock,
-    TaskDraft, TaskSpec,
+    Capabilities, DEFAULT_DRIVER, Digest, Engine, InvalidDraft, RunInput, ServiceInstance,
+    SystemClock, TaskDraft, TaskSpec,
 };
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
@@ -243,9 +243,9 @@ impl Setup {
 }
 
 /// Like the configuration would, in short.
-fn read(draft: &TaskDraft) -> Result<TaskSpec, String> {
+fn read(draft: &TaskDraft) -> Result<TaskSpec, InvalidDraft> {
     if draft.module == "refused" {
-        return Err("the module is refused".to_owned());
+        return Err(InvalidDraft(vec!["the module is refused".to_owned()]));
     }
     let mut spec = task(&draft.name);
     spec.enabled = draft.enabled;

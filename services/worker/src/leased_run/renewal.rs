@@ -16,7 +16,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 
 /// How the lease of an attempt was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LeaseEnd {
+pub(crate) enum LeaseEnd {
     /// A scheduler says that it is over: another attempt may be at work already.
     Refused,
     /// No scheduler has renewed it in time. It may still be in force.
@@ -36,7 +36,7 @@ enum Renewal {
 impl LeasedRun {
     /// Renews the lease while Terraform may write; returns when it is lost, at the latest when the
     /// [`LeaseDeadlines`](cts_core::lease::Hold) says that it is to be given up.
-    pub(super) async fn keep_lease(&self) -> LeaseEnd {
+    pub(crate) async fn keep_lease(&self) -> LeaseEnd {
         loop {
             let deadlines = self.deadlines();
             let give_up = self.moment(deadlines.stop_by());

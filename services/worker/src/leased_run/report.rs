@@ -17,7 +17,7 @@ const RENEWALS_FOR_A_REPORT: u32 = 30;
 impl LeasedRun {
     /// Renews the lease until the end of the run is confirmed, the lease is lost for good, or this worker has
     /// to end: the order to stop leaves it one more life of the lease.
-    pub(super) async fn keep_until_reported(
+    pub(crate) async fn keep_until_reported(
         &self,
         report: impl Future<Output = Result<(), Status>>,
         stop: &CancellationToken,
@@ -60,7 +60,7 @@ impl LeasedRun {
     }
 
     /// Sends the rest of the log, all of it or as much as goes with the end, and the end.
-    pub(super) async fn report(
+    pub(crate) async fn report(
         &self,
         outcome: AttemptOutcome,
         log: &RunLog,

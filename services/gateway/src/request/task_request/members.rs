@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
-use cts_core::{
-    CatalogServicesCondition, Condition, ConsulKvCondition, DraftBufferPeriod, DraftWorkspace,
-    KvQuery, ModuleInput, ScheduleCondition, ServicesCondition, ServicesInput, TaskDraft, go,
-};
+use cts_core::{DraftBufferPeriod, DraftWorkspace, TaskDraft, go};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::SentMembers;
+use crate::model::condition::{ConditionMembers, ModuleInputMembers};
 
 /// The task. Where the schema has a default, the member is there.
 #[derive(Debug, Deserialize)]
@@ -27,27 +25,6 @@ pub(super) struct TaskMembers {
     buffer_period: Option<BufferPeriodMembers>,
     terraform_version: Option<String>,
     terraform_cloud_workspace: Option<DraftWorkspace>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ConditionMembers {
-    services: Option<ServicesCondition>,
-    consul_kv: Option<KvMembers>,
-    catalog_services: Option<CatalogServicesCondition>,
-    schedule: Option<ScheduleCondition>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ModuleInputMembers {
-    services: Option<ServicesInput>,
-    consul_kv: Option<KvQuery>,
-}
-
-#[derive(Debug, Deserialize)]
-struct KvMembers {
-    #[serde(flatten)]
-    query: KvQuery,
-    use_as_module_input: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -115,36 +92,6 @@ impl TaskMembers {
             terraform_version: self.terraform_version.unwrap_or_default(),
             workspace: self.terraform_cloud_workspace,
         }
-    }
-}
-
-impl ConditionMembers {
-    /// Of several kinds the first of this order counts.
-    fn into_condition(self) -> Condition {
-        let services = self.services.map(|mut services| {
-            if !services.names.is_empty() {
-                services.regexp = None;
-            }
-            Condition::Services(services)
-        });
-        let pairs = self.consul_kv.map(|pairs| {
-            Condition::ConsulKv(ConsulKvCondition {
-                query: pairs.query,
-                use_as_module_input: pairs.use_as_module_input,
-            })
-        });
-        let catalog = self.catalog_services.map(Condition::CatalogServices);
-        let schedule = self.schedule.map(Condition::Schedule);
-        let condition = services.or(pairs).or(catalog).or(schedule);
-        condition.unwrap_or_default()
-    }
-}
-
-impl ModuleInputMembers {
-    fn into_inputs(self) -> Vec<ModuleInput> {
-        let services = self.services.map(ModuleInput::Services);
-        let pairs = self.consul_kv.map(ModuleInput::ConsulKv);
-        services.into_iter().chain(pairs).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tonic::Status;
 
 use super::{Parts, RunEndpoint};
-use crate::grpc::status::store_failure;
+use crate::grpc::status::OrStatus as _;
 
 /// Contents in one request.
 const MOST_CONTENTS: usize = 1024;
@@ -19,8 +19,7 @@ impl RunEndpoint {
         request: proto::GetRunInputRequest,
     ) -> Result<Parts<proto::GetRunInputResponse>, Status> {
         let hash = digest(&request.input_hash)?;
-        let input = self.store.input(hash).await;
-        let input = input.map_err(|error| store_failure(&error))?;
+        let input = self.store.input(hash).await.or_status()?;
         let bytes = match input {
             None => return Err(Status::not_found(format!("there is no input {hash}"))),
             Some(StoredInput::OnePiece(bytes)) => bytes,
@@ -79,8 +78,11 @@ impl RunEndpoint {
         if let Some(content) = self.recent_inputs.content(hash) {
             return Ok((*content).clone());
         }
-        let found = self.store.contents(std::slice::from_ref(hash)).await;
-        let found = found.map_err(|error| store_failure(&error))?;
+        let found = self
+            .store
+            .contents(std::slice::from_ref(hash))
+            .await
+            .or_status()?;
         let content = found.into_iter().next();
         content.ok_or_else(|| Status::not_found(format!("there is no content {hash}")))
     }

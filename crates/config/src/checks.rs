@@ -1,0 +1,74 @@
+//! What is right in a task, in the words of every place where it is declared: a file, or a request.
+//!
+//! Each check gives the text of the problem; the caller has its place.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use cts_core::{Chain, CronExpression, ProviderId, Regexp};
+
+/// What a task without a module is reported with.
+pub(crate) const EMPTY_MODULE: &str = "`module` must not be empty";
+
+/// A regular expression of the original's syntax.
+pub(crate) fn regexp(text: &str) -> Result<(), String> {
+    let checked = Regexp::new(text).map(drop);
+    checked.map_err(|error| format!("`regexp` is no regular expression: {}", Chain(&error)))
+}
+
+/// A cron expression that fires again after `now`. What can never fire again keeps the original busy without end
+/// (docs/compatibility.md).
+pub(crate) fn cron(text: &str, now: DateTime<Utc>) -> Result<(), String> {
+    let reason = match CronExpression::parse(text) {
+        Ok(expression) if expression.next_after(&now).is_some() => return Ok(()),
+        Ok(_) => "it never fires again: its last time has passed".to_owned(),
+        Err(error) => Chain(&error).to_string(),
+    };
+    Err(format!("`cron` is no usable cron expression: {reason}"))
+}
+
+/// The path of a condition on keys, which the place calls `kind`.
+pub(crate) fn path(text: &str, kind: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err(missing_path(kind));
+    }
+    Ok(())
+}
+
+/// What a condition on keys without a path is reported with.
+pub(crate) fn missing_path(kind: &str) -> String {
+    format!("`path` is required in a `{kind}` condition and must not be empty")
+}
+
+/// Both are about the same variable of the module, which must not be.
+pub(crate) fn same_variable(first: &str, second: &str, variable: &str) -> String {
+    if first == second {
+        format!("more than one `module_input` for the variable `{variable}`")
+    } else {
+        format!("{first} and {second} both monitor \"{variable}\": they must be unique")
+    }
+}
+
+/// The providers of a task, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Providers(HashSet<String>);
+
+impl Providers {
+    /// The next one; with the text of a problem, unless it is empty, it counts nevertheless.
+    pub(crate) fn read(&mut self, text: &str) -> (Option<ProviderId>, Result<(), String>) {
+        if text.is_empty() {
+            let problem = "`providers` includes an empty string".to_owned();
+            return (None, Err(problem));
+        }
+        let id = ProviderId::from(text);
+        let checked = if self.0.insert(id.name.clone()) {
+            Ok(())
+        } else {
+            Err(format!(
+                "provider `{}` is listed twice: a task can have only one instance of a provider",
+                id.name
+            ))
+        };
+        (Some(id), checked)
+    }
+}

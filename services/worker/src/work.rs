@@ -1,0 +1,91 @@
+//! The work on a leased run: the attempt, its lease and its log side by side, and what is reported of it.
+
+use std::sync::Arc;
+
+use cts_core::runs::AttemptOutcome;
+use cts_proto::run::v1::RunKind;
+use cts_terraform::StopOrder;
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::attempt;
+use crate::leased_run::LeasedRun;
+use crate::leased_run::renewal::LeaseEnd;
+use crate::log::RunLog;
+
+/// Works on the run to its end. Returns when the report has arrived or has become pointless.
+pub(crate) async fn work(run: LeasedRun, stop: &CancellationToken) {
+    tracing::debug!(
+        task_name = run.lease.task_name,
+        run.id = run.lease.run_id,
+        lease.epoch = run.lease.epoch,
+        plan = run.lease.kind() == RunKind::Plan,
+        attempt = run.lease.attempt,
+        "run started"
+    );
+    let log = RunLog::new(run.shared.console.clone());
+    let order = StopOrder::child_of(stop, run.shared.options.stop);
+    let done = CancellationToken::new();
+    let mut shipping = std::pin::pin!(log.ship(&run.shared.scheduler, &run.lease, &done));
+    let (outcome, lost) = {
+        let output = Arc::clone(&log) as _;
+        let mut work = std::pin::pin!(attempt(&run.shared, &run, output, order.clone()));
+        let mut keeping = std::pin::pin!(run.keep_lease());
+        let mut lost = None;
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                end = &mut keeping, if lost.is_none() => {
+                    lost = Some(end);
+                    run.give_up(&order);
+                }
+                outcome = &mut work => break outcome,
+                () = &mut shipping => {}
+            }
+        };
+        (outcome, lost)
+    };
+    run.leave();
+    done.cancel();
+    let Some(outcome) = to_be_reported(outcome, lost) else {
+        tracing::warn!(
+            task_name = run.lease.task_name,
+            run.id = run.lease.run_id,
+            "the lease was lost; the result is not reported"
+        );
+        return;
+    };
+    if lost.is_some() {
+        tracing::warn!(
+            task_name = run.lease.task_name,
+            run.id = run.lease.run_id,
+            "the lease could not be renewed in time; the run is given back"
+        );
+    }
+    // The log of a run whose lease could not be renewed does not arrive either.
+    let report = async {
+        if lost.is_none() {
+            shipping.await;
+        }
+        run.report(outcome, &log, lost.is_none()).await
+    };
+    run.keep_until_reported(report, stop).await;
+}
+
+/// What is said of an attempt that has ended with `outcome`, `lost` being how its lease was lost meanwhile.
+/// Terraform is gone in any case, and the scheduler refuses the word if another attempt has begun.
+///
+/// What was done is reported, so that it is not done twice. A run that was stopped because no scheduler renewed
+/// its lease goes back to the queue and does not count; one that was stopped because this process stood still
+/// is taken back by the scheduler and counts, for it may be the run that makes workers stand still.
+fn to_be_reported(outcome: AttemptOutcome, lost: Option<LeaseEnd>) -> Option<AttemptOutcome> {
+    match (lost, &outcome) {
+        (Some(LeaseEnd::Refused), _) => None,
+        (None, _)
+        | (
+            Some(_),
+            AttemptOutcome::Applied | AttemptOutcome::Planned(_) | AttemptOutcome::Checked,
+        ) => Some(outcome),
+        (Some(LeaseEnd::Unanswered), _) => Some(AttemptOutcome::Interrupted),
+        (Some(LeaseEnd::Overslept), _) => None,
+    }
+}
