@@ -2,6 +2,7 @@
 
 use cts_consul::ConsulClient;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
+use std::convert::Infallible;
 use tokio_util::sync::CancellationToken;
 
 use crate::options::Options;
@@ -34,8 +35,9 @@ impl Watcher {
 
     /// Lets the watcher work until `shutdown`; then ends all streams as unavailable and returns when
     /// the last poller is gone.
-    pub async fn run(self, shutdown: CancellationToken) {
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), Infallible> {
         shutdown.cancelled().await;
         self.views.stop().await;
+        Ok(())
     }
 }

@@ -68,9 +68,13 @@ impl Api {
         }
     }
 
-    /// Waits until the task has so many events, and returns them.
+    /// Waits until the task has so many events, and returns them. It may have to be stored first.
     pub async fn wait_for_events(&self, task: &str, count: usize) -> Vec<Value> {
         eventually(DEADLINE, async || {
+            let path = format!("/v1/status/tasks/{task}?include=events");
+            if matches!(self.ask(&path).await, Ok((404, _))) {
+                return Err(format!("{task} is not there"));
+            }
             let events = self.events(task).await;
             if events.len() >= count {
                 Ok(events)

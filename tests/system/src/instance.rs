@@ -42,10 +42,15 @@ impl Instance {
     /// Starts the system with the site's configuration in the shape of this test run and waits until it
     /// is healthy.
     pub async fn start(site: &Site) -> Self {
+        Self::start_with(site, Plan::default()).await
+    }
+
+    /// The same; as a cluster it has this plan.
+    pub async fn start_with(site: &Site, plan: Plan) -> Self {
         match Shape::of_this_run() {
             Shape::Embedded => Self::start_embedded(site).await,
             Shape::Cluster => {
-                let cluster = Cluster::start(site, Plan::default()).await;
+                let cluster = Cluster::start(site, plan).await;
                 let api = cluster.api(0);
                 eventually(DEADLINE, async || healthy(&api).await).await;
                 Self {

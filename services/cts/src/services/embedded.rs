@@ -218,11 +218,7 @@ impl Embedded {
             "scheduler's server",
             schedule_endpoints.serve_memory(schedule_listener, inner.clone().cancelled_owned()),
         );
-        let watching = watcher.run(inner.clone());
-        inside.spawn("watcher", async {
-            watching.await;
-            Ok::<_, Infallible>(())
-        });
+        inside.spawn("watcher", watcher.run(inner.clone()));
         between.spawn("scheduler", scheduler.run(scheduling.clone()));
         let WorkerParts {
             worker,

@@ -36,11 +36,7 @@ pub(crate) async fn run_watcher(
     links.follow_files(&parts, &shutdown);
     let endpoints = Endpoints::new().with(watcher.service());
     links.serve(endpoints, grpc, &parts, &shutdown);
-    let watching = watcher.run(shutdown);
-    parts.spawn("watcher", async {
-        watching.await;
-        Ok::<_, Infallible>(())
-    });
+    parts.spawn("watcher", watcher.run(shutdown));
     Ok(parts.wait().await?)
 }
 

@@ -49,7 +49,8 @@ impl Rig {
             served.await.unwrap();
         });
         let mut running = JoinSet::new();
-        running.spawn(watcher.clone().run(stop.clone()));
+        let work = watcher.clone().run(stop.clone());
+        running.spawn(async { work.await.unwrap() });
         Self {
             watcher,
             stop,

@@ -1,7 +1,9 @@
 //! A task whose settings are several megabytes is applied, and shown.
 
+use std::time::Duration;
+
 use cts_testkit::ConsulAgent;
-use cts_tests::{Backend, Instance, Site, task};
+use cts_tests::{Backend, Instance, Plan, Site, task};
 
 /// More than a message of gRPC usually holds.
 const LARGE: usize = 5 * 1024 * 1024;
@@ -42,7 +44,13 @@ async fn it_does_what_others_do() {
         "variable_files = [\"./large.tfvars\"]",
     );
     site.configure(&consul.address(), Backend::Local, &pool);
-    let cts = Instance::start(&site).await;
+    // A program that is not optimised needs seconds for so much text: the usual times, and not the short ones of tests.
+    let patient = Plan {
+        session_ttl: Duration::from_secs(15),
+        lease_ttl: Duration::from_secs(30),
+        ..Plan::default()
+    };
+    let cts = Instance::start_with(&site, patient).await;
 
     let events = cts.api.wait_for_events("pool", 1).await;
     assert_eq!(events[0]["success"], true, "{}", cts.output());
