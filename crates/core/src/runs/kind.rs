@@ -77,16 +77,6 @@ impl RunKinds {
             RunKind::Check => self.checks,
         }
     }
-
-    /// Those that are among the others as well.
-    #[must_use]
-    pub const fn and(self, others: Self) -> Self {
-        Self {
-            applies: self.applies && others.applies,
-            plans: self.plans && others.plans,
-            checks: self.checks && others.checks,
-        }
-    }
 }
 
 /// State of a run.

@@ -314,7 +314,10 @@ pub async fn only_claimed_kinds_are_leased<F: Fixture>() {
     let lease = scene.acquire_as(&of(RunKinds::PLANS)).await;
     assert_eq!(lease.expect("it is due").run, planned);
     assert_eq!(scene.acquire_as(&of(RunKinds::PLANS)).await, None);
-    let neither = RunKinds::PLANS.and(applies);
+    let neither = RunKinds {
+        applies: false,
+        ..applies
+    };
     assert_eq!(scene.acquire_as(&of(neither)).await, None);
     assert_eq!(scene.lease().await.run, queued);
 }

@@ -18,7 +18,7 @@ use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, GetRunRequest, Run, RunStatus};
 use cts_scheduler::RunRequests;
-use cts_store::{StoredTask, TaskError};
+use cts_store::StoredTask;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_stream::{StreamExt as _, StreamMap};
 use tokio_util::sync::CancellationToken;
@@ -169,10 +169,9 @@ impl Follower {
         tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
         for task in tasks {
             match requests.request(task, self.kind).await {
-                Ok(run) => self.tally.requested(task.as_str(), run.to_string()),
-                Err(TaskError::Store(error)) => return Err(Failure::Store(error)),
+                Some(run) => self.tally.requested(task.as_str(), run.to_string()),
                 // It was deleted since.
-                Err(_) => self.tally.ended(task.as_str(), End::Cancelled),
+                None => self.tally.ended(task.as_str(), End::Cancelled),
             }
         }
         while !self.tally.is_done() {

@@ -1,13 +1,18 @@
 //! Requests of runs from within the process.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_core::runs::RunKind;
-use cts_core::{RunId, TaskName};
+use cts_core::{Chain, RunId, TaskName};
 use cts_store::{Store, TaskChange, TaskError};
+use tokio::time::sleep;
 
 use crate::identities::Identities;
 use crate::notifier::Notifier;
+
+/// Wait before a request is made again that the store did not answer.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Requests runs of stored tasks, as the API does. A pass is made of these (docs/runs.md#passes).
 #[derive(Debug, Clone)]
@@ -18,19 +23,32 @@ pub struct RunRequests {
 }
 
 impl RunRequests {
-    /// Requests a run of a task, whatever is applied, and gives its id. The run is queued as soon as the input of
-    /// the task is complete; a caller that follows runs since before this call sees all that becomes of it.
+    /// Requests a run of a task, whatever is applied, and gives its id; `None` if the task is not there any more. The
+    /// run is queued as soon as the input of the task is complete; a caller that follows runs since before this
+    /// call sees all that becomes of it.
     ///
-    /// Fails if the task is not there any more, or the store cannot be asked; then there is no request, or one whose
-    /// outcome is of no interest. Safe to cancel.
-    pub async fn request(&self, task: &TaskName, kind: RunKind) -> Result<RunId, TaskError> {
+    /// A store that does not answer is asked again until it does. A call that is cancelled may have made its
+    /// request.
+    pub async fn request(&self, task: &TaskName, kind: RunKind) -> Option<RunId> {
         let run = self.identities.run_id();
         let change = TaskChange {
             request: Some((run, kind)),
             ..TaskChange::default()
         };
-        self.store.change_task(task, &change).await?;
+        loop {
+            match self.store.change_task(task, &change).await {
+                Ok(_task) => break,
+                Err(TaskError::Store(error)) => {
+                    tracing::warn!(target: "ctrl", task_name = %task, error = %Chain(&error), "cannot request a run, trying again");
+                    sleep(RETRY).await;
+                }
+                Err(gone) => {
+                    tracing::warn!(target: "ctrl", task_name = %task, error = %Chain(&gone), "no run is requested");
+                    return None;
+                }
+            }
+        }
         self.notifier.tasks_changed();
-        Ok(run)
+        Some(run)
     }
 }

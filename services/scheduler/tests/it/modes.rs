@@ -12,6 +12,7 @@ use cts_store::Store as _;
 use cts_store_sqlite::SqliteStore;
 use tonic::Code;
 
+use crate::faulty_store::{Fault, FaultyStore};
 use crate::setup::{Setup, instance, member, store_in, task};
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -118,6 +119,27 @@ async fn an_interrupted_run_is_gone_on_with() {
     setup.complete(&lease, interrupted).await.unwrap();
     let again = setup.acquired().await;
     assert_eq!((&again.run_id, again.attempt), (&lease.run_id, 1));
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_answer_delays_a_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = FaultyStore::over(store_in(directory.path()).await);
+    let options = Options {
+        mode: Mode::OnRequest,
+        ..Options::alone(vec![task("a")], member())
+    };
+    let setup = Setup::over(Arc::clone(&store), options).await;
+    setup.watcher.show(vec![]);
+    store.fail("change_task", &[Fault::Refused, Fault::AnswerLost]);
+    let name = task("a").definition.name;
+    let run = setup.requests.request(&name, RunKind::Apply).await.unwrap();
+    let lease = setup.acquired().await;
+    assert_eq!(lease.run_id, run.to_string());
+    setup.applied(&lease).await;
+    assert!(setup.acquire(SHORT).await.is_none(), "it is one run");
+    let absent = "absent".parse().unwrap();
+    assert_eq!(setup.requests.request(&absent, RunKind::Apply).await, None);
 }
 
 #[tokio::test]
