@@ -2,12 +2,13 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_store::decode;
 use cts_store::{DELETED, DRAFTS_KEPT, NewTask, StoreError, StoredTask, TaskChange, TaskError};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use crate::configure::declaration;
 use crate::requests;
-use crate::row::{Cell, failed_to, span_micros};
+use crate::row::{Cell, by, failed_to, span_micros};
 use crate::tasks;
 
 /// A task and what it is at.
@@ -97,7 +98,7 @@ async fn current(
     .await
     .map_err(&read)?;
     let row = row.ok_or(TaskError::Unknown)?;
-    let task = tasks::stored_task(&row)?;
+    let task = by(decode::stored_task)(&row)?;
     Ok(Current {
         activity: TaskActivity {
             phase: task.phase,

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use cts_core::{LeaseEpoch, RunId, WorkerId};
+use cts_store::decode;
 use cts_store::{Claim, Lease, LeaseError, StoreError};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
-use crate::row::{Cell, failed_to, span_micros};
+use crate::row::{Cell, by, failed_to, span_micros};
 
 /// One statement, on the way of every change. The rows of the run and of its task are locked before
 /// they are looked at for good; what another call is about to lease is skipped.
@@ -86,7 +87,7 @@ pub(crate) async fn acquire(
     let Some(row) = rows.first() else {
         return Ok(None);
     };
-    let leased = lease(row);
+    let leased = by(decode::lease)(row);
     if leased.is_err() {
         give_back_unreadable(connection, row).await?;
     }
@@ -114,32 +115,6 @@ async fn give_back_unreadable(
     .await
     .map_err(&failed)?;
     Ok(())
-}
-
-fn lease(row: &PgRow) -> Result<Lease, StoreError> {
-    let read = failed_to("lease a run");
-    let id: Uuid = row.try_get("id").map_err(&read)?;
-    let key = id.to_string();
-    let cell = |column| Cell {
-        table: "runs",
-        column,
-        row: &key,
-    };
-    let task: &str = row.try_get("task_name").map_err(&read)?;
-    let input: &str = row.try_get("input_hash").map_err(&read)?;
-    let attempts: i32 = row.try_get("attempts").map_err(&read)?;
-    let kind: &str = row.try_get("kind").map_err(&read)?;
-    let timed: Option<&str> = row.try_get("timed_spec").map_err(&read)?;
-    Ok(Lease {
-        run: RunId::from_uuid(id),
-        task: cell("task_name").parse(task)?,
-        kind: cell("kind").run_kind(kind)?,
-        holder: WorkerId::new(row.try_get::<&str, _>("holder").map_err(&read)?),
-        epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
-        input: cell("input_hash").parse(input)?,
-        attempt: cell("attempts").number(attempts.into())?,
-        timeouts: cell("spec").timeouts(timed)?,
-    })
 }
 
 pub(crate) async fn grants(

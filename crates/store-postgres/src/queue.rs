@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use cts_core::runs::RunStatus;
 use cts_core::{RunId, TaskName};
+use cts_store::decode;
 use cts_store::{QueueDepth, RunFilter, RunRecord, StoreError};
-use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
-use uuid::Uuid;
 
-use crate::row::{Cell, failed_to, span};
+use crate::row::{by, failed_to, span};
 
 pub(crate) async fn next_due(
     connection: &mut PgConnection,
@@ -73,7 +72,7 @@ pub(crate) async fn run(
     .fetch_optional(connection)
     .await
     .map_err(failed_to("read a run"))?;
-    row.as_ref().map(record).transpose()
+    row.as_ref().map(by(decode::run_record)).transpose()
 }
 
 pub(crate) async fn runs(
@@ -87,7 +86,7 @@ pub(crate) async fn runs(
         .fetch_all(connection)
         .await
         .map_err(failed_to("list runs"))?;
-    rows.iter().map(record).collect()
+    rows.iter().map(by(decode::run_record)).collect()
 }
 
 /// A statement of its own for each kind of filter, so that each has its index.
@@ -128,41 +127,4 @@ fn listing(filter: &RunFilter) -> String {
                plan_encoding, plan, created_at, due_at, started_at, finished_at
         FROM found ORDER BY {order} LIMIT $3"
     )
-}
-
-fn record(row: &PgRow) -> Result<RunRecord, StoreError> {
-    let read = failed_to("read a run");
-    let id: Uuid = row.try_get("id").map_err(&read)?;
-    let key = id.to_string();
-    let cell = |column| Cell {
-        table: "runs",
-        column,
-        row: &key,
-    };
-    let text = |column: &str| row.try_get::<&str, _>(column).map_err(&read);
-    let time = |column: &'static str| {
-        let micros: Option<i64> = row.try_get(column).map_err(&read)?;
-        micros.map(|micros| cell(column).time(micros)).transpose()
-    };
-    let attempts: i32 = row.try_get("attempts").map_err(&read)?;
-    let encoding: Option<&str> = row.try_get("plan_encoding").map_err(&read)?;
-    Ok(RunRecord {
-        id: RunId::from_uuid(id),
-        task: cell("task_name").parse(text("task_name")?)?,
-        kind: cell("kind").run_kind(text("kind")?)?,
-        no_retry: row.try_get("no_retry").map_err(&read)?,
-        status: cell("status").run_status(text("status")?)?,
-        input: cell("input_hash").parse(text("input_hash")?)?,
-        attempts: cell("attempts").number(attempts.into())?,
-        errors: cell("errors").json(text("errors")?)?,
-        plan: cell("plan").plan(
-            row.try_get("changes_present").map_err(&read)?,
-            encoding,
-            row.try_get("plan").map_err(&read)?,
-        )?,
-        created_at: cell("created_at").time(row.try_get("created_at").map_err(&read)?)?,
-        due_at: cell("due_at").time(row.try_get("due_at").map_err(&read)?)?,
-        started_at: time("started_at")?,
-        finished_at: time("finished_at")?,
-    })
 }

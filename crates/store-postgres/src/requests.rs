@@ -2,13 +2,12 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{LeaderEpoch, RunId, TaskName};
+use cts_store::decode;
 use cts_store::{LeaderError, RunRequest, StoreError};
-use sqlx::postgres::PgRow;
-use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
-use uuid::Uuid;
+use sqlx::{Connection as _, PgConnection, PgTransaction};
 
 use crate::leadership;
-use crate::row::{Cell, failed_to};
+use crate::row::{by, failed_to};
 
 /// Asks for a run of this id and kind.
 pub(crate) async fn insert(
@@ -119,7 +118,7 @@ pub(crate) async fn open(connection: &mut PgConnection) -> Result<Vec<RunRequest
     .fetch_all(connection)
     .await
     .map_err(failed_to("read the requests"))?;
-    rows.iter().map(request).collect()
+    rows.iter().map(by(decode::run_request)).collect()
 }
 
 pub(crate) async fn one(
@@ -134,25 +133,5 @@ pub(crate) async fn one(
     .fetch_optional(connection)
     .await
     .map_err(failed_to("read a request"))?;
-    row.as_ref().map(request).transpose()
-}
-
-fn request(row: &PgRow) -> Result<RunRequest, StoreError> {
-    let read = failed_to("read a request");
-    let id: Uuid = row.try_get("run_id").map_err(&read)?;
-    let key = id.to_string();
-    let cell = |column| Cell {
-        table: "run_requests",
-        column,
-        row: &key,
-    };
-    let task: &str = row.try_get("task_name").map_err(&read)?;
-    let kind: &str = row.try_get("kind").map_err(&read)?;
-    Ok(RunRequest {
-        run: RunId::from_uuid(id),
-        task: cell("task_name").parse(task)?,
-        kind: cell("kind").run_kind(kind)?,
-        requested_at: cell("requested_at").time(row.try_get("requested_at").map_err(&read)?)?,
-        refused: row.try_get("refused").map_err(&read)?,
-    })
+    row.as_ref().map(by(decode::run_request)).transpose()
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use cts_core::{Event, EventConfig, EventId, RunId};
 use cts_store::StoreError;
 pub(crate) use cts_store::cell::{Cell, InputEncoding, encoded, encoded_plan, span_micros};
-use sqlx::Row as _;
+use cts_store::fields::{ColumnError, Columns, StoredId};
 use sqlx::postgres::PgRow;
+use sqlx::{Column as _, Row as _, TypeInfo as _};
 use uuid::Uuid;
 
 /// A column of microseconds as a duration; zero if it is negative.
@@ -22,27 +22,39 @@ pub(crate) fn failed_to(operation: &'static str) -> impl Fn(sqlx::Error) -> Stor
     }
 }
 
-/// An event from a row with the columns of the table.
-pub(crate) fn event(row: &PgRow) -> Result<Event, StoreError> {
-    let read = failed_to("read an event");
-    let id: Uuid = row.try_get("id").map_err(&read)?;
-    let key = id.to_string();
-    let cell = |column| Cell {
-        table: "events",
-        column,
-        row: &key,
-    };
-    let task_name: String = row.try_get("task_name").map_err(&read)?;
-    let config: String = row.try_get("config").map_err(&read)?;
-    let config: EventConfig = cell("config").json(&config)?;
-    Ok(Event {
-        id: EventId::from_uuid(id),
-        task_name: cell("task_name").parse(&task_name)?,
-        run_id: RunId::from_uuid(row.try_get("run_id").map_err(&read)?),
-        success: row.try_get("success").map_err(&read)?,
-        start_time: cell("start_time").time(row.try_get("start_time").map_err(&read)?)?,
-        end_time: cell("end_time").time(row.try_get("end_time").map_err(&read)?)?,
-        error: row.try_get("error").map_err(&read)?,
-        config,
-    })
+/// A row for the decoders that all stores share.
+struct Cells<'r>(&'r PgRow);
+
+impl Columns for Cells<'_> {
+    fn text(&self, column: &str) -> Result<Option<&str>, ColumnError> {
+        Ok(self.0.try_get(column)?)
+    }
+
+    fn id(&self, column: &str) -> Result<Option<StoredId<'_>>, ColumnError> {
+        let id: Option<Uuid> = self.0.try_get(column)?;
+        Ok(id.map(StoredId::Uuid))
+    }
+
+    fn integer(&self, column: &str) -> Result<Option<i64>, ColumnError> {
+        Ok(match self.0.try_column(column)?.type_info().name() {
+            "INT2" => self.0.try_get::<Option<i16>, _>(column)?.map(i64::from),
+            "INT4" => self.0.try_get::<Option<i32>, _>(column)?.map(i64::from),
+            _ => self.0.try_get(column)?,
+        })
+    }
+
+    fn flag(&self, column: &str) -> Result<Option<bool>, ColumnError> {
+        Ok(self.0.try_get(column)?)
+    }
+
+    fn bytes(&self, column: &str) -> Result<Option<Vec<u8>>, ColumnError> {
+        Ok(self.0.try_get(column)?)
+    }
+}
+
+/// A decoder of [`cts_store::decode`] for rows of this database.
+pub(crate) fn by<T>(
+    decode: fn(&dyn Columns) -> Result<T, StoreError>,
+) -> impl Fn(&PgRow) -> Result<T, StoreError> {
+    move |row| decode(&Cells(row))
 }

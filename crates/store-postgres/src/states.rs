@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cts_core::{EVENTS_KEPT, EventConfig, TaskName, TaskStatus};
+use cts_store::decode;
 use cts_store::{StoreError, TaskState};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
-use crate::row::{self, Cell, failed_to};
+use crate::row::{Cell, by, failed_to};
 
 #[expect(clippy::cast_possible_wrap, reason = "a handful")]
 const EVENTS_SHOWN: i64 = EVENTS_KEPT as i64;
@@ -130,7 +131,7 @@ fn fold(rows: &[PgRow]) -> Result<Vec<TaskState>, StoreError> {
             .map_err(&read)?
             .is_some();
         if let Some(state) = states.last_mut().filter(|_| has_event) {
-            state.events.push(row::event(row)?);
+            state.events.push(by(decode::event)(row)?);
         }
     }
     for state in &mut states {

@@ -2,12 +2,12 @@
 
 use cts_core::runs::RunStatus;
 use cts_core::{LeaderEpoch, LeaseEpoch, RunId};
+use cts_store::decode;
 use cts_store::{LeaderError, Requeued, StoreError, TakeBack};
-use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
-use crate::row::{Cell, failed_to};
+use crate::row::{Cell, by, failed_to};
 use crate::{complete, leadership};
 
 const OPERATION: &str = "take back leases";
@@ -202,25 +202,5 @@ async fn take_back_all(
     .fetch_all(&mut **transaction)
     .await
     .map_err(&failed)?;
-    rows.iter().map(requeued).collect()
-}
-
-fn requeued(row: &PgRow) -> Result<Requeued, StoreError> {
-    let read = failed_to(OPERATION);
-    let id: Uuid = row.try_get("id").map_err(&read)?;
-    let key = id.to_string();
-    let cell = |column| Cell {
-        table: "runs",
-        column,
-        row: &key,
-    };
-    let task: &str = row.try_get("task_name").map_err(&read)?;
-    let status: &str = row.try_get("status").map_err(&read)?;
-    let kind: &str = row.try_get("kind").map_err(&read)?;
-    Ok(Requeued {
-        run: RunId::from_uuid(id),
-        task: cell("task_name").parse(task)?,
-        kind: cell("kind").run_kind(kind)?,
-        status: cell("status").run_status(status)?,
-    })
+    rows.iter().map(by(decode::requeued)).collect()
 }

@@ -1,12 +1,12 @@
 //! Tasks as they are stored.
 
 use cts_core::{EventConfig, LeaderEpoch, RunId, TaskName, TaskSpec};
+use cts_store::decode;
 use cts_store::{LeaderError, NewTask, StoreError, StoredTask, TaskMark};
-use sqlx::postgres::PgRow;
-use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
+use sqlx::{Connection as _, PgConnection, PgTransaction};
 
 use crate::leadership;
-use crate::row::{Cell, encoded, failed_to};
+use crate::row::{by, encoded, failed_to};
 
 /// A draft behind all other tasks; `false` if something has its name.
 pub(crate) async fn insert_draft(
@@ -119,7 +119,7 @@ pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<StoredTask>
     .fetch_all(connection)
     .await
     .map_err(failed_to("read the tasks"))?;
-    rows.iter().map(stored_task).collect()
+    rows.iter().map(by(decode::stored_task)).collect()
 }
 
 /// Those that are to be seen, and drafts whose run has not ended.
@@ -133,28 +133,7 @@ pub(crate) async fn marks(connection: &mut PgConnection) -> Result<Vec<TaskMark>
     .fetch_all(connection)
     .await
     .map_err(failed_to("read the tasks"))?;
-    rows.iter().map(mark).collect()
-}
-
-fn mark(row: &PgRow) -> Result<TaskMark, StoreError> {
-    let read = failed_to("read a task");
-    let name: &str = row.try_get("name").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "tasks",
-        column,
-        row: name,
-    };
-    let number = |column: &'static str| {
-        let number: i64 = row.try_get(column).map_err(&read)?;
-        cell(column).number(number)
-    };
-    Ok(TaskMark {
-        name: cell("name").parse(name)?,
-        incarnation: number("incarnation")?,
-        revision: number("revision")?,
-        phase: cell("phase").phase(row.try_get("phase").map_err(&read)?)?,
-        enabled: row.try_get("enabled").map_err(&read)?,
-    })
+    rows.iter().map(by(decode::task_mark)).collect()
 }
 
 pub(crate) async fn named(
@@ -170,7 +149,7 @@ pub(crate) async fn named(
     .fetch_all(connection)
     .await
     .map_err(failed_to("read the tasks"))?;
-    rows.iter().map(stored_task).collect()
+    rows.iter().map(by(decode::stored_task)).collect()
 }
 
 pub(crate) async fn one(
@@ -186,27 +165,7 @@ pub(crate) async fn one(
     .fetch_optional(connection)
     .await
     .map_err(failed_to("read a task"))?;
-    row.as_ref().map(stored_task).transpose()
-}
-
-/// A task from a row with these columns.
-pub(crate) fn stored_task(row: &PgRow) -> Result<StoredTask, StoreError> {
-    let read = failed_to("read a task");
-    let name: &str = row.try_get("name").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "tasks",
-        column,
-        row: name,
-    };
-    let origin: &str = row.try_get("origin").map_err(&read)?;
-    let phase: &str = row.try_get("phase").map_err(&read)?;
-    let spec: &str = row.try_get("spec").map_err(&read)?;
-    Ok(StoredTask {
-        spec: cell("spec").json(spec)?,
-        origin: cell("origin").origin(origin)?,
-        phase: cell("phase").phase(phase)?,
-        revision: cell("revision").number(row.try_get("revision").map_err(&read)?)?,
-    })
+    row.as_ref().map(by(decode::stored_task)).transpose()
 }
 
 pub(crate) async fn drop_draft(

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cts_core::WorkerId;
+use cts_store::decode;
 use cts_store::{StoreError, WorkerRecord, WorkerState};
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
+use sqlx::PgConnection;
 
-use crate::row::{Cell, encoded, failed_to, span, span_micros};
+use crate::row::{by, encoded, failed_to, span_micros};
 
 pub(crate) async fn record_heartbeat(
     connection: &mut PgConnection,
@@ -83,29 +83,5 @@ pub(crate) async fn all(
     .fetch_all(connection)
     .await
     .map_err(failed_to("list the workers"))?;
-    rows.iter().map(state).collect()
-}
-
-fn state(row: &PgRow) -> Result<WorkerState, StoreError> {
-    let read = failed_to("list the workers");
-    let id: &str = row.try_get("id").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "workers",
-        column,
-        row: id,
-    };
-    let capabilities: &str = row.try_get("capabilities").map_err(&read)?;
-    Ok(WorkerState {
-        worker: WorkerRecord {
-            id: WorkerId::new(id),
-            host: row.try_get("host").map_err(&read)?,
-            version: row.try_get("version").map_err(&read)?,
-            slots: cell("slots").number(row.try_get("slots").map_err(&read)?)?,
-            capabilities: cell("capabilities").json(capabilities)?,
-            draining: row.try_get("draining").map_err(&read)?,
-        },
-        since: cell("created_at").time(row.try_get("created_at").map_err(&read)?)?,
-        silent_for: span(row.try_get("silent_for").map_err(&read)?),
-        running: cell("running").number(row.try_get("running").map_err(&read)?)?,
-    })
+    rows.iter().map(by(decode::worker_state)).collect()
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use cts_core::ArchiveId;
+use cts_store::decode;
 use cts_store::schema::{SchemaMismatch, StoredSchema};
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
@@ -17,7 +18,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use crate::archive;
-use crate::row::failed_to;
+use crate::row::{by, failed_to};
 use crate::schema;
 
 const OPERATION: &str = "read the file";
@@ -108,7 +109,7 @@ impl SqliteExport {
     fn rows<T: Send + 'static>(
         &mut self,
         query: &'static str,
-        read: fn(&SqliteRow) -> Result<T, StoreError>,
+        read: impl Fn(&SqliteRow) -> Result<T, StoreError> + Send + 'static,
     ) -> Rows<'_, T> {
         let rows = sqlx::query(query).fetch(&mut self.connection);
         rows.map(move |row| read(&row.map_err(failed_to(OPERATION))?))
@@ -144,7 +145,7 @@ impl Export for SqliteExport {
 
     fn tasks(&mut self) -> Rows<'_, TaskRow> {
         let incomplete = self.incomplete;
-        let tasks = self.rows(rows::TASKS, rows::task);
+        let tasks = self.rows(rows::TASKS, by(decode::task_row));
         let tasks = tasks.map_ok(move |row| TaskRow {
             last_applied: row.last_applied.filter(|_| !incomplete),
             ..row
@@ -153,11 +154,11 @@ impl Export for SqliteExport {
     }
 
     fn deleted_tasks(&mut self) -> Rows<'_, DeletedTaskRow> {
-        self.rows(rows::DELETED_TASKS, rows::deleted_task)
+        self.rows(rows::DELETED_TASKS, by(decode::deleted_task_row))
     }
 
     fn configurations(&mut self) -> Rows<'_, ConfigurationRow> {
-        self.rows(rows::CONFIGURATIONS, rows::configuration)
+        self.rows(rows::CONFIGURATIONS, by(decode::configuration_row))
     }
 
     fn contents(&mut self) -> Rows<'_, ContentRow> {
@@ -169,18 +170,18 @@ impl Export for SqliteExport {
     }
 
     fn runs(&mut self) -> Rows<'_, RunRow> {
-        self.rows(rows::RUNS, rows::run)
+        self.rows(rows::RUNS, by(decode::run_row))
     }
 
     fn events(&mut self) -> Rows<'_, EventRow> {
-        self.rows(rows::EVENTS, rows::event)
+        self.rows(rows::EVENTS, by(decode::event_row))
     }
 
     fn log_lines(&mut self) -> Rows<'_, LogLineRow> {
-        self.rows(rows::LOG_LINES, rows::log_line)
+        self.rows(rows::LOG_LINES, by(decode::log_line_row))
     }
 
     fn bundles(&mut self) -> Rows<'_, BundleRow> {
-        self.rows(rows::BUNDLES, rows::bundle)
+        self.rows(rows::BUNDLES, by(decode::bundle_row))
     }
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use cts_core::{Capabilities, LeaseEpoch, RunId, WorkerId};
+use cts_store::decode;
 use cts_store::{Claim, Lease, LeaseError, StoreError};
 use serde_json::{Value, json};
-use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
-use crate::row::{Cell, failed_to, span_micros};
+use crate::row::{Cell, by, failed_to, span_micros};
 
 /// One statement, on the way of every change; the trigger `runs_leased` belongs to it. A row that cannot be read
 /// is an error, with which the caller's transaction is undone.
@@ -64,37 +64,13 @@ pub(crate) async fn acquire(
     .fetch_all(connection)
     .await
     .map_err(failed_to("lease a run"))?;
-    rows.first().map(lease).transpose()
+    rows.first().map(by(decode::lease)).transpose()
 }
 
 fn engines(capabilities: &Capabilities) -> String {
     let engines = capabilities.engines.iter();
     let pairs = engines.map(|engine| json!([engine.driver, engine.version]));
     Value::Array(pairs.collect()).to_string()
-}
-
-fn lease(row: &SqliteRow) -> Result<Lease, StoreError> {
-    let read = failed_to("lease a run");
-    let id: String = row.try_get("id").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "runs",
-        column,
-        row: &id,
-    };
-    let task: String = row.try_get("task_name").map_err(&read)?;
-    let input: String = row.try_get("input_hash").map_err(&read)?;
-    let kind: String = row.try_get("kind").map_err(&read)?;
-    let timed: Option<String> = row.try_get("timed_spec").map_err(&read)?;
-    Ok(Lease {
-        run: cell("id").parse(&id)?,
-        task: cell("task_name").parse(&task)?,
-        kind: cell("kind").run_kind(&kind)?,
-        holder: WorkerId::new(row.try_get::<String, _>("holder").map_err(&read)?),
-        epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
-        input: cell("input_hash").parse(&input)?,
-        attempt: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
-        timeouts: cell("spec").timeouts(timed.as_deref())?,
-    })
 }
 
 pub(crate) async fn grants(

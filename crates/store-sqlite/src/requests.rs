@@ -2,11 +2,11 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{RunId, TaskName};
+use cts_store::decode;
 use cts_store::{RunRequest, StoreError};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
+use sqlx::{SqliteConnection, SqliteExecutor};
 
-use crate::row::{Cell, failed_to};
+use crate::row::{by, failed_to};
 
 /// Asks for a run of this id and kind.
 pub(crate) async fn insert(
@@ -124,7 +124,7 @@ pub(crate) async fn open(executor: impl SqliteExecutor<'_>) -> Result<Vec<RunReq
     .fetch_all(executor)
     .await
     .map_err(failed_to("read the requests"))?;
-    rows.iter().map(request).collect()
+    rows.iter().map(by(decode::run_request)).collect()
 }
 
 pub(crate) async fn one(
@@ -139,25 +139,5 @@ pub(crate) async fn one(
     .fetch_optional(executor)
     .await
     .map_err(failed_to("read a request"))?;
-    row.as_ref().map(request).transpose()
-}
-
-fn request(row: &SqliteRow) -> Result<RunRequest, StoreError> {
-    let read = failed_to("read a request");
-    let id: String = row.try_get("run_id").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "run_requests",
-        column,
-        row: &id,
-    };
-    let task: &str = row.try_get("task_name").map_err(&read)?;
-    let kind: &str = row.try_get("kind").map_err(&read)?;
-    let requested_at: i64 = row.try_get("requested_at").map_err(&read)?;
-    Ok(RunRequest {
-        run: cell("run_id").parse(&id)?,
-        task: cell("task_name").parse(task)?,
-        kind: cell("kind").run_kind(kind)?,
-        requested_at: cell("requested_at").time(requested_at)?,
-        refused: row.try_get("refused").map_err(&read)?,
-    })
+    row.as_ref().map(by(decode::run_request)).transpose()
 }

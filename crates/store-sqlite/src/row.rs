@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::{Event, EventConfig};
 use cts_store::StoreError;
 pub(crate) use cts_store::cell::{Cell, encoded, encoded_plan, span_micros};
+use cts_store::fields::{ColumnError, Columns, StoredId};
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
@@ -27,27 +27,37 @@ pub(crate) fn failed_to(operation: &'static str) -> impl Fn(sqlx::Error) -> Stor
     }
 }
 
-/// An event from a row with the columns of the table.
-pub(crate) fn event(row: &SqliteRow) -> Result<Event, StoreError> {
-    let read = failed_to("read an event");
-    let id: String = row.try_get("id").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "events",
-        column,
-        row: &id,
-    };
-    let task_name: String = row.try_get("task_name").map_err(&read)?;
-    let run_id: String = row.try_get("run_id").map_err(&read)?;
-    let config: String = row.try_get("config").map_err(&read)?;
-    let config: EventConfig = cell("config").json(&config)?;
-    Ok(Event {
-        id: cell("id").parse(&id)?,
-        task_name: cell("task_name").parse(&task_name)?,
-        run_id: cell("run_id").parse(&run_id)?,
-        success: row.try_get("success").map_err(&read)?,
-        start_time: cell("start_time").time(row.try_get("start_time").map_err(&read)?)?,
-        end_time: cell("end_time").time(row.try_get("end_time").map_err(&read)?)?,
-        error: row.try_get("error").map_err(&read)?,
-        config,
-    })
+/// A row for the decoders that all stores share.
+struct Cells<'r>(&'r SqliteRow);
+
+impl Columns for Cells<'_> {
+    fn text(&self, column: &str) -> Result<Option<&str>, ColumnError> {
+        Ok(self.0.try_get(column)?)
+    }
+
+    fn id(&self, column: &str) -> Result<Option<StoredId<'_>>, ColumnError> {
+        Ok(self
+            .0
+            .try_get::<Option<&str>, _>(column)?
+            .map(StoredId::Text))
+    }
+
+    fn integer(&self, column: &str) -> Result<Option<i64>, ColumnError> {
+        Ok(self.0.try_get(column)?)
+    }
+
+    fn flag(&self, column: &str) -> Result<Option<bool>, ColumnError> {
+        Ok(self.0.try_get(column)?)
+    }
+
+    fn bytes(&self, column: &str) -> Result<Option<Vec<u8>>, ColumnError> {
+        Ok(self.0.try_get(column)?)
+    }
+}
+
+/// A decoder of [`cts_store::decode`] for rows of this database.
+pub(crate) fn by<T>(
+    decode: fn(&dyn Columns) -> Result<T, StoreError>,
+) -> impl Fn(&SqliteRow) -> Result<T, StoreError> {
+    move |row| decode(&Cells(row))
 }

@@ -2,11 +2,11 @@
 
 use cts_core::runs::RunStatus;
 use cts_core::{RunId, TaskName};
+use cts_store::decode;
 use cts_store::{RunFilter, RunRecord, StoreError};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteExecutor};
+use sqlx::SqliteExecutor;
 
-use crate::row::{Cell, failed_to};
+use crate::row::{by, failed_to};
 
 pub(crate) async fn run(
     executor: impl SqliteExecutor<'_>,
@@ -22,7 +22,7 @@ pub(crate) async fn run(
     .fetch_optional(executor)
     .await
     .map_err(failed_to("read a run"))?;
-    row.as_ref().map(record).transpose()
+    row.as_ref().map(by(decode::run_record)).transpose()
 }
 
 pub(crate) async fn list(
@@ -47,42 +47,5 @@ pub(crate) async fn list(
     .fetch_all(executor)
     .await
     .map_err(failed_to("list runs"))?;
-    rows.iter().map(record).collect()
-}
-
-fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
-    let read = failed_to("read a run");
-    let key: String = row.try_get("id").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "runs",
-        column,
-        row: &key,
-    };
-    let text = |column: &str| row.try_get::<String, _>(column).map_err(&read);
-    let time = |column: &'static str| {
-        let micros: Option<i64> = row.try_get(column).map_err(&read)?;
-        micros.map(|micros| cell(column).time(micros)).transpose()
-    };
-    let created_at: i64 = row.try_get("created_at").map_err(&read)?;
-    let due_at: i64 = row.try_get("due_at").map_err(&read)?;
-    let encoding: Option<&str> = row.try_get("plan_encoding").map_err(&read)?;
-    Ok(RunRecord {
-        id: cell("id").parse(&key)?,
-        task: cell("task_name").parse(&text("task_name")?)?,
-        kind: cell("kind").run_kind(&text("kind")?)?,
-        no_retry: row.try_get("no_retry").map_err(&read)?,
-        status: cell("status").run_status(&text("status")?)?,
-        input: cell("input_hash").parse(&text("input_hash")?)?,
-        attempts: cell("attempts").number(row.try_get("attempts").map_err(&read)?)?,
-        errors: cell("errors").json(&text("errors")?)?,
-        plan: cell("plan").plan(
-            row.try_get("changes_present").map_err(&read)?,
-            encoding,
-            row.try_get("plan").map_err(&read)?,
-        )?,
-        created_at: cell("created_at").time(created_at)?,
-        due_at: cell("due_at").time(due_at)?,
-        started_at: time("started_at")?,
-        finished_at: time("finished_at")?,
-    })
+    rows.iter().map(by(decode::run_record)).collect()
 }

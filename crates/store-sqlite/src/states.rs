@@ -1,11 +1,12 @@
 //! States of tasks by their newest events.
 
 use cts_core::{EVENTS_KEPT, EventConfig, TaskName, TaskStatus};
+use cts_store::decode;
 use cts_store::{StoreError, TaskState};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqlitePool};
 
-use crate::row::{self, Cell, failed_to};
+use crate::row::{Cell, by, failed_to};
 
 pub(crate) async fn all(
     pool: &SqlitePool,
@@ -83,7 +84,7 @@ fn fold(rows: &[SqliteRow]) -> Result<Vec<TaskState>, StoreError> {
             .map_err(&read)?
             .is_some();
         if let Some(state) = states.last_mut().filter(|_| has_event) {
-            state.events.push(row::event(row)?);
+            state.events.push(by(decode::event)(row)?);
         }
     }
     for state in &mut states {

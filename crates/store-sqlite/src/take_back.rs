@@ -2,12 +2,12 @@
 
 use cts_core::runs::RunStatus;
 use cts_core::{LeaseEpoch, RunId};
+use cts_store::decode;
 use cts_store::{LeaseError, Requeued, StoreError, TakeBack};
-use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::complete;
-use crate::row::{Cell, failed_to};
+use crate::row::{Cell, by, failed_to};
 
 const OPERATION: &str = "take back leases";
 
@@ -117,7 +117,10 @@ pub(crate) async fn all(
     .fetch_all(&mut *connection)
     .await
     .map_err(&write)?;
-    let mut requeued: Vec<_> = rows.iter().map(requeued).collect::<Result<_, _>>()?;
+    let mut requeued: Vec<_> = rows
+        .iter()
+        .map(by(decode::requeued))
+        .collect::<Result<_, _>>()?;
     sqlx::query(
         "-- release_all: what may stand for a change goes on
         UPDATE runs SET no_retry = 0, updated_at = ?
@@ -153,23 +156,4 @@ pub(crate) async fn all(
         }
     }
     Ok(requeued)
-}
-
-fn requeued(row: &SqliteRow) -> Result<Requeued, StoreError> {
-    let read = failed_to(OPERATION);
-    let id: String = row.try_get("id").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "runs",
-        column,
-        row: &id,
-    };
-    let task: String = row.try_get("task_name").map_err(&read)?;
-    let status: String = row.try_get("status").map_err(&read)?;
-    let kind: String = row.try_get("kind").map_err(&read)?;
-    Ok(Requeued {
-        run: cell("id").parse(&id)?,
-        task: cell("task_name").parse(&task)?,
-        kind: cell("kind").run_kind(&kind)?,
-        status: cell("status").run_status(&status)?,
-    })
 }

@@ -1,11 +1,11 @@
 //! Tasks as they are stored.
 
 use cts_core::{Creation, Digest, EventConfig, RunId, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_store::decode;
 use cts_store::{StoreError, StoredTask, TaskMark};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
+use sqlx::{SqliteConnection, SqliteExecutor};
 
-use crate::row::{Cell, encoded, failed_to};
+use crate::row::{by, encoded, failed_to};
 
 /// A task that is not there yet.
 pub(crate) struct NewRow<'a> {
@@ -135,7 +135,7 @@ pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<StoredT
     .fetch_all(executor)
     .await
     .map_err(failed_to("read the tasks"))?;
-    rows.iter().map(stored_task).collect()
+    rows.iter().map(by(decode::stored_task)).collect()
 }
 
 /// Those that are to be seen, and drafts whose run has not ended.
@@ -149,28 +149,7 @@ pub(crate) async fn marks(executor: impl SqliteExecutor<'_>) -> Result<Vec<TaskM
     .fetch_all(executor)
     .await
     .map_err(failed_to("read the tasks"))?;
-    rows.iter().map(mark).collect()
-}
-
-fn mark(row: &SqliteRow) -> Result<TaskMark, StoreError> {
-    let read = failed_to("read a task");
-    let name: &str = row.try_get("name").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "tasks",
-        column,
-        row: name,
-    };
-    let number = |column: &'static str| {
-        let number: i64 = row.try_get(column).map_err(&read)?;
-        cell(column).number(number)
-    };
-    Ok(TaskMark {
-        name: cell("name").parse(name)?,
-        incarnation: number("incarnation")?,
-        revision: number("revision")?,
-        phase: cell("phase").phase(row.try_get("phase").map_err(&read)?)?,
-        enabled: row.try_get("enabled").map_err(&read)?,
-    })
+    rows.iter().map(by(decode::task_mark)).collect()
 }
 
 pub(crate) async fn named(
@@ -186,7 +165,7 @@ pub(crate) async fn named(
     .fetch_all(executor)
     .await
     .map_err(failed_to("read the tasks"))?;
-    rows.iter().map(stored_task).collect()
+    rows.iter().map(by(decode::stored_task)).collect()
 }
 
 pub(crate) async fn one(
@@ -202,27 +181,7 @@ pub(crate) async fn one(
     .fetch_optional(executor)
     .await
     .map_err(failed_to("read a task"))?;
-    row.as_ref().map(stored_task).transpose()
-}
-
-/// A task from a row with these columns.
-pub(crate) fn stored_task(row: &SqliteRow) -> Result<StoredTask, StoreError> {
-    let read = failed_to("read a task");
-    let name: String = row.try_get("name").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "tasks",
-        column,
-        row: &name,
-    };
-    let origin: String = row.try_get("origin").map_err(&read)?;
-    let phase: String = row.try_get("phase").map_err(&read)?;
-    let spec: String = row.try_get("spec").map_err(&read)?;
-    Ok(StoredTask {
-        spec: cell("spec").json(&spec)?,
-        origin: cell("origin").origin(&origin)?,
-        phase: cell("phase").phase(&phase)?,
-        revision: cell("revision").number(row.try_get("revision").map_err(&read)?)?,
-    })
+    row.as_ref().map(by(decode::stored_task)).transpose()
 }
 
 pub(crate) async fn explain(

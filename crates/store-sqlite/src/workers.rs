@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cts_core::{WorkerId, WorkerRecord};
+use cts_store::decode;
 use cts_store::{StoreError, WorkerState};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteExecutor};
+use sqlx::SqliteExecutor;
 
-use crate::row::{Cell, between, encoded, failed_to, span_micros};
+use crate::row::{by, encoded, failed_to, span_micros};
 
 pub(crate) async fn record_heartbeat(
     executor: impl SqliteExecutor<'_>,
@@ -85,42 +85,19 @@ pub(crate) async fn all(
 ) -> Result<Vec<WorkerState>, StoreError> {
     let rows = sqlx::query(
         "-- workers; index runs_one_running
-        SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.created_at, w.seen_at,
+        SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.created_at,
+               ?2 - w.seen_at AS silent_for,
                w.draining OR w.drain_requested AS draining, coalesce(l.running, 0) AS running
         FROM workers w
         LEFT JOIN (SELECT holder, count(*) AS running FROM runs
                    WHERE status = 'running' GROUP BY holder) l ON l.holder = w.id
-        WHERE w.seen_at >= ?
+        WHERE w.seen_at >= ?1
         ORDER BY w.host, w.id",
     )
     .bind(now.saturating_sub(span_micros(within)))
+    .bind(now)
     .fetch_all(executor)
     .await
     .map_err(failed_to("list the workers"))?;
-    rows.iter().map(|row| worker(row, now)).collect()
-}
-
-fn worker(row: &SqliteRow, now: i64) -> Result<WorkerState, StoreError> {
-    let read = failed_to("list the workers");
-    let id: String = row.try_get("id").map_err(&read)?;
-    let cell = |column| Cell {
-        table: "workers",
-        column,
-        row: &id,
-    };
-    let capabilities: String = row.try_get("capabilities").map_err(&read)?;
-    let created_at: i64 = row.try_get("created_at").map_err(&read)?;
-    Ok(WorkerState {
-        worker: WorkerRecord {
-            host: row.try_get("host").map_err(&read)?,
-            version: row.try_get("version").map_err(&read)?,
-            slots: cell("slots").number(row.try_get("slots").map_err(&read)?)?,
-            capabilities: cell("capabilities").json(&capabilities)?,
-            draining: row.try_get("draining").map_err(&read)?,
-            id: WorkerId::new(&id),
-        },
-        since: cell("created_at").time(created_at)?,
-        silent_for: between(row.try_get("seen_at").map_err(&read)?, now),
-        running: cell("id").number(row.try_get("running").map_err(&read)?)?,
-    })
+    rows.iter().map(by(decode::worker_state)).collect()
 }

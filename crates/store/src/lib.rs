@@ -13,7 +13,9 @@ mod configuration;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contents;
+pub mod decode;
 mod error;
+pub mod fields;
 mod model;
 pub mod schema;
 mod store;

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use cts_store::StoreError;
+use cts_store::decode;
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
     LogLineRow, Rows, RunRow, Table, TaskRow,
@@ -12,7 +13,7 @@ use sqlx::postgres::PgRow;
 
 use super::rows::{self, OPERATION};
 use crate::connection::{Settings, Target};
-use crate::row::failed_to;
+use crate::row::{by, failed_to};
 use crate::schema;
 
 /// Reads one state of a database, however long it takes, and changes nothing.
@@ -38,7 +39,7 @@ impl PostgresExport {
     fn rows<T: Send + 'static>(
         &mut self,
         query: &'static str,
-        read: fn(&PgRow) -> Result<T, StoreError>,
+        read: impl Fn(&PgRow) -> Result<T, StoreError> + Send + 'static,
     ) -> Rows<'_, T> {
         let rows = sqlx::query(query).fetch(&mut self.connection);
         rows.map(move |row| read(&row.map_err(failed_to(OPERATION))?))
@@ -62,15 +63,15 @@ impl Export for PostgresExport {
     }
 
     fn tasks(&mut self) -> Rows<'_, TaskRow> {
-        self.rows(rows::TASKS, rows::task)
+        self.rows(rows::TASKS, by(decode::task_row))
     }
 
     fn deleted_tasks(&mut self) -> Rows<'_, DeletedTaskRow> {
-        self.rows(rows::DELETED_TASKS, rows::deleted_task)
+        self.rows(rows::DELETED_TASKS, by(decode::deleted_task_row))
     }
 
     fn configurations(&mut self) -> Rows<'_, ConfigurationRow> {
-        self.rows(rows::CONFIGURATIONS, rows::configuration)
+        self.rows(rows::CONFIGURATIONS, by(decode::configuration_row))
     }
 
     fn contents(&mut self) -> Rows<'_, ContentRow> {
@@ -82,18 +83,18 @@ impl Export for PostgresExport {
     }
 
     fn runs(&mut self) -> Rows<'_, RunRow> {
-        self.rows(rows::RUNS, rows::run)
+        self.rows(rows::RUNS, by(decode::run_row))
     }
 
     fn events(&mut self) -> Rows<'_, EventRow> {
-        self.rows(rows::EVENTS, rows::event)
+        self.rows(rows::EVENTS, by(decode::event_row))
     }
 
     fn log_lines(&mut self) -> Rows<'_, LogLineRow> {
-        self.rows(rows::LOG_LINES, rows::log_line)
+        self.rows(rows::LOG_LINES, by(decode::log_line_row))
     }
 
     fn bundles(&mut self) -> Rows<'_, BundleRow> {
-        self.rows(rows::BUNDLES, rows::bundle)
+        self.rows(rows::BUNDLES, by(decode::bundle_row))
     }
 }

@@ -1,0 +1,233 @@
+//! Values from rows with the columns of their tables, whatever the database. For implementations.
+
+use std::time::Duration;
+
+use cts_core::{Event, EventConfig, LeaseEpoch, TaskSpec, WorkerId, WorkerRecord};
+
+use crate::cluster::WorkerState;
+use crate::error::StoreError;
+use crate::fields::{Columns, Fields};
+use crate::model::{Lease, LogLine, Requeued, RunRecord};
+use crate::task::{RunRequest, StoredTask, TaskMark};
+use crate::transfer::{
+    BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, LogLineRow, RunRow, TaskRow,
+};
+
+/// A task as callers see it.
+pub fn stored_task(row: &dyn Columns) -> Result<StoredTask, StoreError> {
+    let row = Fields::new(row, "read a task", "tasks").keyed("name")?;
+    Ok(StoredTask {
+        spec: row.json("spec")?,
+        origin: row.origin("origin")?,
+        phase: row.phase("phase")?,
+        revision: row.number("revision")?,
+    })
+}
+
+/// What shows whether a task has changed.
+pub fn task_mark(row: &dyn Columns) -> Result<TaskMark, StoreError> {
+    let row = Fields::new(row, "read a task", "tasks").keyed("name")?;
+    Ok(TaskMark {
+        name: row.parse("name")?,
+        incarnation: row.number("incarnation")?,
+        revision: row.number("revision")?,
+        phase: row.phase("phase")?,
+        enabled: row.flag("enabled")?,
+    })
+}
+
+/// A run.
+pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
+    let row = Fields::new(row, "read a run", "runs").keyed_by_id("id")?;
+    Ok(RunRecord {
+        id: row.id("id")?,
+        task: row.parse("task_name")?,
+        kind: row.run_kind("kind")?,
+        no_retry: row.flag("no_retry")?,
+        status: row.run_status("status")?,
+        input: row.parse("input_hash")?,
+        attempts: row.number("attempts")?,
+        errors: row.json("errors")?,
+        plan: row.plan()?,
+        created_at: row.time("created_at")?,
+        due_at: row.time("due_at")?,
+        started_at: row.time_if_any("started_at")?,
+        finished_at: row.time_if_any("finished_at")?,
+    })
+}
+
+/// A run that was just leased; the column `timed_spec` is the task's declaration, if that may say something of timeouts.
+pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
+    let row = Fields::new(row, "lease a run", "runs").keyed_by_id("id")?;
+    Ok(Lease {
+        run: row.id("id")?,
+        task: row.parse("task_name")?,
+        kind: row.run_kind("kind")?,
+        holder: WorkerId::new(row.text("holder")?),
+        epoch: LeaseEpoch::new(row.number("epoch")?),
+        input: row.parse("input_hash")?,
+        attempt: row.number("attempts")?,
+        timeouts: row.cell("spec").timeouts(row.text_if_any("timed_spec")?)?,
+    })
+}
+
+/// A worker with what the store knows of it; the column `silent_for` is in microseconds.
+pub fn worker_state(row: &dyn Columns) -> Result<WorkerState, StoreError> {
+    let row = Fields::new(row, "list the workers", "workers").keyed("id")?;
+    let silent_for = u64::try_from(row.integer("silent_for")?).unwrap_or_default();
+    Ok(WorkerState {
+        worker: WorkerRecord {
+            id: WorkerId::new(row.key()),
+            host: row.text("host")?.to_owned(),
+            version: row.text("version")?.to_owned(),
+            slots: row.number("slots")?,
+            capabilities: row.json("capabilities")?,
+            draining: row.flag("draining")?,
+        },
+        since: row.time("created_at")?,
+        silent_for: Duration::from_micros(silent_for),
+        running: row.number("running")?,
+    })
+}
+
+/// A run that was taken back.
+pub fn requeued(row: &dyn Columns) -> Result<Requeued, StoreError> {
+    let row = Fields::new(row, "take leases back", "runs").keyed_by_id("id")?;
+    Ok(Requeued {
+        run: row.id("id")?,
+        task: row.parse("task_name")?,
+        kind: row.run_kind("kind")?,
+        status: row.run_status("status")?,
+    })
+}
+
+/// A requested run that is not queued.
+pub fn run_request(row: &dyn Columns) -> Result<RunRequest, StoreError> {
+    let row = Fields::new(row, "read a request", "run_requests").keyed_by_id("run_id")?;
+    Ok(RunRequest {
+        run: row.id("run_id")?,
+        task: row.parse("task_name")?,
+        kind: row.run_kind("kind")?,
+        requested_at: row.time("requested_at")?,
+        refused: row.text_if_any("refused")?.map(str::to_owned),
+    })
+}
+
+/// An event.
+pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
+    let row = Fields::new(row, "read an event", "events").keyed_by_id("id")?;
+    let config: EventConfig = row.json("config")?;
+    Ok(Event {
+        id: row.id("id")?,
+        task_name: row.parse("task_name")?,
+        run_id: row.id("run_id")?,
+        success: row.flag("success")?,
+        start_time: row.time("start_time")?,
+        end_time: row.time("end_time")?,
+        error: row.text_if_any("error")?.map(str::to_owned),
+        config,
+    })
+}
+
+/// A task that moves to another store.
+pub fn task_row(row: &dyn Columns) -> Result<TaskRow, StoreError> {
+    let row = Fields::new(row, "read the tasks", "tasks").keyed("name")?;
+    let spec: TaskSpec = row.json("spec")?;
+    if spec.name().as_str() != row.key() {
+        return Err(row.cell("spec").corrupt("it is of another task"));
+    }
+    Ok(TaskRow {
+        position: row.integer("position")?,
+        incarnation: row.number("incarnation")?,
+        origin: row.origin("origin")?,
+        revision: row.number("revision")?,
+        configured: row.parse_if_any("configured")?,
+        spec,
+        last_applied: row.parse_if_any("last_applied")?,
+        tried_input: row.parse_if_any("tried_input")?,
+        failures: row.number("failures")?,
+        skipped: row.number("skipped")?,
+        created_at: row.integer("created_at")?,
+        updated_at: row.integer("updated_at")?,
+    })
+}
+
+/// A deleted task that moves to another store.
+pub fn deleted_task_row(row: &dyn Columns) -> Result<DeletedTaskRow, StoreError> {
+    let row = Fields::new(row, "read the deleted tasks", "deleted_tasks").keyed("name")?;
+    Ok(DeletedTaskRow {
+        name: row.parse("name")?,
+        configured: row.parse("configured")?,
+        deleted_at: row.integer("deleted_at")?,
+    })
+}
+
+/// The configuration in force, which moves to another store.
+pub fn configuration_row(row: &dyn Columns) -> Result<ConfigurationRow, StoreError> {
+    let row = Fields::new(row, "read the configuration", "configuration_in_force");
+    Ok(ConfigurationRow {
+        number: row.number("number")?,
+        fingerprint: row.text("fingerprint")?.to_owned(),
+        tasks: row.text("tasks")?.to_owned(),
+        decided_by: row.text("decided_by")?.to_owned(),
+        decided_at: row.integer("decided_at")?,
+    })
+}
+
+/// A run that moves to another store.
+pub fn run_row(row: &dyn Columns) -> Result<RunRow, StoreError> {
+    let row = Fields::new(row, "read the runs", "runs").keyed_by_id("id")?;
+    Ok(RunRow {
+        id: row.id("id")?,
+        task: row.parse("task_name")?,
+        incarnation: row.number("incarnation")?,
+        kind: row.run_kind("kind")?,
+        no_retry: row.flag("no_retry")?,
+        requested: row.flag("requested")?,
+        input: row.parse("input_hash")?,
+        status: row.run_status("status")?,
+        attempts: row.number("attempts")?,
+        errors: row.json("errors")?,
+        plan: row.plan()?,
+        epoch: LeaseEpoch::new(row.number("epoch")?),
+        due_at: row.integer("due_at")?,
+        started_at: row.integer_if_any("started_at")?,
+        finished_at: row.integer_if_any("finished_at")?,
+        created_at: row.integer("created_at")?,
+        updated_at: row.integer("updated_at")?,
+    })
+}
+
+/// An event that moves to another store.
+pub fn event_row(columns: &dyn Columns) -> Result<EventRow, StoreError> {
+    let row = Fields::new(columns, "read the events", "events").keyed_by_number("position")?;
+    Ok(EventRow {
+        position: row.integer("position")?,
+        event: event(columns)?,
+        incarnation: row.number("incarnation")?,
+    })
+}
+
+/// A log line that moves to another store.
+pub fn log_line_row(row: &dyn Columns) -> Result<LogLineRow, StoreError> {
+    let row = Fields::new(row, "read the logs", "log_lines").keyed_by_id("run_id")?;
+    Ok(LogLineRow {
+        run: row.id("run_id")?,
+        position: row.integer("position")?,
+        line: LogLine {
+            stream: row.log_stream("stream")?,
+            text: row.text("line")?.to_owned(),
+        },
+    })
+}
+
+/// A bundle that moves to another store.
+pub fn bundle_row(row: &dyn Columns) -> Result<BundleRow, StoreError> {
+    let row = Fields::new(row, "read the bundles", "bundles").keyed("hash")?;
+    Ok(BundleRow {
+        hash: row.parse("hash")?,
+        bytes: row.bytes("content")?,
+        created_at: row.integer("created_at")?,
+        used_at: row.integer("used_at")?,
+    })
+}

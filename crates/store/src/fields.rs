@@ -1,0 +1,239 @@
+//! Rows by the names of their columns, read the same way from every database.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use cts_core::runs::{Plan, RunKind, RunStatus};
+use cts_core::{TaskOrigin, TaskPhase};
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use crate::cell::Cell;
+use crate::error::StoreError;
+use crate::model::LogStream;
+
+/// Why the driver cannot give a column.
+pub type ColumnError = Box<dyn Error + Send + Sync>;
+
+/// An id as the database has it.
+#[derive(Debug, Clone, Copy)]
+pub enum StoredId<'r> {
+    /// In a type of its own.
+    Uuid(Uuid),
+    /// As a text, which may be none.
+    Text(&'r str),
+}
+
+/// A row of a database. `None` is `NULL`.
+pub trait Columns {
+    /// A text.
+    fn text(&self, column: &str) -> Result<Option<&str>, ColumnError>;
+    /// An id.
+    fn id(&self, column: &str) -> Result<Option<StoredId<'_>>, ColumnError>;
+    /// A whole number of whatever width.
+    fn integer(&self, column: &str) -> Result<Option<i64>, ColumnError>;
+    /// A truth value.
+    fn flag(&self, column: &str) -> Result<Option<bool>, ColumnError>;
+    /// Bytes.
+    fn bytes(&self, column: &str) -> Result<Option<Vec<u8>>, ColumnError>;
+}
+
+/// The fields of one row as values; an error names the cell.
+#[expect(
+    missing_debug_implementations,
+    reason = "a row shows nothing of itself"
+)]
+pub struct Fields<'r> {
+    row: &'r dyn Columns,
+    operation: &'static str,
+    table: &'static str,
+    key: Cow<'r, str>,
+}
+
+impl<'r> Fields<'r> {
+    /// Of a row without a key.
+    pub fn new(row: &'r dyn Columns, operation: &'static str, table: &'static str) -> Self {
+        Self {
+            row,
+            operation,
+            table,
+            key: Cow::Borrowed(""),
+        }
+    }
+
+    /// The same, whose key is a text.
+    pub fn keyed(self, column: &'static str) -> Result<Self, StoreError> {
+        let key = Cow::Borrowed(self.text(column)?);
+        Ok(Self { key, ..self })
+    }
+
+    /// The same, whose key is an id.
+    pub fn keyed_by_id(self, column: &'static str) -> Result<Self, StoreError> {
+        let key = match self.there(column, self.row.id(column))? {
+            StoredId::Uuid(id) => Cow::Owned(id.to_string()),
+            StoredId::Text(text) => Cow::Borrowed(text),
+        };
+        Ok(Self { key, ..self })
+    }
+
+    /// The same, whose key is a number.
+    pub fn keyed_by_number(self, column: &'static str) -> Result<Self, StoreError> {
+        let key = Cow::Owned(self.integer(column)?.to_string());
+        Ok(Self { key, ..self })
+    }
+
+    /// The key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The cell of a column, for errors.
+    pub fn cell(&self, column: &'static str) -> Cell<'_> {
+        Cell {
+            table: self.table,
+            column,
+            row: &self.key,
+        }
+    }
+
+    fn read<T>(&self, value: Result<T, ColumnError>) -> Result<T, StoreError> {
+        value.map_err(|source| StoreError::Database {
+            operation: self.operation,
+            source,
+        })
+    }
+
+    fn there<T>(
+        &self,
+        column: &'static str,
+        value: Result<Option<T>, ColumnError>,
+    ) -> Result<T, StoreError> {
+        self.read(value)?.ok_or_else(|| StoreError::Database {
+            operation: self.operation,
+            source: format!("column {column} is NULL").into(),
+        })
+    }
+
+    /// A text.
+    pub fn text(&self, column: &'static str) -> Result<&'r str, StoreError> {
+        self.there(column, self.row.text(column))
+    }
+
+    /// A text, or none.
+    pub fn text_if_any(&self, column: &'static str) -> Result<Option<&'r str>, StoreError> {
+        self.read(self.row.text(column))
+    }
+
+    /// A whole number.
+    pub fn integer(&self, column: &'static str) -> Result<i64, StoreError> {
+        self.there(column, self.row.integer(column))
+    }
+
+    /// A whole number, or none.
+    pub fn integer_if_any(&self, column: &'static str) -> Result<Option<i64>, StoreError> {
+        self.read(self.row.integer(column))
+    }
+
+    /// A truth value.
+    pub fn flag(&self, column: &'static str) -> Result<bool, StoreError> {
+        self.there(column, self.row.flag(column))
+    }
+
+    /// Bytes.
+    pub fn bytes(&self, column: &'static str) -> Result<Vec<u8>, StoreError> {
+        self.there(column, self.row.bytes(column))
+    }
+
+    /// An id.
+    pub fn id<T>(&self, column: &'static str) -> Result<T, StoreError>
+    where
+        T: From<Uuid> + FromStr,
+        T::Err: Error + Send + Sync + 'static,
+    {
+        match self.there(column, self.row.id(column))? {
+            StoredId::Uuid(id) => Ok(T::from(id)),
+            StoredId::Text(text) => self.cell(column).parse(text),
+        }
+    }
+
+    /// The value of a text that this program has written.
+    pub fn parse<T>(&self, column: &'static str) -> Result<T, StoreError>
+    where
+        T: FromStr,
+        T::Err: Error + Send + Sync + 'static,
+    {
+        self.cell(column).parse(self.text(column)?)
+    }
+
+    /// The same, or none.
+    pub fn parse_if_any<T>(&self, column: &'static str) -> Result<Option<T>, StoreError>
+    where
+        T: FromStr,
+        T::Err: Error + Send + Sync + 'static,
+    {
+        let text = self.text_if_any(column)?;
+        text.map(|text| self.cell(column).parse(text)).transpose()
+    }
+
+    /// The value of a JSON text.
+    pub fn json<T: DeserializeOwned>(&self, column: &'static str) -> Result<T, StoreError> {
+        self.cell(column).json(self.text(column)?)
+    }
+
+    /// A whole number that must fit.
+    pub fn number<T: TryFrom<i64>>(&self, column: &'static str) -> Result<T, StoreError>
+    where
+        T::Error: std::fmt::Display,
+    {
+        self.cell(column).number(self.integer(column)?)
+    }
+
+    /// The moment of microseconds since 1970.
+    pub fn time(&self, column: &'static str) -> Result<DateTime<Utc>, StoreError> {
+        self.cell(column).time(self.integer(column)?)
+    }
+
+    /// The same, or none.
+    pub fn time_if_any(&self, column: &'static str) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let micros = self.integer_if_any(column)?;
+        micros
+            .map(|micros| self.cell(column).time(micros))
+            .transpose()
+    }
+
+    /// Where a task was declared.
+    pub fn origin(&self, column: &'static str) -> Result<TaskOrigin, StoreError> {
+        self.cell(column).origin(self.text(column)?)
+    }
+
+    /// Where a task is between creation and deletion.
+    pub fn phase(&self, column: &'static str) -> Result<TaskPhase, StoreError> {
+        self.cell(column).phase(self.text(column)?)
+    }
+
+    /// What a run is for.
+    pub fn run_kind(&self, column: &'static str) -> Result<RunKind, StoreError> {
+        self.cell(column).run_kind(self.text(column)?)
+    }
+
+    /// A run's status.
+    pub fn run_status(&self, column: &'static str) -> Result<RunStatus, StoreError> {
+        self.cell(column).run_status(self.text(column)?)
+    }
+
+    /// The stream of a log line.
+    pub fn log_stream(&self, column: &'static str) -> Result<LogStream, StoreError> {
+        self.cell(column).log_stream(self.text(column)?)
+    }
+
+    /// The plan of a run, from its three columns.
+    pub fn plan(&self) -> Result<Option<Plan>, StoreError> {
+        self.cell("plan").plan(
+            self.read(self.row.flag("changes_present"))?,
+            self.text_if_any("plan_encoding")?,
+            self.read(self.row.bytes("plan"))?,
+        )
+    }
+}
