@@ -21,10 +21,10 @@ pub(crate) async fn keep(
     .fetch_all(connection)
     .await
     .map_err(failed_to("note the bundles in use"))?;
-    let mut told: BTreeSet<String> = stored.into_iter().collect();
+    let mut known: BTreeSet<String> = stored.into_iter().collect();
     let missing = hashes.iter().copied();
     Ok(missing
-        .filter(|hash| told.insert(hash.to_string()))
+        .filter(|hash| known.insert(hash.to_string()))
         .collect())
 }
 

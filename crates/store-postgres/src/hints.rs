@@ -72,7 +72,7 @@ fn payloads(hints: &[Hint]) -> Result<Vec<String>, StoreError> {
 }
 
 /// The hints of a message; of one from a newer program only that there was one.
-fn told(payload: &str) -> Vec<Hint> {
+fn hints_of(payload: &str) -> Vec<Hint> {
     serde_json::from_str(payload).unwrap_or_else(|error| {
         debug!(%error, "a hint is not understood");
         vec![Hint::Gap]
@@ -85,7 +85,7 @@ pub(crate) async fn listen(target: Target) -> Result<HintStream, StoreError> {
     let ear = Ear {
         listener: Some(listener.map_err(failed_to("receive hints"))?),
         target,
-        heard: VecDeque::new(),
+        received: VecDeque::new(),
     };
     Ok(stream::unfold(ear, async |mut ear| {
         let hint = ear.next().await;
@@ -105,13 +105,13 @@ async fn connect(target: &Target) -> Result<PgListener, sqlx::Error> {
 struct Ear {
     target: Target,
     listener: Option<PgListener>,
-    heard: VecDeque<Hint>,
+    received: VecDeque<Hint>,
 }
 
 impl Ear {
     async fn next(&mut self) -> Hint {
         loop {
-            if let Some(hint) = self.heard.pop_front() {
+            if let Some(hint) = self.received.pop_front() {
                 return hint;
             }
             let Some(listener) = &mut self.listener else {
@@ -119,7 +119,9 @@ impl Ear {
                 continue;
             };
             match timeout(SILENCE, listener.try_recv()).await {
-                Ok(Ok(Some(notification))) => self.heard.extend(told(notification.payload())),
+                Ok(Ok(Some(notification))) => {
+                    self.received.extend(hints_of(notification.payload()));
+                }
                 Ok(Ok(None)) => self.lose("the connection was closed"),
                 Ok(Err(error)) => self.lose(&error.to_string()),
                 Err(_silence) => {
@@ -137,7 +139,7 @@ impl Ear {
     fn lose(&mut self, reason: &str) {
         warn!(
             reason,
-            "hints of other processes are not heard for the moment"
+            "hints of other processes are not received for the moment"
         );
         self.listener = None;
     }
@@ -147,13 +149,13 @@ impl Ear {
         loop {
             match timeout(CONNECT_LIMIT, connect(&self.target)).await {
                 Ok(Ok(listener)) => {
-                    info!("hints of other processes are heard again");
+                    info!("hints of other processes are received again");
                     self.listener = Some(listener);
-                    self.heard.push_back(Hint::Gap);
+                    self.received.push_back(Hint::Gap);
                     return;
                 }
-                Ok(Err(error)) => debug!(%error, "hints are not heard"),
-                Err(elapsed) => debug!(%elapsed, "hints are not heard"),
+                Ok(Err(error)) => debug!(%error, "hints are not received"),
+                Err(elapsed) => debug!(%elapsed, "hints are not received"),
             }
             sleep(wait).await;
             wait = (wait * 2).min(LONGEST_WAIT);
@@ -183,8 +185,11 @@ mod tests {
         let payloads = payloads(&hints).unwrap();
         assert!(payloads.len() > 1);
         assert!(payloads.iter().all(|payload| payload.len() < 8000));
-        let heard: Vec<_> = payloads.iter().flat_map(|payload| told(payload)).collect();
-        assert_eq!(heard, hints);
+        let received: Vec<_> = payloads
+            .iter()
+            .flat_map(|payload| hints_of(payload))
+            .collect();
+        assert_eq!(received, hints);
     }
 
     #[test]
@@ -193,7 +198,7 @@ mod tests {
         let payloads = payloads(&[Hint::Queue, long, Hint::Tasks]).unwrap();
         assert_eq!(payloads.len(), 1);
         let expected = [Hint::Queue, Hint::Gap, Hint::Tasks];
-        assert_eq!(told(&payloads[0]), expected);
+        assert_eq!(hints_of(&payloads[0]), expected);
     }
 
     #[test]
@@ -203,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_says_to_look_at_everything() {
-        assert_eq!(told(r#"["news"]"#), [Hint::Gap]);
-        assert_eq!(told(""), [Hint::Gap]);
+        assert_eq!(hints_of(r#"["news"]"#), [Hint::Gap]);
+        assert_eq!(hints_of(""), [Hint::Gap]);
     }
 }

@@ -187,7 +187,7 @@ async fn change(
 
 async fn void(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     for statement in [
-        "-- timeline: nobody leads
+        "-- timeline: there is no leader
         UPDATE leadership
         SET epoch = epoch + $1, holder = NULL, incarnation = NULL, served_since = NULL, served_at = NULL",
         "-- timeline: the tasks, in order

@@ -42,13 +42,13 @@ pub(crate) async fn drain(
     connection: &mut PgConnection,
     worker: &WorkerId,
 ) -> Result<bool, StoreError> {
-    let told =
+    let drained =
         sqlx::query("-- drain_worker\nUPDATE workers SET drain_requested = TRUE WHERE id = $1")
             .bind(worker.as_str())
             .execute(connection)
             .await
             .map_err(failed_to("tell a worker to drain"))?;
-    Ok(told.rows_affected() == 1)
+    Ok(drained.rows_affected() == 1)
 }
 
 pub(crate) async fn forget(
