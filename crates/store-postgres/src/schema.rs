@@ -56,7 +56,8 @@ pub struct AppliedMigration {
 
 /// Brings the schema up to date and returns what was applied, the oldest first.
 ///
-/// Of two that do this at the same time one waits for the other. Refuses a schema that a newer program has made and this one cannot work with.
+/// Of two that do this at the same time one waits for the other. Refuses a schema that a newer program has made and
+/// this one cannot work with.
 pub async fn migrate(settings: &Settings) -> Result<Vec<AppliedMigration>, StoreError> {
     let target = Target::new(settings)?;
     let mut connection = target.single().await?;
@@ -87,16 +88,7 @@ async fn apply(plan: &SchemaPlan, connection: &mut PgConnection) -> Result<(), M
         if std::mem::take(&mut moves) {
             let mut transaction = connection.begin().await?;
             sqlx::raw_sql(MOVE).execute(&mut *transaction).await?;
-            sqlx::query(
-                "-- migrate: what the move has done
-                INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-                VALUES ($1, $2, TRUE, $3, 0)",
-            )
-            .bind(migration.version)
-            .bind(&*migration.description)
-            .bind(&*migration.checksum)
-            .execute(&mut *transaction)
-            .await?;
+            transaction.skip(TABLE, migration).await?;
             transaction.commit().await?;
         } else {
             connection.apply(TABLE, migration).await?;

@@ -55,9 +55,7 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
         .acquire()
         .await
         .map_err(|error| failed(error.into()))?;
-    schema::migrate(&mut connection)
-        .await
-        .map_err(|error| failed(error.into_cause()))?;
+    schema::migrate(&mut connection).await.map_err(failed)?;
     drop(connection);
     space::make_shrinkable(writer.pool())
         .await

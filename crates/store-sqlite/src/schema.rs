@@ -1,7 +1,9 @@
 //! The schema: whether this program knows it, and how it is brought up to date.
 
-use cts_store::schema::{SchemaPlan, StoredSchema};
-use sqlx::migrate::{Migrate as _, MigrateError, Migrator};
+use std::error::Error;
+
+use cts_store::schema::{SchemaMismatch, SchemaPlan, StoredSchema};
+use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::{Connection as _, SqliteConnection};
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
@@ -12,33 +14,11 @@ const MOVE: &str = include_str!("../predecessor/move.sql");
 /// Where the driver's migrations keep their books.
 const TABLE: &str = "_sqlx_migrations";
 
-/// Why the schema could not be brought up to date.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum MigrationError {
-    /// The file has a schema that this program cannot work with.
-    #[error(transparent)]
-    Mismatch(#[from] cts_store::schema::SchemaMismatch),
-    /// A statement failed.
-    #[error(transparent)]
-    Migrate(#[from] MigrateError),
-    /// The file could not be read.
-    #[error(transparent)]
-    Read(#[from] sqlx::Error),
-}
-
-impl MigrationError {
-    /// What went wrong, as callers of the store see it.
-    pub(crate) fn into_cause(self) -> Box<dyn std::error::Error + Send + Sync> {
-        match self {
-            Self::Mismatch(mismatch) => mismatch.into(),
-            Self::Migrate(error) => error.into(),
-            Self::Read(error) => error.into(),
-        }
-    }
-}
-
-/// Brings the schema up to date, each migration in a transaction of its own.
-pub(crate) async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrationError> {
+/// Brings the schema up to date, each migration in a transaction of its own. A [`SchemaMismatch`] is an error of its
+/// own, so that callers of the store find it.
+pub(crate) async fn migrate(
+    connection: &mut SqliteConnection,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
     let SchemaPlan { mut moves, missing } = plan(&stored(connection).await?)?;
     connection.ensure_migrations_table(TABLE).await?;
     for migration in MIGRATIONS.iter() {
@@ -48,16 +28,7 @@ pub(crate) async fn migrate(connection: &mut SqliteConnection) -> Result<(), Mig
         if std::mem::take(&mut moves) {
             let mut transaction = connection.begin().await?;
             sqlx::raw_sql(MOVE).execute(&mut *transaction).await?;
-            sqlx::query(
-                "-- migrate: what the move has done
-                INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-                VALUES (?, ?, TRUE, ?, 0)",
-            )
-            .bind(migration.version)
-            .bind(&*migration.description)
-            .bind(&*migration.checksum)
-            .execute(&mut *transaction)
-            .await?;
+            transaction.skip(TABLE, migration).await?;
             transaction.commit().await?;
         } else {
             connection.apply(TABLE, migration).await?;
@@ -67,7 +38,7 @@ pub(crate) async fn migrate(connection: &mut SqliteConnection) -> Result<(), Mig
 }
 
 /// What is to be done before this program can work with such a schema.
-pub(crate) fn plan(stored: &StoredSchema) -> Result<SchemaPlan, cts_store::schema::SchemaMismatch> {
+pub(crate) fn plan(stored: &StoredSchema) -> Result<SchemaPlan, SchemaMismatch> {
     let own = MIGRATIONS.iter();
     stored.plan(own.map(|migration| (migration.version, &*migration.checksum)))
 }

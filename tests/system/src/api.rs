@@ -62,20 +62,19 @@ impl Api {
 
     /// Events of a task, newest first.
     pub async fn events(&self, task: &str) -> Vec<Value> {
-        match self.task_status(task).await["events"].take() {
-            Value::Array(events) => events,
-            _ => Vec::new(),
-        }
+        events_of(self.task_status(task).await)
     }
 
     /// Waits until the task has so many events, and returns them. It may have to be stored first.
     pub async fn wait_for_events(&self, task: &str, count: usize) -> Vec<Value> {
         eventually(DEADLINE, async || {
             let path = format!("/v1/status/tasks/{task}?include=events");
-            if matches!(self.ask(&path).await, Ok((404, _))) {
-                return Err(format!("{task} is not there"));
-            }
-            let events = self.events(task).await;
+            let events = match self.ask(&path).await {
+                Ok((200, mut body)) => events_of(body[task].take()),
+                Ok((404, _)) => return Err(format!("{task} is not there")),
+                Ok((status, body)) => panic!("GET {path}: {status} {body}"),
+                Err(error) => panic!("GET {path}: {error}"),
+            };
             if events.len() >= count {
                 Ok(events)
             } else {
@@ -83,5 +82,12 @@ impl Api {
             }
         })
         .await
+    }
+}
+
+fn events_of(mut status: Value) -> Vec<Value> {
+    match status["events"].take() {
+        Value::Array(events) => events,
+        _ => Vec::new(),
     }
 }

@@ -11,7 +11,7 @@ use cts_rpc::convert;
 use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState};
 
 use super::{DecisionKind, Known, KnownDecision, KnownProblem, KnownView, Written};
-use crate::grpc::wire::{phase_to_wire, run_to_wire};
+use crate::grpc::wire::run_to_wire;
 use crate::leader::untaken::candidate;
 use crate::liveness::FORGOTTEN_AFTER;
 
@@ -112,7 +112,7 @@ impl Facts {
             task_name: task.spec.name().to_string(),
             revision: task.revision,
             enabled: task.spec.enabled,
-            phase: phase_to_wire(task.phase).into(),
+            phase: convert::phase_to_wire(task.phase).into(),
             as_of: as_of.map(convert::timestamp_to_wire),
             views: views
                 .into_iter()

@@ -17,7 +17,6 @@ use tonic::{Request, Response, Status};
 
 use crate::explain::explain;
 use crate::grpc::status::OrStatus as _;
-use crate::grpc::wire::phase_to_wire;
 use crate::tasks::{Done, Refusal, Run, TaskCommands, unknown_task};
 
 #[derive(Debug)]
@@ -193,7 +192,7 @@ impl TaskEndpoint {
 fn task_to_wire(task: &StoredTask) -> proto::Task {
     proto::Task {
         revision: task.revision,
-        phase: phase_to_wire(task.phase).into(),
+        phase: convert::phase_to_wire(task.phase).into(),
         ..convert::task_from_spec(&task.spec, task.origin)
     }
 }

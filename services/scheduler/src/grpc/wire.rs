@@ -1,9 +1,8 @@
-//! Runs, phases of tasks and holders on the wire.
+//! Runs and holders on the wire.
 
+use cts_core::WorkerId;
 use cts_core::runs::{ERRORS_BYTES, RunStatus, shortened};
-use cts_core::{TaskPhase, WorkerId};
 use cts_proto::run::v1 as proto;
-use cts_proto::task::v1 as task;
 use cts_rpc::convert;
 use cts_store::{RunRecord, RunRequest};
 use tonic::Status;
@@ -46,15 +45,6 @@ pub(crate) fn requested_to_wire(request: RunRequest) -> proto::Run {
         task_name: request.task.into(),
         waiting_for: waiting_for.to_owned(),
         ..proto::Run::default()
-    }
-}
-
-/// A task's phase for the wire. Discarded tasks are hidden, like those being created.
-pub(crate) const fn phase_to_wire(phase: TaskPhase) -> task::TaskPhase {
-    match phase {
-        TaskPhase::Creating | TaskPhase::Discarded => task::TaskPhase::Creating,
-        TaskPhase::Ready => task::TaskPhase::Ready,
-        TaskPhase::Deleting => task::TaskPhase::Deleting,
     }
 }
 

@@ -80,7 +80,7 @@ impl LeaderLoop {
         }
         let asked: HashSet<&TaskName> = requests.iter().map(|request| &request.task).collect();
         let changed = marks.iter().filter(|mark| {
-            let mode = self.task_mode(mark.phase, mark.enabled);
+            let mode = task_mode(self.mode, mark.phase, mark.enabled);
             let is_needed =
                 mode.is_some_and(|mode| mode != TaskMode::Disabled || asked.contains(&mark.name));
             seen.0.get(&mark.name) != Some(*mark) || is_needed && !self.planner.has(&mark.name)
@@ -112,6 +112,7 @@ impl LeaderLoop {
                 kind: request.kind,
             });
         }
+        let mode = self.mode;
         let desired = stored.marks.iter().filter_map(|mark| {
             let task = stored.tasks.get(&mark.name);
             let (phase, enabled) = task.map_or((mark.phase, mark.enabled), |task| {
@@ -120,22 +121,21 @@ impl LeaderLoop {
             Some(DesiredTask {
                 name: &mark.name,
                 spec: task.map(|task| &task.spec),
-                mode: self.task_mode(phase, enabled)?,
+                mode: task_mode(mode, phase, enabled)?,
                 requests: requested.remove(&mark.name).unwrap_or_default(),
             })
         });
-        let desired: Vec<DesiredTask<'_>> = desired.collect();
         self.planner.reconcile(desired, self.started.elapsed())
     }
+}
 
-    /// What changes do to a task; `None` if nothing is to happen with it any more.
-    fn task_mode(&self, phase: TaskPhase, enabled: bool) -> Option<TaskMode> {
-        match phase {
-            TaskPhase::Creating => Some(TaskMode::Draft { enabled }),
-            TaskPhase::Ready if enabled && self.mode == Mode::Daemon => Some(TaskMode::Active),
-            TaskPhase::Ready => Some(TaskMode::Disabled),
-            TaskPhase::Deleting | TaskPhase::Discarded => None,
-        }
+/// What changes do to a task; `None` if nothing is to happen with it any more.
+fn task_mode(mode: Mode, phase: TaskPhase, enabled: bool) -> Option<TaskMode> {
+    match phase {
+        TaskPhase::Creating => Some(TaskMode::Draft { enabled }),
+        TaskPhase::Ready if enabled && mode == Mode::Daemon => Some(TaskMode::Active),
+        TaskPhase::Ready => Some(TaskMode::Disabled),
+        TaskPhase::Deleting | TaskPhase::Discarded => None,
     }
 }
 
