@@ -3,7 +3,7 @@
 //! A lease is a promise between a *keeper*, the database, and a *holder*. Both judge by their own clock
 //! and never by each other's, so the rules are two separate sets.
 //!
-//! * **The keeper** ([`RunLease`], [`LeaderRow`]) goes by database time. Every grant to another holder
+//! * **The keeper**, the row of a run or of the leadership, goes by database time. Every grant to another holder
 //!   raises an epoch; every later word names the holder and the epoch and is refused when the row has moved on. A lease
 //!   never gets shorter, whatever is asked: an answer may be lost, and its holder still counts on the
 //!   longer promise.
@@ -25,8 +25,9 @@
 //! # What a lost lease says
 //!
 //! A lease that ends without a word is mostly the fault of its worker, and perhaps of the input that killed the
-//! worker; so it counts as an attempt. It says nothing where no scheduler could have renewed it: [`Service`]
-//! knows since when one could.
+//! worker; so it counts as an attempt. It says nothing where no scheduler could have renewed it, because there was a
+//! gap between two words of schedulers that is longer than [`longest_pause`], after the lease was granted or renewed
+//! last.
 //!
 //! # What the rules ask of their users
 //!
@@ -35,24 +36,23 @@
 //! * The holder of the leader row is one life of one process. A name that outlives a restart would make
 //!   the words of the dead process valid again.
 //! * A leader's write without an answer may still happen later. Before the leader writes something newer
-//!   it takes a new epoch ([`LeaderRow::raise`]), or the old write could undo the new one.
+//!   it takes a new epoch, or the old write could undo the new one.
 //! * Another process beside the worker must stop Terraform at the deadlines when the worker cannot, and must
 //!   go on looking after them: a worker that was stopped between its last look at the clock and the start
 //!   of Terraform starts it when it wakes.
 //!
-//! What is *not* covered: a database clock that is set forward ends leases early, and a whole host that is
-//! frozen and thawed does not see its own deadlines in time. The state lock of the backend stands behind
-//! both. [`KeeperClock`] is the remedy for the first. The simulation takes leases back by it and shows that two
-//! write at once without it; the stores do not use it yet.
+//! What is *not* covered: a database clock that is set forward ends leases early (the simulation shows that two
+//! Terraforms write at once then), and a whole host that is frozen and thawed does not see its own deadlines in time.
+//! The state lock of the backend stands behind both.
 
 mod deadlines;
-mod keeper_clock;
-mod leader;
-mod run;
-mod service;
+
+use std::time::Duration;
 
 pub use deadlines::LeaseDeadlines;
-pub use keeper_clock::KeeperClock;
-pub use leader::{HeldByAnother, LeaderRow, NotLeading};
-pub use run::{LostLease, RunLease, StillLeased};
-pub use service::{Service, longest_pause};
+
+/// The longest time between two words of schedulers, each of which speaks at least once in a third of the life
+/// of the leadership, that is no gap in their service: half of that life.
+pub fn longest_pause(leadership: Duration) -> Duration {
+    leadership / 2
+}

@@ -50,7 +50,8 @@ pub mod listing;
 pub mod logs;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod losses;
-mod model;
+#[expect(missing_docs, reason = "a store in the words of the trait")]
+pub mod model;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod plans;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]

@@ -262,7 +262,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///
     /// What follows for the run is what [`cts_core::runs::after_lost_lease`] says. An attempt counts, as one that
     /// failed with [`lost_lease_error`](crate::lost_lease_error), if schedulers have served without a gap
-    /// ([`cts_core::lease::Service`]) since the lease was granted or renewed last; they say that they do with
+    /// ([`longest_pause`](cts_core::lease::longest_pause)) since the lease was granted or renewed last; they say that they do with
     /// [`Store::lead`]. Tasks that are being deleted go if their run was among these.
     async fn reap(
         &self,

@@ -1,6 +1,7 @@
 //! A store in memory, as simple as can be, to compare others with.
 
 mod cluster;
+mod service;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,57 +18,57 @@ use cts_core::{
 };
 
 use self::cluster::{ModelLeader, ModelWorker};
-pub(super) use self::tasks::{ModelRequest, ModelTask};
+pub use self::tasks::{ModelRequest, ModelTask};
 use crate::{
     Claim, Completion, EnqueueRequest, Enqueued, Lease, PLANS_KEPT, QueueDepth, Requeued, TakeBack,
     Unchanged, lost_lease_error,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ModelEvent {
-    pub(super) id: EventId,
-    pub(super) run: RunId,
-    pub(super) success: bool,
-    pub(super) error: Option<String>,
+pub struct ModelEvent {
+    pub id: EventId,
+    pub run: RunId,
+    pub success: bool,
+    pub error: Option<String>,
 }
 
 /// One run; times are durations since the beginning of the test.
 #[derive(Debug, Clone)]
-pub(super) struct ModelRun {
-    pub(super) task: TaskName,
+pub struct ModelRun {
+    pub task: TaskName,
     /// Which of the tasks that have had this name.
     incarnation: u64,
-    pub(super) kind: RunKind,
-    pub(super) no_retry: bool,
+    pub kind: RunKind,
+    pub no_retry: bool,
     requested: bool,
-    pub(super) status: RunStatus,
-    pub(super) input: Digest,
-    pub(super) attempts: u32,
+    pub status: RunStatus,
+    pub input: Digest,
+    pub attempts: u32,
     /// Oldest first.
-    pub(super) errors: Vec<String>,
-    pub(super) plan: Option<Plan>,
-    pub(super) epoch: u64,
+    pub errors: Vec<String>,
+    pub plan: Option<Plan>,
+    pub epoch: u64,
     /// Of the last lease, live or not.
-    holder: String,
+    pub holder: String,
     /// When the last lease was granted or renewed last.
     renewed: Duration,
-    pub(super) expires: Duration,
-    pub(super) due: Duration,
-    pub(super) created: Duration,
-    pub(super) log: Vec<String>,
+    pub expires: Duration,
+    pub due: Duration,
+    pub created: Duration,
+    pub log: Vec<String>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Model {
-    pub(super) now: Duration,
-    pub(super) tasks: BTreeMap<TaskName, ModelTask>,
+pub struct Model {
+    pub now: Duration,
+    pub tasks: BTreeMap<TaskName, ModelTask>,
     /// Tasks there ever were.
     incarnations: u64,
     /// Declarations that the API has deleted.
     deleted: BTreeMap<TaskName, Digest>,
-    pub(super) requests: BTreeMap<RunId, ModelRequest>,
-    pub(super) runs: BTreeMap<RunId, ModelRun>,
-    pub(super) inputs: BTreeSet<Digest>,
+    pub requests: BTreeMap<RunId, ModelRequest>,
+    pub runs: BTreeMap<RunId, ModelRun>,
+    pub inputs: BTreeSet<Digest>,
     leader: ModelLeader,
     /// When each replica was seen last.
     members: BTreeMap<String, (Incarnation, Duration)>,
@@ -76,17 +77,17 @@ pub(super) struct Model {
 
 /// What follows a completion, as far as it is compared.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ModelCompleted {
-    pub(super) status: RunStatus,
-    pub(super) event: Option<ModelEvent>,
-    pub(super) next_due: Option<Duration>,
-    pub(super) tasks_changed: bool,
+pub struct ModelCompleted {
+    pub status: RunStatus,
+    pub event: Option<ModelEvent>,
+    pub next_due: Option<Duration>,
+    pub tasks_changed: bool,
 }
 
 impl Model {
     /// The run of a task in this status, of which there is never more than one: plans count where they are
     /// running.
-    pub(super) fn only(&self, task: &TaskName, status: RunStatus) -> Option<RunId> {
+    pub fn only(&self, task: &TaskName, status: RunStatus) -> Option<RunId> {
         let counts = |run: &ModelRun| run.kind == RunKind::Apply || status == RunStatus::Running;
         let mut found = self
             .runs
@@ -101,7 +102,7 @@ impl Model {
         first
     }
 
-    pub(super) fn enqueue(&mut self, request: &EnqueueRequest) -> Enqueued {
+    pub fn enqueue(&mut self, request: &EnqueueRequest) -> Enqueued {
         let mut answer = Enqueued {
             task: request.task.clone(),
             decision: None,
@@ -271,12 +272,12 @@ impl Model {
         !run.kind.applies() || run.requested || enabled
     }
 
-    pub(super) fn next_due(&self) -> Option<Duration> {
+    pub fn next_due(&self) -> Option<Duration> {
         let first = self.waiting().min();
         first.map(|(due, _)| due.saturating_sub(self.now))
     }
 
-    pub(super) fn queue_depth(&self) -> QueueDepth {
+    pub fn queue_depth(&self) -> QueueDepth {
         let count = |status: RunStatus, enabled: bool| {
             let runs = self.runs.values().filter(|run| run.status == status);
             runs.filter(|run| !enabled || self.may_run(run)).count() as u64
@@ -290,7 +291,7 @@ impl Model {
         }
     }
 
-    pub(super) fn acquire(&mut self, claim: &Claim) -> Option<Lease> {
+    pub fn acquire(&mut self, claim: &Claim) -> Option<Lease> {
         if self.drains(&claim.worker) {
             return None;
         }
@@ -323,7 +324,7 @@ impl Model {
         })
     }
 
-    pub(super) fn live(
+    pub fn live(
         &mut self,
         id: RunId,
         holder: &WorkerId,
@@ -334,7 +335,7 @@ impl Model {
         (run.status == RunStatus::Running && own).then_some(run)
     }
 
-    pub(super) fn renew(&mut self, lease: &Lease, time_to_live: Duration) -> bool {
+    pub fn renew(&mut self, lease: &Lease, time_to_live: Duration) -> bool {
         let now = self.now;
         let Some(run) = self.live(lease.run, &lease.holder, lease.epoch) else {
             return false;
@@ -343,7 +344,7 @@ impl Model {
         true
     }
 
-    pub(super) fn complete(&mut self, completion: &Completion) -> Option<ModelCompleted> {
+    pub fn complete(&mut self, completion: &Completion) -> Option<ModelCompleted> {
         let id = completion.run;
         let run = self.live(id, &completion.holder, completion.epoch)?;
         run.log
@@ -446,7 +447,7 @@ impl Model {
     }
 
     /// By id of the run.
-    pub(super) fn lose_expired(&mut self, each: &[TakeBack]) -> Vec<Requeued> {
+    pub fn lose_expired(&mut self, each: &[TakeBack]) -> Vec<Requeued> {
         let lost = self.runs.iter();
         let lost = lost.filter(|(_, run)| run.status == RunStatus::Running);
         let expired = lost.filter(|(_, run)| run.expires <= self.now);
@@ -485,7 +486,7 @@ impl Model {
     }
 
     /// By id of the run.
-    pub(super) fn take_back_all(&mut self) -> Vec<Requeued> {
+    pub fn take_back_all(&mut self) -> Vec<Requeued> {
         let now = self.now;
         let newer: BTreeSet<_> = self
             .tasks
@@ -517,7 +518,7 @@ impl Model {
         taken
     }
 
-    pub(super) fn prune(&mut self, keep: usize) -> u64 {
+    pub fn prune(&mut self, keep: usize) -> u64 {
         self.prune_drafts();
         let mut sorts: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (id, run) in &self.runs {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use cts_core::lease::Service;
 use cts_core::runs::{RunStatus, goes_on_alone};
 use cts_core::{Incarnation, LeaderEpoch, TaskPhase, WorkerId};
 
 use super::Model;
+use super::service::Service;
 use crate::{Leadership, Member, Requeued, TakeBack};
 
 #[derive(Debug, Default)]
@@ -35,11 +35,11 @@ impl Model {
         live.filter(|_| leader.expires > self.now)
     }
 
-    pub(in super::super) fn leads(&self, epoch: LeaderEpoch) -> bool {
+    pub fn leads(&self, epoch: LeaderEpoch) -> bool {
         self.leader().is_some() && self.leader.epoch == epoch.get()
     }
 
-    pub(in super::super) fn lead(
+    pub fn lead(
         &mut self,
         member: &Member,
         epoch: Option<LeaderEpoch>,
@@ -85,7 +85,7 @@ impl Model {
         LeaderEpoch::new(self.leader.epoch)
     }
 
-    pub(in super::super) fn resign(&mut self, member: &Member) {
+    pub fn resign(&mut self, member: &Member) {
         let known = self.members.get(&member.id);
         if known.is_some_and(|(incarnation, _)| *incarnation == member.incarnation) {
             self.members.remove(&member.id);
@@ -97,7 +97,7 @@ impl Model {
     }
 
     /// Id, silence and leadership of the replicas.
-    pub(in super::super) fn members(&self, within: Duration) -> Vec<(String, Duration, bool)> {
+    pub fn members(&self, within: Duration) -> Vec<(String, Duration, bool)> {
         let silences = self
             .members
             .iter()
@@ -109,29 +109,29 @@ impl Model {
             .collect()
     }
 
-    pub(in super::super) fn heartbeat(&mut self, worker: &WorkerId, draining: bool) -> bool {
+    pub fn heartbeat(&mut self, worker: &WorkerId, draining: bool) -> bool {
         let now = self.now;
         let known = self.workers.entry(worker.as_str().to_owned()).or_default();
         (known.drains_itself, known.seen) = (draining, now);
         self.drains(worker)
     }
 
-    pub(in super::super) fn drains(&self, worker: &WorkerId) -> bool {
+    pub fn drains(&self, worker: &WorkerId) -> bool {
         let known = self.workers.get(worker.as_str());
         known.is_some_and(|worker| worker.drains_itself || worker.drain_requested)
     }
 
-    pub(in super::super) fn drain(&mut self, worker: &WorkerId) -> bool {
+    pub fn drain(&mut self, worker: &WorkerId) -> bool {
         let known = self.workers.get_mut(worker.as_str());
         known.map(|worker| worker.drain_requested = true).is_some()
     }
 
-    pub(in super::super) fn forget(&mut self, worker: &WorkerId) {
+    pub fn forget(&mut self, worker: &WorkerId) {
         self.workers.remove(worker.as_str());
     }
 
     /// Id, silence, whether it drains, and running runs of the workers.
-    pub(in super::super) fn workers(&self, within: Duration) -> Vec<(String, Duration, bool, u32)> {
+    pub fn workers(&self, within: Duration) -> Vec<(String, Duration, bool, u32)> {
         let workers = self.workers.iter().map(|(id, worker)| {
             let running = self
                 .runs
@@ -156,7 +156,7 @@ impl Model {
         self.leader.service.covers(moment)
     }
 
-    pub(in super::super) fn reap(&mut self, each: &[TakeBack]) -> Vec<Requeued> {
+    pub fn reap(&mut self, each: &[TakeBack]) -> Vec<Requeued> {
         let now = self.now;
         self.members
             .retain(|_, (_, seen)| now.saturating_sub(*seen) < DAY);
@@ -165,7 +165,7 @@ impl Model {
         self.lose_expired(each)
     }
 
-    pub(in super::super) fn release_all(&mut self) -> Vec<Requeued> {
+    pub fn release_all(&mut self) -> Vec<Requeued> {
         self.members.clear();
         self.workers.clear();
         self.leader.holder = None;

@@ -15,25 +15,25 @@ use crate::{
 };
 
 #[derive(Debug, Clone)]
-pub(in super::super) struct ModelTask {
+pub struct ModelTask {
     pub(super) incarnation: u64,
-    pub(in super::super) stored: StoredTask,
-    pub(super) last_applied: Option<Digest>,
+    pub stored: StoredTask,
+    pub last_applied: Option<Digest>,
     pub(super) tried: Option<Digest>,
-    pub(super) failures: u32,
+    pub failures: u32,
     /// Oldest first.
-    pub(in super::super) events: Vec<ModelEvent>,
+    pub events: Vec<ModelEvent>,
     configured: Option<Digest>,
     pub(super) creation: Option<(Creation, RunId)>,
     discarded_at: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct ModelRequest {
-    pub(in super::super) task: TaskName,
-    pub(in super::super) kind: RunKind,
+pub struct ModelRequest {
+    pub task: TaskName,
+    pub kind: RunKind,
     /// Why not, and when that was said.
-    pub(in super::super) refused: Option<(String, Duration)>,
+    pub refused: Option<(String, Duration)>,
 }
 
 fn declaration(spec: &TaskSpec) -> Digest {
@@ -61,13 +61,13 @@ impl ModelTask {
         }
     }
 
-    pub(in super::super) fn is_visible(&self) -> bool {
+    pub fn is_visible(&self) -> bool {
         self.stored.phase.is_visible()
     }
 }
 
 impl Model {
-    pub(in super::super) fn configure(&mut self, specs: &[TaskSpec]) -> Unfinished {
+    pub fn configure(&mut self, specs: &[TaskSpec]) -> Unfinished {
         let names: BTreeSet<_> = specs.iter().map(|spec| spec.name().clone()).collect();
         let gone: Vec<_> = self
             .tasks
@@ -143,7 +143,7 @@ impl Model {
         self.requests.retain(|_, request| request.task != *name);
     }
 
-    pub(in super::super) fn create(&mut self, new: &NewTask) -> Result<(), TaskError> {
+    pub fn create(&mut self, new: &NewTask) -> Result<(), TaskError> {
         let name = new.spec.name();
         if let Some(task) = self.tasks.get(name) {
             if task.is_visible() {
@@ -200,7 +200,7 @@ impl Model {
             .ok_or(TaskError::Unknown)
     }
 
-    pub(in super::super) fn change(
+    pub fn change(
         &mut self,
         name: &TaskName,
         change: &TaskChange,
@@ -243,7 +243,7 @@ impl Model {
         }
     }
 
-    pub(in super::super) fn delete(&mut self, name: &TaskName) -> Result<bool, TaskError> {
+    pub fn delete(&mut self, name: &TaskName) -> Result<bool, TaskError> {
         let stored = self.visible(name)?;
         if stored.phase == TaskPhase::Deleting {
             return Ok(false);
@@ -271,7 +271,7 @@ impl Model {
         }
     }
 
-    pub(in super::super) fn drop_draft(&mut self, name: &TaskName, run: RunId) {
+    pub fn drop_draft(&mut self, name: &TaskName, run: RunId) {
         let its_own = |task: &ModelTask| {
             task.stored.phase == TaskPhase::Discarded
                 && task.creation.is_some_and(|(_, own)| own == run)
@@ -281,7 +281,7 @@ impl Model {
         }
     }
 
-    pub(in super::super) fn refuse(&mut self, run: RunId, reason: &str) {
+    pub fn refuse(&mut self, run: RunId, reason: &str) {
         let Some(request) = self.requests.get_mut(&run) else {
             return;
         };
@@ -315,7 +315,7 @@ impl Model {
         }
     }
 
-    pub(in super::super) fn reset(&mut self) -> Unfinished {
+    pub fn reset(&mut self) -> Unfinished {
         let names: Vec<_> = self.tasks.keys().cloned().collect();
         for name in names {
             self.begin_deletion(&name);

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use cts_core::LeaderEpoch;
+use cts_core::runs::RunKind;
+use cts_core::{LeaderEpoch, RunId};
+use cts_store::Member;
+use cts_store::conformance::member;
 
 use super::{PATIENCE, Purpose, SchedulerInput};
 use crate::database::Ask;
@@ -23,21 +26,32 @@ impl Simulation {
             scheduler.doubt();
             scheduler.leads = None;
         }
-        let due = (scheduler.leads).is_none_or(|(_, deadlines)| deadlines.renew_at() <= now);
-        if due && scheduler.ask_again_at <= now {
-            scheduler.ask_again_at = now + Duration::from_millis(600);
-            let name = self.leader_name(process);
-            self.state(process, Ask::Lead(name), Purpose::Leading(now));
+        let raises = self.rules != Rules::NoRaiseInDoubt;
+        let scheduler = self.scheduler(process);
+        if (scheduler.writes).is_some_and(|(_, _, _, sent)| sent + PATIENCE <= now) {
+            scheduler.doubt();
         }
-        if self.scheduler(process).leads.is_some() {
+        let epoch = scheduler.epoch();
+        // What is known of a write without an answer is that it must not happen after a newer one.
+        let doubts = raises && epoch.is_some() && scheduler.doubts == epoch;
+        let due = (scheduler.leads).is_none_or(|(_, deadlines)| deadlines.renew_at() <= now);
+        if (due || doubts) && scheduler.ask_again_at <= now {
+            scheduler.ask_again_at = now + Duration::from_millis(600);
+            let member = self.member(process);
+            let known = epoch.filter(|_| !doubts);
+            self.state(process, Ask::Lead(member, known), Purpose::Leading(now));
+        }
+        if epoch.is_some() && !doubts {
             self.leader_writes(process, now);
         }
     }
 
-    fn leader_name(&self, process: usize) -> String {
-        match self.rules {
-            Rules::NameSurvivesRestart => format!("scheduler {process}"),
-            _ => format!("scheduler {process}.{}", self.processes[process].life),
+    fn member(&self, process: usize) -> Member {
+        let life = self.processes[process].life;
+        let of_this_life = member(&format!("scheduler-{process}.{life}")).incarnation;
+        Member {
+            incarnation: of_this_life,
+            ..member(&format!("scheduler-{process}"))
         }
     }
 
@@ -45,34 +59,13 @@ impl Simulation {
         if self.scheduler(process).ticks.is_multiple_of(2) {
             self.watch(process);
         }
-        let believes = self.rules == Rules::BelievesTheDatabaseClock;
-        let raises = self.rules != Rules::NoRaiseInDoubt;
         let scheduler = self.scheduler(process);
-        if (scheduler.writes).is_some_and(|(_, _, _, sent)| sent + PATIENCE <= now) {
-            scheduler.doubt();
-        }
         let Some((epoch, _)) = scheduler.leads else {
             return;
         };
-        if raises && scheduler.doubts == Some(epoch) {
-            if scheduler.raise_again_at <= now {
-                scheduler.raise_again_at = now + PATIENCE;
-                let number = self.number();
-                self.state(process, Ask::Raise(epoch), Purpose::Duty(number, epoch));
-            }
-            return;
-        }
-        let until = if believes {
-            Some(Duration::MAX)
-        } else {
-            scheduler.keeper.reap_until(now)
-        };
-        if scheduler.ticks.is_multiple_of(2)
-            && let Some(until) = until
-        {
-            let number = self.number();
-            let ask = Ask::Reap(epoch, until);
-            self.state(process, ask, Purpose::Duty(number, epoch));
+        if scheduler.ticks.is_multiple_of(2) {
+            let purpose = Purpose::Writing(None, epoch);
+            self.state(process, Ask::Reap(epoch), purpose);
         }
         self.ask_for_apply(process, epoch, now);
         self.store_due(process, epoch, now);
@@ -84,16 +77,18 @@ impl Simulation {
         if self.is_calm() || !self.random.chance(self.plan.planning) {
             return;
         }
-        let run = self.number();
+        let run = self.run_id();
         let task = self.random.below(self.plan.tasks);
         if let (Some(input), _) = self.scheduler(process).planner[task] {
-            let ask = Ask::Plan {
+            let ask = Ask::Enqueue {
                 epoch,
                 task,
                 input,
                 run,
+                kind: RunKind::Plan,
+                requested: true,
             };
-            self.state(process, ask, Purpose::Duty(run, epoch));
+            self.state(process, ask, Purpose::Writing(None, epoch));
         }
     }
 
@@ -102,14 +97,14 @@ impl Simulation {
         if self.is_calm() || !self.random.chance(self.plan.requesting) {
             return;
         }
-        let run = self.number();
+        let run = self.run_id();
         let task = self.random.below(self.plan.tasks);
         self.enqueue((process, epoch), (task, run), true, now);
     }
 
     /// Stores one changed input; one write at a time.
     fn store_due(&mut self, process: usize, epoch: LeaderEpoch, now: Duration) {
-        let run = self.number();
+        let run = self.run_id();
         let scheduler = self.scheduler(process);
         if let Some(task) = scheduler.planner.iter().position(|(_, dirty)| *dirty) {
             self.enqueue((process, epoch), (task, run), false, now);
@@ -121,7 +116,7 @@ impl Simulation {
     fn enqueue(
         &mut self,
         (process, epoch): (usize, LeaderEpoch),
-        (task, run): (usize, u64),
+        (task, run): (usize, RunId),
         requested: bool,
         now: Duration,
     ) {
@@ -135,9 +130,10 @@ impl Simulation {
                 task,
                 input,
                 run,
+                kind: RunKind::Apply,
                 requested,
             };
-            self.state(process, ask, Purpose::Duty(run, epoch));
+            self.state(process, ask, Purpose::Writing(Some(run), epoch));
         }
     }
 
@@ -159,8 +155,8 @@ impl Simulation {
     /// A clean stop frees the row.
     pub(crate) fn resign(&mut self, process: usize) {
         if let Some(epoch) = self.scheduler(process).epoch() {
-            let number = self.number();
-            self.state(process, Ask::Resign(epoch), Purpose::Duty(number, epoch));
+            let ask = Ask::Resign(self.member(process));
+            self.state(process, ask, Purpose::Writing(None, epoch));
         }
     }
 

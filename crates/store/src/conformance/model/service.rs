@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-/// The longest time between two words of schedulers, each of which speaks at least once in a third of the life
-/// of the leadership, that is no gap in their service: half of that life.
-pub fn longest_pause(leadership: Duration) -> Duration {
-    leadership / 2
-}
+use cts_core::lease::longest_pause;
 
 /// The part of the leadership's row that says since when the schedulers have served.
 ///
@@ -15,16 +11,16 @@ pub fn longest_pause(leadership: Duration) -> Duration {
 ///
 /// A lease is lost for want of a scheduler, and not because of its holder, if there was a gap after it was
 /// granted or renewed last: while the database was away, or every scheduler was. Then the attempt does not
-/// count ([`after_lost_lease`](crate::runs::after_lost_lease)).
+/// count ([`after_lost_lease`](cts_core::runs::after_lost_lease)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Service {
+pub(super) struct Service {
     /// The end of the last gap, and when a scheduler spoke last; `None` before the first word.
     spoken: Option<(Duration, Duration)>,
 }
 
 impl Service {
     /// A scheduler has spoken, which does so for a leadership of this life.
-    pub fn speak(&mut self, now: Duration, leadership: Duration) {
+    pub(super) fn speak(&mut self, now: Duration, leadership: Duration) {
         let since = self.spoken.and_then(|(since, last)| {
             let pause = now.saturating_sub(last);
             (pause <= longest_pause(leadership)).then_some(since)
@@ -33,7 +29,7 @@ impl Service {
     }
 
     /// Whether a lease that was granted or renewed last at this moment could be renewed ever since.
-    pub fn covers(&self, renewed: Duration) -> bool {
+    pub(super) fn covers(&self, renewed: Duration) -> bool {
         self.spoken.is_some_and(|(since, _)| since <= renewed)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use cts_core::Digest;
+use cts_core::{FrozenInput, RunId};
+use uuid::Uuid;
 
 use crate::checker::{Checker, InputNumber, Violation};
 use crate::database::{Ask, Counted, Database};
@@ -22,7 +23,6 @@ pub(crate) enum Event {
     /// A statement arrives at the database.
     Statement {
         ask: Ask,
-        life: Duration,
         context: Context,
     },
     /// Something reaches a process, if that life of it still is.
@@ -90,7 +90,12 @@ pub(crate) struct Outcome {
 }
 
 impl Simulation {
-    pub(crate) fn new(seed: u64, rules: Rules, digests: &[Digest], told: bool) -> Self {
+    pub(crate) fn new(
+        seed: u64,
+        rules: Rules,
+        all_inputs: &[FrozenInput],
+        with_story: bool,
+    ) -> Self {
         let mut random = Random::new(seed);
         let plan = Plan::new(&mut random);
         let mut processes = Vec::new();
@@ -109,7 +114,7 @@ impl Simulation {
             agenda: Agenda::new(),
             processes,
             terraforms: Vec::new(),
-            database: Database::new(rules, plan.tasks, digests),
+            database: Database::new(rules, plan.tasks, all_inputs, plan.session),
             database_clock: HostClock::new(&mut random),
             database_clock_rests_until: 0,
             database_down_until: 0,
@@ -121,7 +126,7 @@ impl Simulation {
             kills: 0,
             interrupts: 0,
             events: 0,
-            story: told.then(Vec::new),
+            story: with_story.then(Vec::new),
         };
         for process in 0..simulation.processes.len() {
             simulation.restart(process);
@@ -166,7 +171,7 @@ impl Simulation {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Statement { ask, life, context } => self.statement(ask, life, context),
+            Event::Statement { ask, context } => self.statement(ask, context),
             Event::Process {
                 process,
                 life,
@@ -224,27 +229,26 @@ impl Simulation {
         self.agenda.put(next, Event::Change);
     }
 
-    fn statement(&mut self, ask: Ask, life: Duration, context: Context) {
+    fn statement(&mut self, ask: Ask, context: Context) {
         if self.now < self.database_down_until {
             // Some connections break, others hang until the database is back.
             if self.random.chance(50) {
                 let later = self.database_down_until + self.random.between(1, 50 * MILLISECOND);
-                self.agenda
-                    .put(later, Event::Statement { ask, life, context });
+                self.agenda.put(later, Event::Statement { ask, context });
             }
             return;
         }
         let now = self.database_clock.wall(self.now);
         let words = self.story.is_some().then(|| format!("{ask:?}"));
         let by = context.by;
-        let answer = (self.database).execute(ask, by, (now, life), &mut self.checker);
+        let answer = (self.database).execute(ask, by, now, &mut self.checker);
         self.tell(|| {
             format!(
                 "database, for {by:?}: {}: {answer:?}",
                 words.unwrap_or_default()
             )
         });
-        let input = ProcessInput::Scheduler(SchedulerInput::Answered(context, answer, now));
+        let input = ProcessInput::Scheduler(SchedulerInput::Answered(context, answer));
         if let Some(at) = self.passage(by.0, by.0) {
             self.arrive(at, by, input);
         }
@@ -263,6 +267,11 @@ impl Simulation {
     pub(crate) fn wake_at(&self, process: usize, reading: Duration) -> Instant {
         let rest = reading.saturating_sub(self.reading(process));
         self.now + self.processes[process].clock.true_time(rest)
+    }
+
+    /// The id of a new run.
+    pub(crate) fn run_id(&mut self) -> RunId {
+        RunId::from_uuid(Uuid::from_u128(u128::from(self.number())))
     }
 
     pub(crate) fn number(&mut self) -> u64 {

@@ -1,12 +1,12 @@
 //! The rules of leases and runs under everything that can go wrong, in simulated time.
 //!
-//! Each seed is a small world: schedulers, workers with their guards, Terraforms, a database that decides
-//! by the pure rules of `cts-core`, and a network that loses, delays, repeats and reorders. Processes
+//! Each seed is a small world: schedulers, workers with their guards, Terraforms, a database, which is
+//! the model that the conformance suite compares the stores with, and a network that loses, delays, repeats and reorders. Processes
 //! crash, stop and go on; clocks run at different speeds and jump; the database goes away. A checker that
 //! knows what really happened watches; in the end all is calm, and every task must have got its newest
 //! input without help.
 //!
-//! `CTS_SIMULATION_SEED=17 cargo test -p cts-core --test simulation -- --nocapture` prints the story of
+//! `CTS_SIMULATION_SEED=17 cargo test -p cts-store --test simulation -- --nocapture` prints the story of
 //! one seed, `CTS_SIMULATION_SEEDS=1000000 cargo test …` looks at more of them.
 
 mod checker;
@@ -22,7 +22,8 @@ mod worker;
 
 use std::ops::Range;
 
-use cts_core::Digest;
+use cts_core::FrozenInput;
+use cts_store::conformance::input;
 
 use crate::rules::Rules;
 use crate::simulation::{INPUTS, Outcome, Simulation};
@@ -32,37 +33,37 @@ const SEEDS: u64 = 6_000;
 /// Seeds among which a broken rule must show.
 const SEEDS_PER_BROKEN_RULE: u64 = 5_000;
 
-fn digests() -> Vec<Digest> {
+fn inputs() -> Vec<FrozenInput> {
     (0..INPUTS)
-        .map(|input| Digest::of(&input.to_be_bytes()))
+        .map(|number| input(&number.to_string()))
         .collect()
 }
 
-fn run(seed: u64, rules: Rules, digests: &[Digest]) -> Outcome {
-    Simulation::new(seed, rules, digests, false).run()
+fn run(seed: u64, rules: Rules, inputs: &[FrozenInput]) -> Outcome {
+    Simulation::new(seed, rules, inputs, false).run()
 }
 
 /// The end of what happened in a seed, for its reader.
-fn story(seed: u64, rules: Rules, digests: &[Digest], lines: usize) -> String {
-    let story = Simulation::new(seed, rules, digests, true).run().story;
+fn story(seed: u64, rules: Rules, inputs: &[FrozenInput], lines: usize) -> String {
+    let story = Simulation::new(seed, rules, inputs, true).run().story;
     story[story.len().saturating_sub(lines)..].join("\n")
 }
 
 #[test]
 fn all_promises_hold_whatever_goes_wrong() {
-    let digests = digests();
+    let inputs = inputs();
     let mut seen = Seen::default();
     let seeds = seeds();
     if seeds.end - seeds.start == 1 {
-        let everything = story(seeds.start, Rules::Kept, &digests, usize::MAX);
+        let everything = story(seeds.start, Rules::Kept, &inputs, usize::MAX);
         println!("{everything}");
     }
     for seed in seeds {
-        let outcome = run(seed, Rules::Kept, &digests);
+        let outcome = run(seed, Rules::Kept, &inputs);
         if let Some(violation) = &outcome.violation {
             panic!(
                 "seed {seed}: {violation}\n{}",
-                story(seed, Rules::Kept, &digests, 150)
+                story(seed, Rules::Kept, &inputs, 150)
             );
         }
         seen.add(&outcome);
@@ -75,11 +76,11 @@ fn all_promises_hold_whatever_goes_wrong() {
 
 #[test]
 fn every_broken_rule_is_found() {
-    let digests = digests();
+    let inputs = inputs();
     let mut unseen = Vec::new();
     for rules in Rules::BROKEN {
         let found = (0..SEEDS_PER_BROKEN_RULE).find_map(|seed| {
-            let violation = run(seed, rules, &digests).violation?;
+            let violation = run(seed, rules, &inputs).violation?;
             Some((seed, violation.breach))
         });
         match found {
@@ -92,12 +93,12 @@ fn every_broken_rule_is_found() {
 
 #[test]
 fn a_seed_happens_the_same_way_each_time() {
-    let digests = digests();
+    let inputs = inputs();
     for seed in 0..20 {
-        let first = story(seed, Rules::Kept, &digests, usize::MAX);
+        let first = story(seed, Rules::Kept, &inputs, usize::MAX);
         assert!(!first.is_empty());
         assert!(
-            first == story(seed, Rules::Kept, &digests, usize::MAX),
+            first == story(seed, Rules::Kept, &inputs, usize::MAX),
             "seed {seed}"
         );
     }

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use cts_core::runs::RunKind;
-use cts_core::{LeaderEpoch, LeaseEpoch};
+use cts_core::{LeaderEpoch, LeaseEpoch, RunId};
 
 use crate::database::Word;
 
 /// An input; equal numbers are equal inputs.
 pub(crate) type InputNumber = u8;
-/// A run.
-pub(crate) type RunNumber = u64;
 /// One life of one process.
 pub(crate) type Life = (usize, u32);
 
@@ -25,7 +23,7 @@ pub(crate) enum Breach {
     /// A word about a lease was accepted that is not the newest grant's.
     StaleWord,
     /// A leader's write was accepted after one of a later leadership, or of another leader.
-    StaleDuty,
+    StaleWrite,
     /// The database says "applied" of what is not.
     WronglyApplied,
     /// All is calm, and yet a task does not get its newest input.
@@ -59,14 +57,14 @@ struct Reality {
     /// What the database says is applied.
     last_applied: Option<InputNumber>,
     /// The newest grant, while nothing has ended it.
-    granted: Option<(RunNumber, LeaseEpoch)>,
+    granted: Option<(RunId, LeaseEpoch)>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Checker {
     tasks: Vec<Reality>,
-    epochs: BTreeMap<RunNumber, LeaseEpoch>,
-    newest_duty: LeaderEpoch,
+    epochs: BTreeMap<RunId, LeaseEpoch>,
+    newest_write: LeaderEpoch,
     leaders: BTreeMap<LeaderEpoch, Life>,
     pub(crate) violation: Option<Violation>,
 }
@@ -76,7 +74,7 @@ impl Checker {
         Self {
             tasks: (0..tasks).map(|_| Reality::default()).collect(),
             epochs: BTreeMap::new(),
-            newest_duty: LeaderEpoch::default(),
+            newest_write: LeaderEpoch::default(),
             leaders: BTreeMap::new(),
             violation: None,
         }
@@ -124,6 +122,7 @@ impl Checker {
             run,
             kind,
             epoch,
+            holder: _,
         } = word;
         let free = self.tasks[task].granted.replace((run, epoch)).is_none();
         self.must(free, Breach::TwoLeases, Some(task));
@@ -135,7 +134,7 @@ impl Checker {
     }
 
     /// The database has accepted a worker's word.
-    pub(crate) fn word(&mut self, task: usize, run: RunNumber, epoch: LeaseEpoch) {
+    pub(crate) fn word(&mut self, task: usize, run: RunId, epoch: LeaseEpoch) {
         let newest = self.tasks[task].granted == Some((run, epoch));
         self.must(newest, Breach::StaleWord, Some(task));
     }
@@ -162,9 +161,9 @@ impl Checker {
     /// The database has accepted a write of a leader.
     pub(crate) fn leader_write(&mut self, epoch: LeaderEpoch, by: Life) {
         let leader = *self.leaders.entry(epoch).or_insert(by);
-        let in_order = epoch >= self.newest_duty;
-        self.newest_duty = self.newest_duty.max(epoch);
-        self.must(leader == by && in_order, Breach::StaleDuty, None);
+        let in_order = epoch >= self.newest_write;
+        self.newest_write = self.newest_write.max(epoch);
+        self.must(leader == by && in_order, Breach::StaleWrite, None);
     }
 
     /// Whether the newest input of a task is applied, known to be, and nothing is going on.

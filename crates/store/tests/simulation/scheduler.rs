@@ -4,9 +4,9 @@ mod leader_writes;
 
 use std::time::Duration;
 
-use cts_core::LeaderEpoch;
-use cts_core::lease::{KeeperClock, LeaseDeadlines};
+use cts_core::lease::LeaseDeadlines;
 use cts_core::runs::AttemptOutcome;
+use cts_core::{LeaderEpoch, RunId};
 
 use crate::checker::{InputNumber, Life};
 use crate::database::{Answer, Ask, Word};
@@ -29,8 +29,8 @@ pub(crate) enum SchedulerInput {
     Asked(Caller, Request),
     /// Looks for a run again, for a call that still waits.
     LookAgain(Caller),
-    /// The database's answer, and its time.
-    Answered(Context, Answer, Duration),
+    /// The database's answer.
+    Answered(Context, Answer),
 }
 
 /// What a worker wants.
@@ -66,8 +66,8 @@ pub(crate) struct Context {
 pub(crate) enum Purpose {
     /// To lead, asked at this time.
     Leading(Duration),
-    /// A write of this number in this epoch.
-    Duty(u64, LeaderEpoch),
+    /// A write of this epoch, perhaps of a new run.
+    Writing(Option<RunId>, LeaderEpoch),
     Calling(Caller),
 }
 
@@ -78,12 +78,10 @@ pub(crate) struct Scheduler {
     ask_again_at: Duration,
     /// What the watcher has shown of each task, and whether that must still be stored.
     planner: Vec<(Option<InputNumber>, bool)>,
-    /// The write that it waits for: number, task, input, when it was sent.
-    writes: Option<(u64, usize, InputNumber, Duration)>,
+    /// The write that it waits for: run, task, input, when it was sent.
+    writes: Option<(RunId, usize, InputNumber, Duration)>,
     /// Epoch in which a write has got no answer: nothing more is written in it.
     doubts: Option<LeaderEpoch>,
-    raise_again_at: Duration,
-    keeper: KeeperClock,
     ticks: u64,
 }
 
@@ -95,8 +93,6 @@ impl Scheduler {
             planner: vec![(None, false); plan.tasks],
             writes: None,
             doubts: None,
-            raise_again_at: Duration::ZERO,
-            keeper: KeeperClock::new(Duration::from_micros(plan.longest_life())),
             ticks: 0,
         }
     }
@@ -142,9 +138,9 @@ impl Scheduler {
         }
     }
 
-    fn stored(&mut self, number: u64) {
+    fn stored(&mut self, run: RunId) {
         if let Some((waiting, task, input, _)) = self.writes
-            && waiting == number
+            && waiting == run
         {
             self.writes = None;
             let (at_hand, dirty) = &mut self.planner[task];
@@ -170,23 +166,25 @@ impl Simulation {
                 let caller = Caller { arrived, ..caller };
                 match request {
                     Request::Acquire => self.look(process, caller),
-                    Request::Renew(word) => self.call(process, Ask::Renew(word), caller),
+                    Request::Renew(word) => {
+                        let life = self.plan.lives[process];
+                        self.call(process, Ask::Renew(word, life), caller);
+                    }
                     Request::Complete(word, outcome) => {
                         self.call(process, Ask::Complete(word, outcome), caller);
                     }
                 }
             }
             SchedulerInput::LookAgain(caller) => self.look(process, caller),
-            SchedulerInput::Answered(context, answer, database_now) => {
-                self.answered(process, context, answer, database_now);
-            }
+            SchedulerInput::Answered(context, answer) => self.answered(process, context, answer),
         }
     }
 
     fn look(&mut self, process: usize, caller: Caller) {
         // Taken before the statement is sent, so that the grant is no earlier.
         let waited = self.reading(process).saturating_sub(caller.arrived);
-        self.call(process, Ask::Grant, Caller { waited, ..caller });
+        let ask = Ask::Grant(caller.worker, self.plan.lives[process]);
+        self.call(process, ask, Caller { waited, ..caller });
     }
 
     fn call(&mut self, process: usize, ask: Ask, caller: Caller) {
@@ -196,42 +194,24 @@ impl Simulation {
     /// Sends a statement to the database.
     fn state(&mut self, process: usize, ask: Ask, purpose: Purpose) {
         let by = (process, self.processes[process].life);
-        let life = match purpose {
-            Purpose::Leading(_) => self.plan.session,
-            _ => self.plan.lives[process],
-        };
         if let Some(at) = self.passage(process, process) {
             let context = Context { by, purpose };
-            self.agenda.put(at, Event::Statement { ask, life, context });
+            self.agenda.put(at, Event::Statement { ask, context });
         }
     }
 
-    fn answered(
-        &mut self,
-        process: usize,
-        context: Context,
-        answer: Answer,
-        database_now: Duration,
-    ) {
+    fn answered(&mut self, process: usize, context: Context, answer: Answer) {
         let now = self.reading(process);
         let session = self.plan.session;
         let scheduler = self.scheduler(process);
-        if let Purpose::Leading(asked) = context.purpose {
-            scheduler.keeper.saw(asked, now, database_now);
-        }
         match (context.purpose, answer) {
             (Purpose::Leading(asked), Answer::Leads(epoch)) => {
                 scheduler.led(epoch, asked, session, now);
             }
-            (Purpose::Duty(..), Answer::Leads(epoch)) => {
-                if let Some((before, _)) = &mut scheduler.leads {
-                    *before = epoch.max(*before);
-                }
-            }
-            (Purpose::Duty(_, epoch), Answer::Refused) => scheduler.refused(epoch),
-            (Purpose::Duty(number, _), _) => scheduler.stored(number),
+            (Purpose::Writing(_, epoch), Answer::Refused) => scheduler.refused(epoch),
+            (Purpose::Writing(Some(run), _), _) => scheduler.stored(run),
             (Purpose::Calling(caller), answer) => self.reply(process, caller, answer),
-            (Purpose::Leading(_), _) => {}
+            (Purpose::Writing(None, _) | Purpose::Leading(_), _) => {}
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::engine::{Instant, MILLISECOND, SECOND, signed};
 use crate::process::Role;
+use crate::rules::Rules;
 use crate::simulation::{Event, ProcessInput, Simulation};
 use crate::worker::WorkerInput;
 
@@ -37,13 +38,17 @@ impl Simulation {
                 self.processes[process].clock.wall_offset = offset;
                 self.tell(|| format!("the wall clock of process {process} jumps to {offset} us"));
             }
-            // Rarely enough: a clock that leaps twice while one lease lives is beyond what the rules cover.
+            // Backwards only: a clock that leaps ahead is beyond what the rules cover.
             7 if self.now >= self.database_clock_rests_until => {
                 let rest = 2 * self.plan.longest_life() + self.plan.slowest;
                 self.database_clock_rests_until = self.now + rest;
-                let offset = self.wall_offset();
-                self.database_clock.wall_offset = offset;
-                self.tell(|| format!("the database's clock jumps to {offset} us"));
+                let by = signed(self.random.between(0, JUMP / 2));
+                let clock = &mut self.database_clock;
+                clock.wall_offset += match self.rules {
+                    Rules::DatabaseClockLeaps => by,
+                    _ => -by,
+                };
+                self.tell(|| format!("the database's clock is set by {by} us"));
             }
             _ => self.stop_cleanly(process),
         }

@@ -3,35 +3,31 @@
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind};
-use cts_core::{LeaderEpoch, LeaseEpoch};
+use cts_core::{LeaderEpoch, LeaseEpoch, RunId};
+use cts_store::Member;
 
-use crate::checker::{InputNumber, RunNumber};
+use crate::checker::{InputNumber, Life};
 
 /// What a scheduler asks the database for.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
-    Lead(String),
-    Raise(LeaderEpoch),
-    Resign(LeaderEpoch),
+    /// To lead or to go on leading, in the epoch that is named if that still is the newest.
+    Lead(Member, Option<LeaderEpoch>),
+    Resign(Member),
     Enqueue {
         epoch: LeaderEpoch,
         task: usize,
         input: InputNumber,
-        run: RunNumber,
-        /// A run that was asked for is made whatever is applied.
+        run: RunId,
+        kind: RunKind,
+        /// A caller has asked for this run before.
         requested: bool,
     },
-    /// A plan is requested.
-    Plan {
-        epoch: LeaderEpoch,
-        task: usize,
-        input: InputNumber,
-        run: RunNumber,
-    },
-    /// Takes back what has ended at this time, and by the database's own clock.
-    Reap(LeaderEpoch, Duration),
-    Grant,
-    Renew(Word),
+    /// Takes back the leases that have ended.
+    Reap(LeaderEpoch),
+    /// A run for this worker, with a lease of this life.
+    Grant(Life, Duration),
+    Renew(Word, Duration),
     Complete(Word, AttemptOutcome),
 }
 
@@ -39,8 +35,10 @@ pub(crate) enum Ask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word {
     pub(crate) task: usize,
-    pub(crate) run: RunNumber,
+    pub(crate) run: RunId,
     pub(crate) kind: RunKind,
+    /// The worker.
+    pub(crate) holder: Life,
     pub(crate) epoch: LeaseEpoch,
 }
 

@@ -72,7 +72,7 @@ struct Slot {
 enum Work {
     Idle,
     Asking { request: u64, until: Duration },
-    Attempt(Attempt),
+    Attempt(Box<Attempt>),
 }
 
 #[derive(Debug, Clone)]
@@ -250,7 +250,7 @@ impl Simulation {
             && !worker.works_on(word.task)
             && !worker.draining;
         if expected {
-            worker.slots[caller.slot].work = Work::Attempt(Attempt {
+            worker.slots[caller.slot].work = Work::Attempt(Box::new(Attempt {
                 word,
                 input,
                 life,
@@ -260,7 +260,7 @@ impl Simulation {
                 stage: Stage::Fetching(fetched),
                 given_up: false,
                 refused: false,
-            });
+            }));
         }
     }
 
@@ -313,10 +313,10 @@ impl Slot {
 
     fn running(&self) -> Option<usize> {
         match &self.work {
-            Work::Attempt(Attempt {
-                stage: Stage::Running(terraform),
-                ..
-            }) => Some(*terraform),
+            Work::Attempt(attempt) => match attempt.stage {
+                Stage::Running(terraform) => Some(terraform),
+                _ => None,
+            },
             _ => None,
         }
     }
