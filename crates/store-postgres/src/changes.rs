@@ -219,7 +219,7 @@ pub(crate) async fn begin_deletions(
             SET status = 'cancelled', finished_at = cts_now(), updated_at = cts_now()
             WHERE task_name = ANY ($1) AND status = 'queued'
         ), refused AS (
-            UPDATE run_requests SET refused = $2, refused_at = cts_now()
+            UPDATE run_requests SET refused = $2, refused_code = 'withdrawn', refused_at = cts_now()
             WHERE task_name = ANY ($1) AND refused IS NULL
         )
         UPDATE tasks

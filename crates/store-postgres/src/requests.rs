@@ -3,7 +3,7 @@
 use cts_core::runs::RunKind;
 use cts_core::{LeaderEpoch, RunId, TaskName};
 use cts_store::decode;
-use cts_store::{LeaderError, RunRequest, StoreError};
+use cts_store::{LeaderError, Refused, RunRequest, StoreError};
 use sqlx::{Connection as _, PgConnection, PgTransaction};
 
 use crate::leadership;
@@ -54,7 +54,7 @@ pub(crate) async fn refuse_all(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- change_task, delete_task: what is requested; index run_requests_task
-        UPDATE run_requests SET refused = $1, refused_at = cts_now()
+        UPDATE run_requests SET refused = $1, refused_code = 'withdrawn', refused_at = cts_now()
         WHERE task_name = $2 AND refused IS NULL AND ($3 IS NULL OR kind = $3)",
     )
     .bind(reason)
@@ -71,7 +71,7 @@ pub(crate) async fn refuse(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
     run: RunId,
-    reason: &str,
+    why: &Refused,
 ) -> Result<(), LeaderError> {
     let write = failed_to("refuse a request");
     let mut transaction = connection.begin().await.map_err(&write)?;
@@ -90,7 +90,7 @@ pub(crate) async fn refuse(
     sqlx::query(
         "-- refuse
         WITH refused AS (
-            UPDATE run_requests SET refused = $2, refused_at = $3
+            UPDATE run_requests SET refused = $2, refused_code = $4, refused_at = $3
             WHERE run_id = $1 AND refused IS NULL
             RETURNING task_name
         )
@@ -100,8 +100,9 @@ pub(crate) async fn refuse(
     )
     .bind(run.as_uuid())
     // Texts cannot hold this character here.
-    .bind(reason.replace('\0', "\u{FFFD}"))
+    .bind(why.reason.replace('\0', "\u{FFFD}"))
     .bind(now)
+    .bind(why.code.as_str())
     .execute(&mut *transaction)
     .await
     .map_err(&write)?;
@@ -112,7 +113,7 @@ pub(crate) async fn refuse(
 pub(crate) async fn open(connection: &mut PgConnection) -> Result<Vec<RunRequest>, StoreError> {
     let rows = sqlx::query(
         "-- requests
-        SELECT run_id, task_name, kind, requested_at, refused FROM run_requests
+        SELECT run_id, task_name, kind, requested_at, refused, refused_code FROM run_requests
         WHERE refused IS NULL ORDER BY requested_at, run_id",
     )
     .fetch_all(connection)
@@ -127,7 +128,7 @@ pub(crate) async fn one(
 ) -> Result<Option<RunRequest>, StoreError> {
     let row = sqlx::query(
         "-- request
-        SELECT run_id, task_name, kind, requested_at, refused FROM run_requests WHERE run_id = $1",
+        SELECT run_id, task_name, kind, requested_at, refused, refused_code FROM run_requests WHERE run_id = $1",
     )
     .bind(run.as_uuid())
     .fetch_optional(connection)

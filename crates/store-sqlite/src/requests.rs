@@ -3,7 +3,7 @@
 use cts_core::runs::RunKind;
 use cts_core::{RunId, TaskName};
 use cts_store::decode;
-use cts_store::{RunRequest, StoreError};
+use cts_store::{Refused, RunRequest, StoreError};
 use sqlx::{SqliteConnection, SqliteExecutor};
 
 use crate::row::{by, failed_to};
@@ -68,7 +68,7 @@ pub(crate) async fn refuse_all(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- change_task, delete_task: what is requested; index run_requests_task
-        UPDATE run_requests SET refused = ?1, refused_at = ?2
+        UPDATE run_requests SET refused = ?1, refused_code = 'withdrawn', refused_at = ?2
         WHERE task_name = ?3 AND refused IS NULL AND (?4 IS NULL OR kind = ?4)",
     )
     .bind(reason)
@@ -85,15 +85,17 @@ pub(crate) async fn refuse_all(
 pub(crate) async fn refuse(
     connection: &mut SqliteConnection,
     run: RunId,
-    reason: &str,
+    why: &Refused,
     now: i64,
 ) -> Result<(), StoreError> {
     let write = failed_to("refuse a request");
     let refused = sqlx::query(
         "-- refuse
-        UPDATE run_requests SET refused = ?, refused_at = ? WHERE run_id = ? AND refused IS NULL",
+        UPDATE run_requests SET refused = ?, refused_code = ?, refused_at = ?
+        WHERE run_id = ? AND refused IS NULL",
     )
-    .bind(reason)
+    .bind(&why.reason)
+    .bind(why.code.as_str())
     .bind(now)
     .bind(run.to_string())
     .execute(&mut *connection)
@@ -118,7 +120,7 @@ pub(crate) async fn refuse(
 pub(crate) async fn open(executor: impl SqliteExecutor<'_>) -> Result<Vec<RunRequest>, StoreError> {
     let rows = sqlx::query(
         "-- requests
-        SELECT run_id, task_name, kind, requested_at, refused FROM run_requests
+        SELECT run_id, task_name, kind, requested_at, refused, refused_code FROM run_requests
         WHERE refused IS NULL ORDER BY requested_at, run_id",
     )
     .fetch_all(executor)
@@ -133,7 +135,7 @@ pub(crate) async fn one(
 ) -> Result<Option<RunRequest>, StoreError> {
     let row = sqlx::query(
         "-- request
-        SELECT run_id, task_name, kind, requested_at, refused FROM run_requests WHERE run_id = ?",
+        SELECT run_id, task_name, kind, requested_at, refused, refused_code FROM run_requests WHERE run_id = ?",
     )
     .bind(run.to_string())
     .fetch_optional(executor)

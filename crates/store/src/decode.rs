@@ -1,5 +1,6 @@
 //! Values from rows with the columns of their tables, whatever the database. For implementations.
 
+use crate::{Refused, RefusedCode};
 use std::time::Duration;
 
 use cts_core::{Event, EventConfig, LeaseEpoch, TaskSpec, WorkerId, WorkerRecord};
@@ -101,6 +102,22 @@ pub fn requeued(row: &dyn Columns) -> Result<Requeued, StoreError> {
     })
 }
 
+fn refused(row: &Fields<'_>) -> Result<Option<Refused>, StoreError> {
+    let Some(reason) = row.text_if_any("refused")? else {
+        return Ok(None);
+    };
+    Ok(Some(Refused {
+        // A program from before the codes, or after them, has written something else.
+        code: (RefusedCode::ALL.into_iter())
+            .find(|code| {
+                row.text_if_any("refused_code")
+                    .is_ok_and(|text| text == Some(code.as_str()))
+            })
+            .unwrap_or(RefusedCode::Withdrawn),
+        reason: reason.to_owned(),
+    }))
+}
+
 /// A requested run that is not queued.
 pub fn run_request(row: &dyn Columns) -> Result<RunRequest, StoreError> {
     let row = Fields::new(row, "read a request", "run_requests").keyed_by_id("run_id")?;
@@ -109,7 +126,7 @@ pub fn run_request(row: &dyn Columns) -> Result<RunRequest, StoreError> {
         task: row.parse("task_name")?,
         kind: row.run_kind("kind")?,
         requested_at: row.time("requested_at")?,
-        refused: row.text_if_any("refused")?.map(str::to_owned),
+        refused: refused(&row)?,
     })
 }
 

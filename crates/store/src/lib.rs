@@ -38,5 +38,6 @@ pub use model::{
 };
 pub use store::{HintStream, Store};
 pub use task::{
-    DELETED, DRAFTS_KEPT, NewTask, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished,
+    DELETED, DRAFTS_KEPT, NewTask, Refused, RefusedCode, RunRequest, StoredTask, TaskChange,
+    TaskMark, Unfinished,
 };

@@ -19,7 +19,7 @@ use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
     Retention, RunFilter, RunRecord, TakeBack, TaskState,
 };
-use crate::task::{NewTask, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished};
+use crate::task::{NewTask, Refused, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished};
 
 /// Hints of other processes, for ever; a broken connection is mended inside and shows as
 /// [`Hint::Gap`].
@@ -161,7 +161,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         &self,
         leader: LeaderEpoch,
         run: RunId,
-        reason: &str,
+        refused: &Refused,
     ) -> Result<(), LeaderError>;
 
     /// Removes every task with its runs, events and logs, and what the API has deleted of the configuration

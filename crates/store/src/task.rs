@@ -55,7 +55,41 @@ pub struct RunRequest {
     /// When it was asked for.
     pub requested_at: DateTime<Utc>,
     /// Why there will be no such run; `None` while the request is open.
-    pub refused: Option<String>,
+    pub refused: Option<Refused>,
+}
+
+/// Why a request is not carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// What callers decide on.
+    pub code: RefusedCode,
+    /// The same for people.
+    pub reason: String,
+}
+
+/// What kind of reason a request is refused for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RefusedCode {
+    /// The data that its task needs was not complete in time.
+    Incomplete,
+    /// No input can be made of the data.
+    Unusable,
+    /// The task was deleted, disabled or changed in the meantime.
+    Withdrawn,
+}
+
+impl RefusedCode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Incomplete, Self::Unusable, Self::Withdrawn];
+
+    /// The stored spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Incomplete => "incomplete",
+            Self::Unusable => "unusable",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
 }
 
 /// What a reading of the configuration, or a reset, has to wait for, because something of it runs.

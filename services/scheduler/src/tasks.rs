@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use self::ending::RunEnd;
-pub(crate) use self::refusal::{NOT_INITIALIZED, Refusal, unknown_task};
+pub(crate) use self::refusal::{Refusal, unknown_task};
 use crate::identities::Identities;
 use crate::notifier::Notifier;
 use crate::tasks::modules::Modules;
@@ -97,7 +97,7 @@ impl TaskCommands {
                 return Ok(Done { task, plan });
             }
             RunEnd::Succeeded(plan) => Ok(plan),
-            RunEnd::Failed(reason) => Err(Refusal::of_end(reason)),
+            RunEnd::Failed(refusal) => Err(refusal),
         };
         // No other call waits for it, and its name is free again.
         self.store.drop_draft(name, new.run).await?;

@@ -10,10 +10,10 @@ use cts_core::{
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
     EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
-    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
-    Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredInput,
-    StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns,
-    WorkerRecord, WorkerState,
+    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Refused,
+    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
+    StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished,
+    WaitingRuns, WorkerRecord, WorkerState,
 };
 use uuid::Uuid;
 
@@ -140,9 +140,9 @@ impl Store for PostgresStore {
         &self,
         leader: LeaderEpoch,
         run: RunId,
-        reason: &str,
+        refused: &Refused,
     ) -> Result<(), LeaderError> {
-        call!(&self.pool, c => requests::refuse(c, leader, run, reason))
+        call!(&self.pool, c => requests::refuse(c, leader, run, refused))
     }
 
     async fn reset_tasks(

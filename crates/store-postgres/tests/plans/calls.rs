@@ -6,8 +6,8 @@ use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName};
 use cts_store::conformance::{claim, input, member, spec, task, worker_record};
 use cts_store::{
-    Claim, Completion, EnqueueRequest, Lease, LogLine, LogStream, NewTask, Retention, RunFilter,
-    Store as _, TakeBack, TaskChange, Unchanged,
+    Claim, Completion, EnqueueRequest, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode,
+    Retention, RunFilter, Store as _, TakeBack, TaskChange, Unchanged,
 };
 use cts_store_postgres::PostgresStore;
 use uuid::Uuid;
@@ -166,7 +166,7 @@ impl Calls {
         for request in store.requests().await.unwrap() {
             store.request(request.run).await.unwrap().unwrap();
             store
-                .refuse(self.leader, request.run, "not now")
+                .refuse(self.leader, request.run, &not_now())
                 .await
                 .unwrap();
         }
@@ -178,7 +178,7 @@ impl Calls {
             kind: RunKind::Check,
         };
         store.create_task(&draft).await.unwrap();
-        store.refuse(self.leader, run, "not now").await.unwrap();
+        store.refuse(self.leader, run, &not_now()).await.unwrap();
         store.drop_draft(draft.spec.name(), run).await.unwrap();
         let explanation = [(name.clone(), "it waits".to_owned())];
         store.explain(self.leader, &explanation).await.unwrap();
@@ -245,5 +245,12 @@ impl Calls {
         for filter in [behind, of_task, failed, running] {
             self.store.runs(&filter).await.unwrap();
         }
+    }
+}
+
+fn not_now() -> Refused {
+    Refused {
+        code: RefusedCode::Incomplete,
+        reason: "not now".to_owned(),
     }
 }

@@ -11,7 +11,7 @@ use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
     EnqueueRequest, Enqueued, Hint, HintStream, InputContents, LeaderError, Leadership, Lease,
     LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth,
-    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
+    Refused, Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
     StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished,
     WaitingRuns, WorkerState,
 };
@@ -157,9 +157,9 @@ impl Store for SqliteStore {
         &self,
         leader: LeaderEpoch,
         run: RunId,
-        reason: &str,
+        refused: &Refused,
     ) -> Result<(), LeaderError> {
-        transaction!(self.begin; leader, t, now => requests::refuse(&mut t, run, reason, now))
+        transaction!(self.begin; leader, t, now => requests::refuse(&mut t, run, refused, now))
     }
 
     async fn reset_tasks(

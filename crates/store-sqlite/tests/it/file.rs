@@ -1,13 +1,14 @@
 //! The file: modes, migrations, refusals.
 
+use cts_core::runs::RunKind;
 use std::error::Error as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use cts_store::conformance::{Fixture, Scene, input};
-use cts_store::{Store as _, StoreError};
+use cts_store::conformance::{Fixture, Scene, input, task};
+use cts_store::{Refused, RefusedCode, Store as _, StoreError, TaskChange};
 use cts_store_sqlite::SqliteStore;
 
 use crate::fixture::{BOOT, ManualClock, SqliteFixture, file_in};
@@ -83,6 +84,27 @@ async fn a_file_that_does_not_fit_any_more_is_refused_unharmed() {
     scene.fixture().tamper(forget).await;
     scene.restart().await;
     assert_eq!(scene.run(run).await.input, input("1").hash);
+}
+
+/// The version before knew no codes.
+#[tokio::test]
+async fn a_refusal_of_an_older_program_is_read() {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    let run = scene.run_id();
+    let change = TaskChange {
+        request: Some((run, RunKind::Plan)),
+        ..TaskChange::default()
+    };
+    let changed = scene.store().change_task(&task("a"), &change).await;
+    changed.unwrap();
+    let older = "UPDATE run_requests SET refused = 'no', refused_at = 1";
+    scene.fixture().tamper(older).await;
+    let request = scene.store().request(run).await.unwrap().unwrap();
+    let expected = Refused {
+        code: RefusedCode::Withdrawn,
+        reason: "no".to_owned(),
+    };
+    assert_eq!(request.refused, Some(expected));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 use futures::future::join_all;
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, seconds, spec};
+use super::scene::{LEASE, Scene, seconds, spec, withdrawn};
 use crate::{TaskChange, TaskError};
 
 fn idle_only() -> TaskChange {
@@ -139,7 +139,7 @@ pub async fn disabling_cancels_what_would_be_applied<F: Fixture>() {
     assert_eq!(scene.run(plan).await.status, RunStatus::Queued);
     assert_eq!(scene.open_requests().await, [check]);
     let refused = scene.find_request(apply).await.and_then(|it| it.refused);
-    assert_eq!(refused.as_deref(), Some("the task was disabled"));
+    assert_eq!(refused, Some(withdrawn("the task was disabled")));
     assert_eq!(scene.enqueue("a", "3").await.decision, None);
 
     let completed = scene.applied(&running).await;

@@ -4,7 +4,7 @@ use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{BundleReference, Digest, TaskOrigin, TaskPhase, TaskSpec};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, spec, task};
+use super::scene::{LEASE, Scene, spec, task, withdrawn};
 use crate::{DELETED, TaskChange, Unfinished};
 
 /// Another declaration of the same name.
@@ -184,7 +184,7 @@ pub async fn a_removed_task_goes_when_its_run_has_ended<F: Fixture>() {
         assert_eq!(stored.phase, TaskPhase::Deleting);
         assert_eq!(scene.run(queued).await.status, RunStatus::Cancelled);
         let refused = scene.find_request(asked).await.and_then(|it| it.refused);
-        assert_eq!(refused.as_deref(), Some(DELETED));
+        assert_eq!(refused, Some(withdrawn(DELETED)));
         let renewed = scene
             .store()
             .renew(lease.run, &lease.holder, lease.epoch, LEASE)

@@ -5,7 +5,7 @@ use cts_core::{Creation, RunId, TaskOrigin, TaskPhase};
 use futures::future::join_all;
 
 use super::Fixture;
-use super::scene::{LEASE, MICROSECOND, Scene, seconds, spec, task};
+use super::scene::{LEASE, MICROSECOND, Scene, incomplete, seconds, spec, task};
 use crate::{DRAFTS_KEPT, NewTask, Retention, StoredTask, TaskChange, TaskError};
 
 /// A task of this name is hidden.
@@ -263,7 +263,7 @@ pub async fn a_refused_creation_is_discarded<F: Fixture>() {
     assert_eq!(scene.phases().await, []);
     assert_eq!(scene.open_requests().await, []);
     let request = scene.find_request(run).await.expect("its reason is there");
-    assert_eq!(request.refused.as_deref(), Some("no input"));
+    assert_eq!(request.refused, Some(incomplete("no input")));
     assert_being_created(&scene, "new", run).await;
     scene.drop_draft("new", run).await;
     assert_eq!(scene.find_request(run).await, None);

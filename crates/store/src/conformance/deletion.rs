@@ -5,7 +5,7 @@ use cts_core::{RunId, TaskPhase, TaskStatus};
 use futures::future::{join, join_all};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, task};
+use super::scene::{LEASE, Scene, task, withdrawn};
 use crate::{DELETED, Lease, TaskError};
 
 async fn assert_gone<F: Fixture>(scene: &Scene<F>, name: &str, runs: &[RunId]) {
@@ -67,7 +67,7 @@ async fn deleting<F: Fixture>(scene: &Scene<F>, kind: RunKind) -> (Lease, Vec<Ru
         assert_eq!(scene.run(run).await.status, RunStatus::Cancelled);
     }
     let refused = scene.find_request(asked).await.and_then(|it| it.refused);
-    assert_eq!(refused.as_deref(), Some(DELETED));
+    assert_eq!(refused, Some(withdrawn(DELETED)));
     let requests = vec![
         scene.request("a", "3"),
         scene.plan_request("a", "3"),

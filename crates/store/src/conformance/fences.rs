@@ -4,7 +4,9 @@ use cts_core::LeaderEpoch;
 use cts_core::runs::RunStatus;
 
 use super::Fixture;
-use super::scene::{LEASE, MICROSECOND, Scene, input, member, seconds, spec, task, worker_record};
+use super::scene::{
+    LEASE, MICROSECOND, Scene, incomplete, input, member, seconds, spec, task, worker_record,
+};
 use crate::{LeaderError, Lease};
 
 /// A leader with something to write of each kind: a lease of task `a` that has expired, and a
@@ -58,7 +60,7 @@ async fn assert_deposed<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lead
     deposed(store.enqueue(epoch, requests.into()).await.map(drop));
     deposed(store.enqueue(epoch, Vec::new()).await.map(drop));
     deposed(store.reap(epoch, &scene.take_backs(4)).await.map(drop));
-    deposed(store.refuse(epoch, lease.run, "late").await);
+    deposed(store.refuse(epoch, lease.run, &incomplete("late")).await);
     deposed(
         store
             .explain(epoch, &[(task("a"), "late".to_owned())])

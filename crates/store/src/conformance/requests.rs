@@ -3,7 +3,7 @@
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 
 use super::Fixture;
-use super::scene::{Scene, seconds, spec, task};
+use super::scene::{Scene, incomplete, seconds, spec, task};
 use crate::{EnqueueRequest, RunRequest, TaskChange, Unchanged};
 
 pub async fn a_request_is_carried_out_once<F: Fixture>() {
@@ -134,7 +134,7 @@ pub async fn a_refused_request_gets_no_run<F: Fixture>() {
         scene.refuse(run, "its input is not complete").await;
         scene.refuse(run, "another reason").await;
         let refused = scene.find_request(run).await.and_then(|it| it.refused);
-        assert_eq!(refused.as_deref(), Some("its input is not complete"));
+        assert_eq!(refused, Some(incomplete("its input is not complete")));
         let enqueued = scene.request_all(vec![request]).await.remove(0);
         assert_eq!((enqueued.decision, enqueued.queued), (None, None));
         assert_eq!(scene.find_run(run).await, None);

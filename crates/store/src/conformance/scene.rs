@@ -12,7 +12,7 @@ use cts_core::{ArchiveId, EventId, LeaderEpoch, RunId, TaskSpec};
 use uuid::Uuid;
 
 pub(super) use self::vocabulary::{
-    LEASE, MICROSECOND, capabilities, life, line, noise, plan, seconds,
+    LEASE, MICROSECOND, capabilities, incomplete, life, line, noise, plan, seconds, withdrawn,
 };
 pub use self::vocabulary::{
     bytes_of, claim, input, input_of, member, spec, stored_input, task, worker, worker_record,

@@ -31,7 +31,7 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
 /// A run that was requested and is not stored yet, because its input is not complete, or never will be, because
 /// it was refused.
 pub(crate) fn requested_to_wire(request: RunRequest) -> proto::Run {
-    let (status, waiting_for) = match request.refused {
+    let (status, waiting_for) = match &request.refused {
         None => (RunStatus::Queued, "the data of all views of its task"),
         Some(_) => (RunStatus::Failed, ""),
     };
@@ -40,7 +40,7 @@ pub(crate) fn requested_to_wire(request: RunRequest) -> proto::Run {
         kind: convert::kind_to_wire(request.kind).into(),
         no_retry: true,
         status: convert::status_to_wire(status).into(),
-        error: request.refused.unwrap_or_default(),
+        error: request.refused.map(|it| it.reason).unwrap_or_default(),
         queued_at: Some(convert::timestamp_to_wire(request.requested_at)),
         task_name: request.task.into(),
         waiting_for: waiting_for.to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use cts_core::runs::{Plan, RunStatus};
 use cts_core::{Chain, RunId};
-use cts_store::{RunRecord, StoreError};
+use cts_store::{DELETED, RunRecord, StoreError};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::sleep;
@@ -22,7 +22,7 @@ pub(super) enum RunEnd {
     /// It did what it was for.
     Succeeded(Option<Plan>),
     /// It did not, or there was none.
-    Failed(String),
+    Failed(Refusal),
 }
 
 impl TaskCommands {
@@ -51,11 +51,11 @@ impl TaskCommands {
         // A request becomes a run, never the other way round.
         let request = self.store.request(run).await?;
         if let Some(request) = request {
-            return Ok(request.refused.map(RunEnd::Failed));
+            return Ok(request.refused.map(Refusal::of_request).map(RunEnd::Failed));
         }
         Ok(match self.store.run(run).await? {
             Some(record) => end(record),
-            None => Some(RunEnd::Failed("the task was deleted".to_owned())),
+            None => Some(failed(DELETED)),
         })
     }
 
@@ -84,13 +84,16 @@ fn end(record: RunRecord) -> Option<RunEnd> {
         RunStatus::Succeeded => Some(RunEnd::Succeeded(record.plan)),
         RunStatus::Failed => {
             let error = record.error();
-            Some(RunEnd::Failed(error.unwrap_or_else(|| "the run failed".to_owned())))
+            Some(failed(error.as_deref().unwrap_or("the run failed")))
         }
-        RunStatus::Cancelled => Some(RunEnd::Failed(
-            "the run was cancelled: its task was changed or deleted, newer data took its place, or the scheduler was restarted"
-                .to_owned(),
+        RunStatus::Cancelled => Some(failed(
+            "the run was cancelled: its task was changed or deleted, newer data took its place, or the scheduler was restarted",
         )),
     }
+}
+
+fn failed(reason: &str) -> RunEnd {
+    RunEnd::Failed(Refusal::RunFailed(reason.to_owned()))
 }
 
 /// Returns at the hint that the run has ended, or when that may have been missed.

@@ -1,14 +1,11 @@
 //! Why a request about a task is refused, and the status that callers get.
 
 use cts_core::{Chain, TaskName};
-use cts_store::{StoreError, TaskError};
+use cts_store::{Refused, RefusedCode, StoreError, TaskError};
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use tonic::{Code, Status};
 
 use crate::grpc::status::store_failure;
-
-/// What the reason of a request begins with that was refused because its input stayed incomplete.
-pub(crate) const NOT_INITIALIZED: &str = "error initializing task";
 
 /// Key of the word for programs in the metadata of an answer.
 const REASON: &str = "cts-reason";
@@ -65,12 +62,11 @@ impl Refusal {
         }
     }
 
-    /// Why a run that was asked for brought nothing.
-    pub(super) fn of_end(reason: String) -> Self {
-        if reason.starts_with(NOT_INITIALIZED) {
-            Self::NotInitialized(reason)
-        } else {
-            Self::RunFailed(reason)
+    /// Why there was no run.
+    pub(super) fn of_request(refused: Refused) -> Self {
+        match refused.code {
+            RefusedCode::Incomplete => Self::NotInitialized(refused.reason),
+            RefusedCode::Unusable | RefusedCode::Withdrawn => Self::RunFailed(refused.reason),
         }
     }
 
@@ -138,12 +134,15 @@ mod tests {
             (Refusal::Unknown(task()), Code::NotFound, "unknown"),
             (Refusal::Busy(task()), Code::FailedPrecondition, "busy"),
             (
-                Refusal::of_end(format!("{NOT_INITIALIZED} t")),
+                Refusal::of_request(Refused {
+                    code: RefusedCode::Incomplete,
+                    reason: "nothing is known of web".into(),
+                }),
                 Code::FailedPrecondition,
                 "not_initialized",
             ),
             (
-                Refusal::of_end("error tf-apply".into()),
+                Refusal::RunFailed("error tf-apply".into()),
                 Code::FailedPrecondition,
                 "run_failed",
             ),

@@ -69,7 +69,7 @@ impl TaskCommands {
         };
         match self.end_of(run).await? {
             RunEnd::Succeeded(plan) => Ok(Done { task, plan }),
-            RunEnd::Failed(reason) => Err(Refusal::of_end(reason)),
+            RunEnd::Failed(refusal) => Err(refusal),
         }
     }
 }

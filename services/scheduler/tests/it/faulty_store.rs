@@ -11,10 +11,10 @@ use cts_core::{
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
     EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
-    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Registered,
-    Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredInput,
-    StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns,
-    WorkerState,
+    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Refused,
+    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
+    StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished,
+    WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -125,7 +125,7 @@ faulty! {
     fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;
     fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;
     fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;
-    fn refuse(&self, leader: LeaderEpoch, run: RunId, reason: &str) -> Result<(), LeaderError>;
+    fn refuse(&self, leader: LeaderEpoch, run: RunId, refused: &Refused) -> Result<(), LeaderError>;
     fn reset_tasks(&self, leader: LeaderEpoch, archive: ArchiveId) -> Result<Unfinished, LeaderError>;
     fn archives(&self) -> Result<Vec<Archive>, StoreError>;
     fn archived_rows(&self, archive: ArchiveId, after: u64, limit: u32) -> Result<Vec<ArchivedRow>, StoreError>;

@@ -11,7 +11,8 @@ use cts_core::{
 
 use super::{Model, ModelEvent};
 use crate::{
-    DELETED, DRAFTS_KEPT, EnqueueRequest, NewTask, StoredTask, TaskChange, TaskError, Unfinished,
+    DELETED, DRAFTS_KEPT, EnqueueRequest, NewTask, Refused, RefusedCode, StoredTask, TaskChange,
+    TaskError, Unfinished,
 };
 
 #[derive(Debug, Clone)]
@@ -33,7 +34,7 @@ pub struct ModelRequest {
     pub task: TaskName,
     pub kind: RunKind,
     /// Why not, and when that was said.
-    pub refused: Option<(String, Duration)>,
+    pub refused: Option<(Refused, Duration)>,
 }
 
 fn declaration(spec: &TaskSpec) -> Digest {
@@ -231,6 +232,10 @@ impl Model {
     }
 
     fn cancel(&mut self, name: &TaskName, which: fn(RunKind) -> bool, reason: &str) {
+        let refused = Refused {
+            code: RefusedCode::Withdrawn,
+            reason: reason.to_owned(),
+        };
         for run in self.runs.values_mut() {
             if run.task == *name && run.status == RunStatus::Queued && which(run.kind) {
                 run.status = RunStatus::Cancelled;
@@ -238,7 +243,7 @@ impl Model {
         }
         for request in self.requests.values_mut() {
             if request.task == *name && which(request.kind) && request.refused.is_none() {
-                request.refused = Some((reason.to_owned(), self.now));
+                request.refused = Some((refused.clone(), self.now));
             }
         }
     }
@@ -281,14 +286,14 @@ impl Model {
         }
     }
 
-    pub fn refuse(&mut self, run: RunId, reason: &str) {
+    pub fn refuse(&mut self, run: RunId, refused: &Refused) {
         let Some(request) = self.requests.get_mut(&run) else {
             return;
         };
         if request.refused.is_some() {
             return;
         }
-        request.refused = Some((reason.to_owned(), self.now));
+        request.refused = Some((refused.clone(), self.now));
         let name = request.task.clone();
         let task = self.tasks.get(&name);
         if task.is_some_and(|task| task.creation.is_some()) {

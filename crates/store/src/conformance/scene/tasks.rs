@@ -1,5 +1,6 @@
 //! Steps about tasks that come, change and go.
 
+use super::vocabulary::incomplete;
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind, RunStatus};
 use cts_core::{Creation, RunId, TaskPhase};
 
@@ -147,7 +148,8 @@ impl<F: Fixture> Scene<F> {
     }
 
     pub(in crate::conformance) async fn refuse(&self, run: RunId, reason: &str) {
-        let refused = self.store().refuse(self.leader(), run, reason).await;
+        let refused = incomplete(reason);
+        let refused = self.store().refuse(self.leader(), run, &refused).await;
         refused.expect("a request can be refused");
     }
 

@@ -14,7 +14,9 @@ use cts_core::{
 
 use uuid::Uuid;
 
-use crate::{Claim, LogLine, LogStream, Member, Store, StoredInput, WorkerRecord};
+use crate::{
+    Claim, LogLine, LogStream, Member, Refused, RefusedCode, Store, StoredInput, WorkerRecord,
+};
 
 /// Time to live of the leases of a scene.
 pub(in crate::conformance) const LEASE: Duration = Duration::from_secs(30);
@@ -162,6 +164,22 @@ pub fn worker_record(id: &str) -> WorkerRecord {
 /// A plan with changes.
 pub(in crate::conformance) fn plan(text: impl Into<String>) -> Plan {
     Plan::new(true, text.into())
+}
+
+/// A request is refused because its input stayed incomplete.
+pub(in crate::conformance) fn incomplete(reason: &str) -> Refused {
+    Refused {
+        code: RefusedCode::Incomplete,
+        reason: reason.to_owned(),
+    }
+}
+
+/// A request is refused because of what has become of its task.
+pub(in crate::conformance) fn withdrawn(reason: &str) -> Refused {
+    Refused {
+        code: RefusedCode::Withdrawn,
+        ..incomplete(reason)
+    }
 }
 
 /// A line of standard output.

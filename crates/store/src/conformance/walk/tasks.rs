@@ -6,7 +6,7 @@ use cts_core::{Creation, RunId, TaskName, TaskSpec};
 use super::{INPUTS, TASKS, Walk};
 use crate::conformance::Fixture;
 use crate::conformance::scene::{input, spec, task};
-use crate::{EnqueueRequest, NewTask, TaskChange, TaskError, Unchanged};
+use crate::{EnqueueRequest, NewTask, Refused, RefusedCode, TaskChange, TaskError, Unchanged};
 
 impl<F: Fixture> Walk<F> {
     pub(super) fn some_kind(&mut self) -> RunKind {
@@ -129,13 +129,17 @@ impl<F: Fixture> Walk<F> {
 
     pub(super) async fn refuse(&mut self) {
         let (run, epoch) = (self.some_request(), self.some_epoch());
-        let reason = format!("reason {}", self.trace.len());
-        self.trace.push(format!("refuse {epoch} {run} {reason}"));
+        let code = self.dice.one_of(&RefusedCode::ALL).copied();
+        let refused = Refused {
+            code: code.unwrap_or(RefusedCode::Incomplete),
+            reason: format!("reason {}", self.trace.len()),
+        };
+        self.trace.push(format!("refuse {epoch} {run} {refused:?}"));
         let leads = self.model.leads(epoch);
         if leads {
-            self.model.refuse(run, &reason);
+            self.model.refuse(run, &refused);
         }
-        let answer = self.scene.store().refuse(epoch, run, &reason).await;
+        let answer = self.scene.store().refuse(epoch, run, &refused).await;
         self.accepted(answer, epoch, leads);
     }
 

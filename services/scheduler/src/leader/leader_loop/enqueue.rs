@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 use cts_core::{Chain, FrozenInput, TaskName, ViewId};
-use cts_store::{EnqueueRequest, Enqueued, LeaderError, Unchanged};
+use cts_store::{EnqueueRequest, Enqueued, LeaderError, Refused, RefusedCode, Unchanged};
 use tokio::time::Instant;
 
 use super::{LeaderLoop, STORE_RETRY};
 use crate::planner::{Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
-use crate::tasks::NOT_INITIALIZED;
 
 /// Runs that one transaction queues, at most: what waits for its locks does not wait long.
 const BATCH: usize = 500;
@@ -40,11 +39,14 @@ impl LeaderLoop {
         }
         self.save().await;
         for overdue in overdue {
-            let reason = not_complete(&overdue, self.input_timeout);
+            let refused = Refused {
+                code: RefusedCode::Incomplete,
+                reason: not_complete(&overdue, self.input_timeout),
+            };
             let Overdue {
                 task, requested, ..
             } = overdue;
-            self.refuse(&task, requested, &reason).await;
+            self.refuse(&task, requested, &refused).await;
         }
     }
 
@@ -124,21 +126,24 @@ impl LeaderLoop {
         match task.reason {
             EnqueueReason::Change { .. } => self.planner.postpone(name, now, now + STORE_RETRY),
             EnqueueReason::Request(requested) => {
-                let reason = format!("the input of task {name} cannot be used: {error}");
-                self.refuse(name, requested, &reason).await;
+                let refused = Refused {
+                    code: RefusedCode::Unusable,
+                    reason: format!("the input of task {name} cannot be used: {error}"),
+                };
+                self.refuse(name, requested, &refused).await;
             }
         }
     }
 
     /// Says that a request cannot be carried out. If that cannot be stored, the next poll finds the request
     /// again, and it gets more time.
-    async fn refuse(&self, task: &TaskName, requested: RequestedRun, reason: &str) {
+    async fn refuse(&self, task: &TaskName, requested: RequestedRun, refused: &Refused) {
         let RequestedRun { run, kind } = requested;
         let Some(epoch) = self.term.epoch() else {
             return;
         };
-        tracing::warn!(target: "ctrl", reason, run.id = %run, "a run that was asked for is refused");
-        match self.store.refuse(epoch, run, reason).await {
+        tracing::warn!(target: "ctrl", reason = refused.reason, run.id = %run, "a run that was asked for is refused");
+        match self.store.refuse(epoch, run, refused).await {
             Ok(()) => self
                 .notifier
                 .run_changed(run, task, kind, RunStatus::Failed),
@@ -208,7 +213,7 @@ fn batch(requests: &[EnqueueRequest]) -> &[EnqueueRequest] {
 fn not_complete(overdue: &Overdue, request_timeout: Duration) -> String {
     let missing: Vec<&str> = overdue.missing.iter().map(ViewId::as_str).collect();
     format!(
-        "{NOT_INITIALIZED} {}: the data that it needs was not complete within {}s; nothing is known of {}",
+        "error initializing task {}: the data that it needs was not complete within {}s; nothing is known of {}",
         overdue.task,
         request_timeout.as_secs(),
         missing.join(", ")
