@@ -2,11 +2,11 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_store::configured::declaration;
 use cts_store::decode;
 use cts_store::{DELETED, DRAFTS_KEPT, NewTask, StoreError, StoredTask, TaskChange, TaskError};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
-use crate::configure::declaration;
 use crate::requests;
 use crate::row::{Cell, by, failed_to, span_micros};
 use crate::tasks;

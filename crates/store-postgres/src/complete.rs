@@ -1,25 +1,17 @@
 //! The end of an attempt.
 
-mod attempt;
 mod close;
-mod end;
 
-use std::time::Duration;
-
-use cts_core::runs::{
-    AfterAttempt, AttemptOutcome, RunKind, RunStatus, after_attempt, after_lost_lease, keep_error,
-};
-use cts_core::{
-    Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName, WorkerId, task_after_run,
-};
-use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack, lost_lease_error};
+use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
+use cts_core::{Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName};
+use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
+use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
-use self::attempt::Attempt;
-use self::close::{cancel, give_up, put_back, succeed};
+use self::close::{close, give_up, put_back, succeed};
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
-use crate::row::{Cell, failed_to, span};
+use crate::row::{Cell, by, failed_to, span};
 use crate::tasks;
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -34,13 +26,6 @@ pub(crate) async fn complete(
         return Ok(completed);
     }
     not_applied(connection, completion).await
-}
-
-fn lost(completion: &Completion) -> LeaseError {
-    LeaseError::Lost {
-        run: completion.run,
-        epoch: completion.epoch,
-    }
 }
 
 /// The ordinary end, in one statement. The task is locked before the run is looked at for good; the
@@ -140,101 +125,102 @@ async fn not_applied(
 ) -> Result<Completed, LeaseError> {
     let failed = failed_to("end an attempt");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    let Some(mut attempt) = Attempt::locked(&mut transaction, completion).await? else {
-        return Err(lost(completion));
+    let Some((attempt, now)) = locked(&mut transaction, completion).await? else {
+        return Err(completion.lost());
     };
-    if let Some(error) = completion.outcome.error(attempt.kind) {
-        keep_error(&mut attempt.errors, error);
-    }
-    let after = after_attempt(&completion.outcome, attempt.context(completion.jitter));
     logs::append(&mut transaction, completion.run, &completion.log).await?;
-    let completed = end_attempt(&mut transaction, completion, &attempt, after).await?;
+    let end = attempt.completed(completion, now)?;
+    let completed = write(&mut transaction, end, now).await?;
     transaction.commit().await.map_err(&failed)?;
     Ok(completed)
 }
 
-/// An attempt whose lease has expired ends like one that was completed. It counts as a failed one if the lease
-/// could have been renewed. The caller has locked the task and the run.
+/// An attempt whose lease has expired ends like one that was completed. The caller has locked the task and the
+/// run.
 pub(crate) async fn lose(
     transaction: &mut PgTransaction<'_>,
-    (run, epoch): (RunId, LeaseEpoch),
+    lease: (RunId, LeaseEpoch),
     (holder, renewable): (&str, bool),
     ids: &TakeBack,
 ) -> Result<Completed, StoreError> {
-    let completion = Completion {
-        run,
-        holder: WorkerId::new(holder),
-        epoch,
-        outcome: AttemptOutcome::Interrupted,
-        event: ids.event,
-        retry_run: ids.retry_run,
-        jitter: ids.jitter,
-        log: Vec::new(),
-    };
-    let Some(mut attempt) = Attempt::locked(transaction, &completion).await? else {
+    let completion = Completion::of_lost_lease(lease, holder, ids);
+    let Some((attempt, now)) = locked(transaction, &completion).await? else {
         return Err(StoreError::Database {
             operation: "take back leases",
-            source: Box::new(lost(&completion)),
+            source: Box::new(completion.lost()),
         });
     };
-    let after = after_lost_lease(renewable, attempt.context(ids.jitter));
-    if renewable {
-        keep_error(&mut attempt.errors, &lost_lease_error(holder));
-    }
-    end_attempt(transaction, &completion, &attempt, after).await
+    let end = attempt.lost(&completion, renewable, now)?;
+    write(transaction, end, now).await
 }
 
-async fn end_attempt(
+/// The attempt and the time, the task and the run locked; `None` if the lease is not live.
+async fn locked(
     transaction: &mut PgTransaction<'_>,
     completion: &Completion,
-    attempt: &Attempt,
-    after: AfterAttempt,
+) -> Result<Option<(Attempt, i64)>, StoreError> {
+    let read = failed_to("read a leased run");
+    sqlx::query(
+        "-- complete: the task is locked before its run
+        SELECT FROM tasks
+        WHERE name = (SELECT task_name FROM runs WHERE id = $1)
+        FOR NO KEY UPDATE",
+    )
+    .bind(completion.run.as_uuid())
+    .execute(&mut **transaction)
+    .await
+    .map_err(&read)?;
+    // A statement of its own: what changed while the lock was waited for is seen.
+    let row = sqlx::query(
+        "-- complete: the attempt; index runs_one_queued
+        SELECT r.id, r.task_name, r.kind, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
+               cts_now() AS now,
+               t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
+               t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
+               EXISTS (SELECT FROM runs q
+                       WHERE q.task_name = r.task_name AND q.status = 'queued'
+                         AND q.kind = 'apply') AS newer_waits
+        FROM runs r
+        -- Of this run alone: old statistics could make reading all tasks in order look cheaper.
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = r.task_name LIMIT 1) t
+        WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running'
+        FOR NO KEY UPDATE OF r",
+    )
+    .bind(completion.run.as_uuid())
+    .bind(stored_epoch(completion.epoch))
+    .bind(completion.holder.as_str())
+    .fetch_optional(&mut **transaction)
+    .await
+    .map_err(&read)?;
+    let Some(row) = row else { return Ok(None) };
+    let now: i64 = row.try_get("now").map_err(&read)?;
+    Ok(Some((by(Attempt::read)(&row)?, now)))
+}
+
+async fn write(
+    transaction: &mut PgTransaction<'_>,
+    end: AttemptEnd<'_>,
+    now: i64,
 ) -> Result<Completed, StoreError> {
-    let (status, event) = match after {
-        AfterAttempt::Succeed => {
-            let event = attempt.event(completion, true)?;
-            succeed(transaction, completion, attempt, &event).await?;
-            (RunStatus::Succeeded, Some(event))
+    match &end.writes {
+        AttemptWrites::Succeed(event) => succeed(transaction, &end, event, now).await?,
+        AttemptWrites::GiveUp {
+            event,
+            tried,
+            retry_after,
+        } => give_up(transaction, &end, event, (*tried, *retry_after), now).await?,
+        AttemptWrites::PutBack { attempts, wait } => {
+            put_back(transaction, &end, *attempts, *wait, now).await?;
         }
-        AfterAttempt::Cancel => {
-            cancel(transaction, completion, attempt).await?;
-            (RunStatus::Cancelled, None)
-        }
-        AfterAttempt::End { succeeded } => {
-            let status = end::end(transaction, completion, attempt, succeeded).await?;
-            (status, None)
-        }
-        AfterAttempt::GiveUp { retry_after } => {
-            let event = attempt.event(completion, false)?;
-            give_up(transaction, completion, attempt, &event, retry_after).await?;
-            (RunStatus::Failed, Some(event))
-        }
-        AfterAttempt::Retry(wait) => {
-            let attempts = attempt.attempts;
-            put_back(transaction, completion, attempt, attempts, wait).await?;
-            (RunStatus::Queued, None)
-        }
-        AfterAttempt::Requeue => {
-            let uncounted = attempt.attempts.saturating_sub(1);
-            put_back(transaction, completion, attempt, uncounted, Duration::ZERO).await?;
-            (RunStatus::Queued, None)
-        }
-    };
-    let task_after = task_after_run(attempt.phase, attempt.creation, status);
-    apply_to_task(transaction, &attempt.task, task_after).await?;
+        AttemptWrites::Close { plan } => close(transaction, &end, *plan, now).await?,
+    }
+    apply_to_task(transaction, &end.task, end.task_after).await?;
     let due: Option<i64> = sqlx::query_scalar("-- complete: next_due\nSELECT cts_queued_due($1)")
-        .bind(attempt.task.as_str())
+        .bind(end.task.as_str())
         .fetch_one(&mut **transaction)
         .await
         .map_err(failed_to("end an attempt"))?;
-    Ok(Completed {
-        task: attempt.task.clone(),
-        kind: attempt.kind,
-        status,
-        event,
-        next_due: due.map(|due| span(due.saturating_sub(attempt.now))),
-        tasks_changed: task_after != TaskAfterRun::Stays,
-    })
+    Ok(end.answer(due.map(|due| span(due.saturating_sub(now)))))
 }
 
 /// What the end of a run means for its task.

@@ -1,15 +1,11 @@
 //! The tasks of the configuration, and a storage without any.
 
-use std::collections::HashMap;
-
-use cts_core::{
-    ArchiveId, Declared, DeclaredBefore, Digest, LeaderEpoch, TaskName, TaskOrigin, TaskPhase,
-    TaskSpec, read_declaration,
-};
+use cts_core::{ArchiveId, Digest, LeaderEpoch, TaskName, TaskSpec};
+use cts_store::configured::{self, Configured, Declarations, StoredDeclaration};
 use cts_store::{LeaderError, StoreError, Unfinished};
-use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
+use sqlx::{Connection as _, PgConnection, PgTransaction};
 
-use crate::row::{Cell, encoded, failed_to};
+use crate::row::{by, encoded, failed_to};
 use crate::tasks::{self, event_config};
 use crate::{archive, changes, leadership};
 
@@ -18,15 +14,6 @@ const OPERATION: &str = "store the configured tasks";
 /// What is as large as the configuration may take longer than other statements.
 const LONG: &str =
     "-- replace_config_tasks, reset_tasks: it may take long\nSET LOCAL statement_timeout = '5min'";
-
-/// What is stored of a task.
-struct Known {
-    origin: TaskOrigin,
-    phase: TaskPhase,
-    configured: Option<Digest>,
-    revision: u64,
-    spec: String,
-}
 
 /// The columns of tasks that take effect, one element per task.
 #[derive(Debug, Default)]
@@ -88,39 +75,22 @@ pub(crate) async fn replace_config_tasks(
         deleting: remove_others(&mut transaction, tasks).await?,
         postponed: Vec::new(),
     };
-    let known = known(&mut transaction).await?;
-    let deleted = deleted(&mut transaction).await?;
+    let declarations = declarations(&mut transaction).await?;
     let mut columns = Columns::default();
     let (mut places, mut placed) = (Vec::new(), Vec::new());
     for (position, task) in (0i64..).zip(tasks) {
-        let name = task.name().as_str();
-        let stored = known.get(name);
-        let declaration = declaration(task)?;
-        let before = DeclaredBefore {
-            stored: stored.map(|stored| (stored.origin, stored.configured)),
-            deleted: deleted.get(name).copied(),
-        };
-        // What cannot be read is of a program that knew tasks differently.
-        let before_spec =
-            stored.and_then(|stored| serde_json::from_str::<TaskSpec>(&stored.spec).ok());
-        let declared = read_declaration(declaration, before);
-        if declared != Declared::StaysDeleted
-            && stored.is_some_and(|stored| stored.phase == TaskPhase::Deleting)
-        {
-            unfinished.postponed.push(task.name().clone());
-            continue;
-        }
-        match (declared, before_spec.zip(stored)) {
-            (Declared::StaysDeleted, _) => {}
-            (Declared::Lasts, Some((spec, stored))) => {
-                let refreshed = spec.refreshed_by(task);
-                if refreshed != spec {
-                    tasks::write_spec(&mut transaction, &refreshed, stored.revision).await?;
+        match declarations.configure(task)? {
+            Configured::StaysDeleted => {}
+            Configured::Postponed => unfinished.postponed.push(task.name().clone()),
+            Configured::Lasts { refreshed } => {
+                if let Some(refreshed) = refreshed {
+                    let (spec, revision) = *refreshed;
+                    tasks::write_spec(&mut transaction, &spec, revision).await?;
                 }
                 places.push(position);
-                placed.push(name);
+                placed.push(task.name().as_str());
             }
-            (Declared::TakesEffect, _) | (Declared::Lasts, None) => {
+            Configured::TakesEffect { declaration, .. } => {
                 columns.add(position, task, declaration)?;
             }
         }
@@ -138,14 +108,6 @@ pub(crate) async fn replace_config_tasks(
     .map_err(&write)?;
     transaction.commit().await.map_err(&write)?;
     Ok(unfinished)
-}
-
-/// What the configuration declares.
-pub(crate) fn declaration(task: &TaskSpec) -> Result<Digest, StoreError> {
-    task.declaration().map_err(|error| StoreError::Database {
-        operation: "encode a task",
-        source: Box::new(error),
-    })
 }
 
 /// Removes what is no longer configured, and makes room for what is. Returns what is still being deleted.
@@ -178,7 +140,7 @@ async fn remove_others(
     .execute(&mut **transaction)
     .await
     .map_err(&write)?;
-    let deleting: Vec<String> = sqlx::query_scalar(
+    let deleting = sqlx::query(
         "-- replace_config_tasks: those of which something runs
         SELECT name FROM tasks
         WHERE origin = 'config' AND phase = 'deleting' AND name <> ALL ($1)
@@ -197,72 +159,31 @@ async fn remove_others(
     .execute(&mut **transaction)
     .await
     .map_err(&write)?;
-    named(&deleting)
+    deleting.iter().map(by(configured::name)).collect()
 }
 
-fn named(names: &[String]) -> Result<Vec<TaskName>, StoreError> {
-    let names = names.iter().map(|name| {
-        let cell = Cell {
-            table: "tasks",
-            column: "name",
-            row: name,
-        };
-        cell.parse(name)
-    });
-    names.collect()
-}
-
-async fn known(transaction: &mut PgTransaction<'_>) -> Result<HashMap<String, Known>, StoreError> {
+async fn declarations(transaction: &mut PgTransaction<'_>) -> Result<Declarations, StoreError> {
     let read = failed_to(OPERATION);
-    let rows = sqlx::query(
+    let stored = sqlx::query(
         "-- replace_config_tasks: what is there
         SELECT name, origin, phase, configured, revision, spec FROM tasks",
     )
     .fetch_all(&mut **transaction)
     .await
     .map_err(&read)?;
-    let known = rows.iter().map(|row| {
-        let name: &str = row.try_get("name").map_err(&read)?;
-        let cell = |column| Cell {
-            table: "tasks",
-            column,
-            row: name,
-        };
-        let origin: &str = row.try_get("origin").map_err(&read)?;
-        let configured: Option<&str> = row.try_get("configured").map_err(&read)?;
-        let configured = configured.map(|digest| cell("configured").parse(digest));
-        let known = Known {
-            origin: cell("origin").origin(origin)?,
-            phase: cell("phase").phase(row.try_get("phase").map_err(&read)?)?,
-            configured: configured.transpose()?,
-            revision: cell("revision").number(row.try_get("revision").map_err(&read)?)?,
-            spec: row.try_get("spec").map_err(&read)?,
-        };
-        Ok((name.to_owned(), known))
-    });
-    known.collect()
-}
-
-async fn deleted(
-    transaction: &mut PgTransaction<'_>,
-) -> Result<HashMap<String, Digest>, StoreError> {
-    let rows: Vec<(String, String)> = sqlx::query_as(
+    let deleted = sqlx::query(
         "-- replace_config_tasks: what the API has deleted
         SELECT name, configured FROM deleted_tasks",
     )
     .fetch_all(&mut **transaction)
     .await
-    .map_err(failed_to(OPERATION))?;
-    let deleted = rows.into_iter().map(|(name, digest)| {
-        let cell = Cell {
-            table: "deleted_tasks",
-            column: "configured",
-            row: &name,
-        };
-        let digest = cell.parse(&digest)?;
-        Ok((name, digest))
-    });
-    deleted.collect()
+    .map_err(&read)?;
+    let stored: Result<_, _> = stored.iter().map(by(StoredDeclaration::read)).collect();
+    let deleted: Result<_, _> = deleted
+        .iter()
+        .map(by(configured::deleted_declaration))
+        .collect();
+    Ok(Declarations::new(stored?, deleted?))
 }
 
 /// The tasks become what is declared, whatever they were.
@@ -360,16 +281,19 @@ pub(crate) async fn reset(
             .await
             .map_err(&write)?;
     }
-    let left: Vec<String> =
-        sqlx::query_scalar("-- reset_tasks: what runs\nSELECT name FROM tasks ORDER BY name")
-            .fetch_all(&mut *transaction)
-            .await
-            .map_err(&write)?;
-    let names: Vec<&str> = left.iter().map(String::as_str).collect();
+    let left = sqlx::query("-- reset_tasks: what runs\nSELECT name FROM tasks ORDER BY name")
+        .fetch_all(&mut *transaction)
+        .await
+        .map_err(&write)?;
+    let deleting: Vec<TaskName> = left
+        .iter()
+        .map(by(configured::name))
+        .collect::<Result<_, _>>()?;
+    let names: Vec<&str> = deleting.iter().map(TaskName::as_str).collect();
     changes::begin_deletions(&mut transaction, &names).await?;
     transaction.commit().await.map_err(&write)?;
     Ok(Unfinished {
-        deleting: named(&left)?,
+        deleting,
         postponed: Vec::new(),
     })
 }

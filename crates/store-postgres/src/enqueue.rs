@@ -4,13 +4,10 @@ mod changes;
 
 use std::collections::{BTreeSet, HashMap};
 
-use cts_core::runs::{
-    Asked, EnqueueDecision, QueuedApply, RunStatus, TaskRuns, WantedApply, decide_enqueue,
-    forgets_attempts, may_enqueue,
-};
-use cts_core::{Digest, LeaderEpoch, RunId, TaskPhase};
+use cts_core::LeaderEpoch;
+use cts_store::enqueue::Situation;
 use cts_store::{
-    EncodedContents, EnqueueRequest, Enqueued, InputContents, LeaderError, StoreError, Unchanged,
+    EncodedContents, EnqueueRequest, Enqueued, InputContents, LeaderError, StoreError,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
@@ -20,22 +17,7 @@ use self::changes::Changes;
 use crate::inputs::{self, InputError};
 use crate::leadership;
 use crate::prune::INPUTS_LOCK;
-use crate::row::{Cell, failed_to};
-
-/// What the rules need to know of a task.
-struct Situation {
-    runs: TaskRuns,
-    queued: Option<RunId>,
-    /// When the queued run is or was due.
-    queued_due: Option<i64>,
-    tried: Option<Digest>,
-    skip_unchanged: bool,
-    phase: TaskPhase,
-    enabled: bool,
-    asked: Asked,
-    /// What has become of the request's run, if it exists already.
-    earlier: Option<RunStatus>,
-}
+use crate::row::{by, failed_to};
 
 pub(crate) async fn enqueue(
     connection: &mut PgConnection,
@@ -100,7 +82,9 @@ async fn enqueue_encoded(
         for place in wave {
             let request = &requests[place];
             let situation = situations.get(request.task.as_str());
-            answers[place] = Some(decide(request, situation, &mut changes));
+            let plan = Situation::decide(situation, request);
+            changes.add(request, &plan);
+            answers[place] = Some(plan.answer);
         }
         changes.write(&mut transaction, encoded, now).await?;
     }
@@ -158,6 +142,7 @@ async fn situations(
 ) -> Result<HashMap<String, Situation>, StoreError> {
     let names: Vec<&str> = wave.iter().map(|&at| requests[at].task.as_str()).collect();
     let runs: Vec<Uuid> = wave.iter().map(|&at| requests[at].run.as_uuid()).collect();
+    let read = failed_to("read the runs of tasks");
     let rows = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.name, t.skip_unchanged, t.last_applied, t.tried_input, q.id AS queued_id,
@@ -179,133 +164,10 @@ async fn situations(
     .bind(runs)
     .fetch_all(&mut **transaction)
     .await
-    .map_err(failed_to("read the runs of tasks"))?;
-    rows.iter().map(situation).collect()
-}
-
-fn situation(row: &PgRow) -> Result<(String, Situation), StoreError> {
-    let read = failed_to("read the runs of tasks");
-    let name: &str = row.try_get("name").map_err(&read)?;
-    let cell = |table, column| Cell {
-        table,
-        column,
-        row: name,
+    .map_err(&read)?;
+    let named = |row: &PgRow| {
+        let name = row.try_get("name").map_err(&read)?;
+        Ok((name, by(Situation::read)(row)?))
     };
-    let digest = |alias: &str, cell: Cell<'_>| -> Result<Option<Digest>, StoreError> {
-        let text: Option<&str> = row.try_get(alias).map_err(&read)?;
-        text.map(|text| cell.parse(text)).transpose()
-    };
-    let queued: Option<Uuid> = row.try_get("queued_id").map_err(&read)?;
-    let input = digest("queued_input", cell("runs", "input_hash"))?;
-    let no_retry: Option<bool> = row.try_get("queued_no_retry").map_err(&read)?;
-    let earlier: Option<&str> = row.try_get("earlier").map_err(&read)?;
-    let earlier = earlier.map(|status| cell("runs", "status").run_status(status));
-    let situation = Situation {
-        runs: TaskRuns {
-            queued: input
-                .zip(no_retry)
-                .map(|(input, no_retry)| QueuedApply { input, no_retry }),
-            running: digest("running_input", cell("runs", "input_hash"))?,
-            last_applied: digest("last_applied", cell("tasks", "last_applied"))?,
-        },
-        queued: queued.map(RunId::from_uuid),
-        queued_due: row.try_get("queued_due").map_err(&read)?,
-        tried: digest("tried_input", cell("tasks", "tried_input"))?,
-        skip_unchanged: row.try_get("skip_unchanged").map_err(&read)?,
-        phase: cell("tasks", "phase").phase(row.try_get("phase").map_err(&read)?)?,
-        enabled: row.try_get("enabled").map_err(&read)?,
-        asked: asked(row).map_err(&read)?,
-        earlier: earlier.transpose()?,
-    };
-    Ok((name.to_owned(), situation))
-}
-
-fn asked(row: &PgRow) -> Result<Asked, sqlx::Error> {
-    let queued: Option<bool> = row.try_get("earlier_requested")?;
-    let open: Option<bool> = row.try_get("request_open")?;
-    Ok(match (queued, open) {
-        (Some(true), _) => Asked::Queued,
-        (_, Some(true)) => Asked::Open,
-        (_, Some(false)) => Asked::Refused,
-        (_, None) => Asked::Nobody,
-    })
-}
-
-fn decide<'a>(
-    request: &'a EnqueueRequest,
-    situation: Option<&Situation>,
-    changes: &mut Changes<'a>,
-) -> Enqueued {
-    let mut answer = Enqueued {
-        task: request.task.clone(),
-        decision: None,
-        queued: None,
-        cancelled: None,
-    };
-    let may = |situation: &&Situation| {
-        let Situation {
-            phase,
-            enabled,
-            asked,
-            ..
-        } = **situation;
-        may_enqueue(phase, enabled, request.kind, asked)
-    };
-    let Some(situation) = situation.filter(may) else {
-        return answer;
-    };
-    let requested = situation.asked == Asked::Open;
-    if !request.kind.applies() {
-        let queued = situation.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
-        answer.queued = queued.then_some(request.run);
-        answer.decision = Some(if situation.earlier.is_some() {
-            EnqueueDecision::Keep
-        } else {
-            changes.insert(request, requested, None);
-            EnqueueDecision::Enqueue
-        });
-        return answer;
-    }
-    let skip_unchanged = match request.unchanged {
-        Unchanged::AsTaskSays => situation.skip_unchanged,
-        Unchanged::Skip => true,
-        Unchanged::Run => false,
-    };
-    let decision = if situation.earlier.is_some() {
-        EnqueueDecision::Keep
-    } else {
-        let wanted = WantedApply {
-            input: request.input.hash,
-            skip_unchanged,
-            requested,
-        };
-        let decision = decide_enqueue(situation.runs, wanted);
-        if forgets_attempts(situation.tried, situation.runs, wanted, decision) {
-            changes.not_tried(request);
-        }
-        decision
-    };
-    answer.decision = Some(decision);
-    answer.queued = situation.queued;
-    match decision {
-        EnqueueDecision::Enqueue => {
-            changes.begin(request, requested, None);
-            answer.queued = Some(request.run);
-        }
-        EnqueueDecision::Supersede => {
-            changes.cancel(request);
-            changes.begin(request, requested, situation.queued_due);
-            answer.cancelled = answer.queued.replace(request.run);
-        }
-        EnqueueDecision::Replace => changes.replace(request),
-        EnqueueDecision::Keep => {}
-        EnqueueDecision::Skip { cancel_queued } => {
-            changes.skip(request);
-            if cancel_queued {
-                changes.cancel(request);
-                answer.cancelled = answer.queued.take();
-            }
-        }
-    }
-    answer
+    rows.iter().map(named).collect()
 }

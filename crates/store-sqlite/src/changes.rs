@@ -2,11 +2,11 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_store::configured::declaration;
 use cts_store::decode;
 use cts_store::{DELETED, DRAFTS_KEPT, NewTask, StoreError, StoredTask, TaskChange, TaskError};
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
-use crate::configure::declaration;
 use crate::requests;
 use crate::row::{Cell, by, failed_to, span_micros};
 use crate::tasks::{self, NewRow};

@@ -1,24 +1,19 @@
 //! The end of an attempt.
 
-mod attempt;
-mod end;
-
 use std::time::Duration;
 
-use cts_core::runs::{
-    AfterAttempt, AttemptOutcome, RunKind, RunStatus, after_attempt, after_lost_lease, keep_error,
-};
-use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun, TaskName, WorkerId, task_after_run};
-use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack, lost_lease_error};
+use cts_core::runs::{Plan, RunKind};
+use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun, TaskName};
+use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
+use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteQueryResult;
 
-use self::attempt::Attempt;
 use crate::enqueue::{NewRun, insert_run};
 use crate::lease::stored_epoch;
 use crate::logs;
 use crate::queue::next_due_of;
-use crate::row::{encoded, failed_to, micros, span_micros};
+use crate::row::{by, encoded, encoded_plan, failed_to, micros, span_micros};
 use crate::tasks;
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -28,119 +23,96 @@ pub(crate) async fn complete(
     completion: &Completion,
     now: i64,
 ) -> Result<Completed, LeaseError> {
-    let Some(mut attempt) = Attempt::read(connection, completion).await? else {
-        return Err(lost(completion));
-    };
-    if let Some(error) = completion.outcome.error(attempt.kind) {
-        keep_error(&mut attempt.errors, error);
-    }
-    let after = after_attempt(&completion.outcome, attempt.context(completion.jitter));
+    let attempt = attempt(connection, completion).await?;
     logs::append(connection, completion.run, &completion.log).await?;
-    end_attempt(connection, completion, &attempt, after, now).await
+    end(connection, attempt.completed(completion, now)?, now).await
 }
 
-/// An attempt whose lease has expired ends like one that was completed. It counts as a failed one if the lease
-/// could have been renewed.
+/// An attempt whose lease has expired ends like one that was completed.
 pub(crate) async fn lose(
     connection: &mut SqliteConnection,
-    (run, epoch): (RunId, LeaseEpoch),
+    lease: (RunId, LeaseEpoch),
     (holder, renewable): (&str, bool),
     ids: &TakeBack,
     now: i64,
 ) -> Result<Completed, LeaseError> {
-    let completion = Completion {
-        run,
-        holder: WorkerId::new(holder),
-        epoch,
-        outcome: AttemptOutcome::Interrupted,
-        event: ids.event,
-        retry_run: ids.retry_run,
-        jitter: ids.jitter,
-        log: Vec::new(),
-    };
-    let Some(mut attempt) = Attempt::read(connection, &completion).await? else {
-        return Err(lost(&completion));
-    };
-    let after = after_lost_lease(renewable, attempt.context(ids.jitter));
-    if renewable {
-        keep_error(&mut attempt.errors, &lost_lease_error(holder));
-    }
-    end_attempt(connection, &completion, &attempt, after, now).await
+    let completion = Completion::of_lost_lease(lease, holder, ids);
+    let attempt = attempt(connection, &completion).await?;
+    end(connection, attempt.lost(&completion, renewable, now)?, now).await
 }
 
-async fn end_attempt(
+async fn attempt(
     connection: &mut SqliteConnection,
     completion: &Completion,
-    attempt: &Attempt,
-    after: AfterAttempt,
+) -> Result<Attempt, LeaseError> {
+    let row = sqlx::query(
+        "-- complete: the attempt
+        SELECT r.id, r.task_name, r.kind, r.no_retry, r.input_hash, r.started_at, r.errors,
+               r.attempts, t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
+               t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
+               EXISTS (SELECT 1 FROM runs q
+                       WHERE q.task_name = r.task_name AND q.status = 'queued'
+                         AND q.kind = 'apply') AS newer_waits
+        FROM runs r JOIN tasks t ON t.name = r.task_name
+        WHERE r.id = ? AND r.epoch = ? AND r.holder = ? AND r.status = 'running'",
+    )
+    .bind(completion.run.to_string())
+    .bind(stored_epoch(completion.epoch))
+    .bind(completion.holder.as_str())
+    .fetch_optional(connection)
+    .await
+    .map_err(failed_to("read a leased run"))?;
+    let row = row.ok_or_else(|| completion.lost())?;
+    Ok(by(Attempt::read)(&row)?)
+}
+
+async fn end(
+    connection: &mut SqliteConnection,
+    end: AttemptEnd<'_>,
     now: i64,
 ) -> Result<Completed, LeaseError> {
-    let (status, event) = match after {
-        AfterAttempt::Succeed => {
-            close(connection, completion, attempt, RunStatus::Succeeded, now).await?;
-            let event = attempt.event(completion, true, now)?;
-            store_event(connection, &event).await?;
-            succeed(connection, attempt).await?;
-            (RunStatus::Succeeded, Some(event))
+    match &end.writes {
+        AttemptWrites::Succeed(event) => {
+            close(connection, &end, now).await?;
+            store_event(connection, event).await?;
+            succeed(connection, &end).await?;
         }
-        AfterAttempt::GiveUp { retry_after } => {
-            close(connection, completion, attempt, RunStatus::Failed, now).await?;
-            let event = attempt.event(completion, false, now)?;
-            store_event(connection, &event).await?;
-            if attempt.context(completion.jitter).ends_ordinary_attempts() {
-                note_tried(connection, attempt).await?;
+        AttemptWrites::GiveUp {
+            event,
+            tried,
+            retry_after,
+        } => {
+            close(connection, &end, now).await?;
+            store_event(connection, event).await?;
+            if *tried {
+                note_tried(connection, &end).await?;
             }
-            if let Some(wait) = retry_after {
-                count_failure(connection, attempt).await?;
+            if let Some(wait) = *retry_after {
+                count_failure(connection, &end).await?;
                 let retry = NewRun {
-                    id: completion.retry_run,
-                    task: attempt.task.as_str(),
+                    id: end.completion.retry_run,
+                    task: end.task.as_str(),
                     kind: RunKind::Apply,
                     requested: false,
-                    input: attempt.input,
+                    input: end.input,
                     due_at: now.saturating_add(span_micros(wait)),
                 };
                 insert_run(connection, retry, now).await?;
             }
-            (RunStatus::Failed, Some(event))
         }
-        AfterAttempt::Retry(wait) => {
-            put_back(connection, completion, attempt, attempt.attempts, wait, now).await?;
-            (RunStatus::Queued, None)
+        AttemptWrites::PutBack { attempts, wait } => {
+            put_back(connection, &end, *attempts, *wait, now).await?;
         }
-        AfterAttempt::Requeue => {
-            let uncounted = attempt.attempts.saturating_sub(1);
-            put_back(
-                connection,
-                completion,
-                attempt,
-                uncounted,
-                Duration::ZERO,
-                now,
-            )
-            .await?;
-            (RunStatus::Queued, None)
+        AttemptWrites::Close { plan } => {
+            if let Some(plan) = plan {
+                store_plan(connection, end.completion, plan).await?;
+            }
+            close(connection, &end, now).await?;
         }
-        AfterAttempt::Cancel => {
-            close(connection, completion, attempt, RunStatus::Cancelled, now).await?;
-            (RunStatus::Cancelled, None)
-        }
-        AfterAttempt::End { succeeded } => {
-            let status = end::end(connection, completion, attempt, succeeded, now).await?;
-            (status, None)
-        }
-    };
-    let task_after = task_after_run(attempt.phase, attempt.creation, status);
-    apply_to_task(connection, &attempt.task, task_after, now).await?;
-    let next_due = next_due_of(connection, &attempt.task, now).await?;
-    Ok(Completed {
-        task: attempt.task.clone(),
-        kind: attempt.kind,
-        status,
-        event,
-        next_due,
-        tasks_changed: task_after != TaskAfterRun::Stays,
-    })
+    }
+    apply_to_task(connection, &end.task, end.task_after, now).await?;
+    let next_due = next_due_of(connection, &end.task, now).await?;
+    Ok(end.answer(next_due))
 }
 
 /// What the end of a run means for its task.
@@ -176,9 +148,7 @@ async fn apply_to_task(
 
 async fn close(
     connection: &mut SqliteConnection,
-    completion: &Completion,
-    attempt: &Attempt,
-    status: RunStatus,
+    end: &AttemptEnd<'_>,
     now: i64,
 ) -> Result<(), LeaseError> {
     let closed = sqlx::query(
@@ -188,21 +158,20 @@ async fn close(
             holder = NULL, expires_at = NULL
         WHERE id = ?4 AND epoch = ?5 AND status = 'running'",
     )
-    .bind(status.as_str())
-    .bind(encoded(ENCODE, &attempt.errors)?)
+    .bind(end.status.as_str())
+    .bind(encoded(ENCODE, &end.errors)?)
     .bind(now)
-    .bind(completion.run.to_string())
-    .bind(stored_epoch(completion.epoch))
+    .bind(end.completion.run.to_string())
+    .bind(stored_epoch(end.completion.epoch))
     .execute(connection)
     .await
     .map_err(failed_to("close a run"))?;
-    one_changed(&closed, completion)
+    one_changed(&closed, end.completion)
 }
 
 async fn put_back(
     connection: &mut SqliteConnection,
-    completion: &Completion,
-    attempt: &Attempt,
+    end: &AttemptEnd<'_>,
     attempts: u32,
     wait: Duration,
     now: i64,
@@ -215,15 +184,15 @@ async fn put_back(
         WHERE id = ?5 AND epoch = ?6 AND status = 'running'",
     )
     .bind(attempts)
-    .bind(encoded(ENCODE, &attempt.errors)?)
+    .bind(encoded(ENCODE, &end.errors)?)
     .bind(now.saturating_add(span_micros(wait)))
     .bind(now)
-    .bind(completion.run.to_string())
-    .bind(stored_epoch(completion.epoch))
+    .bind(end.completion.run.to_string())
+    .bind(stored_epoch(end.completion.epoch))
     .execute(connection)
     .await
     .map_err(failed_to("put a run back"))?;
-    one_changed(&put_back, completion)
+    one_changed(&put_back, end.completion)
 }
 
 /// The lease was read in the same transaction, so it is still there; if it were not, the whole completion
@@ -232,15 +201,30 @@ fn one_changed(result: &SqliteQueryResult, completion: &Completion) -> Result<()
     if result.rows_affected() == 1 {
         Ok(())
     } else {
-        Err(lost(completion))
+        Err(completion.lost())
     }
 }
 
-fn lost(completion: &Completion) -> LeaseError {
-    LeaseError::Lost {
-        run: completion.run,
-        epoch: completion.epoch,
-    }
+async fn store_plan(
+    connection: &mut SqliteConnection,
+    completion: &Completion,
+    plan: &Plan,
+) -> Result<(), LeaseError> {
+    let (encoding, content) = encoded_plan(ENCODE, plan)?;
+    let stored = sqlx::query(
+        "-- complete: what the plan says
+        UPDATE runs SET changes_present = ?, plan_encoding = ?, plan = ?
+        WHERE id = ? AND epoch = ? AND status = 'running'",
+    )
+    .bind(plan.changes_present)
+    .bind(encoding.as_str())
+    .bind(content)
+    .bind(completion.run.to_string())
+    .bind(stored_epoch(completion.epoch))
+    .execute(connection)
+    .await
+    .map_err(failed_to("store a plan"))?;
+    one_changed(&stored, completion)
 }
 
 async fn store_event(connection: &mut SqliteConnection, event: &Event) -> Result<(), StoreError> {
@@ -264,13 +248,16 @@ async fn store_event(connection: &mut SqliteConnection, event: &Event) -> Result
     Ok(())
 }
 
-async fn succeed(connection: &mut SqliteConnection, attempt: &Attempt) -> Result<(), StoreError> {
+async fn succeed(
+    connection: &mut SqliteConnection,
+    end: &AttemptEnd<'_>,
+) -> Result<(), StoreError> {
     sqlx::query(
         "-- complete: succeed
         UPDATE tasks SET last_applied = ?1, tried_input = ?1, failures = 0 WHERE name = ?2",
     )
-    .bind(attempt.input.to_string())
-    .bind(attempt.task.as_str())
+    .bind(end.input.to_string())
+    .bind(end.task.as_str())
     .execute(connection)
     .await
     .map_err(failed_to("note the applied input of a task"))?;
@@ -279,13 +266,13 @@ async fn succeed(connection: &mut SqliteConnection, attempt: &Attempt) -> Result
 
 async fn note_tried(
     connection: &mut SqliteConnection,
-    attempt: &Attempt,
+    end: &AttemptEnd<'_>,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- complete: its attempts are over\nUPDATE tasks SET tried_input = ? WHERE name = ?",
     )
-    .bind(attempt.input.to_string())
-    .bind(attempt.task.as_str())
+    .bind(end.input.to_string())
+    .bind(end.task.as_str())
     .execute(connection)
     .await
     .map_err(failed_to("note what was tried"))?;
@@ -294,12 +281,12 @@ async fn note_tried(
 
 async fn count_failure(
     connection: &mut SqliteConnection,
-    attempt: &Attempt,
+    end: &AttemptEnd<'_>,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- complete: count a failure\nUPDATE tasks SET failures = failures + 1 WHERE name = ?",
     )
-    .bind(attempt.task.as_str())
+    .bind(end.task.as_str())
     .execute(connection)
     .await
     .map_err(failed_to("count a failure"))?;

@@ -1,28 +1,15 @@
 //! The tasks of the configuration, and a storage without any.
 
-use std::collections::BTreeMap;
-
-use cts_core::{
-    ArchiveId, Declared, DeclaredBefore, Digest, TaskName, TaskOrigin, TaskPhase, TaskSpec,
-    read_declaration,
-};
+use cts_core::{ArchiveId, Digest, TaskName, TaskOrigin, TaskSpec};
+use cts_store::configured::{self, Configured, Declarations, StoredDeclaration};
 use cts_store::{StoreError, Unfinished};
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::SqliteConnection;
 
-use crate::row::{Cell, encoded, failed_to};
+use crate::row::{by, failed_to};
 use crate::tasks::{self, NewRow};
 use crate::{archive, changes};
 
 const OPERATION: &str = "store the configured tasks";
-
-/// What is stored of a task.
-struct Known {
-    origin: TaskOrigin,
-    phase: TaskPhase,
-    configured: Option<Digest>,
-    revision: u64,
-    spec: String,
-}
 
 pub(crate) async fn replace_config_tasks(
     connection: &mut SqliteConnection,
@@ -33,60 +20,40 @@ pub(crate) async fn replace_config_tasks(
         deleting: remove_others(connection, tasks, now).await?,
         postponed: Vec::new(),
     };
-    let known = known(connection).await?;
-    let deleted = deleted(connection).await?;
+    let declarations = declarations(connection).await?;
     for (position, task) in (0i64..).zip(tasks) {
-        let name = task.name();
-        let stored = known.get(name.as_str());
-        let declaration = declaration(task)?;
-        let before = DeclaredBefore {
-            stored: stored.map(|stored| (stored.origin, stored.configured)),
-            deleted: deleted.get(name.as_str()).copied(),
-        };
-        let declared = read_declaration(declaration, before);
-        if declared != Declared::StaysDeleted
-            && stored.is_some_and(|stored| stored.phase == TaskPhase::Deleting)
-        {
-            unfinished.postponed.push(name.clone());
-            continue;
-        }
-        match (declared, stored) {
-            (Declared::StaysDeleted, _) => {}
-            (Declared::Lasts, Some(stored)) => {
-                // What cannot be read is of a program that knew tasks differently.
-                match serde_json::from_str::<TaskSpec>(&stored.spec) {
-                    Ok(spec) => refresh(connection, task, position, (stored, spec), now).await?,
-                    Err(_unreadable) => {
-                        take_effect(connection, task, position, (declaration, stored), now).await?;
-                    }
+        match declarations.configure(task)? {
+            Configured::StaysDeleted => {}
+            Configured::Postponed => unfinished.postponed.push(task.name().clone()),
+            Configured::Lasts { refreshed } => {
+                if let Some(refreshed) = refreshed {
+                    let (spec, revision) = *refreshed;
+                    tasks::write_spec(connection, &spec, revision, now).await?;
                 }
+                place(connection, task.name(), position).await?;
             }
-            (Declared::TakesEffect | Declared::Lasts, None) => {
-                let row = NewRow {
-                    spec: task,
-                    position,
-                    origin: TaskOrigin::Config,
-                    configured: Some(declaration),
-                    draft: None,
-                };
-                tasks::insert(connection, &row, now).await?;
-                forget_deletion(connection, name).await?;
-            }
-            (Declared::TakesEffect, Some(stored)) => {
-                take_effect(connection, task, position, (declaration, stored), now).await?;
-                forget_deletion(connection, name).await?;
+            Configured::TakesEffect {
+                declaration,
+                revision,
+            } => {
+                if let Some(revision) = revision {
+                    tasks::write_spec(connection, task, revision, now).await?;
+                    take_effect(connection, task.name(), position, declaration).await?;
+                } else {
+                    let row = NewRow {
+                        spec: task,
+                        position,
+                        origin: TaskOrigin::Config,
+                        configured: Some(declaration),
+                        draft: None,
+                    };
+                    tasks::insert(connection, &row, now).await?;
+                }
+                forget_deletion(connection, task.name()).await?;
             }
         }
     }
     Ok(unfinished)
-}
-
-/// What the configuration declares.
-pub(crate) fn declaration(task: &TaskSpec) -> Result<Digest, StoreError> {
-    task.declaration().map_err(|error| StoreError::Database {
-        operation: "encode a task",
-        source: Box::new(error),
-    })
 }
 
 /// Removes what is no longer configured, and makes room for what is. Returns what is still being deleted.
@@ -125,7 +92,7 @@ async fn remove_others(
     .execute(&mut *connection)
     .await
     .map_err(&write)?;
-    let deleting: Vec<String> = sqlx::query_scalar(
+    let deleting = sqlx::query(
         "-- replace_config_tasks: those of which something runs
         SELECT name FROM tasks
         WHERE origin = 'config' AND phase = 'deleting'
@@ -145,106 +112,53 @@ async fn remove_others(
     .execute(&mut *connection)
     .await
     .map_err(&write)?;
-    named(&deleting)
+    deleting.iter().map(by(configured::name)).collect()
 }
 
-fn named(names: &[String]) -> Result<Vec<TaskName>, StoreError> {
-    let names = names.iter().map(|name| {
-        let cell = Cell {
-            table: "tasks",
-            column: "name",
-            row: name,
-        };
-        cell.parse(name)
-    });
-    names.collect()
-}
-
-async fn known(connection: &mut SqliteConnection) -> Result<BTreeMap<String, Known>, StoreError> {
+async fn declarations(connection: &mut SqliteConnection) -> Result<Declarations, StoreError> {
     let read = failed_to(OPERATION);
-    let rows = sqlx::query(
+    let stored = sqlx::query(
         "-- replace_config_tasks: what is there
         SELECT name, origin, phase, configured, revision, spec FROM tasks",
     )
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await
     .map_err(&read)?;
-    let known = rows.iter().map(|row| {
-        let name: String = row.try_get("name").map_err(&read)?;
-        let cell = |column| Cell {
-            table: "tasks",
-            column,
-            row: &name,
-        };
-        let origin: &str = row.try_get("origin").map_err(&read)?;
-        let configured: Option<&str> = row.try_get("configured").map_err(&read)?;
-        let configured = configured.map(|digest| cell("configured").parse(digest));
-        let known = Known {
-            origin: cell("origin").origin(origin)?,
-            phase: cell("phase").phase(row.try_get("phase").map_err(&read)?)?,
-            configured: configured.transpose()?,
-            revision: cell("revision").number(row.try_get("revision").map_err(&read)?)?,
-            spec: row.try_get("spec").map_err(&read)?,
-        };
-        Ok((name, known))
-    });
-    known.collect()
-}
-
-async fn deleted(
-    connection: &mut SqliteConnection,
-) -> Result<BTreeMap<String, Digest>, StoreError> {
-    let rows: Vec<(String, String)> = sqlx::query_as(
+    let deleted = sqlx::query(
         "-- replace_config_tasks: what the API has deleted
         SELECT name, configured FROM deleted_tasks",
     )
     .fetch_all(connection)
     .await
-    .map_err(failed_to(OPERATION))?;
-    let deleted = rows.into_iter().map(|(name, digest)| {
-        let cell = Cell {
-            table: "deleted_tasks",
-            column: "configured",
-            row: &name,
-        };
-        let digest = cell.parse(&digest)?;
-        Ok((name, digest))
-    });
-    deleted.collect()
+    .map_err(&read)?;
+    let stored: Result<_, _> = stored.iter().map(by(StoredDeclaration::read)).collect();
+    let deleted: Result<_, _> = deleted
+        .iter()
+        .map(by(configured::deleted_declaration))
+        .collect();
+    Ok(Declarations::new(stored?, deleted?))
 }
 
-/// The task stays what the API has made of it, at the place and with the module that it has now.
-async fn refresh(
+async fn place(
     connection: &mut SqliteConnection,
-    task: &TaskSpec,
+    name: &TaskName,
     position: i64,
-    (stored, spec): (&Known, TaskSpec),
-    now: i64,
 ) -> Result<(), StoreError> {
-    let refreshed = spec.refreshed_by(task);
-    if refreshed != spec {
-        tasks::write_spec(connection, &refreshed, stored.revision, now).await?;
-    }
     sqlx::query("-- replace_config_tasks: a place\nUPDATE tasks SET position = ? WHERE name = ?")
         .bind(position)
-        .bind(task.name().as_str())
+        .bind(name.as_str())
         .execute(connection)
         .await
         .map_err(failed_to(OPERATION))?;
     Ok(())
 }
 
-/// The task becomes what is declared, whatever it was.
 async fn take_effect(
     connection: &mut SqliteConnection,
-    task: &TaskSpec,
+    name: &TaskName,
     position: i64,
-    (declaration, stored): (Digest, &Known),
-    now: i64,
+    declaration: Digest,
 ) -> Result<(), StoreError> {
-    let differs = encoded("encode a task", task)? != stored.spec;
-    let revision = stored.revision.saturating_add(u64::from(differs));
-    tasks::write_spec(connection, task, revision, now).await?;
     sqlx::query(
         "-- replace_config_tasks: it is one of the configuration now
         UPDATE tasks
@@ -254,7 +168,7 @@ async fn take_effect(
     )
     .bind(position)
     .bind(declaration.to_string())
-    .bind(task.name().as_str())
+    .bind(name.as_str())
     .execute(connection)
     .await
     .map_err(failed_to(OPERATION))?;
@@ -303,16 +217,19 @@ pub(crate) async fn reset(
             .await
             .map_err(&write)?;
     }
-    let left: Vec<String> =
-        sqlx::query_scalar("-- reset_tasks: what runs\nSELECT name FROM tasks ORDER BY name")
-            .fetch_all(&mut *connection)
-            .await
-            .map_err(&write)?;
-    for name in &left {
-        changes::begin_deletion(connection, name, now).await?;
+    let left = sqlx::query("-- reset_tasks: what runs\nSELECT name FROM tasks ORDER BY name")
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(&write)?;
+    let deleting: Vec<TaskName> = left
+        .iter()
+        .map(by(configured::name))
+        .collect::<Result<_, _>>()?;
+    for name in &deleting {
+        changes::begin_deletion(connection, name.as_str(), now).await?;
     }
     Ok(Unfinished {
-        deleting: named(&left)?,
+        deleting,
         postponed: Vec::new(),
     })
 }

@@ -141,6 +141,11 @@ impl<'r> Fields<'r> {
         self.there(column, self.row.flag(column))
     }
 
+    /// A truth value, or none.
+    pub fn flag_if_any(&self, column: &'static str) -> Result<Option<bool>, StoreError> {
+        self.read(self.row.flag(column))
+    }
+
     /// Bytes.
     pub fn bytes(&self, column: &'static str) -> Result<Vec<u8>, StoreError> {
         self.there(column, self.row.bytes(column))
@@ -152,10 +157,26 @@ impl<'r> Fields<'r> {
         T: From<Uuid> + FromStr,
         T::Err: Error + Send + Sync + 'static,
     {
-        match self.there(column, self.row.id(column))? {
+        let id = self.id_under(column, column)?;
+        self.there(column, Ok(id))
+    }
+
+    /// An id, or none, of a column that has another name in the answer.
+    pub fn id_under<T>(
+        &self,
+        alias: &'static str,
+        column: &'static str,
+    ) -> Result<Option<T>, StoreError>
+    where
+        T: From<Uuid> + FromStr,
+        T::Err: Error + Send + Sync + 'static,
+    {
+        let id = self.read(self.row.id(alias))?;
+        id.map(|id| match id {
             StoredId::Uuid(id) => Ok(T::from(id)),
             StoredId::Text(text) => self.cell(column).parse(text),
-        }
+        })
+        .transpose()
     }
 
     /// The value of a text that this program has written.
@@ -173,7 +194,20 @@ impl<'r> Fields<'r> {
         T: FromStr,
         T::Err: Error + Send + Sync + 'static,
     {
-        let text = self.text_if_any(column)?;
+        self.parse_under(column, column)
+    }
+
+    /// The same of a column that has another name in the answer.
+    pub fn parse_under<T>(
+        &self,
+        alias: &'static str,
+        column: &'static str,
+    ) -> Result<Option<T>, StoreError>
+    where
+        T: FromStr,
+        T::Err: Error + Send + Sync + 'static,
+    {
+        let text = self.text_if_any(alias)?;
         text.map(|text| self.cell(column).parse(text)).transpose()
     }
 

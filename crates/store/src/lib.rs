@@ -7,13 +7,16 @@
 #![warn(missing_docs)]
 
 mod archive;
+pub mod attempt;
 pub mod cell;
 mod cluster;
 mod configuration;
+pub mod configured;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contents;
 pub mod decode;
+pub mod enqueue;
 mod error;
 pub mod fields;
 mod model;

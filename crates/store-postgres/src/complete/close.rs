@@ -3,21 +3,22 @@
 use std::time::Duration;
 
 use cts_core::Event;
-use cts_store::{Completion, StoreError};
+use cts_core::runs::Plan;
+use cts_store::StoreError;
+use cts_store::attempt::AttemptEnd;
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
-use super::attempt::Attempt;
 use super::{ENCODE, one};
 use crate::lease::stored_epoch;
-use crate::row::{encoded, failed_to, span_micros};
+use crate::row::{InputEncoding, encoded, encoded_plan, failed_to, span_micros};
 
 /// As `applied`, where more is to be done.
 pub(super) async fn succeed(
     transaction: &mut PgTransaction<'_>,
-    completion: &Completion,
-    attempt: &Attempt,
+    end: &AttemptEnd<'_>,
     event: &Event,
+    now: i64,
 ) -> Result<(), StoreError> {
     let closed: i64 = sqlx::query_scalar(
         "-- complete: succeed
@@ -39,9 +40,9 @@ pub(super) async fn succeed(
         )
         SELECT count(*) FROM closed",
     )
-    .bind(completion.run.as_uuid())
-    .bind(stored_epoch(completion.epoch))
-    .bind(attempt.now)
+    .bind(end.completion.run.as_uuid())
+    .bind(stored_epoch(end.completion.epoch))
+    .bind(now)
     .bind(event.id.as_uuid())
     .bind(encoded(ENCODE, &event.config)?)
     .fetch_one(&mut **transaction)
@@ -50,24 +51,33 @@ pub(super) async fn succeed(
     one(closed.unsigned_abs())
 }
 
-pub(super) async fn cancel(
+/// What nothing but the run itself notices.
+pub(super) async fn close(
     transaction: &mut PgTransaction<'_>,
-    completion: &Completion,
-    attempt: &Attempt,
+    end: &AttemptEnd<'_>,
+    plan: Option<&Plan>,
+    now: i64,
 ) -> Result<(), StoreError> {
+    let content = plan.map(|plan| encoded_plan(ENCODE, plan)).transpose()?;
+    let (encoding, content) = content.unzip();
     let closed = sqlx::query(
-        "-- complete: cancel
-        WITH free AS (UPDATE tasks SET active_run = NULL WHERE name = $5)
+        "-- complete: close the run
+        WITH free AS (UPDATE tasks SET active_run = NULL WHERE name = $9)
         UPDATE runs
-        SET status = 'cancelled', errors = $3, finished_at = $4, updated_at = $4,
+        SET status = $3, errors = $4, finished_at = $5, updated_at = $5,
+            changes_present = $6, plan_encoding = $7, plan = $8,
             holder = NULL, expires_at = NULL
         WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
     )
-    .bind(completion.run.as_uuid())
-    .bind(stored_epoch(completion.epoch))
-    .bind(encoded(ENCODE, &attempt.errors)?)
-    .bind(attempt.now)
-    .bind(attempt.task.as_str())
+    .bind(end.completion.run.as_uuid())
+    .bind(stored_epoch(end.completion.epoch))
+    .bind(end.status.as_str())
+    .bind(encoded(ENCODE, &end.errors)?)
+    .bind(now)
+    .bind(plan.map(|plan| plan.changes_present))
+    .bind(encoding.map(InputEncoding::as_str))
+    .bind(content)
+    .bind(end.task.as_str())
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;
@@ -76,15 +86,13 @@ pub(super) async fn cancel(
 
 pub(super) async fn give_up(
     transaction: &mut PgTransaction<'_>,
-    completion: &Completion,
-    attempt: &Attempt,
+    end: &AttemptEnd<'_>,
     event: &Event,
-    retry_after: Option<Duration>,
+    (tried, retry_after): (bool, Option<Duration>),
+    now: i64,
 ) -> Result<(), StoreError> {
-    let retry: Option<Uuid> = retry_after.map(|_| completion.retry_run.as_uuid());
-    let due_at = attempt
-        .now
-        .saturating_add(span_micros(retry_after.unwrap_or_default()));
+    let retry: Option<Uuid> = retry_after.map(|_| end.completion.retry_run.as_uuid());
+    let due_at = now.saturating_add(span_micros(retry_after.unwrap_or_default()));
     let closed: i64 = sqlx::query_scalar(
         "-- complete: give up
         WITH closed AS (
@@ -111,16 +119,16 @@ pub(super) async fn give_up(
         )
         SELECT count(*) FROM closed",
     )
-    .bind(completion.run.as_uuid())
-    .bind(stored_epoch(completion.epoch))
-    .bind(encoded(ENCODE, &attempt.errors)?)
-    .bind(attempt.now)
+    .bind(end.completion.run.as_uuid())
+    .bind(stored_epoch(end.completion.epoch))
+    .bind(encoded(ENCODE, &end.errors)?)
+    .bind(now)
     .bind(event.id.as_uuid())
     .bind(&event.error)
     .bind(encoded(ENCODE, &event.config)?)
     .bind(retry)
     .bind(due_at)
-    .bind(attempt.context(completion.jitter).ends_ordinary_attempts())
+    .bind(tried)
     .fetch_one(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;
@@ -129,10 +137,10 @@ pub(super) async fn give_up(
 
 pub(super) async fn put_back(
     transaction: &mut PgTransaction<'_>,
-    completion: &Completion,
-    attempt: &Attempt,
+    end: &AttemptEnd<'_>,
     attempts: u32,
     wait: Duration,
+    now: i64,
 ) -> Result<(), StoreError> {
     let back = sqlx::query(
         "-- complete: back to the queue
@@ -142,13 +150,13 @@ pub(super) async fn put_back(
             holder = NULL, expires_at = NULL
         WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
     )
-    .bind(completion.run.as_uuid())
-    .bind(stored_epoch(completion.epoch))
+    .bind(end.completion.run.as_uuid())
+    .bind(stored_epoch(end.completion.epoch))
     .bind(i32::try_from(attempts).unwrap_or(i32::MAX))
-    .bind(encoded(ENCODE, &attempt.errors)?)
-    .bind(attempt.now.saturating_add(span_micros(wait)))
-    .bind(attempt.now)
-    .bind(attempt.task.as_str())
+    .bind(encoded(ENCODE, &end.errors)?)
+    .bind(now.saturating_add(span_micros(wait)))
+    .bind(now)
+    .bind(end.task.as_str())
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("put a run back"))?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cts_core::{Digest, FrozenInput};
+use cts_store::enqueue::EnqueuePlan;
 use cts_store::{EncodedContents, EnqueueRequest};
 use sqlx::PgTransaction;
 use uuid::Uuid;
@@ -33,51 +34,28 @@ pub(super) struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// A run that applies, perhaps in the place of one that was due at `place`.
-    pub(super) fn begin(
-        &mut self,
-        request: &'a EnqueueRequest,
-        requested: bool,
-        place: Option<i64>,
-    ) {
-        self.insert(request, requested, place);
-        self.begun_anew.push(request.task.as_str());
-    }
-
-    /// A run; a requested one carries out its request.
-    pub(super) fn insert(
-        &mut self,
-        request: &'a EnqueueRequest,
-        requested: bool,
-        place: Option<i64>,
-    ) {
-        self.inputs.insert(request.input.hash, &request.input);
-        self.new_runs.push(request.run.as_uuid());
-        self.new_tasks.push(request.task.as_str());
-        self.new_kinds.push(request.kind.as_str());
-        self.new_requested.push(requested);
-        self.new_inputs.push(request.input.hash.to_string());
-        self.new_places.push(place);
-    }
-
-    pub(super) fn not_tried(&mut self, request: &'a EnqueueRequest) {
-        self.not_tried.push(request.task.as_str());
-    }
-
-    pub(super) fn replace(&mut self, request: &'a EnqueueRequest) {
-        self.inputs.insert(request.input.hash, &request.input);
-        self.replaced_tasks.push(request.task.as_str());
-        self.replaced_inputs.push(request.input.hash.to_string());
-        self.begun_anew.push(request.task.as_str());
-    }
-
-    pub(super) fn skip(&mut self, request: &'a EnqueueRequest) {
-        self.skipped_tasks.push(request.task.as_str());
-    }
-
-    /// What is queued to be applied goes, before anything new is queued.
-    pub(super) fn cancel(&mut self, request: &'a EnqueueRequest) {
-        self.cancelled_tasks.push(request.task.as_str());
+    pub(super) fn add(&mut self, request: &'a EnqueueRequest, plan: &EnqueuePlan) {
+        let task = request.task.as_str();
+        let if_so = |holds: bool| holds.then_some(task);
+        self.not_tried.extend(if_so(plan.not_tried));
+        self.cancelled_tasks.extend(if_so(plan.cancels));
+        self.begun_anew.extend(if_so(plan.begins_anew));
+        self.skipped_tasks.extend(if_so(plan.skips));
+        if plan.inserts.is_some() || plan.replaces {
+            self.inputs.insert(request.input.hash, &request.input);
+        }
+        if plan.replaces {
+            self.replaced_tasks.push(task);
+            self.replaced_inputs.push(request.input.hash.to_string());
+        }
+        if let Some(new) = plan.inserts {
+            self.new_runs.push(request.run.as_uuid());
+            self.new_tasks.push(task);
+            self.new_kinds.push(request.kind.as_str());
+            self.new_requested.push(new.requested);
+            self.new_inputs.push(request.input.hash.to_string());
+            self.new_places.push(new.place);
+        }
     }
 
     pub(super) async fn write(

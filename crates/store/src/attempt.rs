@@ -1,0 +1,275 @@
+//! The end of an attempt, between what a store reads and what it writes. For implementations.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cts_core::runs::{
+    AfterAttempt, AttemptContext, AttemptOutcome, Plan, RunKind, RunStatus, after_attempt,
+    after_lost_lease, keep_error,
+};
+use cts_core::{
+    Creation, Digest, Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase,
+    WorkerId, task_after_run,
+};
+
+use crate::cell::Cell;
+use crate::error::{LeaseError, StoreError};
+use crate::fields::{Columns, Fields};
+use crate::model::{Completed, Completion, TakeBack, lost_lease_error};
+
+impl Completion {
+    /// The end of an attempt whose lease has expired; it ends like one that was completed.
+    pub fn of_lost_lease((run, epoch): (RunId, LeaseEpoch), holder: &str, ids: &TakeBack) -> Self {
+        Self {
+            run,
+            holder: WorkerId::new(holder),
+            epoch,
+            outcome: AttemptOutcome::Interrupted,
+            event: ids.event,
+            retry_run: ids.retry_run,
+            jitter: ids.jitter,
+            log: Vec::new(),
+        }
+    }
+
+    /// The answer if there is no such lease.
+    pub fn lost(&self) -> LeaseError {
+        LeaseError::Lost {
+            run: self.run,
+            epoch: self.epoch,
+        }
+    }
+}
+
+/// A leased run and its surroundings, as they are when its attempt ends.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The task.
+    pub task: TaskName,
+    /// The input.
+    pub input: Digest,
+    kind: RunKind,
+    phase: TaskPhase,
+    creation: Option<Creation>,
+    enabled: bool,
+    no_retry: bool,
+    tried: bool,
+    errors: Vec<String>,
+    attempts: u32,
+    newer_waits: bool,
+    earlier_failures: u32,
+    retry_failed: bool,
+    started_at: DateTime<Utc>,
+    event_config: EventConfig,
+}
+
+impl Attempt {
+    /// Of a row of `runs` with the columns of its task; `tried` says whether the input was tried, and
+    /// `newer_waits` whether a run to apply is queued.
+    pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
+        let operation = "read a leased run";
+        let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
+        let task = Fields::new(row, operation, "tasks").keyed("task_name")?;
+        let creation = task.text_if_any("creation")?;
+        let creation = creation.map(|creation| task.cell("creation").creation(creation));
+        Ok(Self {
+            task: run.parse("task_name")?,
+            input: run.parse("input_hash")?,
+            kind: run.run_kind("kind")?,
+            phase: task.phase("phase")?,
+            creation: creation.transpose()?,
+            enabled: task.flag("enabled")?,
+            no_retry: run.flag("no_retry")?,
+            tried: task.flag("tried")?,
+            errors: run.json("errors")?,
+            attempts: run.number("attempts")?,
+            newer_waits: task.flag("newer_waits")?,
+            earlier_failures: task.number("failures")?,
+            retry_failed: task.flag("retry_failed")?,
+            started_at: run.time("started_at")?,
+            event_config: task.json("event_config")?,
+        })
+    }
+
+    /// Ends at the word of its worker, `now`: microseconds since 1970.
+    pub fn completed(
+        mut self,
+        completion: &Completion,
+        now: i64,
+    ) -> Result<AttemptEnd<'_>, StoreError> {
+        if let Some(error) = completion.outcome.error(self.kind) {
+            keep_error(&mut self.errors, error);
+        }
+        let after = after_attempt(&completion.outcome, self.context(completion));
+        self.ended(completion, after, now)
+    }
+
+    /// Ends because its lease has expired. It counts as a failed one if the lease could have been renewed.
+    pub fn lost(
+        mut self,
+        completion: &Completion,
+        renewable: bool,
+        now: i64,
+    ) -> Result<AttemptEnd<'_>, StoreError> {
+        let after = after_lost_lease(renewable, self.context(completion));
+        if renewable {
+            let error = lost_lease_error(completion.holder.as_str());
+            keep_error(&mut self.errors, &error);
+        }
+        self.ended(completion, after, now)
+    }
+
+    fn context(&self, completion: &Completion) -> AttemptContext {
+        AttemptContext {
+            kind: self.kind,
+            phase: self.phase,
+            enabled: self.enabled,
+            no_retry: self.no_retry,
+            tried: self.tried,
+            attempts: self.attempts,
+            newer_waits: self.newer_waits,
+            earlier_failures: self.earlier_failures,
+            retry_failed: self.retry_failed,
+            jitter: completion.jitter,
+        }
+    }
+
+    fn ended(
+        self,
+        completion: &Completion,
+        after: AfterAttempt,
+        now: i64,
+    ) -> Result<AttemptEnd<'_>, StoreError> {
+        let run = completion.run.to_string();
+        let finished_at = Cell {
+            table: "runs",
+            column: "finished_at",
+            row: &run,
+        };
+        let now = finished_at.time(now)?;
+        let (status, writes) = match after {
+            AfterAttempt::Succeed => {
+                let event = self.event(completion, true, now);
+                (RunStatus::Succeeded, AttemptWrites::Succeed(event))
+            }
+            AfterAttempt::GiveUp { retry_after } => {
+                let writes = AttemptWrites::GiveUp {
+                    event: self.event(completion, false, now),
+                    tried: self.context(completion).ends_ordinary_attempts(),
+                    retry_after,
+                };
+                (RunStatus::Failed, writes)
+            }
+            AfterAttempt::Retry(wait) => {
+                let attempts = self.attempts;
+                (RunStatus::Queued, AttemptWrites::PutBack { attempts, wait })
+            }
+            AfterAttempt::Requeue => {
+                let attempts = self.attempts.saturating_sub(1);
+                let wait = Duration::ZERO;
+                (RunStatus::Queued, AttemptWrites::PutBack { attempts, wait })
+            }
+            AfterAttempt::Cancel => (RunStatus::Cancelled, AttemptWrites::Close { plan: None }),
+            AfterAttempt::End { succeeded: false } => {
+                (RunStatus::Failed, AttemptWrites::Close { plan: None })
+            }
+            AfterAttempt::End { succeeded: true } => {
+                let plan = match &completion.outcome {
+                    AttemptOutcome::Planned(plan) => Some(plan),
+                    _ => None,
+                };
+                (RunStatus::Succeeded, AttemptWrites::Close { plan })
+            }
+        };
+        Ok(AttemptEnd {
+            task_after: task_after_run(self.phase, self.creation, status),
+            status,
+            writes,
+            completion,
+            task: self.task,
+            kind: self.kind,
+            input: self.input,
+            errors: self.errors,
+        })
+    }
+
+    fn event(&self, completion: &Completion, success: bool, now: DateTime<Utc>) -> Event {
+        let newest_first: Vec<_> = self.errors.iter().rev().map(String::as_str).collect();
+        Event {
+            id: completion.event,
+            task_name: self.task.clone(),
+            run_id: completion.run,
+            success,
+            start_time: self.started_at,
+            end_time: now,
+            error: (!success).then(|| newest_first.join("\n\n")),
+            config: self.event_config.clone(),
+        }
+    }
+}
+
+/// What the end of an attempt changes.
+#[derive(Debug)]
+pub struct AttemptEnd<'c> {
+    /// What has ended.
+    pub completion: &'c Completion,
+    /// The task.
+    pub task: TaskName,
+    /// What the run is for.
+    pub kind: RunKind,
+    /// Its input.
+    pub input: Digest,
+    /// What went wrong in its attempts, oldest first.
+    pub errors: Vec<String>,
+    /// Its status from now on.
+    pub status: RunStatus,
+    /// What else is to be written of the run, and what of its task.
+    pub writes: AttemptWrites<'c>,
+    /// What becomes of the task.
+    pub task_after: TaskAfterRun,
+}
+
+/// What is written when an attempt ends.
+#[derive(Debug)]
+pub enum AttemptWrites<'c> {
+    /// The input is applied and tried, and has not failed.
+    Succeed(Event),
+    /// The run has failed.
+    GiveUp {
+        /// Its event.
+        event: Event,
+        /// The input has had its ordinary attempts.
+        tried: bool,
+        /// A new run tries it afresh after this time, and the failure counts.
+        retry_after: Option<Duration>,
+    },
+    /// The run goes back to the queue.
+    PutBack {
+        /// The attempts that count.
+        attempts: u32,
+        /// Time until it is due.
+        wait: Duration,
+    },
+    /// The run ends, and only that.
+    Close {
+        /// What it has planned.
+        plan: Option<&'c Plan>,
+    },
+}
+
+impl AttemptEnd<'_> {
+    /// The answer; `next_due` is the time until the task's next queued run is due.
+    pub fn answer(self, next_due: Option<Duration>) -> Completed {
+        Completed {
+            task: self.task,
+            kind: self.kind,
+            status: self.status,
+            event: match self.writes {
+                AttemptWrites::Succeed(event) | AttemptWrites::GiveUp { event, .. } => Some(event),
+                AttemptWrites::PutBack { .. } | AttemptWrites::Close { .. } => None,
+            },
+            next_due,
+            tasks_changed: self.task_after != TaskAfterRun::Stays,
+        }
+    }
+}

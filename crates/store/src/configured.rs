@@ -1,0 +1,132 @@
+//! What the tasks of a configuration make of those that are stored. For implementations.
+
+use std::collections::HashMap;
+
+use cts_core::{
+    Declared, DeclaredBefore, Digest, TaskName, TaskOrigin, TaskPhase, TaskSpec, read_declaration,
+};
+
+use crate::cell::encoded;
+use crate::error::StoreError;
+use crate::fields::{Columns, Fields};
+
+const OPERATION: &str = "store the configured tasks";
+
+/// A task that is stored.
+#[derive(Debug)]
+pub struct StoredDeclaration {
+    name: String,
+    origin: TaskOrigin,
+    phase: TaskPhase,
+    configured: Option<Digest>,
+    revision: u64,
+    spec: String,
+}
+
+impl StoredDeclaration {
+    /// Of a row of `tasks`.
+    pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
+        let row = Fields::new(row, OPERATION, "tasks").keyed("name")?;
+        Ok(Self {
+            name: row.key().to_owned(),
+            origin: row.origin("origin")?,
+            phase: row.phase("phase")?,
+            configured: row.parse_if_any("configured")?,
+            revision: row.number("revision")?,
+            spec: row.text("spec")?.to_owned(),
+        })
+    }
+}
+
+/// Name and declaration of a task that the API has deleted: a row of `deleted_tasks`.
+pub fn deleted_declaration(row: &dyn Columns) -> Result<(String, Digest), StoreError> {
+    let row = Fields::new(row, OPERATION, "deleted_tasks").keyed("name")?;
+    Ok((row.key().to_owned(), row.parse("configured")?))
+}
+
+/// The name in a row of `tasks`.
+pub fn name(row: &dyn Columns) -> Result<TaskName, StoreError> {
+    let row = Fields::new(row, OPERATION, "tasks").keyed("name")?;
+    row.parse("name")
+}
+
+/// What the configuration declares.
+pub fn declaration(task: &TaskSpec) -> Result<Digest, StoreError> {
+    task.declaration().map_err(|error| StoreError::Database {
+        operation: "encode a task",
+        source: Box::new(error),
+    })
+}
+
+/// All that is stored of tasks and their deletions.
+#[derive(Debug)]
+pub struct Declarations {
+    stored: HashMap<String, StoredDeclaration>,
+    deleted: HashMap<String, Digest>,
+}
+
+/// What becomes of one task of a configuration.
+#[derive(Debug)]
+pub enum Configured {
+    /// The API has deleted what is declared.
+    StaysDeleted,
+    /// The task of this name is being deleted.
+    Postponed,
+    /// It stays what the API has made of it, at the place and with the module that it has now.
+    Lasts {
+        /// What is stored of it from now on, and its revision, if that is something else.
+        refreshed: Option<Box<(TaskSpec, u64)>>,
+    },
+    /// It becomes what is declared, whatever it was.
+    TakesEffect {
+        /// What is declared.
+        declaration: Digest,
+        /// Its revision, if there is such a task.
+        revision: Option<u64>,
+    },
+}
+
+impl Declarations {
+    /// Of all rows.
+    pub fn new(stored: Vec<StoredDeclaration>, deleted: Vec<(String, Digest)>) -> Self {
+        let stored = stored.into_iter().map(|task| (task.name.clone(), task));
+        Self {
+            stored: stored.collect(),
+            deleted: deleted.into_iter().collect(),
+        }
+    }
+
+    /// What becomes of `task`.
+    pub fn configure(&self, task: &TaskSpec) -> Result<Configured, StoreError> {
+        let name = task.name().as_str();
+        let stored = self.stored.get(name);
+        let declaration = declaration(task)?;
+        let before = DeclaredBefore {
+            stored: stored.map(|stored| (stored.origin, stored.configured)),
+            deleted: self.deleted.get(name).copied(),
+        };
+        let declared = read_declaration(declaration, before);
+        if declared == Declared::StaysDeleted {
+            return Ok(Configured::StaysDeleted);
+        }
+        if stored.is_some_and(|stored| stored.phase == TaskPhase::Deleting) {
+            return Ok(Configured::Postponed);
+        }
+        if declared == Declared::Lasts
+            && let Some(stored) = stored
+            // What cannot be read is of a program that knew tasks differently.
+            && let Ok(spec) = serde_json::from_str::<TaskSpec>(&stored.spec)
+        {
+            let refreshed = spec.refreshed_by(task);
+            let refreshed = (refreshed != spec).then(|| Box::new((refreshed, stored.revision)));
+            return Ok(Configured::Lasts { refreshed });
+        }
+        let text = encoded("encode a task", task)?;
+        let revision =
+            |stored: &StoredDeclaration| stored.revision + u64::from(stored.spec != text);
+        Ok(Configured::TakesEffect {
+            declaration,
+            revision: stored.map(revision),
+        })
+    }
+}

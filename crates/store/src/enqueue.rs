@@ -1,0 +1,186 @@
+//! A request to queue an input, between what a store reads and what it writes. For implementations.
+
+use cts_core::runs::{
+    Asked, EnqueueDecision, QueuedApply, RunStatus, TaskRuns, WantedApply, decide_enqueue,
+    forgets_attempts, may_enqueue,
+};
+use cts_core::{Digest, RunId, TaskPhase};
+
+use crate::error::StoreError;
+use crate::fields::{Columns, Fields};
+use crate::model::{EnqueueRequest, Enqueued, Unchanged};
+
+/// What the rules need to know of the task of a request.
+#[derive(Debug)]
+pub struct Situation {
+    runs: TaskRuns,
+    queued: Option<RunId>,
+    queued_due: Option<i64>,
+    tried: Option<Digest>,
+    skip_unchanged: bool,
+    phase: TaskPhase,
+    enabled: bool,
+    asked: Asked,
+    earlier: Option<RunStatus>,
+}
+
+/// What becomes of a request: its answer, and what is to be written, in this order.
+#[derive(Debug)]
+pub struct EnqueuePlan {
+    /// The answer.
+    pub answer: Enqueued,
+    /// The input has to have all its attempts again.
+    pub not_tried: bool,
+    /// What is queued to be applied is cancelled.
+    pub cancels: bool,
+    /// The run of the request is queued.
+    pub inserts: Option<NewPlace>,
+    /// What is queued to be applied gets this input, and all its attempts.
+    pub replaces: bool,
+    /// The newest input has not failed yet.
+    pub begins_anew: bool,
+    /// An input needed no run.
+    pub skips: bool,
+}
+
+/// Where a new run is queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewPlace {
+    /// It carries out an open request, and has one attempt.
+    pub requested: bool,
+    /// When the run was due whose place it takes, in microseconds since 1970.
+    pub place: Option<i64>,
+}
+
+impl Situation {
+    /// Of a row of `tasks` with `queued_id`, `queued_input`, `queued_no_retry` and `queued_due` of what is queued to be
+    /// applied, `running_input` of what is being applied, `earlier` and `earlier_requested` of the run that has the id
+    /// of the request, and `request_open`.
+    pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
+        let operation = "read the runs of a task";
+        let task = Fields::new(row, operation, "tasks").keyed("name")?;
+        let runs = Fields::new(row, operation, "runs").keyed("name")?;
+        let queued_input = runs.parse_under("queued_input", "input_hash")?;
+        let no_retry = runs.flag_if_any("queued_no_retry")?;
+        let earlier = runs.text_if_any("earlier")?;
+        let earlier = earlier.map(|status| runs.cell("status").run_status(status));
+        Ok(Self {
+            runs: TaskRuns {
+                queued: queued_input
+                    .zip(no_retry)
+                    .map(|(input, no_retry)| QueuedApply { input, no_retry }),
+                running: runs.parse_under("running_input", "input_hash")?,
+                last_applied: task.parse_if_any("last_applied")?,
+            },
+            queued: runs.id_under("queued_id", "id")?,
+            queued_due: runs.integer_if_any("queued_due")?,
+            tried: task.parse_if_any("tried_input")?,
+            skip_unchanged: task.flag("skip_unchanged")?,
+            phase: task.phase("phase")?,
+            enabled: task.flag("enabled")?,
+            asked: match (
+                runs.flag_if_any("earlier_requested")?,
+                task.flag_if_any("request_open")?,
+            ) {
+                (Some(true), _) => Asked::Queued,
+                (_, Some(true)) => Asked::Open,
+                (_, Some(false)) => Asked::Refused,
+                (_, None) => Asked::Nobody,
+            },
+            earlier: earlier.transpose()?,
+        })
+    }
+
+    /// Decides a request; without a situation there is no such task.
+    pub fn decide(situation: Option<&Self>, request: &EnqueueRequest) -> EnqueuePlan {
+        let mut plan = EnqueuePlan {
+            answer: Enqueued {
+                task: request.task.clone(),
+                decision: None,
+                queued: None,
+                cancelled: None,
+            },
+            not_tried: false,
+            cancels: false,
+            inserts: None,
+            replaces: false,
+            begins_anew: false,
+            skips: false,
+        };
+        let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.asked);
+        if let Some(situation) = situation.filter(may) {
+            let decision = situation.decision(request, &mut plan);
+            plan.answer.decision = Some(decision);
+            if request.kind.applies() {
+                situation.carry_out(decision, request, &mut plan);
+            } else {
+                // What applies nothing is queued beside whatever there is.
+                let queued = situation.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
+                plan.answer.queued = queued.then_some(request.run);
+                let is_new = decision == EnqueueDecision::Enqueue;
+                plan.inserts = is_new.then(|| situation.new_place(None));
+            }
+        }
+        plan
+    }
+
+    fn decision(&self, request: &EnqueueRequest, plan: &mut EnqueuePlan) -> EnqueueDecision {
+        if self.earlier.is_some() {
+            return EnqueueDecision::Keep;
+        }
+        if !request.kind.applies() {
+            return EnqueueDecision::Enqueue;
+        }
+        let wanted = WantedApply {
+            input: request.input.hash,
+            skip_unchanged: match request.unchanged {
+                Unchanged::AsTaskSays => self.skip_unchanged,
+                Unchanged::Skip => true,
+                Unchanged::Run => false,
+            },
+            requested: self.asked == Asked::Open,
+        };
+        let decision = decide_enqueue(self.runs, wanted);
+        plan.not_tried = forgets_attempts(self.tried, self.runs, wanted, decision);
+        decision
+    }
+
+    fn carry_out(
+        &self,
+        decision: EnqueueDecision,
+        request: &EnqueueRequest,
+        plan: &mut EnqueuePlan,
+    ) {
+        let answer = &mut plan.answer;
+        answer.queued = self.queued;
+        match decision {
+            EnqueueDecision::Enqueue => {
+                plan.inserts = Some(self.new_place(None));
+                answer.queued = Some(request.run);
+            }
+            EnqueueDecision::Supersede => {
+                plan.cancels = true;
+                // Who takes the place of a queued run takes its place in the queue as well.
+                plan.inserts = Some(self.new_place(self.queued_due));
+                answer.cancelled = answer.queued.replace(request.run);
+            }
+            EnqueueDecision::Replace => plan.replaces = true,
+            EnqueueDecision::Keep => {}
+            EnqueueDecision::Skip { cancel_queued } => {
+                plan.skips = true;
+                if cancel_queued {
+                    plan.cancels = true;
+                    answer.cancelled = answer.queued.take();
+                }
+            }
+        }
+        plan.begins_anew = plan.inserts.is_some() || plan.replaces;
+    }
+
+    fn new_place(&self, place: Option<i64>) -> NewPlace {
+        NewPlace {
+            requested: self.asked == Asked::Open,
+            place,
+        }
+    }
+}
