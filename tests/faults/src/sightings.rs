@@ -85,7 +85,7 @@ fn look(site: &Path, seen: &mut Seen) {
     let now = uptime();
     let mut alive: BTreeMap<(String, String, u32), u64> = BTreeMap::new();
     for pid in processes::all() {
-        let Some((group, started)) = group_and_start(pid) else {
+        let Some((_, started)) = group_and_start(pid) else {
             continue;
         };
         if seen.others.get(&pid) == Some(&started) {
@@ -96,6 +96,10 @@ fn look(site: &Path, seen: &mut Seen) {
             if started + GROWN_UP < now {
                 seen.others.insert(pid, started);
             }
+            continue;
+        };
+        // A new process has its own group before it has this environment, and its parent's until then.
+        let Some((group, _)) = group_and_start(pid) else {
             continue;
         };
         let first = alive.entry((task, worker, group)).or_insert(started);
