@@ -3,16 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tonic::Status;
 
-use crate::stage::{REQUEST_ID, Scene, Stage};
+use crate::stage::{REQUEST_ID, Stage};
 use crate::tasks::{MemoryTasks, three_tasks};
-
-/// A call that is lost is not one that takes too long.
-const BEFORE_THE_LIMIT: Duration = Duration::from_secs(5);
 
 const PATHS: [&str; 5] = [
     "/v1/status",
@@ -91,27 +87,7 @@ async fn another_replica_is_asked_once() {
 
 #[tokio::test]
 async fn a_scheduler_that_dies_while_it_is_asked() {
-    let tasks = MemoryTasks {
-        gate: Arc::new(Semaphore::new(0)),
-        ..three_tasks()
-    };
-    let arrivals = Arc::clone(&tasks.arrivals);
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(1)
-        .build()
-        .unwrap();
-    let scene = Scene {
-        tasks,
-        ..Scene::default()
-    };
-    let stage = Stage::set_with_scheduler_on(scene, runtime.handle()).await;
-    let die = async {
-        arrivals.acquire().await.unwrap().forget();
-        runtime.shutdown_background();
-    };
-    let both = async { tokio::join!(stage.ask("GET", "/v1/tasks/dns"), die) };
-    let (answer, ()) = timeout(BEFORE_THE_LIMIT, both).await.unwrap();
-    assert_eq!(answer.status, 503, "{answer:?}");
+    Stage::when_the_scheduler_dies(async |stage| stage.ask("GET", "/v1/tasks/dns").await).await;
 }
 
 #[tokio::test]

@@ -3,16 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 use tonic::Status;
 
-use crate::stage::{Answer, REQUEST_ID, Scene, Stage};
+use crate::stage::{Answer, REQUEST_ID, Stage};
 use crate::tasks::{MemoryTasks, three_tasks};
-
-/// A call that is lost is not one that takes too long.
-const BEFORE_THE_LIMIT: Duration = Duration::from_secs(5);
 
 const TASK: &str = r#"{"task":{"name":"new","module":"m","condition":{}}}"#;
 const KNOWN: &str = r#"{"task":{"name":"dns","module":"m","condition":{}}}"#;
@@ -63,28 +58,9 @@ async fn a_change_is_made_once_and_a_deletion_may_be_repeated() {
 
 #[tokio::test]
 async fn a_scheduler_that_dies_at_work() {
-    for request in &CHANGES[..3] {
-        let tasks = MemoryTasks {
-            gate: Arc::new(Semaphore::new(0)),
-            ..three_tasks()
-        };
-        let arrivals = Arc::clone(&tasks.arrivals);
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .build()
-            .unwrap();
-        let scene = Scene {
-            tasks,
-            ..Scene::default()
-        };
-        let stage = Stage::set_with_scheduler_on(scene, runtime.handle()).await;
-        let die = async {
-            arrivals.acquire().await.unwrap().forget();
-            runtime.shutdown_background();
-        };
-        let both = async { tokio::join!(change(&stage, *request), die) };
-        let (answer, ()) = timeout(BEFORE_THE_LIMIT, both).await.unwrap();
-        assert_eq!(answer.status, 503, "{answer:?}");
+    for request in CHANGES.into_iter().take(3) {
+        let answer =
+            Stage::when_the_scheduler_dies(async |stage| change(stage, request).await).await;
         assert_eq!(
             answer.body,
             error(

@@ -18,16 +18,21 @@ use cts_rpc::{Endpoints, memory_transport};
 use cts_tls::ServerTls;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Handle;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 use uuid::Uuid;
 
 use crate::cluster::MemoryCluster;
 use crate::runs::{MemoryLogs, MemoryRuns};
-use crate::tasks::MemoryTasks;
+use crate::tasks::{MemoryTasks, three_tasks};
 use crate::{conformity, log};
+
+/// A call that is lost is not one that takes too long.
+const BEFORE_THE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The id of every request: all bits are free, so it need not look like a version 4.
 pub(crate) const REQUEST_ID: &str = "5f0c2a52-64bb-01c0-3d2e-0c61c6f1a9ee";
@@ -68,7 +73,7 @@ impl Stage {
     }
 
     /// The same with the scheduler on a runtime of its own, with whose end it dies.
-    pub(crate) async fn set_with_scheduler_on(scene: Scene, runtime: &Handle) -> Self {
+    async fn set_with_scheduler_on(scene: Scene, runtime: &Handle) -> Self {
         let (listener, channel) = memory_transport();
         let endpoints = Endpoints::new()
             .with(TaskServiceServer::new(scene.tasks))
@@ -84,6 +89,34 @@ impl Stage {
         };
         services.spawn_on(serving, runtime);
         Self::in_front_of(channel, services, scene.mode, scene.tls).await
+    }
+
+    /// What a request brings whose scheduler dies when it has arrived. It is not taken for one that takes too long.
+    pub(crate) async fn when_the_scheduler_dies(
+        request: impl AsyncFnOnce(&Self) -> Answer,
+    ) -> Answer {
+        let tasks = MemoryTasks {
+            gate: Arc::new(Semaphore::new(0)),
+            ..three_tasks()
+        };
+        let arrivals = Arc::clone(&tasks.arrivals);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()
+            .unwrap();
+        let scene = Scene {
+            tasks,
+            ..Scene::default()
+        };
+        let stage = Self::set_with_scheduler_on(scene, runtime.handle()).await;
+        let die = async {
+            arrivals.acquire().await.unwrap().forget();
+            runtime.shutdown_background();
+        };
+        let both = async { tokio::join!(request(&stage), die) };
+        let (answer, ()) = timeout(BEFORE_THE_LIMIT, both).await.unwrap();
+        assert_eq!(answer.status, 503, "{answer:?}");
+        answer
     }
 
     /// A gateway whose scheduler is elsewhere, and gone.

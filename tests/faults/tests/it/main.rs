@@ -1,0 +1,51 @@
+//! Short courses of the fault suite: real processes, random changes and faults, always the same ones.
+
+use std::time::Duration;
+
+use cts_faults::{Course, Engine, Extent, Plan, Setup, Shape, Size, carry_out, say};
+use cts_tests::Backend;
+
+/// Carries out the course of a seed, in which nothing forbidden may happen.
+async fn check(seed: u64, size: Size, past: u32, extent: Extent) {
+    let setup = Setup {
+        shape: Shape::Cluster,
+        engine: Engine::Real,
+        backend: Backend::Shared,
+        takeover_runs_all: false,
+        stale_file: false,
+        past,
+        followers: 4,
+    };
+    let plan = Plan::new(seed, size, setup, extent);
+    let keep = std::env::temp_dir().join(format!("cts-faults.seed-{seed}.{}", std::process::id()));
+    let course = Course {
+        keep,
+        always_keep: false,
+        patience: Duration::from_mins(4),
+    };
+    let report = carry_out(&plan, &course).await;
+    say(&report.to_string());
+    assert!(report.violations.is_empty(), "{report}");
+}
+
+/// Less than a minute of trouble for a small cluster; the plan of this seed has many kinds of faults.
+#[tokio::test]
+async fn nothing_forbidden_happens_in_a_minute_of_trouble() {
+    let size = Size {
+        tasks: 12,
+        spare: 4,
+        services: 6,
+    };
+    check(1253, size, 100_000, Extent::Time(Duration::from_secs(30))).await;
+}
+
+/// Faults and writes to the API come between the changes.
+#[tokio::test]
+async fn in_the_end_everything_is_applied_as_five_hundred_changes_left_it() {
+    let size = Size {
+        tasks: 8,
+        spare: 3,
+        services: 5,
+    };
+    check(500, size, 20_000, Extent::Changes(500)).await;
+}
