@@ -2,8 +2,8 @@
 
 use cts_tests::{Site, executable, task};
 
-use crate::program::{Said, call};
-use crate::scene::{MODULE, Scene};
+use crate::api::program::{Said, call};
+use crate::api::scene::{MODULE, Scene};
 
 async fn cts(scene: &Scene, arguments: &[&str]) -> Said {
     let all = [&["task"], arguments].concat();

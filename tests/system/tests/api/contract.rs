@@ -10,7 +10,7 @@ mod validation;
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Instance, Site, task};
 
-use crate::scene::{MODULE, Scene, prepare};
+use crate::api::scene::{MODULE, Scene, prepare};
 
 /// A scene with three tasks that have come to rest: `pool` was applied, `sick` has failed, `idle` is disabled.
 async fn three_tasks() -> Scene {

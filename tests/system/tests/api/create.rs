@@ -4,9 +4,9 @@ use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site};
 use serde_json::json;
 
-use crate::row::request_id;
-use crate::scene::{MODULE, Scene, creation, task, task_on};
-use crate::wire::answer;
+use crate::api::row::request_id;
+use crate::api::scene::{MODULE, Scene, creation, task, task_on};
+use crate::api::wire::answer;
 
 /// A scene without tasks whose site has a module of its own for each of these.
 async fn with_modules(names: &[&str]) -> Scene {

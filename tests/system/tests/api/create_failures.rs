@@ -3,7 +3,7 @@
 use cts_tests::{Backend, Site, recorded_services};
 use serde_json::{Value, json};
 
-use crate::scene::{MODULE, Scene, task};
+use crate::api::scene::{MODULE, Scene, task};
 
 const NO_SERVICES: &str = "resource \"terraform_data\" \"recorded\" { input = 1 }\n";
 const NO_SYNTAX: &str = "variable \"services\" { type = any\n";

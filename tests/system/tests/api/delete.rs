@@ -2,8 +2,8 @@
 
 use cts_tests::{Site, recorded_services, task};
 
-use crate::row::request_id;
-use crate::scene::{MODULE, Scene, task as object};
+use crate::api::row::request_id;
+use crate::api::scene::{MODULE, Scene, task as object};
 
 #[tokio::test]
 async fn an_idle_task_is_gone_and_what_it_has_made_stays() {

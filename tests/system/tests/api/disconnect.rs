@@ -3,7 +3,7 @@
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task};
 
-use crate::scene::{Scene, creation, switching, task as object};
+use crate::api::scene::{Scene, creation, switching, task as object};
 
 #[tokio::test]
 async fn a_creation_goes_on_without_its_client() {

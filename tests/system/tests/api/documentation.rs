@@ -6,7 +6,7 @@ use cts_tests::{DEADLINE, task};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::scene::{MODULE, Scene};
+use crate::api::scene::{MODULE, Scene};
 
 const DOCUMENT: &str = include_str!("../../../../docs/api.md");
 

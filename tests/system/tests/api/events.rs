@@ -3,10 +3,10 @@
 use cts_tests::task;
 use serde_json::Value;
 
-use crate::row::new_error;
-use crate::scene::{MODULE, Scene};
-use crate::stream::Stream;
-use crate::wire::Request;
+use crate::api::row::new_error;
+use crate::api::scene::{MODULE, Scene};
+use crate::api::stream::Stream;
+use crate::api::wire::Request;
 
 /// The next change of a run that is not one of `earlier`: between replicas changes travel after the commit, so the
 /// end of an earlier run may still come.
@@ -73,6 +73,6 @@ async fn wrong_questions_are_refused() {
     let rows = ["?task=", "?task=a&task=b"].map(|query| {
         Request::new("GET", &format!("/v1/events{query}")).gives(400, new_error("\"task\""))
     });
-    crate::row::check(&scene, &rows).await;
+    crate::api::row::check(&scene, &rows).await;
     scene.instance.stop().await;
 }

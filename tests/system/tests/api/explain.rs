@@ -4,9 +4,9 @@ use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task};
 use serde_json::{Value, json};
 
-use crate::row::{check, new_error, within};
-use crate::scene::{MODULE, Scene};
-use crate::wire::Request;
+use crate::api::row::{check, new_error, within};
+use crate::api::scene::{MODULE, Scene};
+use crate::api::wire::Request;
 
 impl Scene {
     /// Waits for an explanation that has all of `expected`: the leader writes it at most once per second.

@@ -12,8 +12,8 @@ use tokio::time::{Instant, timeout};
 use cts_tests::{Site, task};
 use serde_json::json;
 
-use crate::scene::{MODULE, Scene};
-use crate::wire::{Answer, Request, exchange};
+use crate::api::scene::{MODULE, Scene};
+use crate::api::wire::{Answer, Request, exchange};
 
 const MIB: usize = 1024 * 1024;
 
@@ -127,7 +127,7 @@ async fn bodies_that_are_nothing_are_refused() {
         "{\"task\":".repeat(MIB / 8 - 1),
         "[{\"a\":".repeat(20_000),
     ];
-    let good = format!("{{\"task\":{}}}", crate::scene::task("deep", MODULE));
+    let good = format!("{{\"task\":{}}}", crate::api::scene::task("deep", MODULE));
     let nested = good.replacen(
         "\"web\"",
         &format!("{}\"web\"{}", "[".repeat(100_000), "]".repeat(100_000)),
@@ -191,7 +191,7 @@ async fn variables_that_ask_for_hours_of_work_hold_nobody_up() {
     let site = Site::new();
     site.write("modules/deep/main.tf", text);
     let scene = Scene::of_site(site, &task("pool", MODULE, &["web"], "")).await;
-    let mut wanted = crate::scene::task("deep", "./modules/deep");
+    let mut wanted = crate::api::scene::task("deep", "./modules/deep");
     let deep = format!("{}{{ a = 1 }}{}", "[".repeat(60), "]".repeat(60));
     wanted["variables"] = json!({ "deep": deep });
     let created = scene.create(&wanted, "?run=now").await.expect(201);

@@ -3,7 +3,7 @@
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Instance, Shape, Site, task};
 
-use crate::scene::{MODULE, Scene, creation, switching, task as object};
+use crate::api::scene::{MODULE, Scene, creation, switching, task as object};
 
 impl Scene {
     /// Kills all processes, and starts again.

@@ -4,8 +4,8 @@ use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task};
 use serde_json::Value;
 
-use crate::scene::Scene;
-use crate::stream::Stream;
+use crate::api::scene::Scene;
+use crate::api::stream::Stream;
 
 async fn newest_run(scene: &Scene) -> String {
     let page = scene

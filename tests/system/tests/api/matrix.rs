@@ -4,7 +4,7 @@
 use cts_tests::{Site, task};
 use serde_json::{Value, json};
 
-use crate::scene::Scene;
+use crate::api::scene::Scene;
 
 /// What a row says.
 struct Row {

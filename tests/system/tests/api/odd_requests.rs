@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use crate::scene::Scene;
-use crate::wire::exchange;
+use crate::api::scene::Scene;
+use crate::api::wire::exchange;
 
 async fn bare(address: SocketAddr, bytes: &str, status: u16, content_type: Option<&str>) {
     let answer = exchange(address, bytes.as_bytes()).await;

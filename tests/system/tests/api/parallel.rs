@@ -4,8 +4,8 @@ use cts_tests::Site;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, timeout};
 
-use crate::scene::{MODULE, Scene, creation, task};
-use crate::wire::answer;
+use crate::api::scene::{MODULE, Scene, creation, task};
+use crate::api::wire::answer;
 
 const TASKS: usize = 100;
 

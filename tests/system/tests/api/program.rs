@@ -8,7 +8,7 @@ use cts_tests::DEADLINE;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::scene::Scene;
+use crate::api::scene::Scene;
 
 /// How a call ended, and what it said.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use cts_tests::{Site, task};
 use serde_json::json;
 
-use crate::scene::{MODULE, Scene, task as object};
+use crate::api::scene::{MODULE, Scene, task as object};
 
 fn filed(name: &str, more: &str) -> String {
     task(name, MODULE, &["web"], more)
@@ -92,7 +92,7 @@ async fn what_the_file_runs_first_is_the_same_after_a_put() {
     scene.instance.api.wait_for_events("pool", 1).await;
     let mut wanted = object("pool", "./modules/pool");
     wanted["description"] = json!("put");
-    let put = crate::wire::Request::new("PUT", "/v1/tasks/pool")
+    let put = crate::api::wire::Request::new("PUT", "/v1/tasks/pool")
         .header("If-Match", "*")
         .json(&json!({"task": wanted}));
     scene.send(&put).await.expect(200);

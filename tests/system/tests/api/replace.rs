@@ -4,9 +4,9 @@ use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task as block};
 use serde_json::{Value, json};
 
-use crate::row::{Body, Row, check, new_error};
-use crate::scene::{MODULE, Scene, task, task_on};
-use crate::wire::{Answer, Request};
+use crate::api::row::{Body, Row, check, new_error};
+use crate::api::scene::{MODULE, Scene, task, task_on};
+use crate::api::wire::{Answer, Request};
 
 fn put(task: &Value, revision: &str, query: &str) -> Request {
     let name = task["name"].as_str().unwrap();

@@ -4,7 +4,7 @@ use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Instance, Shape, Site, task};
 use serde_json::json;
 
-use crate::scene::{MODULE, Scene, prepare, task as object};
+use crate::api::scene::{MODULE, Scene, prepare, task as object};
 
 #[tokio::test]
 async fn tasks_changes_and_deletions_survive() {

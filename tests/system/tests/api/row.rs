@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::scene::Scene;
-use crate::wire::{Answer, Request};
+use crate::api::scene::Scene;
+use crate::api::wire::{Answer, Request};
 
 /// What an answer looks like beyond its status.
 #[derive(Debug)]

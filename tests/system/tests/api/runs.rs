@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use cts_tests::{Site, task};
 
-use crate::row::{Body, Row, check, new_error, within};
-use crate::scene::{MODULE, Scene};
-use crate::wire::Request;
+use crate::api::row::{Body, Row, check, new_error, within};
+use crate::api::scene::{MODULE, Scene};
+use crate::api::wire::Request;
 
 async fn runs(scene: &Scene, query: &str) -> Vec<Value> {
     let page = scene

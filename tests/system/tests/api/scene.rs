@@ -4,7 +4,7 @@ use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site};
 use serde_json::{Value, json};
 
-use crate::wire::{Answer, Request};
+use crate::api::wire::{Answer, Request};
 
 /// A module for any number of tasks: it keeps what it gets.
 pub(crate) const MODULE: &str = "./modules/recorder";

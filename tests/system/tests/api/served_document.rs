@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::scene::Scene;
-use crate::wire::Request;
+use crate::api::scene::Scene;
+use crate::api::wire::Request;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 

@@ -4,9 +4,9 @@
 use cts_tests::task as block;
 use serde_json::json;
 
-use crate::row::request_id;
-use crate::scene::{MODULE, Scene, task};
-use crate::wire::Request;
+use crate::api::row::request_id;
+use crate::api::scene::{MODULE, Scene, task};
+use crate::api::wire::Request;
 
 fn patch(query: &str, body: &str) -> Request {
     // 1: a capital E, and no content type.

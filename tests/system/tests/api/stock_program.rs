@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use cts_tests::{Site, link, task};
 
-use crate::program::{Said, call};
-use crate::scene::{MODULE, Scene};
+use crate::api::program::{Said, call};
+use crate::api::scene::{MODULE, Scene};
 
 fn program(scene: &Scene) -> PathBuf {
     link(scene.site.path(), "consul-terraform-sync")

@@ -4,9 +4,9 @@ use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task};
 use serde_json::json;
 
-use crate::row::request_id;
-use crate::scene::{MODULE, Scene, switching, task as object};
-use crate::wire::answer;
+use crate::api::row::request_id;
+use crate::api::scene::{MODULE, Scene, switching, task as object};
+use crate::api::wire::answer;
 
 #[tokio::test]
 async fn a_busy_task_is_refused_at_once_in_every_mode() {

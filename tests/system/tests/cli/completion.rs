@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 use tokio_util::task::TaskTracker;
 
-use crate::calls::{BOTH, ORIGINAL, OURS, Place};
+use crate::cli::calls::{BOTH, ORIGINAL, OURS, Place};
 
 /// Something that has two tasks, one of them disabled.
 async fn tasks() -> (SocketAddr, AbortOnDropHandle<()>) {

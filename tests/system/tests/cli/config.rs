@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::calls::{OURS, Place};
+use crate::cli::calls::{OURS, Place};
 
 const INVALID: &str =
     "port = 1\nconsul {\n  adress = \"x\"\n  token = [\"hunter2\", \"hunter3\"]\n}\n";

@@ -1,6 +1,6 @@
 //! Help of every command, and the version.
 
-use crate::calls::{BOTH, Called, ORIGINAL, OURS, Place, assert_said};
+use crate::cli::calls::{BOTH, Called, ORIGINAL, OURS, Place, assert_said};
 
 /// The words of every command that `name` has, as its own help lists them.
 async fn commands(place: &Place, name: &str) -> Vec<Vec<String>> {

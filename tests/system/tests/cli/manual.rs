@@ -1,6 +1,6 @@
 //! Manual pages.
 
-use crate::calls::{ORIGINAL, OURS, Place};
+use crate::cli::calls::{ORIGINAL, OURS, Place};
 
 #[tokio::test]
 async fn there_is_a_page_for_every_command() {

@@ -1,6 +1,6 @@
 //! What is said at length when something is wrong with a command line.
 
-use crate::calls::{BOTH, OURS, Place, assert_said};
+use crate::cli::calls::{BOTH, OURS, Place, assert_said};
 
 async fn said(place: &Place, name: &str, snapshot: &str, words: &[&str]) {
     let called = place.call(name, words).await;

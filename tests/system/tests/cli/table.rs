@@ -1,7 +1,7 @@
 //! The tables of docs/cli.md (#options-and-arguments, #exit-codes, #start), row by row: exit code,
 //! first line of each stream.
 
-use crate::calls::{BOTH, Place, assert_said};
+use crate::cli::calls::{BOTH, Place, assert_said};
 
 const ROWS: [&[&str]; 47] = [
     // Options and arguments.

@@ -3,7 +3,7 @@
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, task};
 
-use crate::stand_in;
+use crate::cluster::stand_in;
 
 const VERSION: &str = "1.9.9";
 

@@ -7,7 +7,7 @@ use cts_tests::{Api, Cluster, DEADLINE, Plan, Service};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::scene::{POLL, Scene};
+use crate::cluster::scene::{POLL, Scene};
 
 fn keys(object: &Value) -> BTreeSet<&str> {
     let object = object.as_object().unwrap();

@@ -6,7 +6,7 @@ use cts_testkit::{ConsulAgent, Postgres, eventually};
 use cts_tests::{Api, Backend, Cluster, DEADLINE, Plan, RECORDER, Site, task};
 use tokio::time::{Instant, sleep};
 
-use crate::scene::Scene;
+use crate::cluster::scene::Scene;
 
 async fn wait_for_health(api: &Api, status: u16) -> serde_json::Value {
     eventually(DEADLINE, async || match api.ask("/v1/health").await {

@@ -4,7 +4,7 @@ use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, Cluster, DEADLINE, Plan, RECORDER, Service, Site, task};
 use serde_json::Value;
 
-use crate::scene::Scene;
+use crate::cluster::scene::Scene;
 
 /// What `cts workers list -o json` says.
 async fn list(cluster: &mut Cluster) -> Value {

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use cts_testkit::{ConsulAgent, eventually, free_port};
 use cts_tests::{Api, DEADLINE, Process, Site};
 
-use crate::scene::pool;
+use crate::cluster::scene::pool;
 
 const PORT_TRIES: usize = 5;
 

@@ -2,7 +2,7 @@
 
 use cts_tests::{Exit, Plan, RECORDER, Site, task};
 
-use crate::scene::Scene;
+use crate::cluster::scene::Scene;
 
 const DATABASE: &str = "database { url = \"postgres://cts@127.0.0.1:1/cts\" }\n";
 const CLUSTER: &str = "high_availability {\n  cluster {\n    name = \"edge\"\n  }\n}\n";

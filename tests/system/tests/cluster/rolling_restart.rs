@@ -6,7 +6,7 @@ use cts_tests::{Api, Plan, Service};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::scene::Scene;
+use crate::cluster::scene::Scene;
 
 /// Asks for the tasks again and again, of one gateway and then the other, and returns the moments at which
 /// neither answered.

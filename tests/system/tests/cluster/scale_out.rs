@@ -10,8 +10,8 @@ use cts_tests::{Backend, Cluster, DEADLINE, Plan, RECORDER, Service, Site, task}
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::scene::POLL;
-use crate::stand_in;
+use crate::cluster::scene::POLL;
+use crate::cluster::stand_in;
 
 const RUNS: usize = 60;
 

@@ -4,7 +4,7 @@
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Plan, Service};
 
-use crate::scene::Scene;
+use crate::cluster::scene::Scene;
 
 #[tokio::test]
 async fn a_leader_that_wakes_up_late_steps_back_and_repeats_nothing() {

@@ -6,7 +6,7 @@ use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};
 use tokio::time::Instant;
 
-use crate::scene::{POLL, Scene};
+use crate::cluster::scene::{POLL, Scene};
 
 /// Time until another scheduler than `former` leads, as the others see it.
 async fn another_leads(scene: &Scene, former: usize, since: Instant) -> (usize, Duration) {

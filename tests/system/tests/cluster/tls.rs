@@ -12,8 +12,8 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::certificates::Authority;
-use crate::scene::Scene;
+use crate::cluster::certificates::Authority;
+use crate::cluster::scene::Scene;
 
 const NAME: &str = "cts.internal";
 const FILES: &str = "tls {\n    ca_cert = \"tls/ca.pem\"\n    cert = \"tls/cert.pem\"\n    \

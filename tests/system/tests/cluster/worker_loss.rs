@@ -9,7 +9,7 @@ use cts_tests::{DEADLINE, Plan, Service};
 use tokio::time::Instant;
 use tonic::Code;
 
-use crate::scene::{POLL, Scene};
+use crate::cluster::scene::{POLL, Scene};
 
 const STARTED: &str = "run started";
 

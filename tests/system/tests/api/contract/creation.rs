@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::three_tasks;
-use crate::row::{Body, Row, check, new_error};
-use crate::scene::{MODULE, creation, task};
+use crate::api::row::{Body, Row, check, new_error};
+use crate::api::scene::{MODULE, creation, task};
 
 /// Changes of a good task named `fresh` that make it a bad one, and a part of what is said then.
 fn bad_tasks() -> Vec<(Value, &'static str)> {

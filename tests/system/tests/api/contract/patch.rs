@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::three_tasks;
-use crate::row::{Body, Row, check, legacy_error, new_error};
-use crate::wire::Request;
+use crate::api::row::{Body, Row, check, legacy_error, new_error};
+use crate::api::wire::Request;
 
 fn patch(target: &str, body: &str) -> Request {
     Request::new("PATCH", &format!("/v1/tasks/{target}")).body(body)

@@ -4,8 +4,8 @@ use cts_tests::Shape;
 use serde_json::json;
 
 use super::three_tasks;
-use crate::row::{Body, Row, check, legacy_error, new_error, request_id};
-use crate::wire::Request;
+use crate::api::row::{Body, Row, check, legacy_error, new_error, request_id};
+use crate::api::wire::Request;
 
 /// Those that can be sent to a path; `OPTIONS` has rows of its own, `CONNECT` has no path.
 const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE"];
@@ -154,7 +154,7 @@ async fn every_request_gets_the_documented_answer() {
 
 #[tokio::test]
 async fn every_request_has_an_id_of_its_own_which_the_log_has_twice() {
-    let scene = crate::scene::Scene::empty().await;
+    let scene = crate::api::scene::Scene::empty().await;
     let mut ids = Vec::new();
     let given = "11111111-1111-4111-8111-111111111111";
     for _ in 0..20 {

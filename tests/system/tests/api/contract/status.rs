@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::three_tasks;
-use crate::row::{Body, Row, check, legacy_error, within};
-use crate::scene::{MODULE, Scene};
-use crate::wire::Request;
+use crate::api::row::{Body, Row, check, legacy_error, within};
+use crate::api::scene::{MODULE, Scene};
+use crate::api::wire::Request;
 
 fn get(path: &str) -> Request {
     Request::new("GET", path)

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::three_tasks;
-use crate::row::{Body, Row, check, new_error, request_id};
-use crate::scene::MODULE;
-use crate::wire::Request;
+use crate::api::row::{Body, Row, check, new_error, request_id};
+use crate::api::scene::MODULE;
+use crate::api::wire::Request;
 
 fn rows() -> Vec<Row> {
     let unknown = "a task with name 'nobody' does not exist or has not been initialized yet";
@@ -60,7 +60,7 @@ async fn every_request_gets_the_documented_answer() {
 
 #[tokio::test]
 async fn without_tasks_lists_are_empty() {
-    let scene = crate::scene::Scene::empty().await;
+    let scene = crate::api::scene::Scene::empty().await;
     let list = scene.ask("GET", "/v1/tasks").await.expect(200);
     assert_eq!(list["tasks"], json!([]));
     assert_eq!(scene.instance.api.get("/v1/status/tasks").await, json!({}));

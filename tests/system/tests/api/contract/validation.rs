@@ -5,9 +5,9 @@ mod members;
 use serde_json::{Value, json};
 
 use super::three_tasks;
-use crate::row::{Body, Row, check, new_error};
-use crate::scene::{MODULE, task};
-use crate::wire::Request;
+use crate::api::row::{Body, Row, check, new_error};
+use crate::api::scene::{MODULE, task};
+use crate::api::wire::Request;
 
 const OF_QUERY: &str = "parameter \"run\" in query has an error: ";
 const OF_BODY: &str = "request body has an error: ";

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{at, schema, taken_with};
-use crate::row::Row;
+use crate::api::row::Row;
 
 pub(super) fn rows() -> Vec<Row> {
     let row = |member: &str, value: Value, pointer: &str, reason: &str| {

@@ -4,7 +4,7 @@
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, DEADLINE, Instance, Shape, Site, task};
 
-use crate::termination::assert_no_lock;
+use crate::system::termination::assert_no_lock;
 
 /// A site whose task "pool" has applied web-1 and is in the middle of applying web-2.
 async fn in_the_middle(backend: Backend) -> (ConsulAgent, Site, Instance, i32) {

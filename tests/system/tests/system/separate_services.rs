@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use cts_testkit::{ConsulAgent, free_port};
 use cts_tests::{Api, Backend, RECORDER, Site, task};
 
-use crate::grpc::{OF_SCHEDULER, OF_WATCHER, assert_lists, channel, wait_until_serving};
+use crate::system::grpc::{OF_SCHEDULER, OF_WATCHER, assert_lists, channel, wait_until_serving};
 
 #[tokio::test]
 async fn four_processes_serve_their_own_and_apply_a_change_together() {

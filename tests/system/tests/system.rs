@@ -1,7 +1,4 @@
 //! The whole system at work: built executables, real Consul, real Terraform.
-//!
-//! `cargo test -p cts-tests` needs the executables of the same profile: run
-//! `cargo build --workspace --bins` first, or use scripts/test.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod buffering;

@@ -9,7 +9,7 @@ use cts_tests::{Backend, DEADLINE, Instance, Shape, Site, task};
 use tokio::time::timeout;
 use tonic::Streaming;
 
-use crate::grpc::{OF_SCHEDULER, OF_WATCHER, assert_lists, wait_until_serving};
+use crate::system::grpc::{OF_SCHEDULER, OF_WATCHER, assert_lists, wait_until_serving};
 
 async fn next_status(changes: &mut Streaming<FollowRunsResponse>) -> (RunStatus, String) {
     let change = timeout(DEADLINE, changes.message()).await.unwrap();

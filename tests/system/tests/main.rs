@@ -1,0 +1,11 @@
+//! The built executables at work, with a real Consul and a real Terraform. One executable, so that tests that wait run
+//! beside each other.
+//!
+//! `cargo test -p cts-tests` needs the executables of the same profile: run
+//! `cargo build --workspace --bins` first, or use scripts/test.
+
+mod api;
+mod cli;
+mod cluster;
+mod schemathesis;
+mod system;
