@@ -1,3 +1,4 @@
+mod counted;
 mod later;
 mod partial;
 mod sequences;

@@ -1,0 +1,89 @@
+//! What explanations show is counted, so that they are made anew when it is another and only then.
+
+use chrono::{DateTime, Utc};
+
+use super::later::active;
+use super::*;
+use crate::planner::ViewProblem;
+
+fn moment(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_770_000_000 + seconds, 0).unwrap()
+}
+
+fn problem(text: &str, since: i64, next_try: i64, last_answer: i64) -> ViewProblem {
+    ViewProblem {
+        text: text.to_owned(),
+        since: moment(since),
+        next_try: Some(moment(next_try)),
+        last_answer: Some(moment(last_answer)),
+    }
+}
+
+/// A planner and its count.
+struct Counted(Planner, u64);
+
+impl Counted {
+    /// How much the count has grown since it was looked at last.
+    fn more(&mut self) -> u64 {
+        let before = std::mem::replace(&mut self.1, self.0.changes());
+        self.1 - before
+    }
+}
+
+#[test]
+fn everything_that_is_shown_counts_once() {
+    let web = task("t", &["web"], BufferPeriod::DISABLED);
+    let api = task("t", &["api"], BufferPeriod::DISABLED);
+    let mut planner = Counted(Planner::new([]), 0);
+    assert!(planner.0.is_empty() && !planner.0.is_reconciled());
+
+    planner.0.reconcile([active(&web)], at(0));
+    assert_eq!(planner.more(), 1, "a task");
+    assert!(planner.0.is_reconciled() && !planner.0.is_empty() && planner.0.has(web.name()));
+    planner.0.reconcile([active(&web)], at(0));
+    assert_eq!(planner.more(), 0, "the same task");
+    planner.0.observe(&id("web"), full(1, []), at(0)).unwrap();
+    assert_eq!(planner.more(), 1, "a snapshot");
+    assert_eq!(planner.0.take_due(at(0)).tasks.len(), 1);
+    assert_eq!(planner.more(), 1, "a task that is due");
+    let decision = Decision::Unchanged;
+    planner.0.decided(web.name(), at(0), decision);
+    assert_eq!(planner.more(), 1, "a decision");
+    planner.0.observe(&id("web"), full(2, []), at(1)).unwrap();
+    assert_eq!(planner.more(), 0, "equal content");
+
+    planner.0.note_problem(&id("web"), problem("no", 1, 2, 0));
+    assert_eq!(planner.more(), 1, "a problem");
+    planner.0.observe(&id("web"), full(3, []), at(2)).unwrap();
+    assert_eq!(planner.more(), 1, "its end");
+
+    planner.0.reconcile([active(&api)], at(3));
+    assert_eq!(planner.more(), 1, "another view");
+    planner.0.reconcile([], at(3));
+    assert_eq!(planner.more(), 1, "no task");
+    assert!(planner.0.is_empty() && !planner.0.has(web.name()));
+}
+
+#[test]
+fn a_problem_keeps_its_beginning_and_shows_a_later_try_once_a_minute() {
+    let task = task("t", &["web"], BufferPeriod::DISABLED);
+    let mut planner = Counted(Planner::new([&task]), 0);
+    let shown = |planner: &Counted| {
+        let task = planner.0.task_snapshots().next().unwrap();
+        task.views[0].problem.cloned()
+    };
+    planner.more();
+    let waiting = |planner: &mut Counted, problem| planner.0.note_problem(&id("web"), problem);
+    assert_eq!(waiting(&mut planner, problem("no", 10, 20, 5)), Some(1));
+    assert_eq!(planner.more(), 1);
+    let soon = problem("no", 11, 79, 4);
+    assert_eq!(waiting(&mut planner, soon), None, "it was said before");
+    assert_eq!(planner.more(), 0);
+    assert_eq!(shown(&planner), Some(problem("no", 10, 20, 5)));
+    waiting(&mut planner, problem("no", 12, 80, 6));
+    assert_eq!(planner.more(), 1, "a minute later");
+    assert_eq!(shown(&planner), Some(problem("no", 10, 80, 6)));
+    waiting(&mut planner, problem("never", 13, 81, 6));
+    assert_eq!(planner.more(), 1, "another reason");
+    assert_eq!(shown(&planner), Some(problem("never", 10, 81, 6)));
+}
