@@ -1,5 +1,7 @@
 //! Percent-decoding of paths and queries.
 
+use percent_encoding::percent_decode_str;
+
 /// What `+` means: a blank in queries, itself in paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plus {
@@ -10,24 +12,20 @@ pub(crate) enum Plus {
 /// Decodes `text`; `None` if a `%` is not followed by two hexadecimal digits. Bytes that are no UTF-8
 /// become U+FFFD, which no name contains.
 pub(crate) fn decode(text: &str, plus: Plus) -> Option<String> {
-    if !text.contains(['%', '+']) {
-        return Some(text.to_owned());
+    // The library leaves what is no escape as it is.
+    let is_whole = |behind: &str| {
+        let digits = behind.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    if !text.split('%').skip(1).all(is_whole) {
+        return None;
     }
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'%' => digit(bytes.next()?)? << 4 | digit(bytes.next()?)?,
-            b'+' if plus == Plus::Blank => b' ',
-            byte => byte,
-        });
-    }
-    Some(String::from_utf8_lossy(&decoded).into_owned())
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    let value = char::from(byte).to_digit(16)?;
-    u8::try_from(value).ok()
+    let text = match plus {
+        Plus::Blank => text.replace('+', " "),
+        Plus::Itself => text.to_owned(),
+    };
+    let decoded = percent_decode_str(&text).decode_utf8_lossy();
+    Some(decoded.into_owned())
 }
 
 #[cfg(test)]
