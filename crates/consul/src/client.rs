@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cts_core::{ServiceInstance, ServiceView};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, RequestBuilder, Response, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
@@ -14,6 +15,10 @@ use crate::{health, transport};
 
 /// Longest time for an answer that Consul has no reason to hold back.
 const PLAIN_DEADLINE: Duration = Duration::from_mins(2);
+/// How long Consul is asked to hold a blocking query; it adds up to a sixteenth. An agent's own default may be longer
+/// than we wait.
+pub(crate) const HOLD: Duration = Duration::from_mins(5);
+const HOLD_TEXT: &str = "300s";
 /// Bytes of a refusal's body that are kept for its message.
 const BODY_SHOWN: usize = 4096;
 
@@ -26,13 +31,15 @@ pub struct ConsulClient {
     basic_auth: Option<(String, SecretString)>,
     namespace: Option<String>,
     partition: Option<String>,
+    longest_answer: usize,
+    pub(crate) poll_interval: Duration,
 }
 
 /// What Consul said about a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Consul's index, at least 1.
-    pub index: u64,
+    /// Consul's index, at least 1; `None` if the answer has none, as of an endpoint or a proxy that does not hold queries.
+    pub index: Option<u64>,
     /// The instances in Consul's order.
     pub instances: Vec<ServiceInstance>,
     /// Those that are there too, but cannot be understood.
@@ -50,13 +57,15 @@ impl ConsulClient {
             basic_auth: settings.basic_auth.clone(),
             namespace: given(&settings.namespace),
             partition: given(&settings.partition),
+            longest_answer: settings.longest_answer,
+            poll_interval: settings.poll_interval,
         })
     }
 
     /// Address of the cluster's leader, `None` while there is none.
     pub async fn leader(&self) -> Result<Option<String>, ConsulError> {
         let answer = self.get("/v1/status/leader", &[], Some(PLAIN_DEADLINE));
-        let body = body(answer.await?).await?;
+        let body = self.body(answer.await?).await?;
         let leader: String = serde_json::from_slice(&body).map_err(ConsulError::Decode)?;
         Ok(Some(leader).filter(|leader| !leader.is_empty()))
     }
@@ -77,14 +86,15 @@ impl ConsulClient {
             ("ns", namespace),
             ("filter", view.filter.as_str()),
             ("index", if index == 0 { "" } else { index_text.as_str() }),
+            ("wait", if index == 0 { "" } else { HOLD_TEXT }),
         ];
         let deadline = (index == 0).then_some(PLAIN_DEADLINE);
         let answer = self.get(&path, &parameters, deadline).await?;
-        let index = consul_index(&answer).ok_or(ConsulError::MissingIndex)?;
+        let index = consul_index(&answer);
         let Decoded {
             instances,
             unreadable,
-        } = health::decode(&body(answer).await?)?;
+        } = health::decode(&self.body(answer).await?)?;
         Ok(Answer {
             index,
             instances,
@@ -174,18 +184,27 @@ impl ConsulClient {
             return Ok(answer);
         }
         // The status says enough if the body is lost on the way.
-        let bytes = body(answer).await.unwrap_or_default();
+        let bytes = self.body(answer).await.unwrap_or_default();
         let shown = bytes.get(..BODY_SHOWN).unwrap_or(&bytes);
         Err(ConsulError::Status {
             status: status.as_u16(),
             body: String::from_utf8_lossy(shown).trim().to_owned(),
         })
     }
-}
 
-async fn body(answer: Response) -> Result<Vec<u8>, ConsulError> {
-    let bytes = answer.bytes().await.map_err(transport_error)?;
-    Ok(bytes.into())
+    /// The whole body, without its compression.
+    async fn body(&self, mut answer: Response) -> Result<Vec<u8>, ConsulError> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(transport_error)? {
+            if bytes.len() + chunk.len() > self.longest_answer {
+                return Err(ConsulError::TooLong {
+                    limit: self.longest_answer,
+                });
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
 }
 
 /// Without the URL: it says nothing that the reader does not know and may be very long.
@@ -200,33 +219,63 @@ fn consul_index(answer: &Response) -> Option<u64> {
     text.parse().ok().map(|index: u64| index.max(1))
 }
 
-/// A name as one segment of a path, whatever is in it: everything that could mean something in a URL
-/// is encoded byte by byte. (The URL type would drop tabs and newlines.)
+/// What is encoded in a segment of a path: everything that could mean something in a URL.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// A name as one segment of a path, whatever is in it. (The URL type would drop tabs and newlines.)
 fn path_segment(name: &str) -> Result<String, ConsulError> {
     if matches!(name, "" | "." | "..") {
         return Err(ConsulError::UnusableName {
             name: name.to_owned(),
         });
     }
-    let mut segment = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            segment.push(char::from(byte));
-        } else {
-            segment.push('%');
-            segment.extend(hexadecimal(byte));
-        }
-    }
-    Ok(segment)
-}
-
-fn hexadecimal(byte: u8) -> [char; 2] {
-    [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)]))
+    Ok(utf8_percent_encode(name, SEGMENT).to_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use wiremock::matchers::any;
+    use wiremock::{Mock, MockServer, ResponseTemplate};
+
     use super::*;
+
+    /// A body that is short on the way and long here.
+    #[tokio::test]
+    async fn a_compressed_answer_is_measured_without_its_compression() {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+        packed.write_all(&vec![b' '; 100_000]).unwrap();
+        let packed = packed.finish().unwrap();
+        assert!(packed.len() < 1_000);
+        let server = MockServer::start().await;
+        let answer = ResponseTemplate::new(200).insert_header("content-encoding", "gzip");
+        let answer = answer.set_body_raw(packed, "application/json");
+        Mock::given(any()).respond_with(answer).mount(&server).await;
+        let client = |longest_answer| ConsulClient {
+            // That of the settings does without compression where Consul is on the same machine.
+            client: Client::builder().timeout(PLAIN_DEADLINE).build().unwrap(),
+            base: server.uri(),
+            basic_auth: None,
+            namespace: None,
+            partition: None,
+            longest_answer,
+            poll_interval: Duration::ZERO,
+        };
+        let leader = client(99_999).leader().await;
+        assert!(
+            matches!(leader, Err(ConsulError::TooLong { limit: 99_999 })),
+            "{leader:?}"
+        );
+        let leader = client(100_000).leader().await;
+        assert!(matches!(leader, Err(ConsulError::Decode(_))), "{leader:?}");
+    }
 
     #[test]
     fn no_name_leaves_its_segment() {

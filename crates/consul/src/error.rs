@@ -77,9 +77,12 @@ pub enum ConsulError {
     /// The answer is not the documented JSON.
     #[error("cannot decode the answer of consul")]
     Decode(#[source] serde_json::Error),
-    /// A blocking query needs an index, and the answer has none.
-    #[error("the answer of consul has no usable X-Consul-Index header")]
-    MissingIndex,
+    /// The answer does not end where any answer should have.
+    #[error("the answer of consul is longer than {limit} bytes")]
+    TooLong {
+        /// Most bytes that are read.
+        limit: usize,
+    },
     /// The name cannot be a part of a URL's path, so Consul cannot be asked for it.
     #[error("the service name {name:?} cannot be asked for")]
     UnusableName {

@@ -32,7 +32,7 @@ pub enum PollEvent {
     /// Consul gave the complete set of instances. It may equal the one before: Consul's index moves
     /// for reasons of its own, and after a failure the first answer always comes through.
     Snapshot {
-        /// Consul's index.
+        /// Consul's index; 0 if it gives none.
         index: u64,
         /// The instances in Consul's order.
         instances: Vec<ServiceInstance>,
@@ -59,21 +59,33 @@ pub async fn poll_service(
 ) -> Infallible {
     let mut index = 0;
     let mut retries = Retries::new();
+    let mut polls = false;
     loop {
         let started = Instant::now();
         match client.health_service(view, index).await {
             Ok(answer) => {
                 retries = Retries::new();
-                if answer.index < index {
-                    // Consul was restored or replaced; the next answer is complete.
-                    index = 0;
-                } else if answer.index > index {
-                    index = answer.index;
+                let at = answer.index.unwrap_or(0);
+                if answer.index.is_some_and(|at| at <= index) {
+                    // A lower one is of a Consul that was restored or replaced; the next answer is complete.
+                    index = if at < index { 0 } else { index };
+                } else {
+                    index = at;
                     on_event(PollEvent::Snapshot {
                         index,
                         instances: answer.instances,
                         unreadable: answer.unreadable,
                     });
+                }
+                if answer.index.is_none() {
+                    if !std::mem::replace(&mut polls, true) {
+                        tracing::warn!(
+                            view.name = view.name,
+                            every = ?client.poll_interval,
+                            "consul's answers have no index, so changes are looked for from time to time"
+                        );
+                    }
+                    sleep_until(started + client.poll_interval).await;
                 }
             }
             Err(error) => {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use crate::client::HOLD;
+
 /// Everything about the way to Consul, resolved: file, environment and defaults are the caller's
 /// business (docs/runs.md#the-connection-to-consul). Only the proxy variables are read by the HTTP library.
 #[derive(Debug, Clone)]
@@ -37,6 +39,10 @@ pub struct ConsulSettings {
     /// Longest silence of Consul in the middle of a request. It must exceed the time that Consul holds
     /// a blocking query: 5 minutes and a sixteenth.
     pub silence_timeout: Duration,
+    /// Time between the starts of two requests for a view that Consul does not hold, because its answers have no index.
+    pub poll_interval: Duration,
+    /// Most bytes of an answer, without its compression.
+    pub longest_answer: usize,
 }
 
 /// TLS towards Consul.
@@ -73,8 +79,10 @@ impl Default for ConsulSettings {
             idle_timeout: Duration::from_secs(5),
             max_idle_per_host: 100,
             disable_keep_alives: false,
-            // Consul's 5 minutes, its jitter of a sixteenth, and half a minute for a busy server.
-            silence_timeout: Duration::from_millis(348_750),
+            // Half a minute for a busy server.
+            silence_timeout: HOLD + HOLD / 16 + Duration::from_secs(30),
+            poll_interval: Duration::from_secs(5),
+            longest_answer: 256 << 20,
         }
     }
 }

@@ -62,6 +62,54 @@ impl Respond for Script {
     }
 }
 
+/// Longest answer that a test accepts.
+const LONGEST: usize = 4096;
+
+/// A proxy or an endpoint that does not hold queries.
+#[tokio::test]
+async fn answers_without_an_index_are_asked_for_from_time_to_time() {
+    let plain = |id: &str| {
+        let body = json!([{"Node": {"Node": "n"}, "Service": {"ID": id, "Service": "web"}}]);
+        ResponseTemplate::new(200).set_body_json(body)
+    };
+    let answers = vec![plain("a"), plain("b"), answer("7", "c"), answer("8", "d")];
+    let (server, script) = Script::serve(answers).await;
+    let settings = ConsulSettings {
+        poll_interval: Duration::from_millis(400),
+        ..settings(&server.uri())
+    };
+    let mut poll = Poll::start(ConsulClient::new(&settings).unwrap(), view("web"));
+    for id in ["a", "b", "c", "d"] {
+        assert_eq!(ids(&poll.snapshot().await), [id]);
+    }
+    assert_eq!(script.indexes(), ["", "", "", "7"]);
+    let requests = script.requests.lock().unwrap();
+    let pauses = requests.windows(2).map(|pair| pair[1].1 - pair[0].1);
+    let pauses: Vec<_> = pauses.take(2).collect();
+    let early = Duration::from_millis(390);
+    assert!(pauses.iter().all(|pause| *pause >= early), "{pauses:?}");
+}
+
+#[tokio::test]
+async fn queries_say_how_long_consul_may_hold_them() {
+    let server = MockServer::start().await;
+    Mock::given(any())
+        .respond_with(answer("5", "a"))
+        .mount(&server)
+        .await;
+    let client = client(&server.uri());
+    for index in [0, 4] {
+        client.health_service(&view("web"), index).await.unwrap();
+    }
+    let requests = server.received_requests().await.unwrap();
+    let wait = |request: &Request| {
+        let mut pairs = request.url.query_pairs();
+        pairs.find_map(|(key, value)| (key == "wait").then(|| value.into_owned()))
+    };
+    let waits: Vec<_> = requests.iter().map(wait).collect();
+    assert_eq!(waits, [None, Some("300s".to_owned())]);
+}
+
 #[tokio::test]
 async fn an_index_that_goes_back_is_forgotten() {
     let answers = vec![answer("50", "a"), answer("7", "b"), answer("7", "c")];
@@ -111,14 +159,19 @@ async fn every_fault_is_reported_and_the_next_request_has_no_index() {
             "cannot decode the answer of consul: EOF",
         ),
         (
-            ResponseTemplate::new(200).set_body_json(json!([])),
-            "the answer of consul has no usable X-Consul-Index header",
+            answer("9", &"x".repeat(LONGEST)),
+            "the answer of consul is longer than 4096 bytes",
         ),
     ];
     for (fault, text) in faults {
         let answers = vec![answer("5", "a"), fault, answer("3", "b")];
         let (server, script) = Script::serve(answers).await;
-        let mut poll = Poll::start(client(&server.uri()), view("web"));
+        let settings = ConsulSettings {
+            longest_answer: LONGEST,
+            ..settings(&server.uri())
+        };
+        let client = ConsulClient::new(&settings).unwrap();
+        let mut poll = Poll::start(client, view("web"));
         assert_eq!(ids(&poll.snapshot().await), ["a"]);
         let (message, failures, retry_after) = poll.failure().await;
         assert!(message.starts_with(text), "{message}");

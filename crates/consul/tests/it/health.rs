@@ -25,7 +25,7 @@ async fn hostile_text_arrives_as_it_was_registered() {
         .health_service(&view("web"), 0)
         .await
         .unwrap();
-    assert!(answer.index > 0);
+    assert!(answer.index > Some(0));
     let [instance] = answer.instances.as_slice() else {
         panic!("{answer:?}");
     };
@@ -189,5 +189,5 @@ async fn a_service_that_nobody_registered_has_no_instances() {
         .health_service(&view("nobody"), 0)
         .await
         .unwrap();
-    assert!(answer.instances.is_empty() && answer.index > 0);
+    assert!(answer.instances.is_empty() && answer.index > Some(0));
 }

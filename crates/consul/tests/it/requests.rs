@@ -31,7 +31,7 @@ async fn prefix_credentials_and_parameters_are_sent() {
         .and(query_param("partition", "part"))
         .and(query_param("index", "5"))
         .and(query_param_is_missing("filter"))
-        .and(query_param_is_missing("wait"))
+        .and(query_param("wait", "300s"))
         .respond_with(empty_answer())
         .expect(1)
         .mount(&server)
@@ -55,7 +55,7 @@ async fn prefix_credentials_and_parameters_are_sent() {
         )
         .await
         .unwrap();
-    assert_eq!(answer.index, 7);
+    assert_eq!(answer.index, Some(7));
     let shown = format!("{settings:?} {client:?}");
     assert!(
         !shown.contains("s3cret") && !shown.contains("pass:word"),

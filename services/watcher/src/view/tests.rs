@@ -16,7 +16,7 @@ fn snapshot(index: u64, instances: Vec<ServiceInstance>) -> PollEvent {
 
 fn failure(failures: u32) -> PollEvent {
     PollEvent::Failure {
-        error: ConsulError::MissingIndex,
+        error: ConsulError::TooLong { limit: 1 },
         failures,
         retry_after: Duration::from_secs(1),
     }
