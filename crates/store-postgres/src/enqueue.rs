@@ -145,7 +145,8 @@ async fn situations(
     let read = failed_to("read the runs of tasks");
     let rows = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
-        SELECT t.name, t.skip_unchanged, t.last_applied, t.tried_input, q.id AS queued_id,
+        SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied,
+               t.tried_input, q.id AS queued_id,
                q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.due_at AS queued_due,
                r.input_hash AS running_input, t.phase, t.enabled,
                e.status AS earlier, e.requested AS earlier_requested,

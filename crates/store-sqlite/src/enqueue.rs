@@ -85,7 +85,7 @@ async fn situation(
 ) -> Result<Option<Situation>, StoreError> {
     let row = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
-        SELECT t.name, t.skip_unchanged, t.last_applied, t.tried_input,
+        SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied, t.tried_input,
                q.id AS queued_id, q.input_hash AS queued_input, q.no_retry AS queued_no_retry,
                q.due_at AS queued_due,
                r.input_hash AS running_input, t.phase, t.enabled,
@@ -176,7 +176,7 @@ async fn cancel(
 async fn forget_failures(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
     sqlx::query(
         "-- enqueue: forget failures
-        UPDATE tasks SET failures = 0 WHERE name = ? AND failures <> 0",
+        UPDATE tasks SET failures = 0 WHERE name = ?",
     )
     .bind(task)
     .execute(connection)

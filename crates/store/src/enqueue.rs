@@ -17,6 +17,7 @@ pub struct Situation {
     queued: Option<RunId>,
     queued_due: Option<i64>,
     tried: Option<Digest>,
+    has_failed: bool,
     skip_unchanged: bool,
     phase: TaskPhase,
     enabled: bool,
@@ -37,7 +38,7 @@ pub struct EnqueuePlan {
     pub inserts: Option<NewPlace>,
     /// What is queued to be applied gets this input, and all its attempts.
     pub replaces: bool,
-    /// The newest input has not failed yet.
+    /// The inputs before have failed, and this one has not.
     pub begins_anew: bool,
     /// An input needed no run.
     pub skips: bool,
@@ -53,7 +54,7 @@ pub struct NewPlace {
 }
 
 impl Situation {
-    /// Of a row of `tasks` with `queued_id`, `queued_input`, `queued_no_retry` and `queued_due` of what is queued to be
+    /// Of a row of `tasks` with `has_failed`, `queued_id`, `queued_input`, `queued_no_retry` and `queued_due` of what is queued to be
     /// applied, `running_input` of what is being applied, `earlier` and `earlier_requested` of the run that has the id
     /// of the request, and `request_open`.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
@@ -75,6 +76,7 @@ impl Situation {
             queued: runs.id_under("queued_id", "id")?,
             queued_due: runs.integer_if_any("queued_due")?,
             tried: task.parse_if_any("tried_input")?,
+            has_failed: task.flag("has_failed")?,
             skip_unchanged: task.flag("skip_unchanged")?,
             phase: task.phase("phase")?,
             enabled: task.flag("enabled")?,
@@ -174,7 +176,7 @@ impl Situation {
                 }
             }
         }
-        plan.begins_anew = plan.inserts.is_some() || plan.replaces;
+        plan.begins_anew = self.has_failed && (plan.inserts.is_some() || plan.replaces);
     }
 
     fn new_place(&self, place: Option<i64>) -> NewPlace {

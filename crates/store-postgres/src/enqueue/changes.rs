@@ -134,7 +134,7 @@ impl<'a> Changes<'a> {
         if !self.begun_anew.is_empty() {
             sqlx::query(
                 "-- enqueue: a newer input has not failed yet
-                UPDATE tasks SET failures = 0 WHERE name = ANY ($1) AND failures <> 0",
+                UPDATE tasks SET failures = 0 WHERE name = ANY ($1)",
             )
             .bind(self.begun_anew)
             .execute(&mut **transaction)
