@@ -3,6 +3,8 @@
 mod process;
 mod requests;
 
+pub use self::requests::access_control;
+
 use std::time::Duration;
 
 use nix::sys::signal::Signal;

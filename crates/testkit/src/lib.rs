@@ -25,7 +25,7 @@ mod scripted_http;
 
 pub use certificates::{Authority, KeyPairFiles};
 pub use clock::ManualClock;
-pub use consul::ConsulAgent;
+pub use consul::{ConsulAgent, access_control};
 pub use eventually::eventually;
 pub use history::History;
 pub use limited_disk::LimitedDisk;

@@ -100,6 +100,7 @@ impl Publisher {
         } = self.state.borrow().clone();
         let mut instances = sharing(snapshot.as_deref(), instances);
         let kept = kept(snapshot.as_deref(), unreadable, &mut instances);
+        let is_empty_from_the_start = snapshot.is_none() && instances.is_empty();
         let unchanged = snapshot.is_some_and(|known| known.instances == instances);
         let count = instances.len();
         if unchanged {
@@ -121,6 +122,13 @@ impl Publisher {
         // After the sending: a log line must not delay a change.
         self.unreadable.note(&self.id, unreadable, kept);
         self.warned.clear();
+        if is_empty_from_the_start {
+            // Consul filters its lists by what a token may read, and says nothing of it.
+            tracing::warn!(
+                view.id = %self.id,
+                "consul shows no instance: there is none, none passes its checks, or the token lacks service:read or node:read for them"
+            );
+        }
         if let Some(failure) = failure {
             let failures = failure.failures;
             let after = now.saturating_duration_since(failure.since);

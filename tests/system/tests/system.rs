@@ -22,3 +22,4 @@ mod registry_module;
 mod restart;
 mod separate_services;
 mod termination;
+mod token_rights;

@@ -2,10 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use std::time::Duration;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::ConsulAgent;
+use crate::eventually;
+
+/// A token that may do everything.
+const MANAGEMENT: &str = "9a4e5b8c-3f0d-4b7e-8a51-2d6f7c1e0b93";
+
+/// The configuration of an agent with access control, which allows whatever a token does not forbid.
+pub fn access_control() -> Value {
+    json!({"acl": {"enabled": true, "default_policy": "allow", "tokens": {"master": MANAGEMENT}}})
+}
 
 impl ConsulAgent {
     /// Registers a service with the agent; `service` is the body of `/v1/agent/service/register`.
@@ -69,6 +80,22 @@ impl ConsulAgent {
     /// Writes to any other endpoint.
     pub async fn put(&self, path: &str, body: impl Into<reqwest::Body>) {
         self.send(Method::PUT, path, body).await;
+    }
+
+    /// Makes a token with these rules, in an agent that was started with [`access_control`].
+    pub async fn make_token(&self, token: &str, rules: &str) {
+        let path = format!("/v1/acl/policy?token={MANAGEMENT}");
+        let policy = json!({"Name": token, "Rules": rules}).to_string();
+        // A new cluster takes a moment before it knows its own first token.
+        eventually(Duration::from_secs(30), async || {
+            let (status, answer) = self.try_send(Method::PUT, &path, policy.clone()).await;
+            let refused = || String::from_utf8_lossy(&answer).into_owned();
+            status.is_success().then_some(()).ok_or_else(refused)
+        })
+        .await;
+        let path = format!("/v1/acl/token?token={MANAGEMENT}");
+        let token = json!({"SecretID": token, "Policies": [{"Name": token}]});
+        self.put(&path, token.to_string()).await;
     }
 
     /// All that the cluster knows, for [`ConsulAgent::restore`].
