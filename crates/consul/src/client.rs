@@ -18,7 +18,6 @@ const PLAIN_DEADLINE: Duration = Duration::from_mins(2);
 /// How long Consul is asked to hold a blocking query; it adds up to a sixteenth. An agent's own default may be longer
 /// than we wait.
 pub(crate) const HOLD: Duration = Duration::from_mins(5);
-const HOLD_TEXT: &str = "300s";
 /// Bytes of a refusal's body that are kept for its message.
 const BODY_SHOWN: usize = 4096;
 
@@ -79,6 +78,7 @@ impl ConsulClient {
     ) -> Result<Answer, ConsulError> {
         let path = format!("/v1/health/service/{}", path_segment(&view.name)?);
         let index_text = index.to_string();
+        let hold = format!("{}s", HOLD.as_secs());
         let namespace = self.namespace_or(&view.namespace);
         let parameters = [
             ("passing", if view.passing_only() { "1" } else { "" }),
@@ -86,7 +86,7 @@ impl ConsulClient {
             ("ns", namespace),
             ("filter", view.filter.as_str()),
             ("index", if index == 0 { "" } else { index_text.as_str() }),
-            ("wait", if index == 0 { "" } else { HOLD_TEXT }),
+            ("wait", if index == 0 { "" } else { hold.as_str() }),
         ];
         let deadline = (index == 0).then_some(PLAIN_DEADLINE);
         let answer = self.get(&path, &parameters, deadline).await?;

@@ -65,17 +65,18 @@ pub async fn poll_service(
         match client.health_service(view, index).await {
             Ok(answer) => {
                 retries = Retries::new();
-                let at = answer.index.unwrap_or(0);
-                if answer.index.is_some_and(|at| at <= index) {
-                    // A lower one is of a Consul that was restored or replaced; the next answer is complete.
-                    index = if at < index { 0 } else { index };
-                } else {
-                    index = at;
-                    on_event(PollEvent::Snapshot {
-                        index,
-                        instances: answer.instances,
-                        unreadable: answer.unreadable,
-                    });
+                match answer.index {
+                    // Consul was restored or replaced; the next answer is complete.
+                    Some(at) if at < index => index = 0,
+                    Some(at) if at == index => {}
+                    at => {
+                        index = at.unwrap_or(0);
+                        on_event(PollEvent::Snapshot {
+                            index,
+                            instances: answer.instances,
+                            unreadable: answer.unreadable,
+                        });
+                    }
                 }
                 if answer.index.is_none() {
                     if !std::mem::replace(&mut polls, true) {

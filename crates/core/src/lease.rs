@@ -33,8 +33,8 @@
 //!
 //! * Who has given up has given up for good: a late renewal moves the deadlines of a [`LeaseDeadlines`], but
 //!   nothing that was stopped may be taken up again.
-//! * The holder of the leader row is one life of one process. A name that outlives a restart would make
-//!   the words of the dead process valid again.
+//! * The holder of the leader row is one life of one process. With a name that outlives a restart, late
+//!   words of the dead process would take new epochs, and the writes of the living one would be refused.
 //! * A leader's write without an answer may still happen later. Before the leader writes something newer
 //!   it takes a new epoch, or the old write could undo the new one.
 //! * Another process beside the worker must stop Terraform at the deadlines when the worker cannot, and must

@@ -15,7 +15,7 @@ use cts_core::{
 use crate::cell::Cell;
 use crate::error::{LeaseError, StoreError};
 use crate::fields::{Columns, Fields};
-use crate::model::{Completed, Completion, TakeBack, lost_lease_error};
+use crate::model::{Completed, Completion, TakeBack, lost_lease_error, newest_first};
 
 impl Completion {
     /// The end of an attempt whose lease has expired; it ends like one that was completed.
@@ -194,7 +194,6 @@ impl Attempt {
     }
 
     fn event(&self, completion: &Completion, success: bool, now: DateTime<Utc>) -> Event {
-        let newest_first: Vec<_> = self.errors.iter().rev().map(String::as_str).collect();
         Event {
             id: completion.event,
             task_name: self.task.clone(),
@@ -202,7 +201,7 @@ impl Attempt {
             success,
             start_time: self.started_at,
             end_time: now,
-            error: (!success).then(|| newest_first.join("\n\n")),
+            error: (!success).then(|| newest_first(&self.errors)),
             config: self.event_config.clone(),
         }
     }

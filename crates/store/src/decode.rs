@@ -106,13 +106,12 @@ fn refused(row: &Fields<'_>) -> Result<Option<Refused>, StoreError> {
     let Some(reason) = row.text_if_any("refused")? else {
         return Ok(None);
     };
+    let code = row.text_if_any("refused_code")?;
+    let mut known = RefusedCode::ALL.into_iter();
     Ok(Some(Refused {
         // A program from before the codes, or after them, has written something else.
-        code: (RefusedCode::ALL.into_iter())
-            .find(|code| {
-                row.text_if_any("refused_code")
-                    .is_ok_and(|text| text == Some(code.as_str()))
-            })
+        code: known
+            .find(|known| code == Some(known.as_str()))
             .unwrap_or(RefusedCode::Withdrawn),
         reason: reason.to_owned(),
     }))

@@ -216,9 +216,14 @@ impl RunRecord {
         if self.errors.is_empty() || self.status == RunStatus::Succeeded {
             return None;
         }
-        let newest_first: Vec<_> = self.errors.iter().rev().map(String::as_str).collect();
-        Some(newest_first.join("\n\n"))
+        Some(newest_first(&self.errors))
     }
+}
+
+/// What went wrong in several attempts, given with the oldest first, as an event has it.
+pub(crate) fn newest_first(errors: &[String]) -> String {
+    let newest_first: Vec<_> = errors.iter().rev().map(String::as_str).collect();
+    newest_first.join("\n\n")
 }
 
 /// The state of a task by its newest events.

@@ -1,5 +1,7 @@
 //! Percent-decoding of paths and queries.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
 
 /// What `+` means: a blank in queries, itself in paths.
@@ -21,8 +23,8 @@ pub(crate) fn decode(text: &str, plus: Plus) -> Option<String> {
         return None;
     }
     let text = match plus {
-        Plus::Blank => text.replace('+', " "),
-        Plus::Itself => text.to_owned(),
+        Plus::Blank => Cow::Owned(text.replace('+', " ")),
+        Plus::Itself => Cow::Borrowed(text),
     };
     let decoded = percent_decode_str(&text).decode_utf8_lossy();
     Some(decoded.into_owned())
