@@ -106,7 +106,10 @@ mod tests {
     }
 
     fn reason(workers: &[Candidate<'_>], requirement: &Requirement) -> Option<String> {
-        no_taker(workers.iter().copied(), requirement).map(|reason| reason.to_string())
+        let reason = no_taker(workers.iter().copied(), requirement)?;
+        let is_busy = workers.iter().any(|worker| worker.running == worker.slots);
+        assert_eq!(reason.ends_by_itself(), is_busy, "{reason}");
+        Some(reason.to_string())
     }
 
     #[test]
@@ -140,6 +143,10 @@ mod tests {
             ..Requirement::default()
         };
         assert_eq!(reason(&[], &any).unwrap(), "there is no worker");
+        assert_eq!(
+            reason(&[lost], &any).unwrap(),
+            "there is no worker that takes new runs: 0 are draining, 1 are lost"
+        );
         assert_eq!(
             reason(&[lost, draining], &any).unwrap(),
             "there is no worker that takes new runs: 1 are draining, 1 are lost"

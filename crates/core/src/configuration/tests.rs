@@ -71,6 +71,7 @@ fn what_is_written_and_the_content_of_modules_is_compared() {
         let other = fingerprint(std::slice::from_ref(&other));
         let a = TaskName::new("a").unwrap();
         assert_eq!(own.differences(&other), [(a, TaskDifference::Changed)]);
+        assert!(!own.agrees_with(&other));
         assert_ne!(own.digest(), other.digest());
     }
 }
@@ -93,6 +94,10 @@ fn a_module_that_is_missing_comes_from_another_member() {
     complete_modules(&mut tasks, &[edited, lacking()]).unwrap();
     assert_eq!(tasks, [lacking()]);
     complete_modules(&mut tasks, &[spec("b"), spec("a")]).unwrap();
+    assert_eq!(tasks, [spec("a")]);
+    // Its own content is kept.
+    let other = changed(|definition| definition.module_digest = Some(Digest::of(b"edited")));
+    complete_modules(&mut tasks, &[other]).unwrap();
     assert_eq!(tasks, [spec("a")]);
 }
 

@@ -204,6 +204,13 @@ fn other_texts_are_refused_with_the_field_and_what_it_takes() {
 }
 
 #[test]
+fn the_first_second_of_all_is_a_time() {
+    let first = cron("0 0 0 1 1 * 1970");
+    let before = time("1969-12-31 23:59:59").and_utc();
+    assert_eq!(first.next_after(&before), Some(DateTime::UNIX_EPOCH));
+}
+
+#[test]
 fn after_the_last_year_there_is_nothing() {
     let past = cron("0 0 1 1 * 1999");
     let after = |text: &str| past.next_after(&time(text).and_utc());
