@@ -11,9 +11,8 @@ use serde_json::{Map, Value};
 use crate::block::Block;
 use crate::checks;
 use crate::coerce;
-use crate::place::{Located, Place};
+use crate::place::Located;
 use crate::query::{RawKv, RawServices, check_regexp, insert_some, insert_texts, texts};
-use crate::sink::Sink;
 use crate::suggestion::suggestion;
 use crate::task::deprecated::DeprecatedKeyUse;
 
@@ -150,23 +149,6 @@ impl RawCondition {
             Self::ConsulKv { .. } => Some("consul_kv"),
             Self::Schedule { .. } | Self::NoCondition => None,
         }
-    }
-
-    /// Marks what no service of this version can watch yet.
-    pub(crate) fn mark_unsupported(&self, place: &Place, sink: &Sink) {
-        let kind = match self {
-            Self::NoCondition => return,
-            Self::Services { query, .. } => {
-                if let Some(regexp) = &query.regexp {
-                    sink.unsupported(&regexp.place, "regexp");
-                }
-                return;
-            }
-            Self::CatalogServices { .. } => "catalog-services",
-            Self::ConsulKv { .. } => "consul-kv",
-            Self::Schedule { .. } => "schedule",
-        };
-        sink.unsupported(place, &format!("condition \"{kind}\""));
     }
 
     pub(crate) fn into_condition(self) -> Condition {

@@ -180,11 +180,8 @@ impl<'a> TaskDecoder<'a> {
     /// What triggers the task and what else its module gets; the deprecated list of services is one or
     /// the other (docs/configuration.md#deprecated-keys-of-tasks).
     fn monitored(&self, written: &mut RawTask) -> (Condition, Vec<ModuleInput>) {
-        let mut inputs = Vec::new();
-        for input in written.inputs.drain(..) {
-            self.sink.unsupported(&input.place, "module_input");
-            inputs.push(input.value.into_input());
-        }
+        let inputs = written.inputs.drain(..);
+        let mut inputs: Vec<_> = inputs.map(|input| input.value.into_input()).collect();
         let listed = written.services.as_ref().map(|list| {
             let listed = self.services.resolve(&list.value, self.sink);
             ServicesInput {
@@ -194,18 +191,9 @@ impl<'a> TaskDecoder<'a> {
             }
         });
         let listed = listed.filter(|_| written.lists_services());
-        let place = written.services.as_ref().map(|list| &list.place);
         let condition = match std::mem::replace(&mut written.condition, GivenCondition::Absent) {
             GivenCondition::Given(condition) => {
-                condition
-                    .value
-                    .mark_unsupported(&condition.place, self.sink);
-                if let Some(listed) = listed {
-                    if let Some(place) = place {
-                        self.sink.unsupported(place, "services as a module input");
-                    }
-                    inputs.push(ModuleInput::Services(listed));
-                }
+                inputs.extend(listed.map(ModuleInput::Services));
                 condition.value.into_condition()
             }
             GivenCondition::Unknown => Condition::NoCondition,

@@ -42,8 +42,7 @@ impl DeclaredTasks {
     }
 
     /// Checks a task and gives it what it inherits. Reads the files of a local module. `now` is for schedules
-    /// that are over. If anything is wrong with the task, the error says all of it; what this version cannot
-    /// run is refused in the words of [`ConfigError::Unsupported`](crate::ConfigError::Unsupported).
+    /// that are over. If anything is wrong with the task, the error says all of it.
     pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, InvalidDraft> {
         let mut faults = Errors::default();
         let name = TaskName::new(draft.name.as_str());
@@ -56,7 +55,6 @@ impl DeclaredTasks {
         let (buffer_setting, buffer_period) = self.buffer(draft, &condition, &mut faults);
         let variables = variables(&draft.variables, &mut faults);
         check_workspace(draft, &mut faults);
-        mark_unsupported(&condition, &draft.module_inputs, &mut faults);
         let (Some(name), Some((module_source, module_digest)), true) =
             (name, module, faults.0.is_empty())
         else {
@@ -143,10 +141,6 @@ impl Errors {
 
     fn of<T>(&mut self, result: Result<T, String>) -> Option<T> {
         result.map_err(|fault| self.add(fault)).ok()
-    }
-
-    fn unsupported(&mut self, what: &str) {
-        self.add(format!("`{what}` is not supported yet"));
     }
 }
 
@@ -264,21 +258,5 @@ fn check_workspace(draft: &TaskDraft, faults: &mut Errors) {
                 "`{name}` of a task is for the driver `terraform-cloud`, which is not configured"
             ));
         }
-    }
-}
-
-/// What no service of this version can watch yet, in the words of the configuration.
-fn mark_unsupported(condition: &Condition, inputs: &[ModuleInput], faults: &mut Errors) {
-    match condition {
-        Condition::NoCondition => {}
-        Condition::Services(services) => {
-            if services.regexp.is_some() {
-                faults.unsupported("regexp");
-            }
-        }
-        other => faults.unsupported(&format!("condition \"{}\"", other.kind())),
-    }
-    if !inputs.is_empty() {
-        faults.unsupported("module_input");
     }
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use cts_core::{ServiceInstance, ServiceView};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Client, RequestBuilder, Response, Url};
+use cts_core::Item;
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use crate::error::{ConsulError, SettingsError};
-use crate::health::{Decoded, UnreadableInstance};
+use crate::health::UnreadableInstance;
+use crate::query::{Query, path_segment};
 use crate::settings::ConsulSettings;
-use crate::{health, transport};
+use crate::transport;
 
 /// Longest time for an answer that Consul has no reason to hold back.
 const PLAIN_DEADLINE: Duration = Duration::from_mins(2);
@@ -34,14 +34,14 @@ pub struct ConsulClient {
     pub(crate) poll_interval: Duration,
 }
 
-/// What Consul said about a view.
+/// What Consul said to a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Consul's index, at least 1; `None` if the answer has none, as of an endpoint or a proxy that does not hold queries.
     pub index: Option<u64>,
-    /// The instances in Consul's order.
-    pub instances: Vec<ServiceInstance>,
-    /// Those that are there too, but cannot be understood.
+    /// The items in Consul's order.
+    pub items: Vec<Item>,
+    /// Instances that are there too, but cannot be understood.
     pub unreadable: Vec<UnreadableInstance>,
 }
 
@@ -69,35 +69,35 @@ impl ConsulClient {
         Ok(Some(leader).filter(|leader| !leader.is_empty()))
     }
 
-    /// The instances of a view (docs/runs.md#views-and-blocking-queries, #instances). With `index` 0 Consul answers at
+    /// What there is (docs/runs.md#views-and-blocking-queries). With `index` 0 Consul answers at
     /// once, otherwise when its index has passed `index` or its own wait is over.
-    pub async fn health_service(
-        &self,
-        view: &ServiceView,
-        index: u64,
-    ) -> Result<Answer, ConsulError> {
-        let path = format!("/v1/health/service/{}", path_segment(&view.name)?);
-        let index_text = index.to_string();
-        let hold = format!("{}s", HOLD.as_secs());
-        let namespace = self.namespace_or(&view.namespace);
-        let parameters = [
-            ("passing", if view.passing_only() { "1" } else { "" }),
-            ("dc", view.datacenter.as_str()),
-            ("ns", namespace),
-            ("filter", view.filter.as_str()),
-            ("index", if index == 0 { "" } else { index_text.as_str() }),
-            ("wait", if index == 0 { "" } else { hold.as_str() }),
-        ];
+    pub async fn read(&self, query: &Query, index: u64) -> Result<Answer, ConsulError> {
+        let path = query.path()?;
+        let mut parameters = query.parameters();
+        parameters.push(("ns", self.namespace_or(query.namespace()).to_owned()));
+        if index > 0 {
+            parameters.push(("index", index.to_string()));
+            parameters.push(("wait", format!("{}s", HOLD.as_secs())));
+        }
+        let parameters: Vec<_> = parameters
+            .iter()
+            .map(|(key, value)| (*key, value.as_str()))
+            .collect();
         let deadline = (index == 0).then_some(PLAIN_DEADLINE);
-        let answer = self.get(&path, &parameters, deadline).await?;
+        let request = self.client.get(self.url(&path, &parameters));
+        let answer = self.answer(request, deadline).await?;
+        let is_missing = query.may_be_missing() && answer.status() == StatusCode::NOT_FOUND;
+        let answer = if is_missing {
+            answer
+        } else {
+            self.accept(answer).await?
+        };
         let index = consul_index(&answer);
-        let Decoded {
-            instances,
-            unreadable,
-        } = health::decode(&self.body(answer).await?)?;
+        let body = self.body(answer).await?;
+        let (items, unreadable) = query.decode(if is_missing { &[] } else { &body })?;
         Ok(Answer {
             index,
-            instances,
+            items,
             unreadable,
         })
     }
@@ -169,6 +169,14 @@ impl ConsulClient {
     /// Fails for every status but success.
     async fn send(
         &self,
+        request: RequestBuilder,
+        deadline: Option<Duration>,
+    ) -> Result<Response, ConsulError> {
+        self.accept(self.answer(request, deadline).await?).await
+    }
+
+    async fn answer(
+        &self,
         mut request: RequestBuilder,
         deadline: Option<Duration>,
     ) -> Result<Response, ConsulError> {
@@ -178,7 +186,10 @@ impl ConsulClient {
         if let Some(deadline) = deadline {
             request = request.timeout(deadline);
         }
-        let answer = request.send().await.map_err(transport_error)?;
+        request.send().await.map_err(transport_error)
+    }
+
+    async fn accept(&self, answer: Response) -> Result<Response, ConsulError> {
         let status = answer.status();
         if status.is_success() {
             return Ok(answer);
@@ -217,23 +228,6 @@ fn transport_error(error: reqwest::Error) -> ConsulError {
 fn consul_index(answer: &Response) -> Option<u64> {
     let text = answer.headers().get("x-consul-index")?.to_str().ok()?;
     text.parse().ok().map(|index: u64| index.max(1))
-}
-
-/// What is encoded in a segment of a path: everything that could mean something in a URL.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
-
-/// A name as one segment of a path, whatever is in it. (The URL type would drop tabs and newlines.)
-fn path_segment(name: &str) -> Result<String, ConsulError> {
-    if matches!(name, "" | "." | "..") {
-        return Err(ConsulError::UnusableName {
-            name: name.to_owned(),
-        });
-    }
-    Ok(utf8_percent_encode(name, SEGMENT).to_string())
 }
 
 #[cfg(test)]
@@ -275,20 +269,5 @@ mod tests {
         );
         let leader = client(100_000).leader().await;
         assert!(matches!(leader, Err(ConsulError::Decode(_))), "{leader:?}");
-    }
-
-    #[test]
-    fn no_name_leaves_its_segment() {
-        for name in [
-            "a/b", "a?b=c", "a#b", "../kv", "..%2f", "a\tb", "ü x", "a\\b", "%",
-        ] {
-            let segment = path_segment(name).unwrap();
-            let url = transport::url("http://h/p", &format!("/v1/{segment}"));
-            assert_eq!(url.path(), format!("/p/v1/{segment}"), "{name:?}");
-            assert_eq!((url.query(), url.fragment()), (None, None), "{name:?}");
-        }
-        for name in ["", ".", ".."] {
-            assert!(path_segment(name).is_err(), "{name:?}");
-        }
     }
 }

@@ -84,10 +84,18 @@ pub enum ConsulError {
         limit: usize,
     },
     /// The name cannot be a part of a URL's path, so Consul cannot be asked for it.
-    #[error("the service name {name:?} cannot be asked for")]
+    #[error("consul cannot be asked for the name {name:?}")]
     UnusableName {
-        /// The name.
+        /// The name of a service, or a key.
         name: String,
+    },
+    /// No module could get the value of a key.
+    #[error("the value of key {key:?} {problem}")]
+    UnusableValue {
+        /// The key.
+        key: String,
+        /// What is wrong with the value.
+        problem: &'static str,
     },
 }
 

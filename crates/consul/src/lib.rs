@@ -4,16 +4,19 @@
 //! It knows nothing of tasks, subscribers or gRPC: it yields what Consul says, reduced to what a module
 //! can see, and what went wrong.
 //!
-//! Start with [`ConsulSettings`] and [`ConsulClient`]; [`poll_service`] is the loop. [`keep_registered`]
+//! Start with [`ConsulSettings`] and [`ConsulClient`]; [`poll`] is the loop. [`keep_registered`]
 //! makes the program itself known there.
 #![warn(missing_docs)]
 
 mod address;
+mod catalog;
 mod client;
 mod error;
 mod health;
+mod kv;
 mod leader;
 mod poll;
+mod query;
 mod registration;
 mod settings;
 mod transport;
@@ -21,6 +24,7 @@ mod transport;
 pub use client::{Answer, ConsulClient};
 pub use error::{ConsulError, SettingsError};
 pub use health::UnreadableInstance;
-pub use poll::{MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, PollEvent, poll_service};
+pub use poll::{MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, PollEvent, poll};
+pub use query::Query;
 pub use registration::{DEREGISTRATION_LIMIT, REGISTRATION_LOOK, Registration, keep_registered};
 pub use settings::{ConsulSettings, TlsSettings};

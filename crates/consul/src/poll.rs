@@ -1,4 +1,4 @@
-//! Following a view by blocking queries (docs/runs.md#views-and-blocking-queries).
+//! Following a query by asking it again and again while Consul holds it (docs/runs.md#views-and-blocking-queries).
 //!
 //! Where this differs from the original, on purpose (docs/compatibility.md#watching):
 //!
@@ -12,31 +12,32 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use cts_core::{ServiceInstance, ServiceView};
+use cts_core::Item;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
 use crate::health::UnreadableInstance;
+use crate::query::Query;
 
-/// Least time between the starts of two requests for one view.
+/// Least time between the starts of two requests of one query.
 pub const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest pause after a failure.
 pub const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(250);
 
-/// Something happened to a view.
+/// Something became known of a query.
 #[derive(Debug)]
 pub enum PollEvent {
-    /// Consul gave the complete set of instances. It may equal the one before: Consul's index moves
+    /// Consul gave all there is. It may equal the one before: Consul's index moves
     /// for reasons of its own, and after a failure the first answer always comes through.
     Snapshot {
         /// Consul's index; 0 if it gives none.
         index: u64,
-        /// The instances in Consul's order.
-        instances: Vec<ServiceInstance>,
-        /// Those that are there too, but cannot be understood.
+        /// The items in Consul's order.
+        items: Vec<Item>,
+        /// Instances that are there too, but cannot be understood.
         unreadable: Vec<UnreadableInstance>,
     },
     /// Consul could not be asked; the loop goes on.
@@ -50,11 +51,11 @@ pub enum PollEvent {
     },
 }
 
-/// Follows a view for ever. `on_event` is called between two requests and should be quick. Dropping
+/// Follows a query for ever. `on_event` is called between two requests and should be quick. Dropping
 /// the future ends everything, the request under way included.
-pub async fn poll_service(
+pub async fn poll(
     client: &ConsulClient,
-    view: &ServiceView,
+    query: &Query,
     mut on_event: impl FnMut(PollEvent),
 ) -> Infallible {
     let mut index = 0;
@@ -62,7 +63,7 @@ pub async fn poll_service(
     let mut polls = false;
     loop {
         let started = Instant::now();
-        match client.health_service(view, index).await {
+        match client.read(query, index).await {
             Ok(answer) => {
                 retries = Retries::new();
                 match answer.index {
@@ -73,7 +74,7 @@ pub async fn poll_service(
                         index = at.unwrap_or(0);
                         on_event(PollEvent::Snapshot {
                             index,
-                            instances: answer.instances,
+                            items: answer.items,
                             unreadable: answer.unreadable,
                         });
                     }
@@ -81,7 +82,7 @@ pub async fn poll_service(
                 if answer.index.is_none() {
                     if !std::mem::replace(&mut polls, true) {
                         tracing::warn!(
-                            view.name = view.name,
+                            query = %query,
                             every = ?client.poll_interval,
                             "consul's answers have no index, so changes are looked for from time to time"
                         );

@@ -4,22 +4,21 @@ use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
 use crate::input::{Content, FrozenInput};
-use crate::service::ServiceInstance;
 use crate::task::TaskDefinition;
-use crate::view::{ServiceView, ViewId, ViewSnapshot};
+use crate::view::{Item, ViewId, ViewSnapshot};
 
 /// What a view showed at one moment, to be shared by the inputs of all tasks that use it. It is frozen once.
 #[derive(Debug, Clone, Default)]
-pub struct ViewInstances {
-    instances: Vec<Arc<ServiceInstance>>,
+pub struct ViewItems {
+    items: Vec<Item>,
     frozen: OnceLock<Arc<Content>>,
 }
 
-impl ViewInstances {
-    /// The instances of a snapshot, in module order.
+impl ViewItems {
+    /// The items of a snapshot, in module order.
     pub fn of(snapshot: &ViewSnapshot) -> Self {
         Self {
-            instances: snapshot.instances.values().cloned().collect(),
+            items: snapshot.items.values().cloned().collect(),
             frozen: OnceLock::new(),
         }
     }
@@ -28,19 +27,19 @@ impl ViewInstances {
         if let Some(content) = self.frozen.get() {
             return Ok(Arc::clone(content));
         }
-        let content = Arc::new(Content::of(&self.instances)?);
+        let content = Arc::new(Content::of(&self.items)?);
         Ok(Arc::clone(self.frozen.get_or_init(|| content)))
     }
 }
 
-/// A task with the instances of all views of its condition.
+/// A task with what each of its views shows.
 ///
-/// It cannot be made while a view has no snapshot, and only it can be frozen with instances: Terraform would
+/// It cannot be made while a view has no snapshot, and only it can be frozen with data: Terraform would
 /// destroy what belongs to an instance that is merely not known yet.
 #[derive(Debug, Clone)]
 pub struct CompleteInput {
     definition: Arc<TaskDefinition>,
-    views: Vec<Arc<ViewInstances>>,
+    views: Vec<Arc<ViewItems>>,
 }
 
 /// Some views of a task have no snapshot.
@@ -55,14 +54,15 @@ impl CompleteInput {
     /// The data of a task from what each of its views showed last, in module order.
     ///
     /// # Errors
-    /// If `shown` has nothing for a view of the task's condition; all such views are named.
+    /// If `shown` has nothing for a view of the task; all such views are named.
     pub fn new(
         definition: Arc<TaskDefinition>,
-        shown: impl Fn(&ViewId) -> Option<Arc<ViewInstances>>,
+        shown: impl Fn(&ViewId) -> Option<Arc<ViewItems>>,
     ) -> Result<Self, IncompleteInput> {
         let mut views = Vec::new();
         let mut missing = Vec::new();
-        for id in definition.condition.views().iter().map(ServiceView::id) {
+        for dependency in definition.dependencies() {
+            let id = dependency.view.id();
             match shown(&id) {
                 Some(view) => views.push(view),
                 None => missing.push(id),
@@ -73,11 +73,6 @@ impl CompleteInput {
         } else {
             Err(IncompleteInput { missing })
         }
-    }
-
-    /// Instances of the condition, in module order.
-    pub fn services(&self) -> impl Iterator<Item = &Arc<ServiceInstance>> {
-        self.views.iter().flat_map(|view| &view.instances)
     }
 
     /// The canonical form: equal inputs give equal bytes.
@@ -113,8 +108,7 @@ mod tests {
     use crate::condition::{Condition, ServicesCondition};
     use crate::identity::TaskName;
     use crate::input::RunInput;
-    use crate::service::HealthStatus;
-    use crate::service::Labels;
+    use crate::service::{HealthStatus, Labels, ServiceInstance};
 
     fn on(services: &[&str]) -> Arc<TaskDefinition> {
         Arc::new(TaskDefinition {
@@ -146,13 +140,12 @@ mod tests {
 
     #[test]
     fn every_view_without_a_snapshot_is_named_and_an_empty_snapshot_is_one() {
-        let empty = Arc::new(ViewInstances::of(&ViewSnapshot::new(1, [])));
+        let empty = Arc::new(ViewItems::of(&ViewSnapshot::new::<Item>(1, [])));
         let read = |id: &ViewId| (id.as_str() == "health.service(web)").then(|| Arc::clone(&empty));
         let incomplete = CompleteInput::new(on(&["web", "db", "api"]), read).unwrap_err();
         let missing: Vec<_> = incomplete.missing.iter().map(ViewId::as_str).collect();
         assert_eq!(missing, ["health.service(api)", "health.service(db)"]);
         let complete = CompleteInput::new(on(&["web"]), read).unwrap();
-        assert_eq!(complete.services().count(), 0);
         let frozen = complete.freeze(Digest::of(b"s")).unwrap();
         let contents = frozen.contents.iter().map(|content| &*content.bytes);
         assert_eq!(RunInput::thaw(contents).unwrap().services, []);
@@ -178,9 +171,9 @@ mod tests {
             node_tagged_addresses: Labels::default(),
             node_meta: Labels::default(),
         };
-        let [one, two] = ["one", "two"]
-            .map(|id| Arc::new(ViewInstances::of(&ViewSnapshot::new(1, [instance(id)]))));
-        let frozen = |api: &Arc<ViewInstances>, web: &Arc<ViewInstances>| {
+        let [one, two] =
+            ["one", "two"].map(|id| Arc::new(ViewItems::of(&ViewSnapshot::new(1, [instance(id)]))));
+        let frozen = |api: &Arc<ViewItems>, web: &Arc<ViewItems>| {
             let shown = |id: &ViewId| {
                 let is_web = id.as_str() == "health.service(web)";
                 Some(Arc::clone(if is_web { web } else { api }))
@@ -212,10 +205,15 @@ mod tests {
         };
         assert_eq!(thaw(&[]), "the input has no contents");
         assert_eq!(thaw(&[b"[]"]), "content 0 of the input cannot be read");
-        let complete = CompleteInput::new(on(&[]), |_| None).unwrap();
+        let empty = Arc::new(ViewItems::default());
+        let complete = CompleteInput::new(on(&["web"]), |_| Some(Arc::clone(&empty))).unwrap();
         let head = &complete.freeze(Digest::of(b"s")).unwrap().contents[0]
             .bytes
             .clone();
         assert_eq!(thaw(&[head, b"7"]), "content 1 of the input cannot be read");
+        assert_eq!(
+            thaw(&[head, b"[]", b"[]"]),
+            "the task has no view for content 2 of the input"
+        );
     }
 }

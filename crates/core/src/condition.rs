@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::view::ServiceView;
-
 /// What triggers a task (docs/configuration.md#condition).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -101,7 +99,7 @@ pub struct ConsulKvCondition {
 }
 
 /// A key of Consul's KV store, or a prefix of keys.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct KvQuery {
     /// Key or prefix as configured.
     pub path: String,
@@ -170,54 +168,5 @@ impl Condition {
             Self::ConsulKv(_) => "consul-kv",
             Self::Schedule(_) => "schedule",
         }
-    }
-
-    /// The condition on services, if it is one.
-    pub const fn services(&self) -> Option<&ServicesCondition> {
-        match self {
-            Self::Services(services) => Some(services),
-            Self::NoCondition
-            | Self::CatalogServices(_)
-            | Self::ConsulKv(_)
-            | Self::Schedule(_) => None,
-        }
-    }
-
-    /// The service views that must have given a full snapshot before the task can run, in module order:
-    /// names sorted bytewise (docs/runs.md#instances), each once.
-    pub fn views(&self) -> Vec<ServiceView> {
-        self.services()
-            .map_or_else(Vec::new, ServicesCondition::views)
-    }
-}
-
-impl ServicesCondition {
-    fn views(&self) -> Vec<ServiceView> {
-        let mut names = self.names.clone();
-        names.sort_unstable();
-        names.dedup();
-        names.into_iter().map(|name| self.view(name)).collect()
-    }
-
-    fn view(&self, name: String) -> ServiceView {
-        let (datacenter, namespace, filter) = match self.declared.get(&name) {
-            Some(declared) => (&declared.datacenter, &declared.namespace, &declared.filter),
-            None => (&self.datacenter, &self.namespace, &self.filter),
-        };
-        ServiceView {
-            name,
-            datacenter: datacenter.clone(),
-            namespace: namespace.clone(),
-            filter: filter.trim_matches('\n').to_owned(),
-        }
-    }
-
-    /// What is copied into every instance of the service `name`.
-    pub fn meta_of(&self, name: &str) -> &BTreeMap<String, String> {
-        self.declared
-            .get(name)
-            .map_or(&self.cts_user_defined_meta, |declared| {
-                &declared.cts_user_defined_meta
-            })
     }
 }

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::service::ServiceInstance;
 use crate::task::TaskDefinition;
+use crate::view::{CatalogService, ItemKind, KeyValue};
 
 /// Everything that a run depends on, and so everything whose change makes another run necessary.
 ///
-/// The condition's instances are here even where they are not rendered
+/// What the condition watches is here even where they are not rendered
 /// (`use_as_module_input = false`): the generated text is then always the same, yet every change must
 /// run (docs/runs.md#what-triggers-a-task).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,8 +22,14 @@ pub struct RunInput {
     /// Digest of the driver, backend and provider settings that the task's runs use. The settings
     /// themselves, with their secrets, stay with the worker.
     pub settings_digest: Digest,
-    /// Instances of the condition in module order.
+    /// Instances in module order.
     pub services: Vec<Arc<ServiceInstance>>,
+    /// Names in the catalog with their tags, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub catalog_services: Vec<Arc<CatalogService>>,
+    /// Keys with their values, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consul_kv: Vec<Arc<KeyValue>>,
 }
 
 /// A part of a frozen input: the task as it was, or what one of its views showed. Inputs that share a part name the same
@@ -49,14 +57,15 @@ impl Content {
     }
 }
 
-/// A run input in its canonical form. With instances it can only be made by
+/// A run input in its canonical form. With data it can only be made by
 /// [`CompleteInput::freeze`](crate::CompleteInput::freeze).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FrozenInput {
     /// Digest of the digests of its contents: the identity of the input.
     pub hash: Digest,
-    /// The task with the digest of its settings, then the instances of each view in module order.
+    /// The task with the digest of its settings, then what each of its views showed, in the order of
+    /// [`TaskDefinition::dependencies`].
     pub contents: Vec<Arc<Content>>,
 }
 
@@ -80,6 +89,12 @@ pub enum ThawError {
     /// There is not even the task.
     #[error("the input has no contents")]
     Empty,
+    /// There is a content that no view of the task has shown.
+    #[error("the task has no view for content {place} of the input")]
+    TooMany {
+        /// Its place among the contents, from 0.
+        place: usize,
+    },
     /// A content is not what it should be.
     #[error("content {place} of the input cannot be read")]
     Unreadable {
@@ -117,6 +132,17 @@ impl FrozenInput {
 }
 
 impl RunInput {
+    /// The input of a task that has no data.
+    pub const fn without_data(definition: TaskDefinition, settings_digest: Digest) -> Self {
+        Self {
+            definition,
+            settings_digest,
+            services: Vec::new(),
+            catalog_services: Vec::new(),
+            consul_kv: Vec::new(),
+        }
+    }
+
     /// Puts an input together from the bytes of its contents, in the order of [`FrozenInput::contents`].
     ///
     /// # Errors
@@ -126,17 +152,22 @@ impl RunInput {
         let mut contents = contents.into_iter().enumerate();
         let (place, head) = contents.next().ok_or(ThawError::Empty)?;
         let head: ReadHead = serde_json::from_slice(head).map_err(unreadable(place))?;
-        let mut services = Vec::new();
-        for (place, view) in contents {
-            let view: Vec<Arc<ServiceInstance>> =
-                serde_json::from_slice(view).map_err(unreadable(place))?;
-            services.extend(view);
+        let mut kinds = head
+            .definition
+            .dependencies()
+            .into_iter()
+            .map(|dependency| dependency.view.item_kind());
+        let mut input = Self::without_data(head.definition, head.settings_digest);
+        for (place, shown) in contents {
+            let kind = kinds.next().ok_or(ThawError::TooMany { place })?;
+            let read = match kind {
+                ItemKind::Instances => append(&mut input.services, shown),
+                ItemKind::Services => append(&mut input.catalog_services, shown),
+                ItemKind::Keys => append(&mut input.consul_kv, shown),
+            };
+            read.map_err(unreadable(place))?;
         }
-        Ok(Self {
-            definition: head.definition,
-            settings_digest: head.settings_digest,
-            services,
-        })
+        Ok(input)
     }
 
     /// Reads an input that was stored in one piece, as earlier versions did.
@@ -146,4 +177,9 @@ impl RunInput {
     pub fn from_one_piece(bytes: &[u8]) -> Result<Self, ThawError> {
         serde_json::from_slice(bytes).map_err(|source| ThawError::Unreadable { place: 0, source })
     }
+}
+
+fn append<T: DeserializeOwned>(to: &mut Vec<T>, shown: &[u8]) -> Result<(), serde_json::Error> {
+    to.append(&mut serde_json::from_slice(shown)?);
+    Ok(())
 }

@@ -23,6 +23,7 @@ mod condition;
 mod configuration;
 mod cron;
 mod declaration;
+mod dependency;
 mod digest;
 mod draft;
 mod event;
@@ -48,7 +49,7 @@ pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
 pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, Lacks, Requirement};
 pub use chain::Chain;
 pub use clock::{Clock, SystemClock};
-pub use complete_input::{CompleteInput, IncompleteInput, ViewInstances};
+pub use complete_input::{CompleteInput, IncompleteInput, ViewItems};
 pub use condition::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DeclaredService, KvQuery, ModuleInput,
     ScheduleCondition, ServicesCondition, ServicesInput,
@@ -59,6 +60,7 @@ pub use configuration::{
 };
 pub use cron::{CronExpression, InvalidCron};
 pub use declaration::{Declared, DeclaredBefore, read_declaration};
+pub use dependency::{Dependency, ServicesQuery, Trigger};
 pub use digest::{Digest, InvalidDigest};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
@@ -77,5 +79,8 @@ pub use task::{
     BundleReference, CloudExecution, CloudWorkspace, TaskDefinition, TaskOrigin, TaskSpec,
 };
 pub use timeouts::{StepTimeouts, TaskTimeouts};
-pub use view::{ServiceView, UnknownRevision, ViewDelta, ViewId, ViewSnapshot};
+pub use view::{
+    CatalogService, CatalogServicesView, Item, ItemKey, ItemKind, KeyValue, ServiceView,
+    ServicesView, UnknownRevision, View, ViewDelta, ViewId, ViewSnapshot,
+};
 pub use worker::WorkerRecord;

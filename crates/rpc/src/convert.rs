@@ -2,6 +2,7 @@
 //!
 //! They are functions and not `From` implementations because both sides live in other crates.
 
+mod delta;
 mod draft;
 mod run;
 mod task;
@@ -9,6 +10,7 @@ mod time;
 mod view;
 mod worker;
 
+pub use delta::{append_part, delta_from_wire, delta_to_wire};
 pub use draft::{draft_from_wire, draft_to_wire};
 pub use run::{
     kind_of_lease, kind_to_wire, kinds_from_wire, known_kinds, lease_epoch, outcome_from_wire,
@@ -20,10 +22,7 @@ pub use task::{
     task_status_to_wire,
 };
 pub use time::{duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire};
-pub use view::{
-    delta_from_wire, delta_to_wire, instance_from_wire, instance_to_wire, view_from_wire,
-    view_to_wire,
-};
+pub use view::{subscribe_to_wire, views_from_wire};
 pub use worker::{capabilities_from_wire, capabilities_to_wire, worker_from_wire, worker_to_wire};
 
 /// A message cannot become a domain value.

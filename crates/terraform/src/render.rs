@@ -5,6 +5,7 @@
 
 mod expression;
 mod header;
+mod inputs;
 mod main_tf;
 mod template;
 mod tfvars;
@@ -12,7 +13,7 @@ mod variables_tf;
 
 use std::fmt;
 
-use cts_core::{Backend, Condition, Digest, ProviderBlock, TaskDefinition};
+use cts_core::{Backend, Digest, ProviderBlock, TaskDefinition};
 use serde_json::{Map, Value};
 
 pub use tfvars::render_tfvars;
@@ -100,29 +101,6 @@ pub enum RenderError {
         /// The name.
         name: String,
     },
-    /// The task needs something of this version that it does not have.
-    #[error("{what} is not supported yet")]
-    Unsupported {
-        /// What the task needs.
-        what: String,
-    },
-}
-
-fn refuse_unsupported(definition: &TaskDefinition) -> Result<(), RenderError> {
-    let unsupported = |what: String| Err(RenderError::Unsupported { what });
-    match &definition.condition {
-        Condition::NoCondition => {}
-        Condition::Services(services) if services.regexp.is_none() => {}
-        Condition::Services(_) => return unsupported("`regexp` in a condition".to_owned()),
-        Condition::CatalogServices(_) | Condition::ConsulKv(_) | Condition::Schedule(_) => {
-            return unsupported(format!("condition {:?}", definition.condition.kind()));
-        }
-    }
-    if definition.module_inputs.is_empty() {
-        Ok(())
-    } else {
-        unsupported("`module_input`".to_owned())
-    }
 }
 
 /// Renders every file of `definition`'s root module except `terraform.tfvars`
@@ -131,7 +109,6 @@ pub fn render_root_module(
     definition: &TaskDefinition,
     settings: &RenderSettings,
 ) -> Result<RootModule, RenderError> {
-    refuse_unsupported(definition)?;
     let providers = task_providers(definition, settings)?;
     for name in definition.variables.keys() {
         require_identifier("variable", name)?;
@@ -139,10 +116,10 @@ pub fn render_root_module(
 
     let title = Title::of(definition);
     let main = main_tf::render(&title, definition, settings, &providers)?;
-    let variables = variables_tf::render(&title, settings, &providers);
+    let variables = variables_tf::render(&title, definition, settings, &providers);
     let module_variables = variables_tf::render_module_variables(&title, &definition.variables);
     let values = tfvars::render_provider_values(&title, &providers);
-    let template = template::render(&title, &definition.condition);
+    let template = template::render(&title, definition);
 
     let version = settings.terraform_version.to_string();
     let module_digest = definition.module_digest.map(|digest| digest.to_string());
@@ -164,7 +141,7 @@ pub fn render_root_module(
                 [
                     &version,
                     &main_tf::render(&nameless, definition, settings, &providers)?,
-                    &variables_tf::render(&nameless, settings, &providers),
+                    &variables_tf::render(&nameless, definition, settings, &providers),
                     &variables_tf::render_module_variables(&nameless, &definition.variables)
                         .unwrap_or_default(),
                     module_digest,

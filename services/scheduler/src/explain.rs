@@ -17,6 +17,8 @@ struct Known {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     buffered_until: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_tick: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     decision: Option<KnownDecision>,
 }
 

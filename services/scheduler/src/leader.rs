@@ -29,7 +29,7 @@ use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::leader::term::Term;
 use crate::notifier::Notifier;
-use crate::options::SettingsDigest;
+use crate::options::{NextTick, SettingsDigest};
 use crate::planner::Planner;
 
 /// Wait before what the store refused is tried again.
@@ -58,6 +58,7 @@ pub(crate) struct Leader {
     pub(crate) retention: Retention,
     pub(crate) input_timeout: Duration,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) next_tick: NextTick,
     /// The first term begins with forgetting all stored tasks.
     pub(crate) reset: Arc<AtomicBool>,
 }
@@ -141,6 +142,7 @@ impl Leader {
             notifier: Arc::clone(&self.notifier),
             recent_inputs: Arc::clone(&self.recent_inputs),
             clock: Arc::clone(&self.clock),
+            next_tick: self.next_tick.clone(),
             input_timeout: self.input_timeout,
             started: Instant::now(),
             unsaved: Vec::new(),

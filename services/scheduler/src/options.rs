@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Clock, Digest, TaskDefinition, TaskSpec};
+use chrono::{DateTime, TimeZone, Utc};
+use cts_core::{Clock, CronExpression, Digest, TaskDefinition, TaskSpec};
 use cts_rpc::Peers;
 use cts_store::{Member, Retention, Store, StoreError, Unchanged};
 
@@ -98,6 +99,40 @@ impl fmt::Debug for SettingsDigest {
     }
 }
 
+/// When a `schedule` condition is due next, by the clocks of the place where the process runs.
+#[derive(Clone)]
+pub struct NextTick(
+    Arc<dyn Fn(&CronExpression, DateTime<Utc>) -> Option<DateTime<Utc>> + Send + Sync>,
+);
+
+impl NextTick {
+    /// By the clocks of `zone`.
+    pub fn of<Zone>(zone: Zone) -> Self
+    where
+        Zone: TimeZone + Send + Sync + 'static,
+    {
+        Self(Arc::new(move |cron, after| {
+            let next = cron.next_after(&after.with_timezone(&zone))?;
+            Some(next.to_utc())
+        }))
+    }
+
+    /// The first tick later than `after`; `None` if there is none.
+    pub(crate) fn after(
+        &self,
+        cron: &CronExpression,
+        after: DateTime<Utc>,
+    ) -> Option<DateTime<Utc>> {
+        (self.0)(cron, after)
+    }
+}
+
+impl fmt::Debug for NextTick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NextTick")
+    }
+}
+
 /// What the scheduler needs from outside.
 #[derive(Debug, Clone)]
 pub struct Dependencies {
@@ -107,6 +142,8 @@ pub struct Dependencies {
     pub watchers: Peers,
     /// Wall-clock time for what is shown.
     pub clock: Arc<dyn Clock>,
+    /// When schedules tick.
+    pub next_tick: NextTick,
     /// Ids and jitter.
     pub identities: Arc<dyn Identities>,
     /// Digests of settings.

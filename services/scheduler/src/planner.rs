@@ -5,7 +5,8 @@
 //!   trigger waits for that, however the task became incomplete, and stays until an input was taken for it;
 //! * a view keeps its snapshot while any task uses it, also when its only user changes within one
 //!   [`Planner::arrange`] and when a delta does not fit;
-//! * a change of a view that has a snapshot triggers, also while the task waits for another view;
+//! * a change of a view that has a snapshot triggers where the task's condition says so, also while the task waits for
+//!   another view; a tick of its schedule does the same;
 //! * a snapshot that equals the one at hand triggers nothing, so a watcher that restarts or sends
 //!   everything again costs no run;
 //! * of the tasks that are there at the beginning the first complete input is a trigger, also of one that
@@ -24,16 +25,17 @@ mod entry;
 mod problem;
 mod reconcile;
 mod task_snapshot;
+mod ticks;
 mod view_problem;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::{
-    CompleteInput, IncompleteInput, RunId, ServiceView, TaskDefinition, TaskName, TaskSpec,
-    UnknownRevision, ViewDelta, ViewId, ViewInstances, ViewSnapshot,
+    CompleteInput, IncompleteInput, RunId, TaskDefinition, TaskName, TaskSpec, Trigger,
+    UnknownRevision, View, ViewDelta, ViewId, ViewItems, ViewSnapshot,
 };
 
 use self::agenda::Agenda;
@@ -47,7 +49,7 @@ pub(crate) use self::view_problem::ViewProblem;
 pub(crate) struct Planner {
     tasks: BTreeMap<TaskName, Entry>,
     agenda: Agenda,
-    views: HashMap<ViewId, View>,
+    views: HashMap<ViewId, WatchedView>,
     request_timeout: Duration,
     /// It was compared with the stored tasks before.
     reconciled: bool,
@@ -56,22 +58,23 @@ pub(crate) struct Planner {
 }
 
 #[derive(Debug)]
-struct View {
-    source: ServiceView,
+struct WatchedView {
+    source: View,
     snapshot: Option<ViewSnapshot>,
-    /// The instances of the snapshot, once an input has needed them.
-    shown: OnceLock<Arc<ViewInstances>>,
+    /// The items of the snapshot, once an input has needed them.
+    shown: OnceLock<Arc<ViewItems>>,
     changed_at: Duration,
-    tasks: BTreeSet<TaskName>,
+    /// The tasks that use it, and which of its changes run each.
+    tasks: BTreeMap<TaskName, Trigger>,
     /// Why changes are not seen now.
     problem: Option<ViewProblem>,
 }
 
-impl View {
+impl WatchedView {
     /// What it shows, shared by all inputs with this snapshot.
-    fn shown(&self) -> Option<Arc<ViewInstances>> {
+    fn shown(&self) -> Option<Arc<ViewItems>> {
         let snapshot = self.snapshot.as_ref()?;
-        let shown = || Arc::new(ViewInstances::of(snapshot));
+        let shown = || Arc::new(ViewItems::of(snapshot));
         Some(Arc::clone(self.shown.get_or_init(shown)))
     }
 }
@@ -163,7 +166,7 @@ impl Planner {
     }
 
     /// The views that the tasks need, each once.
-    pub(crate) fn views(&self) -> Vec<ServiceView> {
+    pub(crate) fn views(&self) -> Vec<View> {
         self.views
             .values()
             .map(|view| view.source.clone())
@@ -189,6 +192,10 @@ impl Planner {
         }
         let nothing_new =
             delta.base.is_some() && delta.upserts.is_empty() && delta.removals.is_empty();
+        let has_other_keys = view
+            .snapshot
+            .as_ref()
+            .is_some_and(|snapshot| snapshot.gets_other_keys(&delta));
         // A full snapshot may come from another watcher; it is compared with what is at hand.
         let before = match delta.base {
             None => view.snapshot.take(),
@@ -198,7 +205,11 @@ impl Planner {
         let unchanged = nothing_new
             || before
                 .as_ref()
-                .is_some_and(|before| before.instances == after.instances);
+                .is_some_and(|before| before.items == after.items);
+        let has_other_keys = match &before {
+            Some(before) => !before.items.keys().eq(after.items.keys()),
+            None => has_other_keys,
+        };
         view.snapshot = Some(after);
         if view.problem.take().is_some() {
             self.changes += 1;
@@ -210,14 +221,20 @@ impl Planner {
         view.shown.take();
         self.changes += 1;
         let views = &self.views;
-        for name in views.get(id).map(|view| &view.tasks).into_iter().flatten() {
+        let tasks = views.get(id).map(|view| &view.tasks);
+        for (name, trigger) in tasks.into_iter().flatten() {
             let Some(entry) = self.tasks.get_mut(name) else {
                 continue;
             };
-            if at_hand.is_some() {
-                entry.changed(now);
-            } else {
+            let runs = match trigger {
+                Trigger::Change => true,
+                Trigger::OtherNames => has_other_keys,
+                Trigger::Nothing => false,
+            };
+            if at_hand.is_none() {
                 entry.set_complete(is_complete(views, entry), now);
+            } else if runs {
+                entry.changed(now);
             }
             self.agenda.note(name, entry);
         }
@@ -289,12 +306,12 @@ impl Planner {
     }
 }
 
-fn is_complete(views: &HashMap<ViewId, View>, entry: &Entry) -> bool {
-    let mut ids = entry.views.iter();
-    ids.all(|id| views.get(id).is_some_and(|view| view.snapshot.is_some()))
+fn is_complete(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> bool {
+    let mut views_of_task = entry.views.iter();
+    views_of_task.all(|(id, _trigger)| views.get(id).is_some_and(|view| view.snapshot.is_some()))
 }
 
-fn missing(views: &HashMap<ViewId, View>, entry: &Entry) -> Vec<ViewId> {
+fn missing(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> Vec<ViewId> {
     match complete_input(views, entry) {
         Ok(_complete) => Vec::new(),
         Err(IncompleteInput { missing }) => missing,
@@ -302,7 +319,7 @@ fn missing(views: &HashMap<ViewId, View>, entry: &Entry) -> Vec<ViewId> {
 }
 
 fn complete_input(
-    views: &HashMap<ViewId, View>,
+    views: &HashMap<ViewId, WatchedView>,
     entry: &Entry,
 ) -> Result<CompleteInput, IncompleteInput> {
     CompleteInput::new(Arc::clone(&entry.definition), |id| views.get(id)?.shown())

@@ -8,12 +8,18 @@
 //! delta when, and only when, the connection takes another message. So a subscriber that reads slowly
 //! holds up no other and gets fewer, larger deltas.
 //!
+//! A view over a regexp has no poller of its own: it is put together of the view of all names and one view per name
+//! that matches, which every other view over a regexp shares (docs/runs.md#views-and-blocking-queries).
+//!
 //! Start with [`Watcher`].
 #![warn(missing_docs)]
 
+mod matching_names;
+mod matching_services;
 mod options;
 mod revisions;
 mod service;
+mod state;
 mod subscriber;
 mod view;
 mod views;

@@ -8,16 +8,16 @@ mod subscription;
 
 use std::collections::{HashMap, VecDeque};
 
-use cts_core::{ServiceView, ViewId};
+use cts_core::{View, ViewId};
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::{WatchRequest, WatchResponse};
-use cts_rpc::convert::view_from_wire;
+use cts_rpc::convert::views_from_wire;
 use futures::StreamExt as _;
 use futures::stream::{self, AbortHandle, Abortable, BoxStream, SelectAll, Stream};
 use tonic::Status;
 
 use self::subscription::{Messages, ViewEnded, updates};
-use crate::views::Views;
+use crate::views::{Source, Views};
 
 /// The messages for a subscriber that sends `requests`. A subscriber that has said all it wants to say
 /// goes on receiving. Dropping the stream frees everything.
@@ -124,8 +124,9 @@ where
     fn obey(&mut self, request: WatchRequest) -> Result<(), Status> {
         match request.change {
             Some(Change::Subscribe(subscribe)) => {
-                for view in subscribe.views {
-                    self.subscribe(&view_from_wire(view)?, subscribe.subscription_id);
+                let id = subscribe.subscription_id;
+                for view in views_from_wire(subscribe)? {
+                    self.subscribe(view, id);
                 }
             }
             Some(Change::Unsubscribe(unsubscribe)) => {
@@ -141,9 +142,9 @@ where
         Ok(())
     }
 
-    fn subscribe(&mut self, view: &ServiceView, subscription: u64) {
+    fn subscribe(&mut self, view: View, subscription: u64) {
         let id = view.id();
-        let followed = updates(self.views.follow(view), subscription).boxed();
+        let followed = updates(self.views.follow(Source::View(view)), subscription).boxed();
         let (followed, updates) = stream::abortable(followed);
         self.changes.push(followed);
         // An older subscription to the same view ends only here, so the poller goes on.

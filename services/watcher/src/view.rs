@@ -1,42 +1,16 @@
-//! The state of one view, and how the poller's events change it.
+//! How what a poller finds changes the state of its view.
 
 mod unreadable;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use cts_consul::{ConsulError, PollEvent, UnreadableInstance};
-use cts_core::{InstanceKey, ServiceInstance, ViewId, ViewSnapshot, excerpt};
-use tokio::sync::watch;
+use cts_core::{Item, ItemKey, ItemKind, ViewId, ViewSnapshot, excerpt};
 use tokio::time::Instant;
 
 use self::unreadable::Unreadable;
-use crate::revisions::Revisions;
-
-/// What is known of a view at one moment.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ViewState {
-    /// Absent until Consul has answered for the first time.
-    pub(crate) snapshot: Option<Arc<ViewSnapshot>>,
-    /// Present while Consul cannot be asked.
-    pub(crate) failure: Option<Arc<Failure>>,
-    /// When Consul answered last. Its change alone wakes no subscriber.
-    pub(crate) answered: Option<Instant>,
-}
-
-/// Why Consul could not be asked last time.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    /// In one line of bounded length, whatever Consul has said.
-    pub(crate) message: String,
-    /// Failures in a row.
-    pub(crate) failures: u32,
-    /// The first of them.
-    pub(crate) since: Instant,
-    /// When Consul is asked again.
-    pub(crate) next_try: Instant,
-}
+use crate::state::{Failure, StateSender, ViewState};
 
 /// Characters of a failure's message that are kept.
 const MESSAGE_SHOWN: usize = 400;
@@ -45,30 +19,38 @@ const MESSAGE_SHOWN: usize = 400;
 #[derive(Debug)]
 pub(crate) struct Publisher {
     id: ViewId,
-    state: watch::Sender<ViewState>,
-    revisions: Arc<Revisions>,
+    state: StateSender,
     unreadable: Unreadable,
     /// The HTTP statuses of the present row of failures, `None` for what is no answer.
     warned: BTreeSet<Option<u16>>,
+    /// What is warned of if the first answer is empty.
+    if_empty: Option<&'static str>,
 }
 
+/// Consul filters its lists by what a token may read, and says nothing of it.
+const NO_INSTANCE: &str = "consul shows no instance: there is none, none passes its checks, or the token lacks service:read or node:read for them";
+const NO_SERVICE: &str =
+    "consul shows no service at all: the token may lack service:read or node:read for them";
+
 impl Publisher {
-    pub(crate) fn new(
-        id: ViewId,
-        state: watch::Sender<ViewState>,
-        revisions: Arc<Revisions>,
-    ) -> Self {
+    pub(crate) fn new(id: ViewId, state: StateSender) -> Self {
         Self {
             id,
             state,
-            revisions,
             unreadable: Unreadable::default(),
             warned: BTreeSet::new(),
+            if_empty: None,
         }
     }
 
-    pub(crate) const fn id(&self) -> &ViewId {
-        &self.id
+    /// The same, which warns if the first answer has none of these.
+    pub(crate) fn expecting(self, kind: ItemKind) -> Self {
+        let if_empty = match kind {
+            ItemKind::Instances => Some(NO_INSTANCE),
+            ItemKind::Services => Some(NO_SERVICE),
+            ItemKind::Keys => None,
+        };
+        Self { if_empty, ..self }
     }
 
     /// Takes up what the poller has found `now`.
@@ -76,9 +58,9 @@ impl Publisher {
         match event {
             PollEvent::Snapshot {
                 index,
-                instances,
+                items,
                 unreadable,
-            } => self.observed(index, instances, &unreadable, now),
+            } => self.observed(index, items, &unreadable, now),
             PollEvent::Failure {
                 error,
                 failures,
@@ -91,50 +73,31 @@ impl Publisher {
     fn observed(
         &mut self,
         index: u64,
-        instances: Vec<ServiceInstance>,
+        items: Vec<Item>,
         unreadable: &[UnreadableInstance],
         now: Instant,
     ) {
         let ViewState {
             snapshot, failure, ..
-        } = self.state.borrow().clone();
-        let mut instances = sharing(snapshot.as_deref(), instances);
-        let kept = kept(snapshot.as_deref(), unreadable, &mut instances);
-        let is_empty_from_the_start = snapshot.is_none() && instances.is_empty();
-        let unchanged = snapshot.is_some_and(|known| known.instances == instances);
-        let count = instances.len();
-        if unchanged {
-            self.state.send_if_modified(|state| {
-                state.answered = Some(now);
-                state.failure.take().is_some()
-            });
-        } else {
-            let snapshot = Arc::new(ViewSnapshot {
-                revision: self.revisions.next(),
-                instances,
-            });
-            self.state.send_replace(ViewState {
-                snapshot: Some(snapshot),
-                failure: None,
-                answered: Some(now),
-            });
-        }
+        } = self.state.now();
+        let mut items = sharing(snapshot.as_deref(), items);
+        let kept = kept(snapshot.as_deref(), unreadable, &mut items);
+        let is_empty_from_the_start = snapshot.is_none() && items.is_empty();
+        let changed = snapshot.is_none_or(|known| known.items != items);
+        let count = items.len();
+        self.state.answered(changed.then_some(items), now);
         // After the sending: a log line must not delay a change.
         self.unreadable.note(&self.id, unreadable, kept);
         self.warned.clear();
-        if is_empty_from_the_start {
-            // Consul filters its lists by what a token may read, and says nothing of it.
-            tracing::warn!(
-                view.id = %self.id,
-                "consul shows no instance: there is none, none passes its checks, or the token lacks service:read or node:read for them"
-            );
+        if let Some(warning) = self.if_empty.filter(|_| is_empty_from_the_start) {
+            tracing::warn!(view.id = %self.id, "{warning}");
         }
         if let Some(failure) = failure {
             let failures = failure.failures;
             let after = now.saturating_duration_since(failure.since);
             tracing::info!(view.id = %self.id, failures, ?after, "consul answers again");
         }
-        tracing::debug!(view.id = %self.id, consul.index = index, instances = count, changed = !unchanged, "consul answered");
+        tracing::debug!(view.id = %self.id, consul.index = index, items = count, changed, "consul answered");
     }
 
     fn failed(&mut self, error: &ConsulError, failures: u32, retry_after: Duration, now: Instant) {
@@ -147,49 +110,43 @@ impl Publisher {
         if self.warned.insert(status) {
             tracing::warn!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
         }
-        self.state.send_modify(|state| {
-            let since = state.failure.as_ref().map_or(now, |before| before.since);
-            state.failure = Some(Arc::new(Failure {
-                message,
-                failures,
-                since,
-                next_try: now + retry_after,
-            }));
+        let since = self.state.now().failure.map_or(now, |before| before.since);
+        self.state.failed(Failure {
+            message,
+            failures,
+            since,
+            next_try: now + retry_after,
         });
     }
 }
 
-/// The instances in module order; those that have not changed are shared with `known`.
-fn sharing(
-    known: Option<&ViewSnapshot>,
-    instances: Vec<ServiceInstance>,
-) -> BTreeMap<InstanceKey, Arc<ServiceInstance>> {
-    instances
-        .into_iter()
-        .map(|instance| {
-            let key = instance.key();
-            let same = known
-                .and_then(|known| known.instances.get(&key))
-                .filter(|known| ***known == instance)
-                .cloned();
-            (key, same.unwrap_or_else(|| Arc::new(instance)))
-        })
-        .collect()
+/// The items in module order; those that have not changed are shared with `known`.
+fn sharing(known: Option<&ViewSnapshot>, items: Vec<Item>) -> BTreeMap<ItemKey, Item> {
+    let items = items.into_iter().map(|item| {
+        let key = item.key();
+        let same = known
+            .and_then(|known| known.items.get(&key))
+            .filter(|known| **known == item)
+            .cloned();
+        (key, same.unwrap_or(item))
+    });
+    items.collect()
 }
 
 /// Adds what is known of instances that cannot be understood now; returns how many that are.
 fn kept(
     known: Option<&ViewSnapshot>,
     unreadable: &[UnreadableInstance],
-    instances: &mut BTreeMap<InstanceKey, Arc<ServiceInstance>>,
+    items: &mut BTreeMap<ItemKey, Item>,
 ) -> usize {
     let mut kept = 0;
     for key in unreadable.iter().filter_map(|odd| odd.key.as_ref()) {
-        let last = known.and_then(|known| known.instances.get(key));
+        let key = ItemKey::Instance(key.clone());
+        let last = known.and_then(|known| known.items.get(&key));
         if let Some(last) = last
-            && !instances.contains_key(key)
+            && !items.contains_key(&key)
         {
-            instances.insert(key.clone(), Arc::clone(last));
+            items.insert(key, last.clone());
             kept += 1;
         }
     }

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use cts_consul::{ConsulClient, poll_service};
-use cts_core::{ServiceView, ViewId};
+use cts_consul::{ConsulClient, PollEvent, Query, poll};
+use cts_core::{ServiceView, View, ViewId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -16,7 +16,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::options::Options;
 use crate::revisions::Revisions;
-use crate::view::{Publisher, ViewState};
+use crate::state::{StateSender, ViewState};
+use crate::view::Publisher;
+use crate::{matching_names, matching_services};
 
 /// The views of one watcher.
 #[derive(Debug, Clone)]
@@ -29,14 +31,32 @@ struct Shared {
     stop: CancellationToken,
     revisions: Arc<Revisions>,
     views_before_warning: usize,
-    followed: Mutex<HashMap<ServiceView, Weak<FollowedView>>>,
+    followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
+}
+
+/// What one poller, or one combination of views, is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Source {
+    /// A view as a subscriber names it.
+    View(View),
+    /// The instances of one of the services of a [`View::Services`]: passing ones only, whatever the filter says.
+    Member(ServiceView),
+}
+
+impl Source {
+    fn id(&self) -> ViewId {
+        match self {
+            Self::View(view) => view.id(),
+            Self::Member(service) => service.id(),
+        }
+    }
 }
 
 /// A view with its poller, which lives as long as this.
 #[derive(Debug)]
 pub(crate) struct FollowedView {
     pub(crate) id: ViewId,
-    view: ServiceView,
+    source: Source,
     state: watch::Receiver<ViewState>,
     owner: Weak<Shared>,
     _poller: DropGuard,
@@ -55,13 +75,13 @@ impl Views {
     }
 
     /// The view, with a new poller unless it is followed already.
-    pub(crate) fn follow(&self, view: &ServiceView) -> Arc<FollowedView> {
+    pub(crate) fn follow(&self, source: Source) -> Arc<FollowedView> {
         let mut followed = self.0.lock();
-        if let Some(known) = followed.get(view).and_then(Weak::upgrade) {
+        if let Some(known) = followed.get(&source).and_then(Weak::upgrade) {
             return known;
         }
-        let started = Arc::new(self.start(view));
-        followed.insert(view.clone(), Arc::downgrade(&started));
+        let started = Arc::new(self.start(source.clone()));
+        followed.insert(source, Arc::downgrade(&started));
         let count = followed.len();
         drop(followed);
         if count > self.0.views_before_warning {
@@ -70,29 +90,62 @@ impl Views {
         started
     }
 
-    fn start(&self, view: &ServiceView) -> FollowedView {
-        let (sender, state) = watch::channel(ViewState::default());
-        let mut publisher = Publisher::new(view.id(), sender, Arc::clone(&self.0.revisions));
+    fn start(&self, source: Source) -> FollowedView {
+        let id = source.id();
+        let (sender, state) = StateSender::new(Arc::clone(&self.0.revisions));
         let ended = self.0.stop.child_token();
         let poller = {
-            let (client, view, ended) = (self.0.client.clone(), view.clone(), ended.clone());
+            let (views, source, ended) = (self.clone(), source.clone(), ended.clone());
             async move {
-                tracing::info!(view.id = %publisher.id(), "following a view");
-                let poll = poll_service(&client, &view, |event| {
-                    publisher.publish(event, Instant::now());
-                });
-                let _cancelled = ended.run_until_cancelled(poll).await;
-                tracing::info!(view.id = %publisher.id(), "no longer following a view");
+                let id = source.id();
+                tracing::info!(view.id = %id, "following a view");
+                let _cancelled = ended.run_until_cancelled(views.work(source, sender)).await;
+                tracing::info!(view.id = %id, "no longer following a view");
             }
         };
         self.0.pollers.spawn(poller);
         FollowedView {
-            id: view.id(),
-            view: view.clone(),
+            id,
+            source,
             state,
             owner: Arc::downgrade(&self.0),
             _poller: ended.drop_guard(),
         }
+    }
+
+    /// Keeps the state of a view up to date until it is dropped.
+    async fn work(self, source: Source, state: StateSender) {
+        match source {
+            Source::View(View::Services(view)) => {
+                matching_services::combine(&self, view, state).await;
+            }
+            Source::View(View::CatalogServices(view)) if !view.regexp.is_empty() => {
+                matching_names::choose(&self, view, state).await;
+            }
+            Source::View(view) => {
+                let publisher = Publisher::new(view.id(), state).expecting(view.item_kind());
+                let query = match view {
+                    View::Service(view) => Query::health(view),
+                    View::CatalogServices(view) => Query::catalog(&view),
+                    View::ConsulKv(query) => Query::Kv(query),
+                    View::Services(_combined) => return,
+                };
+                self.poll(&query, publisher).await;
+            }
+            Source::Member(view) => {
+                let publisher = Publisher::new(view.id(), state);
+                let query = Query::Health {
+                    view,
+                    passing: true,
+                };
+                self.poll(&query, publisher).await;
+            }
+        }
+    }
+
+    async fn poll(&self, query: &Query, mut publisher: Publisher) {
+        let publish = |event: PollEvent| publisher.publish(event, Instant::now());
+        match poll(&self.0.client, query, publish).await {}
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -117,12 +170,17 @@ impl Views {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, HashMap<ServiceView, Weak<FollowedView>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Source, Weak<FollowedView>>> {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl FollowedView {
+    /// The state at this moment.
+    pub(crate) fn now(&self) -> ViewState {
+        self.state.borrow().clone()
+    }
+
     /// The state, marked as not seen yet.
     pub(crate) fn state(&self) -> watch::Receiver<ViewState> {
         let mut state = self.state.clone();
@@ -138,10 +196,10 @@ impl Drop for FollowedView {
         };
         let mut followed = owner.lock();
         if followed
-            .get(&self.view)
+            .get(&self.source)
             .is_some_and(|entry| entry.strong_count() == 0)
         {
-            followed.remove(&self.view);
+            followed.remove(&self.source);
         }
     }
 }

@@ -6,13 +6,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
-use cts_core::Digest;
+use cts_core::{Digest, ServiceView, View};
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::watch_service_server::{WatchService, WatchServiceServer};
-use cts_proto::watch::v1::{
-    HealthStatus, ServiceInstance, ServiceView, ViewDelta, WatchRequest, WatchResponse,
-};
+use cts_proto::watch::v1::{HealthStatus, ServiceInstance, ViewDelta, WatchRequest, WatchResponse};
 use cts_rpc::{Endpoints, convert};
 use futures::{Stream, StreamExt as _, future, stream};
 use tokio::net::TcpListener;
@@ -105,8 +103,11 @@ impl Part {
         tell: &mpsc::UnboundedSender<WatchResponse>,
     ) -> Result<(), Status> {
         if let Some(Change::Subscribe(subscribe)) = request?.change {
-            for view in subscribe.views {
-                self.follow(view, subscribe.subscription_id, tell)?;
+            let id = subscribe.subscription_id;
+            for view in convert::views_from_wire(subscribe)? {
+                if let View::Service(view) = view {
+                    self.follow(&view, id, tell);
+                }
             }
         }
         Ok(())
@@ -114,13 +115,11 @@ impl Part {
 
     fn follow(
         &self,
-        view: ServiceView,
+        view: &ServiceView,
         subscription: u64,
         tell: &mpsc::UnboundedSender<WatchResponse>,
-    ) -> Result<(), Status> {
+    ) {
         let service = view.name.clone();
-        let view = convert::view_from_wire(view)
-            .map_err(|error| Status::invalid_argument(error.to_string()))?;
         let mut script = self.script();
         let revision = script.revisions.get(&service).copied().unwrap_or(1);
         let followed = Followed {
@@ -132,7 +131,6 @@ impl Part {
         // The caller may have gone; the next change finds out.
         drop(tell.send(delta(&followed, revision, None, all.collect())));
         script.followed.entry(service).or_default().push(followed);
-        Ok(())
     }
 }
 
@@ -178,10 +176,10 @@ fn delta(
             base_revision: base,
             revision,
             upserts,
-            removals: Vec::new(),
             complete: true,
             subscription_id: followed.subscription,
             part_number: 1,
+            ..ViewDelta::default()
         })),
     }
 }

@@ -4,6 +4,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod commands;
+mod conditions;
 mod contract;
 mod create;
 mod create_failures;

@@ -271,28 +271,19 @@ fn what_is_wrong_is_said() {
             },
             "`terraform_cloud_workspace` of a task is for the driver `terraform-cloud`",
         ),
-        // Valid, but of no use yet.
-        (
-            condition(services(&[], Some("^w"))),
-            "`regexp` is not supported yet",
-        ),
-        (
-            catalog("^w"),
-            "`condition \"catalog-services\"` is not supported yet",
-        ),
-        (
-            condition(kv("a")),
-            "`condition \"consul-kv\"` is not supported yet",
-        ),
-        (
-            schedule("@daily"),
-            "`condition \"schedule\"` is not supported yet",
-        ),
-        (inputs(vec![of_kv()]), "`module_input` is not supported yet"),
     ];
     for (draft, expected) in cases {
         let error = read(&draft).expect_err(expected);
         assert!(error.contains(expected), "{expected:?}: {error}");
+    }
+    for draft in [
+        condition(services(&[], Some("^w"))),
+        catalog("^w"),
+        condition(kv("a")),
+        schedule("@daily"),
+        inputs(vec![of_kv()]),
+    ] {
+        assert_eq!(read(&draft).err(), None, "{draft:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cts_consul::{
-    ConsulClient, ConsulSettings, MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, poll_service,
+    ConsulClient, ConsulSettings, MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, Query, poll,
 };
 use cts_testkit::eventually;
 use serde_json::json;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
-use crate::{DEADLINE, Poll, client, ids, settings, view};
+use crate::{AskHealth as _, DEADLINE, Poll, client, ids, settings, view};
 
 fn answer(index: &str, id: &str) -> ResponseTemplate {
     let body = json!([{"Node": {"Node": "n"}, "Service": {"ID": id, "Service": "web"}}]);
@@ -213,8 +213,8 @@ async fn answers_are_handed_on_before_the_pause_between_requests() {
     let (server, script) = Script::serve(answers).await;
     let handed_on = Mutex::new(Vec::new());
     let started = Instant::now();
-    let (client, view) = (client(&server.uri()), view("web"));
-    let poll = poll_service(&client, &view, |_| {
+    let (client, query) = (client(&server.uri()), Query::health(view("web")));
+    let poll = poll(&client, &query, |_| {
         handed_on.lock().unwrap().push(Instant::now());
     });
     let all_asked = eventually(DEADLINE, async || match script.indexes().len() {

@@ -6,7 +6,7 @@ use cts_core::ServiceView;
 use cts_testkit::{ConsulAgent, eventually};
 use tokio::time::Instant;
 
-use crate::{DEADLINE, Poll, client, ids, view};
+use crate::{DEADLINE, Poll, client, ids, instances, view};
 
 #[tokio::test]
 async fn changes_arrive_until_the_service_is_gone() {
@@ -43,7 +43,11 @@ async fn a_restarted_consul_with_a_lower_index_is_followed_again() {
     consul.register_service("web", "new", 80, &[], &[]).await;
     let restarted = Instant::now();
     eventually(DEADLINE, async || match poll.next().await {
-        cts_consul::PollEvent::Snapshot { instances, .. } if ids(&instances) == ["new"] => Ok(()),
+        cts_consul::PollEvent::Snapshot { items, .. }
+            if ids(&instances(items.clone())) == ["new"] =>
+        {
+            Ok(())
+        }
         other => Err(format!("{other:?}")),
     })
     .await;

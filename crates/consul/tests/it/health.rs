@@ -4,7 +4,7 @@ use cts_core::{HealthStatus, ServiceView};
 use cts_testkit::ConsulAgent;
 use serde_json::json;
 
-use crate::{client, ids, view};
+use crate::{AskHealth as _, client, ids, view};
 
 #[tokio::test]
 async fn hostile_text_arrives_as_it_was_registered() {

@@ -6,15 +6,19 @@
 mod faults;
 mod following;
 mod health;
+mod keys;
 mod names;
 mod registration;
 mod requests;
 mod secure;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use cts_consul::{ConsulClient, ConsulSettings, PollEvent, poll_service};
-use cts_core::{ServiceInstance, ServiceView};
+use cts_consul::{
+    ConsulClient, ConsulError, ConsulSettings, PollEvent, Query, UnreadableInstance, poll,
+};
+use cts_core::{Item, ServiceInstance, ServiceView};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -41,6 +45,46 @@ fn view(name: &str) -> ServiceView {
     }
 }
 
+/// What Consul says about a service.
+#[derive(Debug)]
+struct Instances {
+    index: Option<u64>,
+    instances: Vec<Arc<ServiceInstance>>,
+    unreadable: Vec<UnreadableInstance>,
+}
+
+trait AskHealth {
+    /// Asks for the instances of a service.
+    async fn health_service(
+        &self,
+        view: &ServiceView,
+        index: u64,
+    ) -> Result<Instances, ConsulError>;
+}
+
+impl AskHealth for ConsulClient {
+    async fn health_service(
+        &self,
+        view: &ServiceView,
+        index: u64,
+    ) -> Result<Instances, ConsulError> {
+        let answer = self.read(&Query::health(view.clone()), index).await?;
+        Ok(Instances {
+            index: answer.index,
+            instances: instances(answer.items),
+            unreadable: answer.unreadable,
+        })
+    }
+}
+
+fn instances(items: Vec<Item>) -> Vec<Arc<ServiceInstance>> {
+    let instances = items.into_iter().map(|item| match item {
+        Item::Instance(instance) => instance,
+        other => panic!("no instance but {other:?}"),
+    });
+    instances.collect()
+}
+
 /// A poller in the background, and what it reports.
 struct Poll {
     events: mpsc::UnboundedReceiver<PollEvent>,
@@ -49,11 +93,15 @@ struct Poll {
 
 impl Poll {
     fn start(client: ConsulClient, view: ServiceView) -> Self {
+        Self::follow(client, Query::health(view))
+    }
+
+    fn follow(client: ConsulClient, query: Query) -> Self {
         let (sender, events) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let report = |event| drop(sender.send(event));
-            match poll_service(&client, &view, report).await {}
+            match poll(&client, &query, report).await {}
         });
         Self { events, tasks }
     }
@@ -65,9 +113,13 @@ impl Poll {
             .unwrap()
     }
 
-    async fn snapshot(&mut self) -> Vec<ServiceInstance> {
+    async fn snapshot(&mut self) -> Vec<Arc<ServiceInstance>> {
+        instances(self.items().await)
+    }
+
+    async fn items(&mut self) -> Vec<Item> {
         match self.next().await {
-            PollEvent::Snapshot { instances, .. } => instances,
+            PollEvent::Snapshot { items, .. } => items,
             PollEvent::Failure { error, .. } => panic!("{}", error.report()),
         }
     }
@@ -80,12 +132,12 @@ impl Poll {
                 failures,
                 retry_after,
             } => (error.report(), failures, retry_after),
-            PollEvent::Snapshot { instances, .. } => panic!("no failure but {instances:?}"),
+            PollEvent::Snapshot { items, .. } => panic!("no failure but {items:?}"),
         }
     }
 }
 
-fn ids(instances: &[ServiceInstance]) -> Vec<&str> {
+fn ids(instances: &[Arc<ServiceInstance>]) -> Vec<&str> {
     let mut ids: Vec<_> = instances.iter().map(|i| i.id.as_str()).collect();
     ids.sort_unstable();
     ids

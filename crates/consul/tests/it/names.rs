@@ -3,7 +3,7 @@
 use cts_consul::ConsulError;
 use cts_testkit::ConsulAgent;
 
-use crate::{client, ids, view};
+use crate::{AskHealth as _, client, ids, view};
 
 #[tokio::test]
 async fn every_name_finds_its_own_service() {

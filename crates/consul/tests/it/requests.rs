@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use wiremock::matchers::{basic_auth, header, method, path, query_param, query_param_is_missing};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::{client, ids, settings, view};
+use crate::{AskHealth as _, client, ids, settings, view};
 
 fn empty_answer() -> ResponseTemplate {
     ResponseTemplate::new(200)

@@ -8,7 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::{ids, settings, view};
+use crate::{AskHealth as _, ids, settings, view};
 
 /// The name in the server's certificate that its address does not say.
 const SERVER_NAME: &str = "server.dc1.consul";

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{HealthStatus, Labels};
+use crate::{HealthStatus, Labels, ServiceInstance};
 
 fn instance(node: &str, id: &str, port: i64) -> ServiceInstance {
     ServiceInstance {
@@ -58,6 +58,54 @@ fn no_two_views_share_an_id() {
 }
 
 #[test]
+fn every_kind_of_view_has_an_id_of_its_own() {
+    let id = |view: View| view.id().as_str().to_owned();
+    let services = |regexp: &str, filter: &str| ServicesView {
+        regexp: regexp.into(),
+        datacenter: "dc2".into(),
+        namespace: String::new(),
+        filter: filter.into(),
+    };
+    assert_eq!(
+        id(View::Services(services("^a|b?", ""))),
+        "service.regex(regexp=^a|b%3F&dc=dc2)"
+    );
+    assert_ne!(
+        id(View::Services(services("a&filter=b", ""))),
+        id(View::Services(services("a", "b")))
+    );
+    let catalog = CatalogServicesView::default();
+    assert_eq!(
+        id(View::CatalogServices(catalog.clone())),
+        "catalog.services.registration"
+    );
+    let meta = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter().map(|&(key, value)| (key.into(), value.into()));
+        id(View::CatalogServices(CatalogServicesView {
+            regexp: "^web".into(),
+            node_meta: pairs.collect(),
+            ..catalog.clone()
+        }))
+    };
+    assert_eq!(
+        meta(&[("k", "v"), ("l", "w:x")]),
+        "catalog.services.registration(node-meta=k:v&node-meta=l:w:x&regexp=^web)"
+    );
+    assert_ne!(meta(&[("a:b", "c")]), meta(&[("a", "b:c")]));
+    let key = |path: &str, recurse, datacenter: &str| {
+        id(View::ConsulKv(KvQuery {
+            path: path.into(),
+            recurse,
+            datacenter: datacenter.into(),
+            namespace: "n".into(),
+        }))
+    };
+    assert_eq!(key("a/b", false, "dc2"), "kv.exists.get(a/b?dc=dc2&ns=n)");
+    assert_eq!(key("a/b", true, "dc2"), "kv.list(a/b@dc2?ns=n)");
+    assert_ne!(key("a?dc=x", false, ""), key("a", false, "x"));
+}
+
+#[test]
 fn a_filter_on_check_states_lifts_the_passing_rule() {
     assert!(view("web", "", "\"blue\" in Service.Tags").passing_only());
     assert!(!view("web", "", "Checks.Status != \"\"").passing_only());
@@ -67,7 +115,7 @@ fn a_filter_on_check_states_lifts_the_passing_rule() {
 fn a_delta_on_another_revision_is_refused() {
     let first = ViewSnapshot::new(1, [instance("n", "a", 1)]);
     let third = ViewSnapshot::new(3, [instance("n", "a", 3)]);
-    let delta = ViewSnapshot::new(4, []).delta_from(Some(&third));
+    let delta = ViewSnapshot::new::<Item>(4, []).delta_from(Some(&third));
     let refused = ViewSnapshot::after(Some(first), delta.clone());
     assert_eq!(
         refused,
@@ -90,9 +138,13 @@ fn unchanged_instances_are_not_sent_again() {
     let first = ViewSnapshot::new(1, [instance("n", "a", 1), instance("n", "b", 2)]);
     let second = ViewSnapshot::new(2, [instance("n", "a", 1), instance("n", "b", 3)]);
     let delta = second.delta_from(Some(&first));
-    assert_eq!(delta.upserts.len(), 1);
-    assert_eq!(delta.upserts[0].id, "b");
+    assert_eq!(delta.upserts, [instance("n", "b", 3).into()]);
     assert!(delta.removals.is_empty());
+    assert!(!first.gets_other_keys(&delta));
+    for other in [vec![], vec![instance("n", "c", 2), instance("n", "a", 1)]] {
+        let delta = ViewSnapshot::new(2, other).delta_from(Some(&first));
+        assert!(first.gets_other_keys(&delta));
+    }
 }
 
 fn any_instances() -> impl Strategy<Value = Vec<ServiceInstance>> {

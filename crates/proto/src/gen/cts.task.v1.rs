@@ -440,6 +440,9 @@ pub struct Explanation {
     /// What the task waits for, what weighs most first; empty if it waits for nothing but a change.
     #[prost(message, repeated, tag = "11")]
     pub obstacles: ::prost::alloc::vec::Vec<Obstacle>,
+    /// When its schedule is due next; absent if it has none.
+    #[prost(message, optional, tag = "12")]
+    pub next_tick: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// A part of Consul's data that a task's input is made of.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

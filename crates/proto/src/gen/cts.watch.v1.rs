@@ -16,6 +16,57 @@ pub struct ServiceView {
     #[prost(string, tag = "4")]
     pub filter: ::prost::alloc::string::String,
 }
+/// The passing instances of all services whose names match.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ServicesView {
+    /// RE2 expression over service names, not anchored; empty takes every service.
+    #[prost(string, tag = "1")]
+    pub regexp: ::prost::alloc::string::String,
+    /// Datacenter; empty for the agent's own.
+    #[prost(string, tag = "2")]
+    pub datacenter: ::prost::alloc::string::String,
+    /// Consul Enterprise namespace; may be empty.
+    #[prost(string, tag = "3")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Consul filter expression; may be empty.
+    #[prost(string, tag = "4")]
+    pub filter: ::prost::alloc::string::String,
+}
+/// The names of services and their tags.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CatalogServicesView {
+    /// RE2 expression over service names, not anchored; empty takes every service.
+    #[prost(string, tag = "1")]
+    pub regexp: ::prost::alloc::string::String,
+    /// Datacenter; empty for the agent's own.
+    #[prost(string, tag = "2")]
+    pub datacenter: ::prost::alloc::string::String,
+    /// Consul Enterprise namespace; may be empty.
+    #[prost(string, tag = "3")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only services on nodes with all these pairs in their meta data.
+    #[prost(btree_map = "string, string", tag = "4")]
+    pub node_meta: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+/// A key of Consul's KV store, or all keys below a prefix.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConsulKvView {
+    /// Key or prefix, without a leading slash.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// Whether the path is a prefix.
+    #[prost(bool, tag = "2")]
+    pub recurse: bool,
+    /// Datacenter; empty for the agent's own.
+    #[prost(string, tag = "3")]
+    pub datacenter: ::prost::alloc::string::String,
+    /// Consul Enterprise namespace; may be empty.
+    #[prost(string, tag = "4")]
+    pub namespace: ::prost::alloc::string::String,
+}
 /// Identifies an instance inside a view.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InstanceKey {
@@ -84,6 +135,26 @@ pub struct ServiceInstance {
         ::prost::alloc::string::String,
     >,
 }
+/// The name of a service, with the tags of all its instances.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CatalogService {
+    /// Name in the registered spelling.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Tags, sorted.
+    #[prost(string, repeated, tag = "2")]
+    pub tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// A key with its value.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeyValue {
+    /// The whole key.
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    /// The value as text.
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+}
 /// Aggregate of the checks of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -148,7 +219,7 @@ pub mod watch_request {
 /// Names views to follow.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Subscribe {
-    /// The views.
+    /// Views of one service each.
     #[prost(message, repeated, tag = "1")]
     pub views: ::prost::alloc::vec::Vec<ServiceView>,
     /// Names this subscription of each of the views; everything that is sent because of it carries this id. The
@@ -156,6 +227,15 @@ pub struct Subscribe {
     /// one and is still under way.
     #[prost(uint64, tag = "2")]
     pub subscription_id: u64,
+    /// Views of all services whose names match.
+    #[prost(message, repeated, tag = "3")]
+    pub services_views: ::prost::alloc::vec::Vec<ServicesView>,
+    /// Views of the names in the catalog.
+    #[prost(message, repeated, tag = "4")]
+    pub catalog_services_views: ::prost::alloc::vec::Vec<CatalogServicesView>,
+    /// Views of keys.
+    #[prost(message, repeated, tag = "5")]
+    pub consul_kv_views: ::prost::alloc::vec::Vec<ConsulKvView>,
 }
 /// Names views to follow no longer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -213,6 +293,15 @@ pub struct ViewDelta {
     /// used; the view is then subscribed to again.
     #[prost(uint32, tag = "8")]
     pub part_number: u32,
+    /// Names in the catalog that are new or whose tags have changed.
+    #[prost(message, repeated, tag = "9")]
+    pub catalog_services: ::prost::alloc::vec::Vec<CatalogService>,
+    /// Keys that are new or whose values have changed.
+    #[prost(message, repeated, tag = "10")]
+    pub keys: ::prost::alloc::vec::Vec<KeyValue>,
+    /// Names in the catalog, or keys, that are gone.
+    #[prost(string, repeated, tag = "11")]
+    pub removed_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Consul could not be asked about a view. The last snapshot stays in force.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

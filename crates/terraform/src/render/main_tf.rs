@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::expression::{indent, is_identifier, quoted, value, write_assignments};
 use super::header::{Title, write_comment};
+use super::inputs::inputs;
 use super::{RenderError, RenderSettings, TaskProvider, require_identifier, sorted};
 
 /// Provider arguments that are part of the provider's variable but not of its block.
@@ -121,6 +122,10 @@ fn write_module_block(out: &mut String, title: &Title<'_>, definition: &TaskDefi
     }
     // Every module takes `services`, also where there are none.
     arguments.push(("services", "var.services".to_owned()));
+    let inputs = inputs(definition).into_iter();
+    let rendered = inputs.filter(|input| input.is_rendered);
+    let others = rendered.filter_map(|input| input.kind.variable());
+    arguments.extend(others.map(|name| (name, format!("var.{name}"))));
     write_assignments(out, &arguments, 1);
 
     if !definition.variables.is_empty() {

@@ -11,6 +11,8 @@ use serde_json::json;
 
 use super::*;
 
+mod inputs;
+
 pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
@@ -96,9 +98,8 @@ fn instance(id: &str) -> ServiceInstance {
 
 fn input(definition: TaskDefinition, services: Vec<ServiceInstance>) -> RunInput {
     RunInput {
-        definition,
-        settings_digest: Digest::of(b""),
         services: services.into_iter().map(Arc::new).collect(),
+        ..RunInput::without_data(definition, Digest::of(b""))
     }
 }
 
@@ -264,10 +265,7 @@ fn names_that_are_no_identifiers_are_refused() {
         (definition(), bad_backend, "backend argument"),
     ] {
         let RenderError::NotAnIdentifier { what: refused, .. } =
-            render_root_module(&definition, &settings).unwrap_err()
-        else {
-            panic!("refused for another reason");
-        };
+            render_root_module(&definition, &settings).unwrap_err();
         assert_eq!(refused, what);
     }
 }

@@ -2,8 +2,9 @@
 //! (docs/terraform.md#keys-of-services, #terraformtfvars, #variables-and-providers).
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use cts_core::{RunInput, ServiceInstance};
+use cts_core::{RunInput, ServiceInstance, ServicesQuery};
 use serde_json::Value;
 
 use super::TaskProvider;
@@ -11,6 +12,7 @@ use super::expression::{
     indent, key, object, quoted, string_list, string_map, value, write_assignments,
 };
 use super::header::Title;
+use super::inputs::{InputKind, inputs};
 
 /// Renders `terraform.tfvars`, the only file that depends on what Consul says
 /// (docs/terraform.md#terraformtfvars).
@@ -18,24 +20,63 @@ use super::header::Title;
 /// Of instances with equal keys (docs/terraform.md#keys-of-services) the last is written, as Terraform would keep it.
 pub fn render_tfvars(input: &RunInput) -> String {
     let mut text = Title::of(&input.definition).header();
-    text.push_str("\nservices = {\n");
-    let condition = input.definition.condition.services();
-    if let Some(condition) = condition.filter(|condition| condition.use_as_module_input) {
-        let keys: Vec<_> = input
-            .services
-            .iter()
-            .map(|instance| instance.module_key())
-            .collect();
-        let last: HashMap<_, _> = keys.iter().zip(0_usize..).collect();
-        for (index, (instance, key)) in input.services.iter().zip(&keys).enumerate() {
-            if last.get(key) == Some(&index) {
-                let meta = string_map(condition.meta_of(&instance.name), 2);
-                write_instance(&mut text, key, instance, &meta);
+    let mut has_services = false;
+    let inputs = inputs(&input.definition).into_iter();
+    for rendered in inputs.filter(|input| input.is_rendered) {
+        match rendered.kind {
+            InputKind::Services(query) => {
+                has_services = true;
+                begin(&mut text, "services");
+                write_services(&mut text, query, &input.services);
+            }
+            InputKind::CatalogServices => {
+                begin(&mut text, "catalog_services");
+                for service in &input.catalog_services {
+                    write_pair(&mut text, &service.name, &string_list(&service.tags));
+                }
+            }
+            InputKind::ConsulKv => {
+                begin(&mut text, "consul_kv");
+                for pair in &input.consul_kv {
+                    write_pair(&mut text, &pair.key, &quoted(&pair.value));
+                }
             }
         }
+        text.push_str("}\n");
     }
-    text.push_str("}\n");
+    if !has_services {
+        begin(&mut text, "services");
+        text.push_str("}\n");
+    }
     text
+}
+
+fn begin(out: &mut String, variable: &str) {
+    out.push('\n');
+    out.push_str(variable);
+    out.push_str(" = {\n");
+}
+
+fn write_pair(out: &mut String, key: &str, value: &str) {
+    indent(out, 1);
+    out.push_str(&quoted(key));
+    out.push_str(" = ");
+    out.push_str(value);
+    out.push('\n');
+}
+
+fn write_services(out: &mut String, query: ServicesQuery<'_>, instances: &[Arc<ServiceInstance>]) {
+    let keys: Vec<_> = instances
+        .iter()
+        .map(|instance| instance.module_key())
+        .collect();
+    let last: HashMap<_, _> = keys.iter().zip(0_usize..).collect();
+    for (index, (instance, key)) in instances.iter().zip(&keys).enumerate() {
+        if last.get(key) == Some(&index) {
+            let meta = string_map(query.meta_of(&instance.name), 2);
+            write_instance(out, key, instance, &meta);
+        }
+    }
 }
 
 fn write_instance(out: &mut String, key: &str, instance: &ServiceInstance, meta: &str) {

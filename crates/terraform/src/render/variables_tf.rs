@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use cts_core::TaskDefinition;
 use semver::Version;
 use serde_json::Value;
 
 use super::expression::{object_type, quoted, type_constraint, write_assignments};
 use super::header::Title;
+use super::inputs::{InputKind, inputs};
 use super::{RenderSettings, TaskProvider};
 
 const SERVICES: &str = r#"# Service definition protocol v0
@@ -37,17 +39,42 @@ variable "services" {
 }
 "#;
 
+const CATALOG_SERVICES: &str = r#"
+# Catalog Services definition protocol v0
+variable "catalog_services" {
+  description = "Names of the Consul services that the task watches, with their tags"
+  type        = map(list(string))
+}
+"#;
+
+const CONSUL_KV: &str = r#"
+# Consul KV definition protocol v0
+variable "consul_kv" {
+  description = "Keys of the Consul KV store that the task watches, with their values"
+  type        = map(string)
+}
+"#;
+
 /// First version that knows `sensitive`.
 const SENSITIVE_SINCE: Version = Version::new(0, 14, 0);
 
 pub(super) fn render(
     title: &Title<'_>,
+    definition: &TaskDefinition,
     settings: &RenderSettings,
     providers: &[TaskProvider<'_>],
 ) -> String {
     let mut text = title.header();
     text.push('\n');
     text.push_str(SERVICES);
+    let inputs = inputs(definition).into_iter();
+    for input in inputs.filter(|input| input.is_rendered) {
+        text.push_str(match input.kind {
+            InputKind::Services(_) => "",
+            InputKind::CatalogServices => CATALOG_SERVICES,
+            InputKind::ConsulKv => CONSUL_KV,
+        });
+    }
     for provider in providers {
         let description = format!("Configuration of the provider {}", provider.name);
         let mut attributes = vec![

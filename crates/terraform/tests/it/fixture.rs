@@ -179,9 +179,8 @@ impl Sandbox {
     pub(crate) fn write(&self, services: Vec<ServiceInstance>) -> RootModule {
         let root = render_root_module(&self.definition, &self.settings).unwrap();
         let input = RunInput {
-            definition: self.definition.clone(),
-            settings_digest: Digest::of(b""),
             services: services.into_iter().map(Arc::new).collect(),
+            ..RunInput::without_data(self.definition.clone(), Digest::of(b""))
         };
         self.directory().write_root(&root).unwrap();
         self.directory()

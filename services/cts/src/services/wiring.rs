@@ -14,7 +14,7 @@ use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peers;
 use cts_scheduler::{
-    Dependencies as SchedulerDependencies, Identities as _, RandomIdentities, Scheduler,
+    Dependencies as SchedulerDependencies, Identities as _, NextTick, RandomIdentities, Scheduler,
 };
 use cts_terraform::guard::{Guard, GuardCommand, GuardKeeper};
 use cts_terraform::{Executable, OutputSink, Terraform};
@@ -116,6 +116,7 @@ pub(crate) async fn scheduler(
         store: database.store(),
         watchers,
         clock: Arc::clone(&process_env.clock),
+        next_tick: NextTick::of(chrono::Local),
         identities: Arc::new(identities),
         settings_digest: settings::settings_digest(config),
         task_reader: settings::task_reader(config, process_env, shape),

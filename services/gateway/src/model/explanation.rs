@@ -27,6 +27,8 @@ struct ExplanationObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     buffered_until: Option<TimeText>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    next_tick: Option<TimeText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     last_decision: Option<DecisionObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     current_run: Option<RunObject<'a>>,
@@ -114,6 +116,7 @@ impl<'a> ExplanationAnswer<'a> {
             as_of: shown(explanation.as_of.as_ref(), local_time),
             views: views.collect(),
             buffered_until: shown(explanation.buffered_until.as_ref(), local_time),
+            next_tick: shown(explanation.next_tick.as_ref(), local_time),
             last_decision: decision.map(|decision| DecisionObject {
                 kind: word(decision.kind().as_str_name(), "DECISION_KIND_"),
                 at: shown(decision.at.as_ref(), local_time),

@@ -46,6 +46,7 @@ pub(crate) fn explanation(name: &str) -> Explanation {
             }),
         }],
         buffered_until: Some(moment(2)),
+        next_tick: Some(moment(6)),
         last_decision: Some(Decision {
             kind: DecisionKind::SkippedUnchanged.into(),
             at: Some(moment(4)),

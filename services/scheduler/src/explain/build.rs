@@ -100,14 +100,16 @@ impl Facts {
             ..
         } = self;
         let as_of = written.as_ref().map(|written| written.as_of);
-        let (views, buffered_until, decision) = match written.map(|written| written.known) {
-            Some(Known {
-                views,
-                buffered_until,
-                decision,
-            }) => (views, buffered_until, decision),
-            None => (Vec::new(), None, None),
-        };
+        let (views, buffered_until, next_tick, decision) =
+            match written.map(|written| written.known) {
+                Some(Known {
+                    views,
+                    buffered_until,
+                    next_tick,
+                    decision,
+                }) => (views, buffered_until, next_tick, decision),
+                None => (Vec::new(), None, None, None),
+            };
         proto::Explanation {
             task_name: task.spec.name().to_string(),
             revision: task.revision,
@@ -123,6 +125,10 @@ impl Facts {
                 })
                 .collect(),
             buffered_until: buffered_until.map(convert::timestamp_to_wire),
+            // One that has passed was written down before it was due.
+            next_tick: next_tick
+                .filter(|at| *at > now && task.spec.enabled)
+                .map(convert::timestamp_to_wire),
             last_decision: decision.map(told_decision),
             current_run: current.map(run_to_wire),
             last_run: last.map(run_to_wire),

@@ -142,6 +142,7 @@ impl Journal {
         Known {
             views: views.collect(),
             buffered_until: snapshot.buffered_until.map(|at| self.moment(at)),
+            next_tick: snapshot.next_tick,
             decision: snapshot.decided.map(|decided| self.decision(decided)),
         }
     }

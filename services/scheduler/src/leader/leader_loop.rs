@@ -24,7 +24,7 @@ use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::leader::term::Term;
 use crate::notifier::Notifier;
-use crate::options::SettingsDigest;
+use crate::options::{NextTick, SettingsDigest};
 use crate::planner::{Planner, ViewProblem};
 use crate::watch::{Trouble, WatchEvent, WatchSet};
 
@@ -48,6 +48,7 @@ pub(crate) struct LeaderLoop {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) next_tick: NextTick,
     /// How long requests wait for a complete input.
     pub(crate) input_timeout: Duration,
     pub(crate) started: Instant,

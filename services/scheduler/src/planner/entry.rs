@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use cts_core::runs::RunKind;
-use cts_core::{
-    BufferPeriod, Condition, RunId, ServiceView, TaskDefinition, TaskSchedule, TaskSpec, ViewId,
-};
+use cts_core::{BufferPeriod, RunId, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId};
 
+use super::ticks::Ticks;
 use super::{RequestedRun, TaskMode};
 
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) definition: Arc<TaskDefinition>,
-    pub(super) views: Vec<ViewId>,
+    pub(super) views: Vec<(ViewId, Trigger)>,
+    pub(super) ticks: Option<Ticks>,
     pub(super) decided: Option<Decided>,
     buffer_period: BufferPeriod,
     schedule: TaskSchedule,
@@ -62,7 +63,7 @@ impl Entry {
     /// A task that is there when the planner is made.
     pub(super) fn of_the_beginning(task: &TaskSpec) -> Self {
         let mut schedule = TaskSchedule::new(task.buffer_period);
-        if task.definition.condition == Condition::NoCondition {
+        if task.definition.dependencies().is_empty() {
             schedule.trigger(Duration::ZERO);
         }
         Self {
@@ -86,6 +87,7 @@ impl Entry {
         Self {
             definition: Arc::new(task.definition.clone()),
             views: views_of(&task.definition),
+            ticks: Ticks::of(&task.definition),
             decided: None,
             buffer_period: task.buffer_period,
             schedule: past_the_first(task.buffer_period),
@@ -99,7 +101,7 @@ impl Entry {
         }
     }
 
-    /// A view that had a snapshot has changed. What changes while another view is missing is kept.
+    /// A view that had a snapshot has changed, or its schedule ticks. What changes while another view is missing is kept.
     pub(super) fn changed(&mut self, now: Duration) {
         self.schedule.trigger(now);
     }
@@ -132,6 +134,9 @@ impl Entry {
             }
         }
         if *self.definition != task.definition {
+            if self.definition.condition != task.definition.condition {
+                self.ticks = Ticks::of(&task.definition);
+            }
             self.definition = Arc::new(task.definition.clone());
             if self.frozen_meanwhile {
                 // What was frozen was of the old definition, and must not be the last word.
@@ -187,7 +192,16 @@ impl Entry {
 
     /// When there is something to do with it.
     pub(super) fn next(&self) -> Option<Duration> {
-        self.due_at().into_iter().chain(self.next_request()).min()
+        let look = self.ticks.as_ref().and_then(|ticks| ticks.look_at);
+        let look = look.filter(|_| self.is_active());
+        let others = self.due_at().into_iter().chain(self.next_request());
+        others.chain(look).min()
+    }
+
+    /// When its schedule runs it next.
+    pub(super) fn next_tick(&self) -> Option<DateTime<Utc>> {
+        let ticks = self.ticks.as_ref().filter(|_| self.is_active());
+        ticks.and_then(|ticks| ticks.next)
     }
 
     /// When there is something to do with its requests.
@@ -250,7 +264,8 @@ fn past_the_first(period: BufferPeriod) -> TaskSchedule {
     schedule
 }
 
-pub(super) fn views_of(definition: &TaskDefinition) -> Vec<ViewId> {
-    let views = definition.condition.views();
-    views.iter().map(ServiceView::id).collect()
+pub(super) fn views_of(definition: &TaskDefinition) -> Vec<(ViewId, Trigger)> {
+    let dependencies = definition.dependencies().into_iter();
+    let views = dependencies.map(|dependency| (dependency.view.id(), dependency.trigger));
+    views.collect()
 }

@@ -1,13 +1,13 @@
 //! Brings the planner in line with the stored tasks while it is in use.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use cts_core::{TaskName, TaskSpec, ViewId};
+use cts_core::{Dependency, TaskName, TaskSpec, ViewId};
 
 use super::entry::{Entry, views_of};
-use super::{Planner, RequestedRun, View, is_complete};
+use super::{Planner, RequestedRun, WatchedView, is_complete};
 
 /// What changes do to a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Planner {
             if let Some(mut entry) = self.tasks.remove(&name) {
                 self.agenda.forget(&name, &mut entry);
                 let views = entry.views.into_iter();
-                dropped.extend(views.map(|id| (id, name.clone())));
+                dropped.extend(views.map(|(id, _trigger)| (id, name.clone())));
                 self.changes += 1;
             }
         }
@@ -127,8 +127,11 @@ impl Planner {
         let views = views_of(&spec.definition);
         let mut dropped = Vec::new();
         if views != entry.views {
-            dropped = std::mem::replace(&mut entry.views, views);
-            dropped.retain(|id| !entry.views.contains(id));
+            let before = std::mem::replace(&mut entry.views, views);
+            let before = before.into_iter().map(|(id, _trigger)| id);
+            dropped = before
+                .filter(|id| entry.views.iter().all(|(kept, _trigger)| kept != id))
+                .collect();
             self.link(name, &entry);
             entry.set_complete(is_complete(&self.views, &entry), now);
             self.changes += 1;
@@ -138,16 +141,16 @@ impl Planner {
     }
 
     fn link(&mut self, name: &TaskName, entry: &Entry) {
-        for source in entry.definition.condition.views() {
-            let view = self.views.entry(source.id()).or_insert_with(|| View {
-                source,
+        for Dependency { view, trigger } in entry.definition.dependencies() {
+            let view = self.views.entry(view.id()).or_insert_with(|| WatchedView {
+                source: view,
                 snapshot: None,
                 shown: OnceLock::new(),
                 changed_at: Duration::ZERO,
-                tasks: BTreeSet::new(),
+                tasks: BTreeMap::new(),
                 problem: None,
             });
-            view.tasks.insert(name.clone());
+            view.tasks.insert(name.clone(), trigger);
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use cts_core::{TaskName, ViewId};
+use chrono::{DateTime, Utc};
+use cts_core::{TaskName, Trigger, ViewId};
 
 use super::{Decided, Planner, ViewProblem};
 
@@ -13,6 +14,8 @@ pub(crate) struct TaskSnapshot<'a> {
     pub(crate) views: Vec<ViewStatus<'a>>,
     /// End of the time in which changes gather.
     pub(crate) buffered_until: Option<Duration>,
+    /// When its schedule runs it next, by the wall clock.
+    pub(crate) next_tick: Option<DateTime<Utc>>,
     pub(crate) decided: Option<&'a Decided>,
 }
 
@@ -37,19 +40,20 @@ impl Planner {
     /// What is known of each task.
     pub(crate) fn task_snapshots(&self) -> impl Iterator<Item = TaskSnapshot<'_>> {
         self.tasks.iter().map(|(task, entry)| {
-            let views = entry.views.iter().map(|id| ViewStatus {
+            let views = entry.views.iter().map(|(id, trigger)| ViewStatus {
                 id,
                 seen: self.views.get(id).and_then(|view| {
                     let snapshot = view.snapshot.as_ref()?;
                     Some((snapshot.revision, view.changed_at))
                 }),
-                triggers: entry.is_active(),
+                triggers: entry.is_active() && *trigger != Trigger::Nothing,
                 problem: self.views.get(id).and_then(|view| view.problem.as_ref()),
             });
             TaskSnapshot {
                 task,
                 views: views.collect(),
                 buffered_until: entry.due_at(),
+                next_tick: entry.next_tick(),
                 decided: entry.decided.as_ref(),
             }
         })

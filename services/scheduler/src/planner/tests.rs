@@ -2,8 +2,9 @@ mod counted;
 mod later;
 mod partial;
 mod sequences;
+mod triggers;
 
-use cts_core::{BufferPeriod, Condition, ServiceInstance};
+use cts_core::{BufferPeriod, Condition, Digest, Item, RunInput, ServiceInstance};
 use cts_testkit::fixtures::{self, instance};
 
 use super::*;
@@ -34,11 +35,13 @@ fn names(due: &[DueTask]) -> Vec<&str> {
 }
 
 /// What a due task is frozen with, which must be complete.
-fn services(due: &DueTask) -> Vec<&Arc<ServiceInstance>> {
-    match &due.data {
-        DueData::Complete(input) => input.services().collect(),
-        DueData::NotNeeded => panic!("{due:?} has no data"),
-    }
+fn services(due: &DueTask) -> Vec<Arc<ServiceInstance>> {
+    let DueData::Complete(input) = &due.data else {
+        panic!("{due:?} has no data");
+    };
+    let frozen = input.freeze(Digest::of(b"settings")).unwrap();
+    let contents = frozen.contents.iter().map(|content| &*content.bytes);
+    RunInput::thaw(contents).unwrap().services
 }
 
 #[test]
@@ -54,7 +57,8 @@ fn a_task_waits_until_each_of_its_views_has_a_snapshot() {
         .observe(&id("api"), full(1, [instance("api", "a", 2)]), at(2))
         .unwrap();
     let due = planner.take_due(at(2)).tasks;
-    let ids: Vec<_> = services(&due[0])
+    let services = services(&due[0]);
+    let ids: Vec<_> = services
         .iter()
         .map(|instance| instance.id.as_str())
         .collect();

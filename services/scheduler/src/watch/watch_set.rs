@@ -12,7 +12,7 @@ use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{ServiceView, ViewDelta, ViewId};
+use cts_core::{View, ViewDelta, ViewId};
 use cts_rpc::{Peer, Peers};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -30,7 +30,7 @@ const BACKLOG: usize = 256;
 #[derive(Debug)]
 pub(crate) struct WatchSet {
     peers: watch::Receiver<Arc<[Peer]>>,
-    views: Vec<ServiceView>,
+    views: Vec<View>,
     owners: HashMap<ViewId, String>,
     /// Views of which nothing counts before a full snapshot: revisions of two watchers, or of two
     /// subscriptions at one, have nothing to do with each other.
@@ -46,7 +46,7 @@ pub(crate) struct WatchSet {
 
 impl WatchSet {
     /// Follows `views` at `watchers`.
-    pub(crate) fn new(watchers: &Peers, views: Vec<ServiceView>) -> Self {
+    pub(crate) fn new(watchers: &Peers, views: Vec<View>) -> Self {
         let (events_tx, events_rx) = mpsc::channel(BACKLOG);
         let mut watches = Self {
             peers: watchers.healthy(),
@@ -109,8 +109,8 @@ impl WatchSet {
     }
 
     /// Follows these views from now on, and no others. Those that stay are not asked for anew.
-    pub(crate) fn set_views(&mut self, views: Vec<ServiceView>) {
-        let wanted: HashSet<ViewId> = views.iter().map(ServiceView::id).collect();
+    pub(crate) fn set_views(&mut self, views: Vec<View>) {
+        let wanted: HashSet<ViewId> = views.iter().map(View::id).collect();
         // A view that comes back later must begin with a full snapshot.
         self.owners.retain(|id, _| wanted.contains(id));
         self.from_the_beginning.retain(|id| wanted.contains(id));
@@ -125,7 +125,7 @@ impl WatchSet {
     /// Ends the subscriptions of views that have no owner any more, where nothing can be assigned.
     fn give_up_views(&mut self) {
         self.note_unowned();
-        let mut shares: HashMap<&str, Vec<ServiceView>> = HashMap::new();
+        let mut shares: HashMap<&str, Vec<View>> = HashMap::new();
         for view in &self.views {
             if let Some(owner) = self.owners.get(&view.id()) {
                 shares.entry(owner).or_default().push(view.clone());
@@ -164,7 +164,7 @@ impl WatchSet {
 
     /// Reports the views that were never assigned, because there is no watcher.
     fn note_unowned(&mut self) {
-        let ids = self.views.iter().map(ServiceView::id);
+        let ids = self.views.iter().map(View::id);
         let unowned: Vec<ViewId> = ids.filter(|id| !self.owners.contains_key(id)).collect();
         if !unowned.is_empty() {
             let trouble = Trouble::new("no watcher can be reached");
@@ -189,7 +189,7 @@ impl WatchSet {
         } else {
             trusted
         };
-        let mut shares: HashMap<&str, Vec<ServiceView>> = HashMap::new();
+        let mut shares: HashMap<&str, Vec<View>> = HashMap::new();
         let before = std::mem::take(&mut self.owners);
         for view in &self.views {
             let id = view.id();
@@ -242,6 +242,7 @@ async fn at(moment: Option<Instant>) {
 
 #[cfg(test)]
 mod tests {
+    use cts_core::KvQuery;
     use cts_rpc::memory_transport;
 
     use super::*;
@@ -255,13 +256,11 @@ mod tests {
         }
     }
 
-    fn view(name: &str) -> ServiceView {
-        ServiceView {
-            name: name.into(),
-            datacenter: String::new(),
-            namespace: String::new(),
-            filter: String::new(),
-        }
+    fn view(name: &str) -> View {
+        View::ConsulKv(KvQuery {
+            path: name.into(),
+            ..KvQuery::default()
+        })
     }
 
     #[tokio::test]

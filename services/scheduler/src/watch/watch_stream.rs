@@ -6,7 +6,7 @@ mod subscription;
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use cts_core::{Chain, ServiceView, ViewDelta, ViewId, excerpt};
+use cts_core::{Chain, View, ViewDelta, ViewId, excerpt};
 use cts_rpc::Peer;
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -36,9 +36,9 @@ pub(crate) enum StreamEvent {
 #[derive(Debug)]
 pub(crate) enum Command {
     /// These are the views to follow, and no others.
-    Follow(Vec<ServiceView>),
+    Follow(Vec<View>),
     /// Send this view from its beginning.
-    Again(ServiceView),
+    Again(View),
 }
 
 /// Follows views at one watcher until its commands end.
@@ -47,7 +47,7 @@ pub(crate) struct WatchStream {
     watcher: Peer,
     commands: mpsc::UnboundedReceiver<Command>,
     events_tx: mpsc::Sender<(String, StreamEvent)>,
-    views: Vec<ServiceView>,
+    views: Vec<View>,
     /// The stream has broken, and nothing has come since.
     broken: bool,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cts_core::{ServiceInstance, ViewId, ViewSnapshot};
+use cts_core::{ServiceInstance, View, ViewId, ViewSnapshot};
 use cts_proto::watch::v1 as proto;
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_service_server::WatchService;
@@ -130,10 +130,9 @@ impl Played {
     fn change(&mut self, request: proto::WatchRequest) {
         match request.change.unwrap() {
             Change::Subscribe(subscribe) => {
-                let views = subscribe.views.into_iter();
-                let views = views.map(|view| convert::view_from_wire(view).unwrap().id());
-                let views: Vec<_> = views.collect();
                 let id = subscribe.subscription_id;
+                let views = convert::views_from_wire(subscribe).unwrap();
+                let views: Vec<_> = views.iter().map(View::id).collect();
                 self.views
                     .extend(views.iter().cloned().map(|view| (view, id)));
                 let scene = self.scenes.borrow().clone();

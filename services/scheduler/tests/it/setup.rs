@@ -20,8 +20,8 @@ use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
 use cts_scheduler::{
-    Dependencies, Identities as _, Options, RandomIdentities, RunError, RunRequests, Scheduler,
-    SettingsDigest, TaskReader,
+    Dependencies, Identities as _, NextTick, Options, RandomIdentities, RunError, RunRequests,
+    Scheduler, SettingsDigest, TaskReader,
 };
 use cts_store::{Member, Store};
 use cts_store_sqlite::SqliteStore;
@@ -88,6 +88,7 @@ impl Setup {
                 store,
                 watchers: Peers::fixed(watch_channel),
                 clock: Arc::new(SystemClock),
+                next_tick: NextTick::of(chrono::Utc),
                 identities: Arc::new(RandomIdentities),
                 settings_digest: SettingsDigest::new(|_task| Digest::of(b"settings")),
                 task_reader: TaskReader::new(read),

@@ -10,7 +10,7 @@ use futures::stream::{self, Stream};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::view::{Failure, ViewState};
+use crate::state::{Failure, ViewState};
 use crate::views::FollowedView;
 
 /// Messages that must be sent in a row.

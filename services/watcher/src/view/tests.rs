@@ -1,4 +1,8 @@
+use std::sync::Arc;
+
+use cts_core::ServiceInstance;
 use cts_testkit::fixtures;
+use tokio::sync::watch;
 
 use super::*;
 
@@ -9,7 +13,7 @@ fn instance(id: &str, port: i64) -> ServiceInstance {
 fn snapshot(index: u64, instances: Vec<ServiceInstance>) -> PollEvent {
     PollEvent::Snapshot {
         index,
-        instances,
+        items: instances.into_iter().map(Item::from).collect(),
         unreadable: Vec::new(),
     }
 }
@@ -23,11 +27,8 @@ fn failure(failures: u32) -> PollEvent {
 }
 
 fn publisher() -> (Publisher, watch::Receiver<ViewState>) {
-    let (sender, receiver) = watch::channel(ViewState::default());
-    (
-        Publisher::new(ViewId::new("v"), sender, Arc::default()),
-        receiver,
-    )
+    let (sender, receiver) = StateSender::new(Arc::default());
+    (Publisher::new(ViewId::new("v"), sender), receiver)
 }
 
 #[test]
@@ -50,8 +51,12 @@ fn equal_data_under_a_new_index_is_no_change() {
     assert!(state.has_changed().unwrap());
     let second = state.borrow_and_update().snapshot.clone().unwrap();
     assert!(second.revision > first.revision);
-    let key = instance("a", 1).key();
-    assert!(Arc::ptr_eq(&first.instances[&key], &second.instances[&key]));
+    let key = ItemKey::Instance(instance("a", 1).key());
+    let (Item::Instance(first), Item::Instance(second)) = (&first.items[&key], &second.items[&key])
+    else {
+        panic!("no instances: {first:?}, {second:?}");
+    };
+    assert!(Arc::ptr_eq(first, second));
 }
 
 #[test]
@@ -86,15 +91,18 @@ fn an_instance_that_cannot_be_understood_keeps_its_last_form_while_it_is_there()
         key: Some(instance(id, 0).key()),
         problem: "odd".into(),
     };
-    let seen = |instances, unreadable| PollEvent::Snapshot {
+    let seen = |instances: Vec<ServiceInstance>, unreadable| PollEvent::Snapshot {
         index: 1,
-        instances,
+        items: instances.into_iter().map(Item::from).collect(),
         unreadable,
     };
     let ports = |state: &watch::Receiver<ViewState>| -> Vec<(String, i64)> {
         let snapshot = state.borrow().snapshot.clone().unwrap();
-        let instances = snapshot.instances.values();
-        instances.map(|i| (i.id.clone(), i.port)).collect()
+        let instances = snapshot.items.values().map(|item| match item {
+            Item::Instance(instance) => (instance.id.clone(), instance.port),
+            other => panic!("no instance but {other:?}"),
+        });
+        instances.collect()
     };
     publisher.publish(seen(vec![instance("a", 1)], vec![odd("b")]), Instant::now());
     assert_eq!(ports(&state), [("a".into(), 1)], "nothing is known of b");

@@ -3,7 +3,7 @@
 use cts_testkit::{ConsulAgent, eventually};
 
 use crate::DEADLINE;
-use crate::rig::{Rig, Update, ids, view};
+use crate::rig::{Rig, Update, ids, instances, view};
 
 #[tokio::test]
 async fn a_snapshot_and_then_what_changes() {
@@ -17,7 +17,7 @@ async fn a_snapshot_and_then_what_changes() {
     subscriber.subscribe([&view("web")]);
     let (base, first) = subscriber.delta().await;
     assert_eq!((base, ids(&first)), (None, vec!["a"]));
-    let instance = first.instances.values().next().unwrap();
+    let instance = instances(&first)[0];
     let text = instance.meta.get("text").map(String::as_str);
     assert_eq!(text, Some("\"a\"\n${x} \u{1f680}"));
 

@@ -6,6 +6,7 @@
 mod endings;
 mod faults;
 mod following;
+mod matching;
 mod refusals;
 mod rig;
 mod sharing;

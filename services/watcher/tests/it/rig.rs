@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 
 use cts_consul::{ConsulClient, ConsulSettings};
-use cts_core::{ServiceView, ViewSnapshot};
+use cts_core::{Item, ServiceInstance, ServiceView, View, ViewSnapshot};
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
-use cts_proto::watch::v1::{
-    Subscribe, Unsubscribe, ViewDelta, ViewFailure, WatchRequest, WatchResponse,
-};
-use cts_rpc::convert::{delta_from_wire, view_to_wire};
+use cts_proto::watch::v1::{Unsubscribe, ViewDelta, ViewFailure, WatchRequest, WatchResponse};
+use cts_rpc::convert::{append_part, delta_from_wire, subscribe_to_wire};
 use cts_rpc::{Endpoints, memory_transport};
 use cts_watcher::{Options, Watcher};
 use tokio::sync::mpsc;
@@ -74,7 +72,7 @@ impl Rig {
     }
 
     /// A subscriber that already has the first snapshot of a view.
-    pub(crate) async fn follower(&self, view: &ServiceView) -> Subscriber {
+    pub(crate) async fn follower(&self, view: &View) -> Subscriber {
         let mut subscriber = self.subscriber().await;
         subscriber.subscribe([view]);
         let (base, _) = subscriber.delta().await;
@@ -84,13 +82,13 @@ impl Rig {
 }
 
 /// A view of everything that is registered under a name and passes.
-pub(crate) fn view(name: &str) -> ServiceView {
-    ServiceView {
+pub(crate) fn view(name: &str) -> View {
+    View::Service(ServiceView {
         name: name.to_owned(),
         datacenter: String::new(),
         namespace: String::new(),
         filter: String::new(),
-    }
+    })
 }
 
 /// Something complete that was received.
@@ -117,7 +115,7 @@ impl Subscriber {
         requests.send(WatchRequest { change }).unwrap();
     }
 
-    pub(crate) fn subscribe<'a>(&self, views: impl IntoIterator<Item = &'a ServiceView>) {
+    pub(crate) fn subscribe<'a>(&self, views: impl IntoIterator<Item = &'a View>) {
         self.subscribe_as(0, views);
     }
 
@@ -125,17 +123,13 @@ impl Subscriber {
     pub(crate) fn subscribe_as<'a>(
         &self,
         subscription_id: u64,
-        views: impl IntoIterator<Item = &'a ServiceView>,
+        views: impl IntoIterator<Item = &'a View>,
     ) {
-        let views = views.into_iter().cloned().map(view_to_wire).collect();
-        let subscribe = Subscribe {
-            views,
-            subscription_id,
-        };
+        let subscribe = subscribe_to_wire(views.into_iter().cloned(), subscription_id);
         self.send(Some(Change::Subscribe(subscribe)));
     }
 
-    pub(crate) fn unsubscribe(&self, view: &ServiceView) {
+    pub(crate) fn unsubscribe(&self, view: &View) {
         let view_ids = vec![view.id().to_string()];
         self.send(Some(Change::Unsubscribe(Unsubscribe { view_ids })));
     }
@@ -167,8 +161,7 @@ impl Subscriber {
                     (&parts.view_id, parts.revision),
                     (&part.view_id, part.revision)
                 );
-                parts.upserts.extend(part.upserts);
-                parts.removals.extend(part.removals);
+                append_part(parts, part);
             }
         }
         Ok(self
@@ -216,10 +209,15 @@ impl Subscriber {
     }
 }
 
+pub(crate) fn instances(snapshot: &ViewSnapshot) -> Vec<&ServiceInstance> {
+    let instances = snapshot.items.values().map(|item| match item {
+        Item::Instance(instance) => &**instance,
+        other => panic!("no instance but {other:?}"),
+    });
+    instances.collect()
+}
+
 pub(crate) fn ids(snapshot: &ViewSnapshot) -> Vec<&str> {
-    snapshot
-        .instances
-        .keys()
-        .map(|key| key.id.as_str())
-        .collect()
+    let instances = instances(snapshot).into_iter();
+    instances.map(|instance| instance.id.as_str()).collect()
 }

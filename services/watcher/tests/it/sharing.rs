@@ -132,10 +132,10 @@ async fn a_slow_subscriber_gets_one_larger_delta() {
         consul
             .register_service("web", &format!("small-{number}"), 80, &[], &[])
             .await;
-        assert_eq!(fast.delta().await.1.instances.len(), 161 + number);
+        assert_eq!(fast.delta().await.1.items.len(), 161 + number);
     }
     let (base, snapshot) = slow.delta().await;
-    assert_eq!((base, snapshot.instances.len()), (None, 160));
+    assert_eq!((base, snapshot.items.len()), (None, 160));
     match slow.update().await {
         Update::Delta {
             base,
@@ -143,7 +143,7 @@ async fn a_slow_subscriber_gets_one_larger_delta() {
             ..
         } => {
             assert_eq!(base, Some(snapshot.revision));
-            assert_eq!(newest.instances.len(), 164);
+            assert_eq!(newest.items.len(), 164);
         }
         Update::Failure(failure) => panic!("{failure:?}"),
     }

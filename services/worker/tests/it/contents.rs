@@ -3,6 +3,7 @@
 use cts_core::Digest;
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::{InputContent, RunKind};
+use serde_json::json;
 
 use crate::stage::Stage;
 
@@ -26,10 +27,12 @@ fn named(bytes: &[u8], is_carried: bool) -> InputContent {
     }
 }
 
-/// The task without its services: the first content of its input.
-fn head(stage: &Stage) -> Vec<u8> {
+/// The task with a view of each of these services: the first content of its input.
+fn head(stage: &Stage, services: &[&str]) -> Vec<u8> {
     let mut input: serde_json::Value = serde_json::from_slice(&stage.input()).unwrap();
     input.as_object_mut().unwrap().remove("services").unwrap();
+    let condition = json!({"names": services, "use_as_module_input": true});
+    input["definition"]["condition"] = json!({"services": condition});
     serde_json::to_vec(&input).unwrap()
 }
 
@@ -42,7 +45,7 @@ async fn checked(stage: &mut Stage) {
 #[tokio::test]
 async fn what_a_lease_names_is_fetched_once() {
     let mut stage = Stage::new(KEEPS).await;
-    let head = head(&stage);
+    let head = head(&stage, &["web"]);
     stage.strings.serve(&[&head, NONE]);
     let asked = |stage: &Stage| stage.strings.conduct(|conduct| conduct.fetched.clone());
 
@@ -65,7 +68,7 @@ async fn what_a_lease_names_is_fetched_once() {
 #[tokio::test]
 async fn a_content_that_an_input_has_twice_is_fetched_once() {
     let mut stage = Stage::new(KEEPS).await;
-    let head = head(&stage);
+    let head = head(&stage, &["api", "web"]);
     stage.strings.serve(&[&head, NONE]);
     let contents = vec![named(&head, true), named(NONE, false), named(NONE, false)];
     stage.strings.grant_contents(RunKind::Check, contents);
@@ -77,7 +80,7 @@ async fn a_content_that_an_input_has_twice_is_fetched_once() {
 #[tokio::test]
 async fn what_a_lease_does_not_name_is_asked_for() {
     let mut stage = Stage::new(KEEPS).await;
-    let head = head(&stage);
+    let head = head(&stage, &["web"]);
     stage.strings.serve(&[&head, NONE]);
     let names = [&head, NONE].map(|bytes| Digest::of(bytes).to_string());
     stage
@@ -91,7 +94,7 @@ async fn what_a_lease_does_not_name_is_asked_for() {
 #[tokio::test]
 async fn contents_that_are_not_those_of_their_hash_fail_the_run() {
     let mut stage = Stage::new(KEEPS).await;
-    let head = head(&stage);
+    let head = head(&stage, &["web"]);
     let mut wrong = named(NONE, true);
     wrong.content = Some(b"[ ]".to_vec());
     stage

@@ -73,26 +73,23 @@ impl Stage {
     /// The frozen input of the task.
     pub(crate) fn input(&self) -> Vec<u8> {
         let module = self.root.path().join("module");
-        let input = RunInput {
-            definition: TaskDefinition {
-                module_inputs: Vec::new(),
-                services: Vec::new(),
-                workspace: None,
-                name: TaskName::new("edge").unwrap(),
-                description: String::new(),
-                module: "./module".into(),
-                module_source: module.to_str().unwrap().to_owned(),
-                module_digest: None,
-                bundle: None,
-                version: String::new(),
-                providers: Vec::new(),
-                condition: Condition::NoCondition,
-                variables: BTreeMap::new(),
-                working_dir: PathBuf::from("sync-tasks/edge"),
-            },
-            settings_digest: Digest::of(b""),
+        let definition = TaskDefinition {
+            module_inputs: Vec::new(),
             services: Vec::new(),
+            workspace: None,
+            name: TaskName::new("edge").unwrap(),
+            description: String::new(),
+            module: "./module".into(),
+            module_source: module.to_str().unwrap().to_owned(),
+            module_digest: None,
+            bundle: None,
+            version: String::new(),
+            providers: Vec::new(),
+            condition: Condition::NoCondition,
+            variables: BTreeMap::new(),
+            working_dir: PathBuf::from("sync-tasks/edge"),
         };
+        let input = RunInput::without_data(definition, Digest::of(b""));
         serde_json::to_vec(&input).unwrap()
     }
 

@@ -302,7 +302,9 @@ fn names_go_before_an_expression_in_conditions() {
     ];
     for (services, names, regexp) in cases {
         let request = task(&with("condition", json!({"services": services}))).unwrap();
-        let condition = request.task.condition.services().unwrap();
+        let Condition::Services(condition) = request.task.condition else {
+            panic!("the condition is another");
+        };
         assert_eq!(condition.names, names);
         assert_eq!(condition.regexp.as_deref(), regexp);
     }

@@ -27,7 +27,9 @@ impl LeaderLoop {
         {
             return;
         }
-        let Due { tasks, overdue } = self.planner.take_due(self.started.elapsed());
+        let now = self.started.elapsed();
+        self.planner.tick(now, self.clock.now(), &self.next_tick);
+        let Due { tasks, overdue } = self.planner.take_due(now);
         for task in tasks {
             match self.frozen(&task) {
                 Ok(frozen) => {

@@ -87,19 +87,22 @@ impl Model {
 
     fn uses(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         let spec = self.tasks[task].spec.as_ref();
-        let names = spec.and_then(|spec| Some(&spec.definition.condition.services()?.names));
+        let names = spec.and_then(|spec| match &spec.definition.condition {
+            Condition::Services(services) => Some(&services.names),
+            _ => None,
+        });
         let service = |name: &String| SERVICES.iter().position(|service| service == name);
         names.into_iter().flatten().filter_map(service)
     }
 
     fn reconcile(&mut self) {
-        let before: Vec<ViewId> = self.planner.views().iter().map(ServiceView::id).collect();
+        let before: Vec<ViewId> = self.planner.views().iter().map(View::id).collect();
         let desired = self.tasks.iter().filter_map(|task| {
             let spec = task.spec.as_ref()?;
             Some(desired(spec, TaskMode::Active, task.requests.clone()))
         });
         let others = self.planner.reconcile(desired, self.now);
-        let mut views: Vec<ViewId> = self.planner.views().iter().map(ServiceView::id).collect();
+        let mut views: Vec<ViewId> = self.planner.views().iter().map(View::id).collect();
         let mut old = before;
         views.sort();
         old.sort();
@@ -157,7 +160,8 @@ impl Model {
                 .into_iter()
                 .map(|service| (SERVICES[service], self.read[service].unwrap().0))
                 .collect();
-            let frozen: Vec<_> = services(due)
+            let services = services(due);
+            let frozen: Vec<_> = services
                 .iter()
                 .map(|instance| (instance.name.as_str(), instance.port))
                 .collect();

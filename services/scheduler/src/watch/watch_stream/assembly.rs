@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 
-use cts_core::ServiceView;
+use cts_core::View;
 use cts_proto::watch::v1 as proto;
 use cts_proto::watch::v1::watch_request::Change;
+use cts_rpc::convert;
 
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
@@ -20,7 +21,7 @@ pub(super) struct Assembly {
 #[derive(Debug)]
 struct Subscribed {
     id: u64,
-    source: ServiceView,
+    source: View,
     /// A full snapshot has come.
     begun: bool,
     /// The messages of a delta that have come, as one with the number of the last.
@@ -43,7 +44,7 @@ pub(super) enum BadSequence {
 impl Assembly {
     /// The request that subscribes to these views, each from its full snapshot on. Older subscriptions of
     /// them count no longer.
-    pub(super) fn subscribe(&mut self, views: Vec<ServiceView>) -> proto::WatchRequest {
+    pub(super) fn subscribe(&mut self, views: Vec<View>) -> proto::WatchRequest {
         self.last_id += 1;
         let id = self.last_id;
         for view in &views {
@@ -56,13 +57,8 @@ impl Assembly {
             };
             self.views.insert(view.id().as_str().to_owned(), subscribed);
         }
-        let views = views.into_iter().map(cts_rpc::convert::view_to_wire);
-        let subscribe = proto::Subscribe {
-            views: views.collect(),
-            subscription_id: id,
-        };
         proto::WatchRequest {
-            change: Some(Change::Subscribe(subscribe)),
+            change: Some(Change::Subscribe(convert::subscribe_to_wire(views, id))),
         }
     }
 
@@ -106,9 +102,8 @@ impl Assembly {
                     let revision = part.revision;
                     return Err(BadSequence::Mixed { revision });
                 }
-                earlier.upserts.extend(part.upserts);
-                earlier.removals.extend(part.removals);
                 earlier.part_number = part.part_number;
+                convert::append_part(&mut earlier, part);
                 earlier
             }
         };
@@ -141,19 +136,20 @@ impl Assembly {
 
 #[cfg(test)]
 mod tests {
+    use cts_core::ServiceView;
     use proptest::prelude::*;
 
     use super::*;
 
     const WEB: &str = "health.service(web)";
 
-    fn web() -> Vec<ServiceView> {
-        vec![ServiceView {
+    fn web() -> Vec<View> {
+        vec![View::Service(ServiceView {
             name: "web".into(),
             datacenter: String::new(),
             namespace: String::new(),
             filter: String::new(),
-        }]
+        })]
     }
 
     fn instance(id: String) -> proto::ServiceInstance {
@@ -175,10 +171,10 @@ mod tests {
             base_revision: base,
             revision,
             upserts: vec![instance(format!("{subscription}-{revision}-{number}"))],
-            removals: Vec::new(),
             complete: number == count,
             subscription_id: subscription,
             part_number: number,
+            ..Default::default()
         };
         (1..=count).map(part).collect()
     }

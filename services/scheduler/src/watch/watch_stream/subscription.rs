@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cts_core::{ServiceView, ViewId, excerpt};
+use cts_core::{View, ViewId, excerpt};
 use cts_proto::watch::v1 as proto;
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
@@ -27,7 +27,7 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    pub(super) async fn open(watcher: &Peer, views: Vec<ServiceView>) -> Result<Self, StreamError> {
+    pub(super) async fn open(watcher: &Peer, views: Vec<View>) -> Result<Self, StreamError> {
         let mut assembly = Assembly::default();
         let (requests, stream) = mpsc::unbounded_channel();
         // The receiver is at hand, so the channel is open.
@@ -44,14 +44,14 @@ impl Subscription {
     }
 
     /// Follows what is new in `after`, and no longer what is only in `before`.
-    pub(super) fn change(&mut self, before: &[ServiceView], after: &[ServiceView]) {
-        let known: HashSet<ViewId> = before.iter().map(ServiceView::id).collect();
-        let wanted: HashSet<ViewId> = after.iter().map(ServiceView::id).collect();
+    pub(super) fn change(&mut self, before: &[View], after: &[View]) {
+        let known: HashSet<ViewId> = before.iter().map(View::id).collect();
+        let wanted: HashSet<ViewId> = after.iter().map(View::id).collect();
         let gone: Vec<String> = known
             .difference(&wanted)
             .map(|id| id.as_str().to_owned())
             .collect();
-        let new: Vec<ServiceView> = after
+        let new: Vec<View> = after
             .iter()
             .filter(|view| !known.contains(&view.id()))
             .cloned()
@@ -70,7 +70,7 @@ impl Subscription {
 
     /// Asks for these views from their beginning. What the watcher sends for an older subscription of them
     /// counts no longer.
-    pub(super) fn subscribe(&mut self, views: Vec<ServiceView>) {
+    pub(super) fn subscribe(&mut self, views: Vec<View>) {
         let request = self.assembly.subscribe(views);
         self.send(request);
     }

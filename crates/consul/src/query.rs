@@ -1,0 +1,217 @@
+//! What can be followed in Consul (docs/runs.md#views-and-blocking-queries).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use cts_core::{CatalogServicesView, Item, KvQuery, ServiceView};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::error::ConsulError;
+use crate::health::{self, Decoded, UnreadableInstance};
+use crate::{catalog, kv};
+
+/// One thing to read from Consul by blocking queries.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Query {
+    /// `/v1/health/service/<name>`.
+    Health {
+        /// The service.
+        view: ServiceView,
+        /// Whether only instances are given that pass all their checks.
+        passing: bool,
+    },
+    /// `/v1/catalog/services`.
+    Catalog {
+        /// Datacenter, empty for the agent's own.
+        datacenter: String,
+        /// Consul Enterprise namespace, empty for the token's.
+        namespace: String,
+        /// Only services on nodes with all these pairs in their meta data.
+        node_meta: BTreeMap<String, String>,
+    },
+    /// `/v1/kv/<path>`.
+    Kv(KvQuery),
+}
+
+impl Query {
+    /// The instances of a service as its view wants them.
+    pub fn health(view: ServiceView) -> Self {
+        let passing = view.passing_only();
+        Self::Health { view, passing }
+    }
+
+    /// All that the view is chosen from; its expression is the reader's.
+    pub fn catalog(view: &CatalogServicesView) -> Self {
+        Self::Catalog {
+            datacenter: view.datacenter.clone(),
+            namespace: view.namespace.clone(),
+            node_meta: view.node_meta.clone(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> Result<String, ConsulError> {
+        Ok(match self {
+            Self::Health { view, .. } => {
+                format!("/v1/health/service/{}", path_segment(&view.name)?)
+            }
+            Self::Catalog { .. } => "/v1/catalog/services".to_owned(),
+            Self::Kv(query) => format!("/v1/kv/{}", key_path(query)?),
+        })
+    }
+
+    /// Parameters of its own; those with an empty value are left out.
+    pub(crate) fn parameters(&self) -> Vec<(&'static str, String)> {
+        let (datacenter, mut parameters) = match self {
+            Self::Health { view, passing } => {
+                let passing = if *passing { "1" } else { "" };
+                let own = vec![
+                    ("passing", passing.to_owned()),
+                    ("filter", view.filter.clone()),
+                ];
+                (&view.datacenter, own)
+            }
+            Self::Catalog {
+                datacenter,
+                node_meta,
+                ..
+            } => {
+                let pairs = node_meta.iter();
+                let pairs = pairs.map(|(key, value)| ("node-meta", format!("{key}:{value}")));
+                (datacenter, pairs.collect())
+            }
+            Self::Kv(query) => {
+                let recurse = if query.recurse { "true" } else { "" };
+                (&query.datacenter, vec![("recurse", recurse.to_owned())])
+            }
+        };
+        parameters.push(("dc", datacenter.clone()));
+        parameters
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        match self {
+            Self::Health { view, .. } => &view.namespace,
+            Self::Catalog { namespace, .. } => namespace,
+            Self::Kv(query) => &query.namespace,
+        }
+    }
+
+    /// Whether status 404 says that there is nothing.
+    pub(crate) fn may_be_missing(&self) -> bool {
+        matches!(self, Self::Kv(_))
+    }
+
+    pub(crate) fn decode(
+        &self,
+        body: &[u8],
+    ) -> Result<(Vec<Item>, Vec<UnreadableInstance>), ConsulError> {
+        match self {
+            Self::Health { .. } => {
+                let Decoded {
+                    instances,
+                    unreadable,
+                } = health::decode(body)?;
+                let items = instances.into_iter().map(Item::from).collect();
+                Ok((items, unreadable))
+            }
+            Self::Catalog { .. } => Ok((catalog::decode(body)?, Vec::new())),
+            Self::Kv(_) => Ok((kv::decode(body)?, Vec::new())),
+        }
+    }
+}
+
+/// For log lines.
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Health { view, .. } => write!(f, "instances of service {:?}", view.name),
+            Self::Catalog { .. } => f.write_str("names of services"),
+            Self::Kv(query) if query.recurse => write!(f, "keys below {:?}", query.path),
+            Self::Kv(query) => write!(f, "key {:?}", query.path),
+        }
+    }
+}
+
+/// What is encoded in a segment of a path: everything that could mean something in a URL.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// A name as one segment of a path, whatever is in it. (The URL type would drop tabs and newlines.)
+pub(crate) fn path_segment(name: &str) -> Result<String, ConsulError> {
+    if matches!(name, "" | "." | "..") {
+        return Err(ConsulError::UnusableName {
+            name: name.to_owned(),
+        });
+    }
+    Ok(utf8_percent_encode(name, SEGMENT).to_string())
+}
+
+/// A key as the end of a path. Consul answers with a redirection where it would clean the path, so such a key cannot
+/// be asked for. An empty prefix stands for all keys, and a last segment may be empty.
+fn key_path(query: &KvQuery) -> Result<String, ConsulError> {
+    let segments: Vec<&str> = query.path.split('/').collect();
+    let unusable = |segment: &&str| matches!(*segment, "." | "..");
+    let inner = segments
+        .split_last()
+        .map_or(&[][..], |(_last, inner)| inner);
+    let is_empty = query.path.is_empty() && !query.recurse;
+    if is_empty || inner.contains(&"") || segments.iter().any(unusable) {
+        return Err(ConsulError::UnusableName {
+            name: query.path.clone(),
+        });
+    }
+    let encoded = segments
+        .iter()
+        .map(|segment| utf8_percent_encode(segment, SEGMENT).to_string());
+    Ok(encoded.collect::<Vec<_>>().join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport;
+
+    #[test]
+    fn no_name_leaves_its_segment() {
+        for name in [
+            "a/b", "a?b=c", "a#b", "../kv", "..%2f", "a\tb", "ü x", "a\\b", "%",
+        ] {
+            let segment = path_segment(name).unwrap();
+            let url = transport::url("http://h/p", &format!("/v1/{segment}"));
+            assert_eq!(url.path(), format!("/p/v1/{segment}"), "{name:?}");
+            assert_eq!((url.query(), url.fragment()), (None, None), "{name:?}");
+        }
+        for name in ["", ".", ".."] {
+            assert!(path_segment(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_keeps_its_slashes_and_leaves_no_segment() {
+        let path = |path: &str, recurse| {
+            let query = KvQuery {
+                path: path.to_owned(),
+                recurse,
+                ..KvQuery::default()
+            };
+            Query::Kv(query).path()
+        };
+        for (key, expected) in [
+            ("a/b", "/v1/kv/a/b"),
+            ("a/b/", "/v1/kv/a/b/"),
+            ("a?b=c#d/é", "/v1/kv/a%3Fb%3Dc%23d/%C3%A9"),
+            ("a\n%2e", "/v1/kv/a%0A%252e"),
+        ] {
+            let path = path(key, false).unwrap();
+            assert_eq!(path, expected);
+            assert_eq!(transport::url("http://h", &path).path(), expected);
+        }
+        assert_eq!(path("", true).unwrap(), "/v1/kv/");
+        for key in ["", "a//b", "/a", "a/./b", "a/..", ".."] {
+            assert!(path(key, false).is_err(), "{key:?}");
+        }
+    }
+}

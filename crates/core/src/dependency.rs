@@ -1,0 +1,190 @@
+//! What a task depends on in Consul, and which changes of it run the task
+//! (docs/runs.md#what-triggers-a-task).
+
+use std::collections::BTreeMap;
+
+use crate::condition::{
+    CatalogServicesCondition, Condition, DeclaredService, KvQuery, ModuleInput, ServicesCondition,
+    ServicesInput,
+};
+use crate::task::TaskDefinition;
+use crate::view::{CatalogServicesView, ServiceView, ServicesView, View};
+
+/// A view that a task needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    /// The view. It must have given a full snapshot before the task can run.
+    pub view: View,
+    /// Which of its changes run the task.
+    pub trigger: Trigger,
+}
+
+/// Which changes of a view run a task. The others are in the input of its next run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// All.
+    Change,
+    /// Those by which names come or go, not those of tags.
+    OtherNames,
+    /// None: it only supplies values.
+    Nothing,
+}
+
+impl TaskDefinition {
+    /// The views that the task needs, those of its condition first, each in module order: names sorted bytewise
+    /// (docs/runs.md#instances), each once.
+    pub fn dependencies(&self) -> Vec<Dependency> {
+        let trigger = match &self.condition {
+            Condition::NoCondition | Condition::Schedule(_) => Trigger::Nothing,
+            Condition::Services(_) | Condition::ConsulKv(_) => Trigger::Change,
+            Condition::CatalogServices(_) => Trigger::OtherNames,
+        };
+        let views = self.condition.views();
+        let inputs = self.module_inputs.iter().flat_map(ModuleInput::views);
+        let inputs = inputs.map(|view| (view, Trigger::Nothing));
+        let all = views.into_iter().map(|view| (view, trigger)).chain(inputs);
+        all.map(|(view, trigger)| Dependency { view, trigger })
+            .collect()
+    }
+}
+
+impl Condition {
+    /// Its views, in module order.
+    pub fn views(&self) -> Vec<View> {
+        match self {
+            Self::NoCondition | Self::Schedule(_) => Vec::new(),
+            Self::Services(services) => services.query().views(),
+            Self::CatalogServices(catalog) => vec![View::CatalogServices(catalog.view())],
+            Self::ConsulKv(kv) => vec![View::ConsulKv(kv.query.view())],
+        }
+    }
+}
+
+/// Which instances a module gets, and with which meta data.
+#[derive(Debug, Clone, Copy)]
+pub struct ServicesQuery<'a> {
+    /// Names as configured.
+    pub names: &'a [String],
+    /// Counts if names are given as well.
+    pub regexp: Option<&'a str>,
+    datacenter: &'a str,
+    namespace: &'a str,
+    filter: &'a str,
+    cts_user_defined_meta: &'a BTreeMap<String, String>,
+    declared: &'a BTreeMap<String, DeclaredService>,
+}
+
+impl ServicesCondition {
+    /// What it asks for.
+    pub fn query(&self) -> ServicesQuery<'_> {
+        ServicesQuery {
+            names: &self.names,
+            regexp: self.regexp.as_deref(),
+            datacenter: &self.datacenter,
+            namespace: &self.namespace,
+            filter: &self.filter,
+            cts_user_defined_meta: &self.cts_user_defined_meta,
+            declared: &self.declared,
+        }
+    }
+}
+
+impl ServicesInput {
+    /// What it asks for.
+    pub fn query(&self) -> ServicesQuery<'_> {
+        ServicesQuery {
+            names: &self.names,
+            regexp: self.regexp.as_deref(),
+            datacenter: &self.datacenter,
+            namespace: &self.namespace,
+            filter: &self.filter,
+            cts_user_defined_meta: &self.cts_user_defined_meta,
+            declared: &self.declared,
+        }
+    }
+}
+
+impl ServicesQuery<'_> {
+    /// Its views, in module order.
+    pub fn views(&self) -> Vec<View> {
+        if let Some(regexp) = self.regexp {
+            return vec![View::Services(ServicesView {
+                regexp: regexp.to_owned(),
+                datacenter: self.datacenter.to_owned(),
+                namespace: self.namespace.to_owned(),
+                filter: trimmed(self.filter),
+            })];
+        }
+        // An empty name, which a module input may have, is no service.
+        let mut names: Vec<&String> = self.names.iter().filter(|name| !name.is_empty()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let views = names.into_iter().map(|name| self.view(name));
+        views.map(View::Service).collect()
+    }
+
+    fn view(&self, name: &str) -> ServiceView {
+        let (datacenter, namespace, filter) = match self.declared.get(name) {
+            Some(declared) => (
+                declared.datacenter.as_str(),
+                declared.namespace.as_str(),
+                declared.filter.as_str(),
+            ),
+            None => (self.datacenter, self.namespace, self.filter),
+        };
+        ServiceView {
+            name: name.to_owned(),
+            datacenter: datacenter.to_owned(),
+            namespace: namespace.to_owned(),
+            filter: trimmed(filter),
+        }
+    }
+
+    /// What is copied into every instance of the service `name`.
+    pub fn meta_of(&self, name: &str) -> &BTreeMap<String, String> {
+        self.declared
+            .get(name)
+            .map_or(self.cts_user_defined_meta, |declared| {
+                &declared.cts_user_defined_meta
+            })
+    }
+}
+
+impl CatalogServicesCondition {
+    fn view(&self) -> CatalogServicesView {
+        CatalogServicesView {
+            regexp: self.regexp.clone(),
+            datacenter: self.datacenter.clone(),
+            namespace: self.namespace.clone(),
+            node_meta: self.node_meta.clone(),
+        }
+    }
+}
+
+impl KvQuery {
+    /// The same with the path that Consul is asked for: one leading slash is removed.
+    pub fn view(&self) -> Self {
+        let path = self.path.strip_prefix('/').unwrap_or(&self.path);
+        Self {
+            path: path.to_owned(),
+            ..self.clone()
+        }
+    }
+}
+
+impl ModuleInput {
+    /// Its views, in module order.
+    pub fn views(&self) -> Vec<View> {
+        match self {
+            Self::Services(services) => services.query().views(),
+            Self::ConsulKv(query) => vec![View::ConsulKv(query.view())],
+        }
+    }
+}
+
+fn trimmed(filter: &str) -> String {
+    filter.trim_matches('\n').to_owned()
+}
+
+#[cfg(test)]
+mod tests;

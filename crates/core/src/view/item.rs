@@ -1,0 +1,84 @@
+//! What a view consists of.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::service::{InstanceKey, ServiceInstance};
+
+/// The name of a service with all tags that its instances have (docs/runs.md#catalog-services-and-keys).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CatalogService {
+    /// Name in the registered spelling.
+    pub name: String,
+    /// Tags of all instances, sorted.
+    pub tags: Vec<String>,
+}
+
+/// A key of Consul's KV store with its value (docs/runs.md#catalog-services-and-keys).
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct KeyValue {
+    /// The whole key.
+    pub key: String,
+    /// The value as text.
+    pub value: String,
+}
+
+/// Without the value, which may be secret.
+impl std::fmt::Debug for KeyValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeyValue")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One thing that a view shows. All items of one view are of one kind. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Item {
+    /// An instance of a service.
+    Instance(Arc<ServiceInstance>),
+    /// A name in the catalog.
+    Service(Arc<CatalogService>),
+    /// A key.
+    Key(Arc<KeyValue>),
+}
+
+/// Identifies an item inside its view; the order is the one in which a module gets items.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ItemKey {
+    /// Of an instance.
+    Instance(InstanceKey),
+    /// Of a name in the catalog, or a key.
+    Name(String),
+}
+
+impl Item {
+    /// Identity and place of this item in its view.
+    pub fn key(&self) -> ItemKey {
+        match self {
+            Self::Instance(instance) => ItemKey::Instance(instance.key()),
+            Self::Service(service) => ItemKey::Name(service.name.clone()),
+            Self::Key(pair) => ItemKey::Name(pair.key.clone()),
+        }
+    }
+}
+
+impl From<ServiceInstance> for Item {
+    fn from(instance: ServiceInstance) -> Self {
+        Self::Instance(Arc::new(instance))
+    }
+}
+
+impl From<CatalogService> for Item {
+    fn from(service: CatalogService) -> Self {
+        Self::Service(Arc::new(service))
+    }
+}
+
+impl From<KeyValue> for Item {
+    fn from(pair: KeyValue) -> Self {
+        Self::Key(Arc::new(pair))
+    }
+}

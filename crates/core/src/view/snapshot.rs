@@ -1,0 +1,109 @@
+//! What was seen of a view, and how it changes.
+
+use std::collections::BTreeMap;
+
+use super::item::{Item, ItemKey};
+
+/// Everything seen of one view at one moment. Items are shared, so that an old snapshot kept for
+/// comparison costs only what differs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ViewSnapshot {
+    /// Increases with every change of the items; our own count, never Consul's index.
+    pub revision: u64,
+    /// The items in module order.
+    pub items: BTreeMap<ItemKey, Item>,
+}
+
+/// The way from one snapshot to a later one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewDelta {
+    /// Revision that this delta builds on; `None` for a full snapshot.
+    pub base: Option<u64>,
+    /// Revision that it leads to.
+    pub revision: u64,
+    /// Items that are new or changed.
+    pub upserts: Vec<Item>,
+    /// Items that are gone.
+    pub removals: Vec<ItemKey>,
+}
+
+/// A delta does not build on the snapshot at hand; a full one must be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the delta builds on revision {base}, but the snapshot at hand is {at_hand:?}")]
+pub struct UnknownRevision {
+    /// Revision that the delta builds on.
+    pub base: u64,
+    /// Revision of the snapshot at hand.
+    pub at_hand: Option<u64>,
+}
+
+impl ViewSnapshot {
+    /// A snapshot of these items; of two with one key the later counts.
+    pub fn new<T: Into<Item>>(revision: u64, items: impl IntoIterator<Item = T>) -> Self {
+        let items = items.into_iter().map(Into::into);
+        Self {
+            revision,
+            items: items.map(|item| (item.key(), item)).collect(),
+        }
+    }
+
+    /// What must be sent to a subscriber that has `earlier` (or nothing).
+    pub fn delta_from(&self, earlier: Option<&Self>) -> ViewDelta {
+        let Some(earlier) = earlier else {
+            return ViewDelta {
+                base: None,
+                revision: self.revision,
+                upserts: self.items.values().cloned().collect(),
+                removals: Vec::new(),
+            };
+        };
+        let upserts = self
+            .items
+            .iter()
+            .filter(|(key, item)| earlier.items.get(*key) != Some(*item))
+            .map(|(_, item)| item.clone())
+            .collect();
+        let removals = earlier
+            .items
+            .keys()
+            .filter(|key| !self.items.contains_key(*key))
+            .cloned()
+            .collect();
+        ViewDelta {
+            base: Some(earlier.revision),
+            revision: self.revision,
+            upserts,
+            removals,
+        }
+    }
+
+    /// Whether `delta`, which builds on this, adds or takes away items, and not only changes some.
+    pub fn gets_other_keys(&self, delta: &ViewDelta) -> bool {
+        let is_new = |item: &Item| !self.items.contains_key(&item.key());
+        !delta.removals.is_empty() || delta.upserts.iter().any(is_new)
+    }
+
+    /// The snapshot that `delta` leads to from `at_hand`.
+    pub fn after(at_hand: Option<Self>, delta: ViewDelta) -> Result<Self, UnknownRevision> {
+        let mut snapshot = match delta.base {
+            None => Self::default(),
+            Some(base) => match at_hand {
+                Some(snapshot) if snapshot.revision == base => snapshot,
+                other => {
+                    return Err(UnknownRevision {
+                        base,
+                        at_hand: other.map(|s| s.revision),
+                    });
+                }
+            },
+        };
+        for key in delta.removals {
+            snapshot.items.remove(&key);
+        }
+        for item in delta.upserts {
+            snapshot.items.insert(item.key(), item);
+        }
+        snapshot.revision = delta.revision;
+        Ok(snapshot)
+    }
+}

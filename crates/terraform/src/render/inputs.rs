@@ -1,0 +1,71 @@
+//! What a module gets from Consul, in the order in which it is written (docs/terraform.md#terraformtfvars).
+
+use cts_core::{Condition, ModuleInput, ServicesQuery, TaskDefinition, View};
+
+/// One thing that a task watches.
+pub(super) struct Input<'a> {
+    pub(super) kind: InputKind<'a>,
+    /// Whether the module gets it; if not, its changes run the task all the same.
+    pub(super) is_rendered: bool,
+    /// What is watched for it.
+    pub(super) views: Vec<View>,
+}
+
+/// What the module gets.
+#[derive(Clone, Copy)]
+pub(super) enum InputKind<'a> {
+    /// `services`.
+    Services(ServicesQuery<'a>),
+    /// `catalog_services`.
+    CatalogServices,
+    /// `consul_kv`.
+    ConsulKv,
+}
+
+impl InputKind<'_> {
+    /// The variable beside `services`, which every module has.
+    pub(super) const fn variable(self) -> Option<&'static str> {
+        match self {
+            Self::Services(_) => None,
+            Self::CatalogServices => Some("catalog_services"),
+            Self::ConsulKv => Some("consul_kv"),
+        }
+    }
+}
+
+/// What the task watches: the deprecated list of services, the condition, then module inputs as configured.
+pub(super) fn inputs(definition: &TaskDefinition) -> Vec<Input<'_>> {
+    let mut inputs: Vec<Input<'_>> = condition(&definition.condition).into_iter().collect();
+    inputs.extend(definition.module_inputs.iter().map(|input| Input {
+        kind: match input {
+            ModuleInput::Services(services) => InputKind::Services(services.query()),
+            ModuleInput::ConsulKv(_) => InputKind::ConsulKv,
+        },
+        is_rendered: true,
+        views: input.views(),
+    }));
+    if !definition.services.is_empty() {
+        // Stable: the rest stays in order.
+        inputs.sort_by_key(|input| !matches!(input.kind, InputKind::Services(_)));
+    }
+    inputs
+}
+
+fn condition(condition: &Condition) -> Option<Input<'_>> {
+    let (kind, is_rendered) = match condition {
+        Condition::NoCondition | Condition::Schedule(_) => return None,
+        Condition::Services(services) => (
+            InputKind::Services(services.query()),
+            services.use_as_module_input,
+        ),
+        Condition::CatalogServices(catalog) => {
+            (InputKind::CatalogServices, catalog.use_as_module_input)
+        }
+        Condition::ConsulKv(kv) => (InputKind::ConsulKv, kv.use_as_module_input),
+    };
+    Some(Input {
+        kind,
+        is_rendered,
+        views: condition.views(),
+    })
+}

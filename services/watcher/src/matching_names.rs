@@ -1,0 +1,71 @@
+//! The names in the catalog that match an expression: chosen from one view of all names, which is shared.
+
+use cts_core::{CatalogServicesView, Item, ItemKey, Regexp, View, ViewSnapshot};
+use tokio::time::Instant;
+
+use crate::state::{Failure, StateSender, ViewState};
+use crate::views::{Source, Views};
+
+/// Time until somebody looks again at what only another task definition can change, in days.
+const NEVER: u64 = 365;
+
+/// Keeps `state` up to date until it is dropped, or until the watcher stops.
+pub(crate) async fn choose(views: &Views, view: CatalogServicesView, state: StateSender) {
+    let Some(regexp) = compiled(&view.regexp, &state) else {
+        return std::future::pending().await;
+    };
+    let all = views.follow(all_names(view));
+    let mut seen = all.state();
+    while seen.changed().await.is_ok() {
+        let ViewState {
+            snapshot,
+            failure,
+            answered,
+        } = seen.borrow_and_update().clone();
+        let chosen = snapshot.map(|snapshot| {
+            let items = matching(&snapshot, &regexp);
+            items
+                .map(|(key, item)| (key.clone(), item.clone()))
+                .collect()
+        });
+        let before = state.now().snapshot;
+        let chosen = chosen.filter(|chosen| before.is_none_or(|before| before.items != *chosen));
+        state.shows(chosen, failure, answered);
+    }
+}
+
+/// The view that all expressions over these names are applied to.
+pub(crate) fn all_names(view: CatalogServicesView) -> Source {
+    Source::View(View::CatalogServices(CatalogServicesView {
+        regexp: String::new(),
+        ..view
+    }))
+}
+
+/// Those of the names that match.
+pub(crate) fn matching<'a>(
+    names: &'a ViewSnapshot,
+    regexp: &'a Regexp,
+) -> impl Iterator<Item = (&'a ItemKey, &'a Item)> {
+    names.items.iter().filter(|(_key, item)| match item {
+        Item::Service(service) => regexp.is_match(&service.name),
+        Item::Instance(_) | Item::Key(_) => false,
+    })
+}
+
+/// The expression. One that is none is a failure of the view; tasks are checked before they get here.
+pub(crate) fn compiled(regexp: &str, state: &StateSender) -> Option<Regexp> {
+    match Regexp::new(regexp) {
+        Ok(regexp) => Some(regexp),
+        Err(error) => {
+            let now = Instant::now();
+            state.failed(Failure {
+                message: format!("the regexp cannot be used: {error}"),
+                failures: 1,
+                since: now,
+                next_try: now + std::time::Duration::from_hours(24 * NEVER),
+            });
+            None
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What is known of a view, and who is shown it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cts_core::{Item, ItemKey, ViewSnapshot};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::revisions::Revisions;
+
+/// What is known of a view at one moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ViewState {
+    /// Absent until Consul has answered for the first time.
+    pub(crate) snapshot: Option<Arc<ViewSnapshot>>,
+    /// Present while Consul cannot be asked.
+    pub(crate) failure: Option<Arc<Failure>>,
+    /// When Consul answered last. Its change alone wakes no subscriber.
+    pub(crate) answered: Option<Instant>,
+}
+
+/// Why Consul could not be asked last time.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// In one line of bounded length, whatever Consul has said.
+    pub(crate) message: String,
+    /// Failures in a row.
+    pub(crate) failures: u32,
+    /// The first of them.
+    pub(crate) since: Instant,
+    /// When Consul is asked again.
+    pub(crate) next_try: Instant,
+}
+
+/// Changes the state of a view, which is over when this is dropped.
+#[derive(Debug)]
+pub(crate) struct StateSender {
+    state: watch::Sender<ViewState>,
+    revisions: Arc<Revisions>,
+}
+
+impl StateSender {
+    /// A view of which nothing is known, and its state.
+    pub(crate) fn new(revisions: Arc<Revisions>) -> (Self, watch::Receiver<ViewState>) {
+        let (state, receiver) = watch::channel(ViewState::default());
+        (Self { state, revisions }, receiver)
+    }
+
+    pub(crate) fn now(&self) -> ViewState {
+        self.state.borrow().clone()
+    }
+
+    /// Consul has answered; the view shows these items, or what it showed before.
+    pub(crate) fn answered(&self, items: Option<BTreeMap<ItemKey, Item>>, now: Instant) {
+        self.shows(items, None, Some(now));
+    }
+
+    /// The view shows these items, or what it showed before.
+    pub(crate) fn shows(
+        &self,
+        items: Option<BTreeMap<ItemKey, Item>>,
+        failure: Option<Arc<Failure>>,
+        answered: Option<Instant>,
+    ) {
+        self.state.send_if_modified(|state| {
+            let changed = items.is_some() || failure.is_some() || state.failure.is_some();
+            if let Some(items) = items {
+                let revision = self.revisions.next();
+                state.snapshot = Some(Arc::new(ViewSnapshot { revision, items }));
+            }
+            state.failure = failure;
+            state.answered = answered;
+            changed
+        });
+    }
+
+    /// Consul could not be asked; what the view showed stays in force.
+    pub(crate) fn failed(&self, failure: Failure) {
+        self.state
+            .send_modify(|state| state.failure = Some(Arc::new(failure)));
+    }
+}
