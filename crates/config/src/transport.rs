@@ -19,11 +19,18 @@ pub struct Transport {
     pub idle_conn_timeout: Duration,
     /// Unused connections over all hosts; 0 for no limit.
     pub max_idle_conns: usize,
+    /// Connections for each host, ours; at least [`FEWEST_CONNECTIONS`].
+    pub max_conns_per_host: usize,
     /// Unused connections for each host.
     pub max_idle_conns_per_host: usize,
     /// Limit for the TLS handshake.
     pub tls_handshake_timeout: Duration,
 }
+
+/// Half of what Consul takes of a client unless it is configured otherwise: others have the same address.
+const MOST_CONNECTIONS: usize = 100;
+/// What following needs at least: four to learn of changes, one to read.
+const FEWEST_CONNECTIONS: usize = 8;
 
 /// Reads the `transport` of `parent`, which may be absent.
 pub(crate) fn decode_transport(parent: &mut Block<'_>) -> Transport {
@@ -33,6 +40,7 @@ pub(crate) fn decode_transport(parent: &mut Block<'_>) -> Transport {
         dial_timeout: limit(&mut block, "dial_timeout", 30),
         disable_keep_alives: block.flag("disable_keep_alives").unwrap_or(false),
         idle_conn_timeout: limit(&mut block, "idle_conn_timeout", 5),
+        max_conns_per_host: most_connections(&mut block),
         max_idle_conns: count(&mut block, "max_idle_conns", 0),
         max_idle_conns_per_host: count(&mut block, "max_idle_conns_per_host", 100),
         tls_handshake_timeout: limit(&mut block, "tls_handshake_timeout", 10),
@@ -63,6 +71,22 @@ fn count(block: &mut Block<'_>, name: &'static str, default: usize) -> usize {
         refuse_negative(block, name, &written);
         default
     })
+}
+
+fn most_connections(block: &mut Block<'_>) -> usize {
+    const NAME: &str = "max_conns_per_host";
+    let Some(written) = block.take(NAME, coerce::integer) else {
+        return MOST_CONNECTIONS;
+    };
+    usize::try_from(written.value)
+        .ok()
+        .filter(|most| *most >= FEWEST_CONNECTIONS)
+        .unwrap_or_else(|| {
+            let path = block.path_of(NAME);
+            let message = format!("`{path}` must be at least {FEWEST_CONNECTIONS}");
+            block.sink().error(&written.place, message);
+            MOST_CONNECTIONS
+        })
 }
 
 fn refuse_negative(block: &Block<'_>, name: &str, written: &Located<i64>) {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::error::{ConsulError, SettingsError};
 use crate::health::UnreadableInstance;
+use crate::lanes::Lanes;
 use crate::query::{Query, path_segment};
 use crate::settings::ConsulSettings;
 use crate::transport;
@@ -26,6 +27,8 @@ const BODY_SHOWN: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct ConsulClient {
     client: Client,
+    /// Those that queries go over.
+    lanes: Lanes,
     base: String,
     basic_auth: Option<(String, SecretString)>,
     namespace: Option<String>,
@@ -51,6 +54,7 @@ impl ConsulClient {
         let (client, base) = transport::connect(settings)?;
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         Ok(Self {
+            lanes: Lanes::new(settings, client.clone()),
             client,
             base,
             basic_auth: settings.basic_auth.clone(),
@@ -69,23 +73,64 @@ impl ConsulClient {
         Ok(Some(leader).filter(|leader| !leader.is_empty()))
     }
 
+    /// Most connections that queries are to take.
+    pub(crate) fn most_connections(&self) -> usize {
+        self.lanes.most()
+    }
+
+    /// Whether many requests share a connection, as the last answers have shown.
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        self.lanes.is_multiplexed()
+    }
+
     /// What there is (docs/runs.md#views-and-blocking-queries). With `index` 0 Consul answers at
     /// once, otherwise when its index has passed `index` or its own wait is over.
     pub async fn read(&self, query: &Query, index: u64) -> Result<Answer, ConsulError> {
+        self.read_held(query, index, HOLD).await
+    }
+
+    /// The same; Consul is asked to hold the query no longer than this.
+    pub(crate) async fn read_held(
+        &self,
+        query: &Query,
+        index: u64,
+        hold: Duration,
+    ) -> Result<Answer, ConsulError> {
+        self.ask(query, index, hold, 0).await
+    }
+
+    /// What there is now. An answer whose index is `known` is not looked into and has no items.
+    pub(crate) async fn read_again(
+        &self,
+        query: &Query,
+        known: u64,
+    ) -> Result<Answer, ConsulError> {
+        self.ask(query, 0, HOLD, known).await
+    }
+
+    async fn ask(
+        &self,
+        query: &Query,
+        index: u64,
+        hold: Duration,
+        known: u64,
+    ) -> Result<Answer, ConsulError> {
         let path = query.path()?;
         let mut parameters = query.parameters();
         parameters.push(("ns", self.namespace_or(query.namespace()).to_owned()));
         if index > 0 {
             parameters.push(("index", index.to_string()));
-            parameters.push(("wait", format!("{}s", HOLD.as_secs())));
+            parameters.push(("wait", format!("{}s", hold.as_secs())));
         }
         let parameters: Vec<_> = parameters
             .iter()
             .map(|(key, value)| (*key, value.as_str()))
             .collect();
         let deadline = (index == 0).then_some(PLAIN_DEADLINE);
-        let request = self.client.get(self.url(&path, &parameters));
+        let ticket = self.lanes.ticket();
+        let request = ticket.client().get(self.url(&path, &parameters));
         let answer = self.answer(request, deadline).await?;
+        self.lanes.note(&answer);
         let is_missing = query.may_be_missing() && answer.status() == StatusCode::NOT_FOUND;
         let answer = if is_missing {
             answer
@@ -94,7 +139,11 @@ impl ConsulClient {
         };
         let index = consul_index(&answer);
         let body = self.body(answer).await?;
-        let (items, unreadable) = query.decode(if is_missing { &[] } else { &body })?;
+        let (items, unreadable) = match index {
+            Some(index) if index == known => Default::default(),
+            _ if is_missing => query.decode(&[])?,
+            _ => query.decode(&body)?,
+        };
         Ok(Answer {
             index,
             items,
@@ -252,15 +301,17 @@ mod tests {
         let answer = ResponseTemplate::new(200).insert_header("content-encoding", "gzip");
         let answer = answer.set_body_raw(packed, "application/json");
         Mock::given(any()).respond_with(answer).mount(&server).await;
-        let client = |longest_answer| ConsulClient {
-            // That of the settings does without compression where Consul is on the same machine.
-            client: Client::builder().timeout(PLAIN_DEADLINE).build().unwrap(),
-            base: server.uri(),
-            basic_auth: None,
-            namespace: None,
-            partition: None,
-            longest_answer,
-            poll_interval: Duration::ZERO,
+        let client = |longest_answer| {
+            let settings = ConsulSettings {
+                longest_answer,
+                ..ConsulSettings::default()
+            };
+            ConsulClient {
+                // That of the settings does without compression where Consul is on the same machine.
+                client: Client::builder().timeout(PLAIN_DEADLINE).build().unwrap(),
+                base: server.uri(),
+                ..ConsulClient::new(&settings).unwrap()
+            }
         };
         let leader = client(99_999).leader().await;
         assert!(

@@ -4,7 +4,8 @@
 //! It knows nothing of tasks, subscribers or gRPC: it yields what Consul says, reduced to what a module
 //! can see, and what went wrong.
 //!
-//! Start with [`ConsulSettings`] and [`ConsulClient`]; [`poll`] is the loop. [`keep_registered`]
+//! Start with [`ConsulSettings`] and [`ConsulClient`]; [`Followers`] follows any number
+//! of queries, [`poll`] one. [`keep_registered`]
 //! makes the program itself known there.
 #![warn(missing_docs)]
 
@@ -12,8 +13,10 @@ mod address;
 mod catalog;
 mod client;
 mod error;
+mod followers;
 mod health;
 mod kv;
+mod lanes;
 mod leader;
 mod poll;
 mod query;
@@ -23,6 +26,7 @@ mod transport;
 
 pub use client::{Answer, ConsulClient};
 pub use error::{ConsulError, SettingsError};
+pub use followers::Followers;
 pub use health::UnreadableInstance;
 pub use poll::{MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, PollEvent, poll};
 pub use query::Query;

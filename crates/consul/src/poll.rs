@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
+use crate::followers::{Seat, Standing};
 use crate::health::UnreadableInstance;
 use crate::query::Query;
 
@@ -51,26 +52,44 @@ pub enum PollEvent {
     },
 }
 
-/// Follows a query for ever. `on_event` is called between two requests and should be quick. Dropping
-/// the future ends everything, the request under way included.
+/// Follows a query for ever over a connection of its own. `on_event` is called between two requests and should be quick.
+/// Dropping the future ends everything, the request under way included.
 pub async fn poll(
     client: &ConsulClient,
     query: &Query,
+    on_event: impl FnMut(PollEvent),
+) -> Infallible {
+    follow(client, query, Seat::Own, on_event).await
+}
+
+/// The same with the right to ask that `seat` has.
+pub(crate) async fn follow(
+    client: &ConsulClient,
+    query: &Query,
+    mut seat: Seat,
     mut on_event: impl FnMut(PollEvent),
 ) -> Infallible {
+    // That of the last answer, 0 if there is none that counts.
     let mut index = 0;
     let mut retries = Retries::new();
     let mut polls = false;
     loop {
+        let standing = seat.standing().await;
         let started = Instant::now();
-        match client.read(query, index).await {
+        let answer = match &standing {
+            Standing::Reads(_turn) => client.read_again(query, index).await,
+            Standing::Holds(hold) => client.read_held(query, index, *hold).await,
+        };
+        match answer {
             Ok(answer) => {
                 retries = Retries::new();
+                let is_whole = index == 0 || matches!(standing, Standing::Reads(_));
+                let is_new = answer.index.is_none_or(|at| at != index);
+                seat.answered(&standing, answer.index, is_new && index > 0);
                 match answer.index {
                     // Consul was restored or replaced; the next answer is complete.
-                    Some(at) if at < index => index = 0,
-                    Some(at) if at == index => {}
-                    at => {
+                    Some(at) if at < index && !is_whole => index = 0,
+                    at if is_new => {
                         index = at.unwrap_or(0);
                         on_event(PollEvent::Snapshot {
                             index,
@@ -78,8 +97,9 @@ pub async fn poll(
                             unreadable: answer.unreadable,
                         });
                     }
+                    _the_same => {}
                 }
-                if answer.index.is_none() {
+                if answer.index.is_none() && matches!(standing, Standing::Holds(_)) {
                     if !std::mem::replace(&mut polls, true) {
                         tracing::warn!(
                             query = %query,
@@ -89,9 +109,14 @@ pub async fn poll(
                     }
                     sleep_until(started + client.poll_interval).await;
                 }
+                if let Standing::Reads(turn) = standing {
+                    turn.end().await;
+                }
             }
             Err(error) => {
+                drop(standing);
                 index = 0;
+                seat.failed();
                 let retry_after = retries.next_delay(&error);
                 on_event(PollEvent::Failure {
                     error,

@@ -31,7 +31,32 @@ pub enum Query {
     },
     /// `/v1/kv/<path>`.
     Kv(KvQuery),
+    /// Says that something has changed, not what. It has no items.
+    Wakeup(Wakeup),
 }
+
+/// A cheap query that Consul answers when anything of its kind has changed in a datacenter and namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Wakeup {
+    pub(crate) kind: WakeupKind,
+    pub(crate) datacenter: String,
+    pub(crate) namespace: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum WakeupKind {
+    /// Names, tags, ports and addresses of instances.
+    Services,
+    /// States of checks.
+    Checks,
+    /// Addresses and meta data of nodes.
+    Nodes,
+    /// Keys and values.
+    Keys,
+}
+
+/// Keys are listed up to this, which makes the list short.
+const SHORT_LIST: &str = "/";
 
 impl Query {
     /// The instances of a service as its view wants them.
@@ -56,6 +81,13 @@ impl Query {
             }
             Self::Catalog { .. } => "/v1/catalog/services".to_owned(),
             Self::Kv(query) => format!("/v1/kv/{}", key_path(query)?),
+            Self::Wakeup(wakeup) => match wakeup.kind {
+                WakeupKind::Services => "/v1/catalog/services",
+                WakeupKind::Checks => "/v1/health/state/any",
+                WakeupKind::Nodes => "/v1/catalog/nodes",
+                WakeupKind::Keys => "/v1/kv/",
+            }
+            .to_owned(),
         })
     }
 
@@ -83,6 +115,19 @@ impl Query {
                 let recurse = if query.recurse { "true" } else { "" };
                 (&query.datacenter, vec![("recurse", recurse.to_owned())])
             }
+            Self::Wakeup(wakeup) => {
+                // Nothing is like this, so the answers are empty.
+                let own = match wakeup.kind {
+                    WakeupKind::Services => Vec::new(),
+                    WakeupKind::Checks => vec![("filter", "Status == \"-\"".to_owned())],
+                    WakeupKind::Nodes => vec![("filter", "Node == \"-/-\"".to_owned())],
+                    WakeupKind::Keys => vec![
+                        ("keys", "true".to_owned()),
+                        ("separator", SHORT_LIST.to_owned()),
+                    ],
+                };
+                (&wakeup.datacenter, own)
+            }
         };
         parameters.push(("dc", datacenter.clone()));
         parameters
@@ -93,12 +138,17 @@ impl Query {
             Self::Health { view, .. } => &view.namespace,
             Self::Catalog { namespace, .. } => namespace,
             Self::Kv(query) => &query.namespace,
+            Self::Wakeup(wakeup) => &wakeup.namespace,
         }
     }
 
     /// Whether status 404 says that there is nothing.
     pub(crate) fn may_be_missing(&self) -> bool {
-        matches!(self, Self::Kv(_))
+        match self {
+            Self::Kv(_) => true,
+            Self::Wakeup(wakeup) => wakeup.kind == WakeupKind::Keys,
+            Self::Health { .. } | Self::Catalog { .. } => false,
+        }
     }
 
     pub(crate) fn decode(
@@ -116,6 +166,7 @@ impl Query {
             }
             Self::Catalog { .. } => Ok((catalog::decode(body)?, Vec::new())),
             Self::Kv(_) => Ok((kv::decode(body)?, Vec::new())),
+            Self::Wakeup(_) => Ok((Vec::new(), Vec::new())),
         }
     }
 }
@@ -128,6 +179,7 @@ impl fmt::Display for Query {
             Self::Catalog { .. } => f.write_str("names of services"),
             Self::Kv(query) if query.recurse => write!(f, "keys below {:?}", query.path),
             Self::Kv(query) => write!(f, "key {:?}", query.path),
+            Self::Wakeup(wakeup) => write!(f, "changes of {:?}", wakeup.kind),
         }
     }
 }

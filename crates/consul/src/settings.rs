@@ -34,6 +34,8 @@ pub struct ConsulSettings {
     pub idle_timeout: Duration,
     /// Unused connections that are kept.
     pub max_idle_per_host: usize,
+    /// Most connections that queries are followed over. Consul takes 200 of a client, unless it is configured otherwise.
+    pub max_per_host: usize,
     /// A new connection for every request.
     pub disable_keep_alives: bool,
     /// Longest silence of Consul in the middle of a request. It must exceed the time that Consul holds
@@ -78,6 +80,7 @@ impl Default for ConsulSettings {
             keep_alive: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(5),
             max_idle_per_host: 100,
+            max_per_host: 100,
             disable_keep_alives: false,
             // Half a minute for a busy server.
             silence_timeout: HOLD + HOLD / 16 + Duration::from_secs(30),

@@ -11,12 +11,25 @@ use secrecy::ExposeSecret as _;
 
 use crate::address::Address;
 use crate::error::SettingsError;
+use crate::followers::readers_of;
 use crate::settings::{ConsulSettings, TlsSettings};
 
 const TOKEN: &str = "x-consul-token";
 
 /// A client for these settings, and the URL that all paths are appended to (no slash at its end).
 pub(crate) fn connect(settings: &ConsulSettings) -> Result<(Client, String), SettingsError> {
+    let (builder, base) = builder(settings)?;
+    Ok((builder.build().map_err(SettingsError::Build)?, base))
+}
+
+/// A client for a server that speaks HTTP/2. All its requests share one connection, also while that is being made.
+pub(crate) fn connect_http2(settings: &ConsulSettings) -> Result<Client, SettingsError> {
+    let (builder, _base) = builder(settings)?;
+    let client = builder.http2_prior_knowledge().build();
+    client.map_err(SettingsError::Build)
+}
+
+fn builder(settings: &ConsulSettings) -> Result<(ClientBuilder, String), SettingsError> {
     let address = Address::parse(&settings.address)?;
     let secure = address.https || settings.tls.enabled;
     let mut dial_timeout = settings.dial_timeout;
@@ -26,7 +39,9 @@ pub(crate) fn connect(settings: &ConsulSettings) -> Result<(Client, String), Set
     let max_idle = if settings.disable_keep_alives {
         0
     } else {
-        settings.max_idle_per_host
+        // Others may be in use at the same time.
+        let unused = readers_of(settings.max_per_host);
+        settings.max_idle_per_host.min(unused)
     };
     let mut builder = Client::builder()
         .default_headers(headers(settings)?)
@@ -61,7 +76,7 @@ pub(crate) fn connect(settings: &ConsulSettings) -> Result<(Client, String), Set
     let scheme = if secure { "https" } else { "http" };
     let base = format!("{scheme}://{authority}{}", address.prefix);
     Url::parse(&base).map_err(SettingsError::InvalidUrl)?;
-    Ok((builder.build().map_err(SettingsError::Build)?, base))
+    Ok((builder, base))
 }
 
 /// A URL below a base that [`connect`] has checked.

@@ -16,7 +16,6 @@
 
 mod matching_names;
 mod matching_services;
-mod options;
 mod revisions;
 mod service;
 mod state;
@@ -25,6 +24,5 @@ mod view;
 mod views;
 mod watcher;
 
-pub use options::Options;
 pub use service::Watches;
 pub use watcher::Watcher;

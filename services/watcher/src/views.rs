@@ -7,14 +7,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use cts_consul::{ConsulClient, PollEvent, Query, poll};
+use cts_consul::{ConsulClient, Followers, PollEvent, Query};
 use cts_core::{ServiceView, View, ViewId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::options::Options;
 use crate::revisions::Revisions;
 use crate::state::{StateSender, ViewState};
 use crate::view::Publisher;
@@ -26,11 +25,10 @@ pub(crate) struct Views(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    client: ConsulClient,
+    followers: Followers,
     pollers: TaskTracker,
     stop: CancellationToken,
     revisions: Arc<Revisions>,
-    views_before_warning: usize,
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
 }
 
@@ -63,13 +61,12 @@ pub(crate) struct FollowedView {
 }
 
 impl Views {
-    pub(crate) fn new(options: &Options, client: ConsulClient) -> Self {
+    pub(crate) fn new(client: ConsulClient) -> Self {
         Self(Arc::new(Shared {
-            client,
+            followers: Followers::new(client),
             pollers: TaskTracker::new(),
             stop: CancellationToken::new(),
             revisions: Arc::default(),
-            views_before_warning: options.views_before_warning,
             followed: Mutex::default(),
         }))
     }
@@ -82,11 +79,6 @@ impl Views {
         }
         let started = Arc::new(self.start(source.clone()));
         followed.insert(source, Arc::downgrade(&started));
-        let count = followed.len();
-        drop(followed);
-        if count > self.0.views_before_warning {
-            tracing::warn!(views = count, "many views are a load on consul");
-        }
         started
     }
 
@@ -145,7 +137,7 @@ impl Views {
 
     async fn poll(&self, query: &Query, mut publisher: Publisher) {
         let publish = |event: PollEvent| publisher.publish(event, Instant::now());
-        match poll(&self.0.client, query, publish).await {}
+        match self.0.followers.follow(query, publish).await {}
     }
 
     pub(crate) fn count(&self) -> usize {

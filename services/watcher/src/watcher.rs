@@ -5,7 +5,6 @@ use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
 use std::convert::Infallible;
 use tokio_util::sync::CancellationToken;
 
-use crate::options::Options;
 use crate::service::Watches;
 use crate::views::Views;
 
@@ -17,9 +16,9 @@ pub struct Watcher {
 
 impl Watcher {
     /// A watcher; nothing is requested from Consul before the first subscription. Must be used inside a runtime.
-    pub fn new(options: &Options, client: ConsulClient) -> Self {
+    pub fn new(client: ConsulClient) -> Self {
         Self {
-            views: Views::new(options, client),
+            views: Views::new(client),
         }
     }
 

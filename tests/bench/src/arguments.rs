@@ -185,6 +185,41 @@ pub(crate) enum Scenario {
     /// is taken over some time, and memory at its end: `rss` is the resident memory of each process,
     /// added up; for `pss` shared pages count once. `cpu_share` is the larger one of the two shapes.
     Idle(IdleArguments),
+    /// One watcher that follows thousands of services, with the limits that Consul has without configuration.
+    ///
+    /// This program subscribes to all of them, and then changes the port of one instance at a time at a steady rate.
+    /// `delta`: from just before the write is sent until the change is received over gRPC. `delta_p99_ratio` is
+    /// that divided by `bare_read_seconds`, the time in which this program reads all services once over
+    /// `--connections`, before the watcher starts, median of three. `connections_max` is taken every second. With `--skewed` nine tenths of
+    /// the changes are on 50 services, `hot`, and there are 45 s of changes before those that count.
+    /// With `--tls` the watcher reaches Consul over HTTP/2. Processor time and memory are of the watcher and of Consul while
+    /// it changes; `idle_` in 15 s without any change. `subscribe_seconds` is until every service is known.
+    WatchScale(WatchScaleArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchScaleArguments {
+    /// Number of services.
+    #[arg(long, default_value_t = 5000, value_parser = positive())]
+    pub(crate) services: u32,
+    /// Number of instances, in turn of each service.
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) instances: u32,
+    /// Changes in a second.
+    #[arg(long, default_value_t = 50, value_parser = positive())]
+    pub(crate) changes: u32,
+    /// Seconds of changes.
+    #[arg(long, default_value_t = 60, value_parser = positive())]
+    pub(crate) seconds: u32,
+    /// Connections for the bare reading; more make it no faster on two cores.
+    #[arg(long, default_value_t = 32)]
+    pub(crate) connections: usize,
+    /// Nine tenths of the changes are on 50 services.
+    #[arg(long)]
+    pub(crate) skewed: bool,
+    /// Over TLS, and so over HTTP/2.
+    #[arg(long)]
+    pub(crate) tls: bool,
 }
 
 #[derive(Debug, Args)]
@@ -347,6 +382,7 @@ impl Scenario {
             Self::History(_) => "history",
             Self::Idle(_) => "idle",
             Self::LogFollow(_) => "log-follow",
+            Self::WatchScale(_) => "watch-scale",
         }
     }
 

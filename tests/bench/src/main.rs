@@ -26,6 +26,7 @@ mod sample;
 mod scenario;
 mod shim;
 mod site;
+mod sockets;
 mod stage;
 mod surroundings;
 mod usage;

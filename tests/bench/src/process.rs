@@ -144,6 +144,10 @@ impl Process {
         killed.with_context(|| format!("cannot kill {}", self.name))
     }
 
+    pub(crate) const fn pid(&self) -> Pid {
+        self.pid
+    }
+
     /// Of this process and of what it has started of itself.
     pub(crate) fn usage(&self) -> Result<Usage> {
         with_twins(self.pid)

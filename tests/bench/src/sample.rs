@@ -15,6 +15,11 @@ impl Sample {
         self.add(time.as_secs_f64() * 1e3);
     }
 
+    /// Adds all of another.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.0.extend(&other.0);
+    }
+
     pub(crate) fn median(&self) -> f64 {
         self.percentile(50)
     }

@@ -13,6 +13,7 @@ mod queue;
 mod shared_input;
 mod soak;
 mod start_up;
+mod watch_scale;
 
 use anyhow::Result;
 
@@ -49,6 +50,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::LogFollow(options) => log_follow::run(stage, options).await,
         Scenario::History(options) => history::run(stage, options).await,
         Scenario::Idle(options) => idle::run(stage, options).await,
+        Scenario::WatchScale(options) => watch_scale::run(stage, options).await,
     }
 }
 
@@ -56,7 +58,7 @@ const fn needs(scenario: &Scenario) -> Needs {
     let (postgres, pretended_terraform) = match scenario {
         Scenario::ChangeToApply(options) => (options.cluster, false),
         Scenario::FanOut { .. } | Scenario::StartUp { .. } => (false, false),
-        Scenario::ConfigLoad { .. } => (false, true),
+        Scenario::ConfigLoad { .. } | Scenario::WatchScale(_) => (false, true),
         Scenario::ApiStatus(_)
         | Scenario::Decide { .. }
         | Scenario::SharedInput(_)
@@ -69,6 +71,7 @@ const fn needs(scenario: &Scenario) -> Needs {
     };
     Needs {
         consul: !matches!(scenario, Scenario::ConfigLoad { .. }),
+        default_limits: matches!(scenario, Scenario::WatchScale(_)),
         postgres,
         pretended_terraform,
     }

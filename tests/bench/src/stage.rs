@@ -27,6 +27,8 @@ use crate::usage::{Usage, with_twins};
 pub(crate) struct Needs {
     /// Whatever runs tasks.
     pub(crate) consul: bool,
+    /// Consul refuses what it refuses without configuration.
+    pub(crate) default_limits: bool,
     /// The cluster shape.
     pub(crate) postgres: bool,
     /// A Terraform that does nothing in place of the real one.
@@ -99,8 +101,12 @@ impl Stage {
         self.tools = Some(Tools { cts, shim });
         if needs.consul {
             say("starting Consul");
-            // Each view has a connection of its own, and Consul counts those of a cts that has ended for minutes.
-            let limits = json!({"limits": {"http_max_conns_per_client": 10_000}});
+            // Consul counts the connections of a cts that has ended for minutes.
+            let limits = if needs.default_limits {
+                json!({})
+            } else {
+                json!({"limits": {"http_max_conns_per_client": 10_000}})
+            };
             self.consul = Some(ConsulAgent::start_with(limits).await);
         }
         if needs.postgres {
@@ -128,6 +134,27 @@ impl Stage {
 
     pub(crate) fn consul(&self) -> Result<&ConsulAgent> {
         self.consul.as_ref().context("Consul was not started")
+    }
+
+    /// Puts a Consul that also speaks HTTPS, with this certificate, in the place of the one that runs.
+    pub(crate) async fn restart_consul_with_tls(
+        &mut self,
+        port: u16,
+        cert: &Path,
+        key: &Path,
+    ) -> Result<()> {
+        if let Some(mut consul) = self.consul.take() {
+            consul.stop().await;
+        }
+        let tls = json!({"ports": {"https": port}, "cert_file": cert, "key_file": key});
+        self.consul = Some(ConsulAgent::start_with(tls).await);
+        Ok(())
+    }
+
+    /// What Consul uses.
+    pub(crate) fn consul_usage(&self) -> Result<Usage> {
+        let pid = self.consul()?.pid();
+        Usage::of(Pid::from_raw(pid.try_into().context("strange process id")?))
     }
 
     /// A new directory for cts, and a new database where it needs one. All tasks watch one service.

@@ -87,6 +87,7 @@ fn transport(transport: &Transport) -> Body {
     body.set("dial_timeout", duration(transport.dial_timeout));
     body.set("disable_keep_alives", transport.disable_keep_alives);
     body.set("idle_conn_timeout", duration(transport.idle_conn_timeout));
+    body.set("max_conns_per_host", transport.max_conns_per_host);
     body.set("max_idle_conns", transport.max_idle_conns);
     body.set("max_idle_conns_per_host", transport.max_idle_conns_per_host);
     body.set(

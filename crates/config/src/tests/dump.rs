@@ -336,6 +336,7 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
         dial_timeout = "30s"
         disable_keep_alives = false
         idle_conn_timeout = "5s"
+        max_conns_per_host = 100
         max_idle_conns = 0
         max_idle_conns_per_host = 100
         tls_handshake_timeout = "10s"

@@ -7,6 +7,7 @@ mod faults;
 mod following;
 mod health;
 mod keys;
+mod many;
 mod names;
 mod registration;
 mod requests;

@@ -13,15 +13,15 @@ use crate::{AskHealth as _, ids, settings, view};
 /// The name in the server's certificate that its address does not say.
 const SERVER_NAME: &str = "server.dc1.consul";
 
-struct Secure {
-    consul: ConsulAgent,
+pub(crate) struct Secure {
+    pub(crate) consul: ConsulAgent,
     directory: TempDir,
     port: u16,
 }
 
 impl Secure {
     /// A Consul that demands client certificates on its HTTPS port.
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         make(path, &["ca", "create"]).await;
@@ -48,7 +48,7 @@ impl Secure {
         self.directory.path().join(name)
     }
 
-    fn settings(&self) -> ConsulSettings {
+    pub(crate) fn settings(&self) -> ConsulSettings {
         ConsulSettings {
             tls: TlsSettings {
                 enabled: true,

@@ -84,6 +84,7 @@ pub(crate) fn consul(config: &ConsulConfig) -> ConsulSettings {
         keep_alive: transport.dial_keep_alive,
         idle_timeout: transport.idle_conn_timeout,
         max_idle_per_host: transport.max_idle_conns_per_host,
+        max_per_host: transport.max_conns_per_host,
         disable_keep_alives: transport.disable_keep_alives,
         ..ConsulSettings::default()
     }

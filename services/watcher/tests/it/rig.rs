@@ -10,7 +10,7 @@ use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
 use cts_proto::watch::v1::{Unsubscribe, ViewDelta, ViewFailure, WatchRequest, WatchResponse};
 use cts_rpc::convert::{append_part, delta_from_wire, subscribe_to_wire};
 use cts_rpc::{Endpoints, memory_transport};
-use cts_watcher::{Options, Watcher};
+use cts_watcher::Watcher;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -37,7 +37,7 @@ impl Rig {
             ..ConsulSettings::default()
         };
         let client = ConsulClient::new(&settings).unwrap();
-        let watcher = Watcher::new(&Options::default(), client);
+        let watcher = Watcher::new(client);
         let stop = CancellationToken::new();
         let (listener, channel) = memory_transport();
         let mut server = JoinSet::new();

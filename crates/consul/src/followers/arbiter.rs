@@ -1,0 +1,273 @@
+//! Who may hold a query open, when there are more queries than connections: decisions without IO.
+//!
+//! The holders are those that change most often: rank is the time of the last change but one, so that a single change
+//! moves nobody. The others are read again when something has changed. A holder gives up its slot only between two
+//! requests: Consul (1.8) keeps a held query, and counts its connection, after the client has gone.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+/// Names a member.
+pub(super) type MemberId = u64;
+
+/// A member without a slot takes that of a holder whose rank is lower by this, so that they do not swap all the
+/// time.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// How often a member changes: the times of its last change but one, and of its last, since any fixed moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank(Duration, Duration);
+
+#[derive(Debug)]
+struct Member {
+    rank: Rank,
+    holds: bool,
+    /// It cannot be read on demand, so it holds a slot whatever the number.
+    fixed: bool,
+}
+
+/// What becomes of a holder between two requests.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Renewal {
+    /// It keeps its slot.
+    GoesOn,
+    /// It has none any more; this member may have got it.
+    MakesRoom(Option<MemberId>),
+}
+
+/// Members and slots.
+#[derive(Debug)]
+pub(super) struct Arbiter {
+    slots: usize,
+    members: HashMap<MemberId, Member>,
+    fixed: usize,
+    holders: BTreeSet<(Rank, MemberId)>,
+    others: BTreeSet<(Rank, MemberId)>,
+}
+
+impl Arbiter {
+    pub(super) fn new(slots: usize) -> Self {
+        Self {
+            slots,
+            members: HashMap::new(),
+            fixed: 0,
+            holders: BTreeSet::new(),
+            others: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn rank(&self, id: MemberId) -> Rank {
+        self.members
+            .get(&id)
+            .map_or_else(Rank::default, |member| member.rank)
+    }
+
+    /// Adds a member, without a slot; [`Arbiter::settle`] gives it one if there is one.
+    pub(super) fn join(&mut self, id: MemberId, fixed: bool) {
+        let member = Member {
+            rank: Rank::default(),
+            holds: fixed,
+            fixed,
+        };
+        if fixed {
+            self.fixed += 1;
+        } else {
+            self.others.insert((member.rank, id));
+        }
+        self.members.insert(id, member);
+    }
+
+    pub(super) fn leave(&mut self, id: MemberId) {
+        if let Some(member) = self.members.remove(&id) {
+            self.fixed -= usize::from(member.fixed);
+            self.holders.remove(&(member.rank, id));
+            self.others.remove(&(member.rank, id));
+        }
+    }
+
+    /// Notes that a member has changed.
+    pub(super) fn changed(&mut self, id: MemberId, now: Duration) {
+        let Some(member) = self.members.get_mut(&id) else {
+            return;
+        };
+        let before = member.rank;
+        member.rank = Rank(before.1, now);
+        if member.fixed {
+            return;
+        }
+        let set = if member.holds {
+            &mut self.holders
+        } else {
+            &mut self.others
+        };
+        set.remove(&(before, id));
+        set.insert((member.rank, id));
+    }
+
+    /// A holder is between two requests. Gives the member that gets a slot in its place, if it has to make room.
+    pub(super) fn renew(&mut self, id: MemberId) -> Renewal {
+        let Some(member) = self.members.get(&id) else {
+            return Renewal::GoesOn;
+        };
+        if !member.holds || member.fixed {
+            return Renewal::GoesOn;
+        }
+        if self.holders.len() > self.free() {
+            self.set_holds(id, false);
+            return Renewal::MakesRoom(None);
+        }
+        match self.others.last() {
+            Some(&(rank, other)) if rank.0 > member.rank.0 + MARGIN => {
+                self.set_holds(id, false);
+                self.set_holds(other, true);
+                Renewal::MakesRoom(Some(other))
+            }
+            _ => Renewal::GoesOn,
+        }
+    }
+
+    /// Makes this the number of slots. Gives those that have got one because it was free.
+    pub(super) fn settle(&mut self, slots: usize) -> Vec<MemberId> {
+        self.slots = slots;
+        let mut promoted = Vec::new();
+        while self.holders.len() < self.free() {
+            let Some(&(_rank, id)) = self.others.last() else {
+                break;
+            };
+            self.set_holds(id, true);
+            promoted.push(id);
+        }
+        promoted
+    }
+
+    /// Whether some have no slot.
+    pub(super) fn has_others(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    fn free(&self) -> usize {
+        self.slots.saturating_sub(self.fixed)
+    }
+
+    fn set_holds(&mut self, id: MemberId, holds: bool) {
+        let Some(member) = self.members.get_mut(&id) else {
+            return;
+        };
+        member.holds = holds;
+        let (from, to) = if holds {
+            (&mut self.others, &mut self.holders)
+        } else {
+            (&mut self.holders, &mut self.others)
+        };
+        from.remove(&(member.rank, id));
+        to.insert((member.rank, id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn of(members: u64, slots: usize) -> Arbiter {
+        let mut arbiter = Arbiter::new(0);
+        for id in 0..members {
+            arbiter.join(id, false);
+        }
+        arbiter.settle(slots);
+        arbiter
+    }
+
+    fn holders(arbiter: &Arbiter) -> Vec<MemberId> {
+        let mut ids: Vec<_> = arbiter.holders.iter().map(|(_rank, id)| *id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    #[test]
+    fn those_that_change_often_get_the_slots() {
+        let mut arbiter = of(10, 2);
+        for now in 1..20 {
+            for id in [3, 7] {
+                arbiter.changed(id, at(now));
+            }
+            // Each of the others changes once.
+            arbiter.changed(now % 10, at(now));
+            for id in holders(&arbiter) {
+                arbiter.renew(id);
+            }
+        }
+        assert_eq!(holders(&arbiter), [3, 7]);
+    }
+
+    #[test]
+    fn a_single_change_moves_nobody_and_a_holder_goes_only_between_two_requests() {
+        let mut arbiter = of(3, 2);
+        let before = holders(&arbiter);
+        let other = (0..3).find(|id| !before.contains(id)).unwrap();
+        arbiter.changed(other, at(100));
+        assert_eq!(arbiter.renew(before[0]), Renewal::GoesOn);
+        arbiter.changed(other, at(200));
+        assert_eq!(holders(&arbiter), before);
+        assert_eq!(arbiter.renew(before[0]), Renewal::MakesRoom(Some(other)));
+        assert_eq!(arbiter.renew(before[1]), Renewal::GoesOn);
+    }
+
+    #[test]
+    fn slots_come_and_go_and_what_is_fixed_stays() {
+        let mut arbiter = of(4, 2);
+        arbiter.join(9, true);
+        assert!(arbiter.settle(2).is_empty());
+        let first = holders(&arbiter)[0];
+        assert_eq!(arbiter.renew(first), Renewal::MakesRoom(None));
+        assert_eq!(arbiter.renew(9), Renewal::GoesOn);
+        assert_eq!(holders(&arbiter).len(), 1);
+        assert_eq!(arbiter.settle(100).len(), 3);
+        assert!(!arbiter.has_others());
+        arbiter.leave(9);
+        arbiter.settle(0);
+        assert_eq!(holders(&arbiter).len(), 4);
+    }
+
+    proptest! {
+        #[test]
+        fn none_is_free_while_one_waits_and_those_between_requests_make_room(
+            steps in prop::collection::vec((0..5_u8, 0..12_u64, 0..6_usize), 0..80),
+        ) {
+            let mut arbiter = Arbiter::new(0);
+            let mut holding = std::collections::BTreeSet::new();
+            let mut now = Duration::ZERO;
+            let mut slots = 0;
+            for (step, id, count) in steps {
+                now += Duration::from_secs(1);
+                match step {
+                    0 if !arbiter.members.contains_key(&id) => arbiter.join(id, false),
+                    1 => {
+                        arbiter.leave(id);
+                        holding.remove(&id);
+                    }
+                    2 => slots = count,
+                    3 => arbiter.changed(id, now),
+                    _ => for id in holders(&arbiter) {
+                        if let Renewal::MakesRoom(other) = arbiter.renew(id) {
+                            prop_assert!(holding.remove(&id));
+                            holding.extend(other);
+                        }
+                    },
+                }
+                holding.extend(arbiter.settle(slots));
+                prop_assert!(holding.len() >= slots.min(arbiter.members.len()));
+                prop_assert_eq!(holders(&arbiter), holding.iter().copied().collect::<Vec<_>>());
+            }
+            for id in holders(&arbiter) {
+                arbiter.renew(id);
+            }
+            prop_assert!(holders(&arbiter).len() <= slots);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Where queries are answered from the same data, so that a few cheap ones say when to read the others again.
+//!
+//! No single index does: checks do not move the catalog, an instance without a check or another port moves it alone, and a
+//! node's address moves only the list of nodes.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::client::ConsulClient;
+use crate::poll::{PollEvent, poll};
+use crate::query::{Query, Wakeup, WakeupKind};
+
+/// Time for the answers of those that hold their queries to come as well.
+const GATHER: Duration = Duration::from_millis(5);
+/// When a change is looked for that such an answer explains: it may stand for several writes.
+const DOUBT: Duration = Duration::from_secs(2);
+/// Answers that are remembered.
+const REMEMBERED: usize = 512;
+
+/// What one set of cheap queries watches over.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct PlaceKey {
+    is_kv: bool,
+    datacenter: String,
+    namespace: String,
+}
+
+/// Counts what changes in a place.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Rounds of changes; the first is the beginning.
+    pub(super) round: watch::Sender<u64>,
+    /// Indexes of answers to those that hold their queries.
+    answered: Mutex<VecDeque<u64>>,
+}
+
+/// Runs until it is dropped.
+#[derive(Debug)]
+pub(super) struct Wakeups(JoinHandle<Infallible>);
+
+/// Something may have changed, at this index where one is known, which of them a held query may explain.
+struct Moved(Option<u64>);
+
+impl PlaceKey {
+    /// That of a query; `None` if it has to be held itself.
+    pub(super) fn of(query: &Query) -> Option<Self> {
+        let (is_kv, datacenter, namespace) = match query {
+            Query::Health { view, .. } => (false, &view.datacenter, &view.namespace),
+            Query::Kv(query) => (true, &query.datacenter, &query.namespace),
+            Query::Catalog { .. } | Query::Wakeup(_) => return None,
+        };
+        Some(Self {
+            is_kv,
+            datacenter: datacenter.clone(),
+            namespace: namespace.clone(),
+        })
+    }
+
+    /// Number of queries that it takes.
+    pub(super) fn wakeups(&self) -> usize {
+        self.kinds().len()
+    }
+
+    fn kinds(&self) -> &'static [WakeupKind] {
+        if self.is_kv {
+            &[WakeupKind::Keys]
+        } else {
+            &[WakeupKind::Services, WakeupKind::Checks, WakeupKind::Nodes]
+        }
+    }
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            round: watch::Sender::new(1),
+            answered: Mutex::default(),
+        }
+    }
+}
+
+impl Place {
+    /// One that holds its query was answered with this index.
+    pub(super) fn answered(&self, index: u64) {
+        let mut answered = self.lock();
+        if answered.len() == REMEMBERED {
+            answered.pop_front();
+        }
+        answered.push_back(index);
+    }
+
+    fn explains(&self, index: u64) -> bool {
+        self.lock().contains(&index)
+    }
+
+    fn next_round(&self) {
+        self.round.send_modify(|round| *round += 1);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<u64>> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wakeups {
+    pub(super) fn start(client: ConsulClient, key: &PlaceKey, place: Arc<Place>) -> Self {
+        let key = key.clone();
+        Self(tokio::spawn(async move {
+            let (moved, moves) = mpsc::unbounded_channel();
+            let queries = key.kinds().iter().map(|&kind| {
+                let query = Query::Wakeup(Wakeup {
+                    kind,
+                    datacenter: key.datacenter.clone(),
+                    namespace: key.namespace.clone(),
+                });
+                watch_over(&client, query, kind, moved.clone())
+            });
+            tokio::select! {
+                never = count(&place, moves) => never,
+                _all = join_all(queries) => std::future::pending().await,
+            }
+        }))
+    }
+}
+
+impl Drop for Wakeups {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Reports what one of the cheap queries sees.
+async fn watch_over(
+    client: &ConsulClient,
+    query: Query,
+    kind: WakeupKind,
+    moved: mpsc::UnboundedSender<Moved>,
+) -> Infallible {
+    poll(client, &query, |event| {
+        let at = match event {
+            // A node has many services, of which only some are held.
+            PollEvent::Snapshot { index, .. } => {
+                matches!(kind, WakeupKind::Services).then_some(index)
+            }
+            // Nothing is known any more. The others find out what there is, or that Consul cannot be asked.
+            PollEvent::Failure { .. } => None,
+        };
+        // The receiver lives as long as this.
+        drop(moved.send(Moved(at)));
+    })
+    .await
+}
+
+/// Counts rounds of changes.
+async fn count(place: &Place, mut moves: mpsc::UnboundedReceiver<Moved>) -> Infallible {
+    let mut doubtful: Option<Instant> = None;
+    loop {
+        let moved = tokio::select! {
+            Some(moved) = moves.recv() => Some(moved),
+            () = at(doubtful) => None,
+        };
+        if let Some(Moved(Some(index))) = moved {
+            sleep(GATHER).await;
+            if place.explains(index) {
+                doubtful.get_or_insert_with(|| Instant::now() + DOUBT);
+                continue;
+            }
+        }
+        doubtful = None;
+        // What has come meanwhile is in the same round.
+        while moves.try_recv().is_ok() {}
+        place.next_round();
+    }
+}
+
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

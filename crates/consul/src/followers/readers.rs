@@ -1,0 +1,154 @@
+//! Turns to read, for those that hold no query open: the longest due first, and of those the ones that change most.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+use super::arbiter::{MemberId, Rank};
+
+/// After a read its connection rests for this part of the time that the read took, so that Consul has time for others.
+const REST: u32 = 8;
+
+/// A number of connections, and who waits for one.
+#[derive(Debug, Clone)]
+pub(super) struct Readers(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    waiting: BTreeMap<Place, oneshot::Sender<Turn>>,
+}
+
+/// Since which round of changes it is due, how often it changes, and who it is.
+type Place = (u64, Reverse<Rank>, MemberId);
+
+/// The right to read once; dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// `None` when it is not to be given back.
+    readers: Option<Readers>,
+    begun: Instant,
+}
+
+/// Leaves the queue when it is dropped.
+struct Waiting<'a> {
+    readers: &'a Readers,
+    place: Place,
+}
+
+impl Readers {
+    pub(super) fn new(connections: usize) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            free: connections,
+            waiting: BTreeMap::new(),
+        })))
+    }
+
+    /// Waits for a turn. Cancel safe.
+    pub(super) async fn turn(&self, due_since: u64, rank: Rank, id: MemberId) -> Turn {
+        let place = (due_since, Reverse(rank), id);
+        let given = {
+            let mut state = self.lock();
+            if state.free > 0 {
+                state.free -= 1;
+                return self.begin();
+            }
+            let (give, given) = oneshot::channel();
+            state.waiting.insert(place, give);
+            given
+        };
+        let _waiting = Waiting {
+            readers: self,
+            place,
+        };
+        match given.await {
+            Ok(turn) => turn,
+            // The same member waits twice, which it does not; the newer one has taken the place.
+            Err(_replaced) => std::future::pending().await,
+        }
+    }
+
+    fn begin(&self) -> Turn {
+        Turn {
+            readers: Some(self.clone()),
+            begun: Instant::now(),
+        }
+    }
+
+    /// Gives a connection to the first that waits.
+    fn give_back(&self) {
+        loop {
+            let first = {
+                let mut state = self.lock();
+                let Some((_place, first)) = state.waiting.pop_first() else {
+                    state.free += 1;
+                    return;
+                };
+                first
+            };
+            let turn = self.begin();
+            match first.send(turn) {
+                Ok(()) => return,
+                // It has gone at this moment. Its turn is the next one's.
+                Err(mut turn) => drop(turn.readers.take()),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn {
+    /// Gives it back after a rest.
+    pub(crate) async fn end(self) {
+        sleep(self.begun.elapsed() / REST).await;
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(readers) = self.readers.take() {
+            readers.give_back();
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        // Not there if it was given its turn.
+        drop(self.readers.lock().waiting.remove(&self.place));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_longest_due_comes_first_and_a_turn_is_never_lost() {
+        let readers = Readers::new(1);
+        let rank = Rank::default();
+        let turn = readers.turn(1, rank, 1).await;
+        let mut late = Box::pin(readers.turn(5, rank, 2));
+        let mut early = Box::pin(readers.turn(4, rank, 3));
+        let mut gone = Box::pin(readers.turn(3, rank, 4));
+        for waiting in [&mut late, &mut early, &mut gone] {
+            assert!(waiting.now_or_never().is_none());
+        }
+        drop(gone);
+        drop(turn);
+        assert!((&mut late).now_or_never().is_none());
+        let turn = (&mut early).now_or_never().unwrap();
+        turn.end().await;
+        // It was given to one that goes without looking.
+        drop(late);
+        assert!(readers.turn(9, rank, 5).now_or_never().is_some());
+    }
+}
