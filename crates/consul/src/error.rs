@@ -60,6 +60,9 @@ pub enum SettingsError {
 /// An older Consul (1.8) refuses a filter with status 500 and this text.
 const OLD_FILTER_REFUSAL: &str = "Failed to create boolean expression evaluator";
 
+/// With status 500: the datacenter is unknown, or cannot be reached.
+const NO_PATH: &str = "No path to datacenter";
+
 /// A request to Consul brought no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsulError {
@@ -110,6 +113,16 @@ impl ConsulError {
             cause = error.source();
         }
         text
+    }
+
+    /// Whether Consul has understood the request and does not answer it, so that waiting for data is of no use before
+    /// somebody changes the task, the token or Consul.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Status { status: 403, .. } => true,
+            Self::Status { body, .. } if body.contains(NO_PATH) => true,
+            _ => self.is_rejection(),
+        }
     }
 
     /// Whether the request itself is at fault, so that repeating it soon is of no use: a filter that

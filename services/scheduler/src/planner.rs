@@ -122,6 +122,8 @@ pub(crate) struct Overdue {
     pub(crate) requested: RequestedRun,
     /// What nothing is known of.
     pub(crate) missing: Vec<ViewId>,
+    /// One of them, of which Consul has refused to say anything, and its words.
+    pub(crate) refusal: Option<(ViewId, String)>,
 }
 
 /// What is to be done now.
@@ -277,11 +279,14 @@ impl Planner {
                         .push(due_task(entry, data, EnqueueReason::Request(requested)));
                 }
             }
+            let refusal = refusal(views, entry);
+            entry.refused = refusal.is_some();
             for requested in entry.take_overdue(now) {
                 due.overdue.push(Overdue {
                     task: name.clone(),
                     requested,
                     missing: missing(views, entry),
+                    refusal: refusal.clone(),
                 });
             }
             self.agenda.note(&name, entry);
@@ -316,6 +321,15 @@ fn missing(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> Vec<ViewId> {
         Ok(_complete) => Vec::new(),
         Err(IncompleteInput { missing }) => missing,
     }
+}
+
+/// Why Consul refuses to say what is missing, if it does.
+fn refusal(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> Option<(ViewId, String)> {
+    entry.views.iter().find_map(|(id, _trigger)| {
+        let view = views.get(id).filter(|view| view.snapshot.is_none())?;
+        let problem = view.problem.as_ref().filter(|problem| problem.refused)?;
+        Some((id.clone(), problem.text.clone()))
+    })
 }
 
 fn complete_input(

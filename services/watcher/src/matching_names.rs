@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use crate::state::{Failure, StateSender, ViewState};
 use crate::views::{Source, Views};
 
-/// Time until somebody looks again at what only another task definition can change, in days.
+/// Days until the next try of what only another task can mend.
 const NEVER: u64 = 365;
 
 /// Keeps `state` up to date until it is dropped, or until the watcher stops.
@@ -61,6 +61,7 @@ pub(crate) fn compiled(regexp: &str, state: &StateSender) -> Option<Regexp> {
             let now = Instant::now();
             state.failed(Failure {
                 message: format!("the regexp cannot be used: {error}"),
+                refused: true,
                 failures: 1,
                 since: now,
                 next_try: now + std::time::Duration::from_hours(24 * NEVER),

@@ -25,6 +25,8 @@ pub(crate) struct ViewState {
 pub(crate) struct Failure {
     /// In one line of bounded length, whatever Consul has said.
     pub(crate) message: String,
+    /// Consul has refused to answer.
+    pub(crate) refused: bool,
     /// Failures in a row.
     pub(crate) failures: u32,
     /// The first of them.

@@ -113,6 +113,7 @@ impl Publisher {
         let since = self.state.now().failure.map_or(now, |before| before.since);
         self.state.failed(Failure {
             message,
+            refused: error.is_refusal(),
             failures,
             since,
             next_try: now + retry_after,

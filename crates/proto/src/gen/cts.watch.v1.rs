@@ -327,6 +327,9 @@ pub struct ViewFailure {
     /// Time since Consul gave the last snapshot that the watcher has; absent if it has none.
     #[prost(message, optional, tag = "7")]
     pub since_answer: ::core::option::Option<::prost_types::Duration>,
+    /// Consul has refused to answer: waiting is of no use before the task, the token or Consul is changed.
+    #[prost(bool, tag = "8")]
+    pub refused: bool,
 }
 /// Generated client implementations.
 pub mod watch_service_client {

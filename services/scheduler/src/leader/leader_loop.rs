@@ -137,6 +137,7 @@ impl LeaderLoop {
         let before = |age: Duration| now.checked_sub_signed(delta(age)?);
         let problem = ViewProblem {
             text: trouble.text.clone(),
+            refused: trouble.refused,
             since: before(trouble.lasts).unwrap_or(now),
             next_try: trouble
                 .retry_after

@@ -21,6 +21,8 @@ pub(super) struct Entry {
     mode: TaskMode,
     /// Each of its views has a snapshot.
     complete: bool,
+    /// Consul has refused to say what is missing. It is looked at again before a request is given up.
+    pub(super) refused: bool,
     /// It was there at the beginning, and no change of it has been frozen yet.
     first: bool,
     /// Not to be frozen before; set when freezing failed.
@@ -93,6 +95,7 @@ impl Entry {
             schedule: past_the_first(task.buffer_period),
             mode,
             complete: false,
+            refused: false,
             first: false,
             postponed_until: Duration::ZERO,
             frozen_meanwhile: false,
@@ -207,7 +210,8 @@ impl Entry {
     /// When there is something to do with its requests.
     fn next_request(&self) -> Option<Duration> {
         let earliest = self.requests.iter().map(|open| open.deadline).min()?;
-        let ready = self.complete || self.requests.iter().any(|open| !self.needs_data(open));
+        let is_ready = |open| self.refused || !self.needs_data(open);
+        let ready = self.complete || self.requests.iter().any(is_ready);
         Some(if ready { Duration::ZERO } else { earliest })
     }
 
@@ -225,10 +229,13 @@ impl Entry {
         self.requests.drain(..).map(|open| open.requested).collect()
     }
 
-    /// Takes the requests that have waited too long. What was to be applied is applied once the input is
+    /// Takes the requests that have waited too long, all if Consul has refused to say what is missing. What was to be applied is applied once the input is
     /// complete, if changes run the task by then.
     pub(super) fn take_overdue(&mut self, now: Duration) -> Vec<RequestedRun> {
-        let overdue = self.requests.extract_if(.., |open| open.deadline <= now);
+        let refused = self.refused;
+        let overdue = self
+            .requests
+            .extract_if(.., |open| refused || open.deadline <= now);
         let overdue: Vec<RequestedRun> = overdue.map(|open| open.requested).collect();
         if overdue
             .iter()

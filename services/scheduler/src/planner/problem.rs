@@ -1,7 +1,7 @@
 //! Notes why changes of a view are not seen.
 
 use chrono::TimeDelta;
-use cts_core::ViewId;
+use cts_core::{TaskName, ViewId};
 
 use super::Planner;
 use super::view_problem::ViewProblem;
@@ -35,7 +35,17 @@ impl Planner {
             self.changes += 1;
         }
         let waiting = view.snapshot.is_none().then_some(view.tasks.len());
+        let refused = problem.refused;
         view.problem = Some(problem);
+        if refused && waiting.is_some() {
+            let tasks: Vec<TaskName> = view.tasks.keys().cloned().collect();
+            for name in tasks {
+                if let Some(entry) = self.tasks.get_mut(&name) {
+                    entry.refused = true;
+                    self.agenda.note(&name, entry);
+                }
+            }
+        }
         waiting.filter(|_| is_new)
     }
 }

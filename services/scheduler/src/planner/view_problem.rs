@@ -7,6 +7,8 @@ use chrono::{DateTime, Utc};
 pub(crate) struct ViewProblem {
     /// In one line.
     pub(crate) text: String,
+    /// Consul has refused to answer.
+    pub(crate) refused: bool,
     pub(crate) since: DateTime<Utc>,
     pub(crate) next_try: Option<DateTime<Utc>>,
     /// When Consul answered last.

@@ -18,6 +18,8 @@ pub(crate) enum WatchEvent {
 pub(crate) struct Trouble {
     /// In one line.
     pub(crate) text: String,
+    /// Consul has refused to answer.
+    pub(crate) refused: bool,
     /// How long that has been so.
     pub(crate) lasts: Duration,
     /// Time until the next try, where it is known.
@@ -31,6 +33,7 @@ impl Trouble {
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            refused: false,
             lasts: Duration::ZERO,
             retry_after: None,
             since_answer: None,

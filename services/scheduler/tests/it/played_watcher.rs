@@ -157,6 +157,7 @@ impl Played {
                 view_id: view.as_str().to_owned(),
                 message: scene.failing[&view].clone(),
                 failures: 7,
+                refused: false,
                 subscription_id: self.views[&view],
                 retry_after: Some(convert::duration_to_wire(Duration::from_mins(5))),
                 failing_for: Some(convert::duration_to_wire(Duration::from_mins(1))),

@@ -98,6 +98,7 @@ impl Subscription {
             view_id: self.view.id.as_str().to_owned(),
             message: failure.message.clone(),
             failures: failure.failures,
+            refused: failure.refused,
             retry_after: Some(duration_to_wire(retry_after)),
             subscription_id: self.id,
             failing_for: Some(since(failure.since)),

@@ -151,3 +151,15 @@ async fn a_state_that_cannot_be_kept_is_an_error_too() {
     again.instance.stop().await;
     again.site.configure(&consul, Backend::Shared, "");
 }
+
+/// Long before the time for data that only is not there yet.
+#[tokio::test]
+async fn what_consul_refuses_is_said_at_once() {
+    let scene = Scene::of_site(Site::new(), "").await;
+    let mut far = task("far", MODULE);
+    far["condition"]["services"]["datacenter"] = json!("nowhere");
+    refused_in_every_mode(&scene, &far, &["far", "No path to datacenter"]).await;
+    let mut odd = task("odd", MODULE);
+    odd["condition"]["services"]["filter"] = json!("Nonsense == 1");
+    refused_in_every_mode(&scene, &odd, &["odd", "Nonsense"]).await;
+}

@@ -316,3 +316,31 @@ async fn a_terminal_without_moving_lines_sees_plain_ones() {
         assert!(!seen.contains('\u{1b}'), "{seen}");
     }
 }
+
+#[tokio::test]
+async fn what_consul_refuses_ends_the_pass_with_its_words() {
+    let (consul, site) = scene(&["red"]).await;
+    let far = r#"
+        task {
+          name   = "far"
+          module = "./modules/red"
+          condition "services" {
+            names      = ["web"]
+            datacenter = "nowhere"
+          }
+        }
+    "#;
+    let red = task("red", "./modules/red", &["web"], "");
+    site.configure(&consul.address(), Backend::Local, &format!("{red}{far}"));
+    for arguments in [["-once"], ["-inspect"]] {
+        let exit = pass(&site, &arguments).await;
+        assert_eq!(exit.code, Some(11), "{}", exit.output);
+        assert!(
+            exit.output.contains("No path to datacenter"),
+            "{}",
+            exit.output
+        );
+    }
+    // The other task has had its turn.
+    site.wait_for_ids("red", &["web-1"]).await;
+}

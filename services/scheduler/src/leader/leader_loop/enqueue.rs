@@ -213,6 +213,12 @@ fn batch(requests: &[EnqueueRequest]) -> &[EnqueueRequest] {
 }
 
 fn not_complete(overdue: &Overdue, request_timeout: Duration) -> String {
+    if let Some((view, text)) = &overdue.refusal {
+        return format!(
+            "error initializing task {}: unable to retrieve data from Consul: {view}: {text}",
+            overdue.task
+        );
+    }
     let missing: Vec<&str> = overdue.missing.iter().map(ViewId::as_str).collect();
     format!(
         "error initializing task {}: the data that it needs was not complete within {}s; nothing is known of {}",

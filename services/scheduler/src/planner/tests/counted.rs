@@ -13,6 +13,7 @@ fn moment(seconds: i64) -> DateTime<Utc> {
 fn problem(text: &str, since: i64, next_try: i64, last_answer: i64) -> ViewProblem {
     ViewProblem {
         text: text.to_owned(),
+        refused: false,
         since: moment(since),
         next_try: Some(moment(next_try)),
         last_answer: Some(moment(last_answer)),

@@ -76,6 +76,7 @@ fn a_request_whose_input_stays_incomplete_is_overdue_after_its_patience() {
         task: spec.name().clone(),
         requested: plan,
         missing: vec![id("api")],
+        refusal: None,
     };
     assert_eq!(overdue, [expected]);
     assert!(planner.take_due(at(66)).overdue.is_empty());

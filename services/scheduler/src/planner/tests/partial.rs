@@ -2,6 +2,7 @@
 
 use super::later::{active, desired, empty_planner, requested, run};
 use super::*;
+use crate::planner::ViewProblem;
 
 /// A task on `web` that has been running for a while, with `web` read at 0 s.
 fn running(planner: &mut Planner, spec: &TaskSpec) {
@@ -149,4 +150,43 @@ fn what_was_to_be_applied_and_is_overdue_is_applied_with_the_complete_input() {
     planner.observe(&id("web"), full(1, []), at(90)).unwrap();
     let due = planner.take_due(at(90)).tasks;
     assert_eq!(due[0].reason, EnqueueReason::Change { first: false });
+}
+
+fn problem(refused: bool) -> ViewProblem {
+    ViewProblem {
+        text: "No path to datacenter".to_owned(),
+        refused,
+        since: chrono::DateTime::UNIX_EPOCH,
+        next_try: None,
+        last_answer: None,
+    }
+}
+
+#[test]
+fn a_request_does_not_wait_for_what_consul_refuses() {
+    let spec = task("t", &["web", "api"], BufferPeriod::DISABLED);
+    let mut planner = empty_planner().with_request_timeout(Duration::MAX);
+    let [check, apply] = [(1, RunKind::Check), (2, RunKind::Apply)].map(|(n, k)| requested(n, k));
+    planner.reconcile([desired(&spec, TaskMode::Active, vec![check])], at(0));
+    planner.note_problem(&id("web"), problem(false));
+    assert!(planner.take_due(at(1)).overdue.is_empty(), "it may come");
+    planner.note_problem(&id("web"), problem(true));
+    assert_eq!(planner.next_due(), Some(at(0)));
+    let overdue = planner.take_due(at(2)).overdue;
+    let refusal = Some((id("web"), "No path to datacenter".to_owned()));
+    assert_eq!((overdue.len(), &overdue[0].refusal), (1, &refusal));
+    // The next request finds the refusal there.
+    planner.reconcile([desired(&spec, TaskMode::Active, vec![apply])], at(3));
+    assert_eq!(planner.take_due(at(3)).overdue[0].refusal, refusal);
+    // It is over, and what was to be applied is.
+    for name in ["web", "api"] {
+        planner.observe(&id(name), full(1, []), at(4)).unwrap();
+    }
+    let due = planner.take_due(at(4));
+    assert_eq!((due.tasks.len(), due.overdue.len()), (1, 0));
+    // What is refused later does no harm to what was read before.
+    planner.note_problem(&id("web"), problem(true));
+    planner.reconcile([desired(&spec, TaskMode::Active, vec![check])], at(5));
+    let due = planner.take_due(at(5));
+    assert_eq!((due.tasks.len(), due.overdue.len()), (1, 0));
 }

@@ -124,6 +124,7 @@ impl Subscription {
 fn trouble(failure: &proto::ViewFailure) -> Trouble {
     Trouble {
         text: excerpt(&failure.message, ERROR_SHOWN),
+        refused: failure.refused,
         lasts: convert::duration_from_wire(failure.failing_for.as_ref()),
         retry_after: failure
             .retry_after
