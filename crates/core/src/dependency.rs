@@ -163,6 +163,7 @@ impl CatalogServicesCondition {
 
 impl KvQuery {
     /// The same with the path that Consul is asked for: one leading slash is removed.
+    #[must_use]
     pub fn view(&self) -> Self {
         let path = self.path.strip_prefix('/').unwrap_or(&self.path);
         Self {

@@ -101,9 +101,9 @@ impl fmt::Debug for SettingsDigest {
 
 /// When a `schedule` condition is due next, by the clocks of the place where the process runs.
 #[derive(Clone)]
-pub struct NextTick(
-    Arc<dyn Fn(&CronExpression, DateTime<Utc>) -> Option<DateTime<Utc>> + Send + Sync>,
-);
+pub struct NextTick(Arc<TickAfter>);
+
+type TickAfter = dyn Fn(&CronExpression, DateTime<Utc>) -> Option<DateTime<Utc>> + Send + Sync;
 
 impl NextTick {
     /// By the clocks of `zone`.

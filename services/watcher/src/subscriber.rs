@@ -17,7 +17,7 @@ use futures::stream::{self, AbortHandle, Abortable, BoxStream, SelectAll, Stream
 use tonic::Status;
 
 use self::subscription::{Messages, ViewEnded, updates};
-use crate::views::{Source, Views};
+use crate::views::Views;
 
 /// The messages for a subscriber that sends `requests`. A subscriber that has said all it wants to say
 /// goes on receiving. Dropping the stream frees everything.
@@ -144,7 +144,7 @@ where
 
     fn subscribe(&mut self, view: View, subscription: u64) {
         let id = view.id();
-        let followed = updates(self.views.follow(Source::View(view)), subscription).boxed();
+        let followed = updates(id.clone(), self.views.subscribe(view), subscription).boxed();
         let (followed, updates) = stream::abortable(followed);
         self.changes.push(followed);
         // An older subscription to the same view ends only here, so the poller goes on.

@@ -1,16 +1,17 @@
 //! All views that are followed.
 //!
-//! A [`FollowedView`] is held by its subscribers and known here only weakly: when the last of them
-//! drops it, its poller is cancelled and its entry goes. A subscriber that comes at that very moment
+//! A [`FollowedView`] is held by its subscribers and known here only weakly: some time after the last of them has
+//! dropped it, its poller is cancelled and its entry goes. So one that comes back soon finds everything there. A subscriber that comes at that very moment
 //! finds the weak entry dead and starts a new poller; the old one's end then leaves the new entry alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use cts_consul::{ConsulClient, Followers, PollEvent, Query};
 use cts_core::{ServiceView, View, ViewId};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -28,6 +29,7 @@ struct Shared {
     followers: Followers,
     pollers: TaskTracker,
     stop: CancellationToken,
+    linger: Duration,
     revisions: Arc<Revisions>,
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
 }
@@ -53,19 +55,28 @@ impl Source {
 /// A view with its poller, which lives as long as this.
 #[derive(Debug)]
 pub(crate) struct FollowedView {
-    pub(crate) id: ViewId,
     source: Source,
     state: watch::Receiver<ViewState>,
     owner: Weak<Shared>,
     _poller: DropGuard,
 }
 
+/// A view in the hands of a subscriber.
+#[derive(Debug)]
+pub(crate) struct SubscribedView {
+    /// `None` in its end only.
+    view: Option<Arc<FollowedView>>,
+    views: Views,
+}
+
 impl Views {
-    pub(crate) fn new(client: ConsulClient) -> Self {
+    /// Views without subscribers are followed for `linger` more.
+    pub(crate) fn new(client: ConsulClient, linger: Duration) -> Self {
         Self(Arc::new(Shared {
             followers: Followers::new(client),
             pollers: TaskTracker::new(),
             stop: CancellationToken::new(),
+            linger,
             revisions: Arc::default(),
             followed: Mutex::default(),
         }))
@@ -83,7 +94,6 @@ impl Views {
     }
 
     fn start(&self, source: Source) -> FollowedView {
-        let id = source.id();
         let (sender, state) = StateSender::new(Arc::clone(&self.0.revisions));
         let ended = self.0.stop.child_token();
         let poller = {
@@ -97,7 +107,6 @@ impl Views {
         };
         self.0.pollers.spawn(poller);
         FollowedView {
-            id,
             source,
             state,
             owner: Arc::downgrade(&self.0),
@@ -140,6 +149,23 @@ impl Views {
         match self.0.followers.follow(query, publish).await {}
     }
 
+    /// The view for one subscriber.
+    pub(crate) fn subscribe(&self, view: View) -> SubscribedView {
+        SubscribedView {
+            view: Some(self.follow(Source::View(view))),
+            views: self.clone(),
+        }
+    }
+
+    /// Keeps a view that has lost its last subscriber for a while.
+    fn linger(&self, view: Arc<FollowedView>) {
+        let shared = Arc::clone(&self.0);
+        self.0.pollers.spawn(async move {
+            let _stopped = timeout(shared.linger, shared.stop.cancelled()).await;
+            drop(view);
+        });
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.0.lock().len()
     }
@@ -178,6 +204,24 @@ impl FollowedView {
         let mut state = self.state.clone();
         state.mark_changed();
         state
+    }
+}
+
+impl SubscribedView {
+    /// The state, marked as not seen yet.
+    pub(crate) fn state(&self) -> Option<watch::Receiver<ViewState>> {
+        self.view.as_ref().map(|view| view.state())
+    }
+}
+
+impl Drop for SubscribedView {
+    fn drop(&mut self) {
+        // If another one leaves at this moment neither is the last, and the view ends at once.
+        if let Some(view) = self.view.take()
+            && Arc::strong_count(&view) == 1
+        {
+            self.views.linger(view);
+        }
     }
 }
 

@@ -3,10 +3,14 @@
 use cts_consul::ConsulClient;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
 use std::convert::Infallible;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::service::Watches;
 use crate::views::Views;
+
+/// How long a view without subscribers is followed: a scheduler that has lost its stream comes back sooner.
+pub const LINGER: Duration = Duration::from_secs(10);
 
 /// Follows views in Consul for its subscribers. Cheap to clone; all clones are one watcher.
 #[derive(Debug, Clone)]
@@ -15,10 +19,11 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// A watcher; nothing is requested from Consul before the first subscription. Must be used inside a runtime.
-    pub fn new(client: ConsulClient) -> Self {
+    /// A watcher; nothing is requested from Consul before the first subscription. A view is followed for `linger`, usually
+    /// [`LINGER`], after its last subscriber has gone. Must be used inside a runtime.
+    pub fn new(client: ConsulClient, linger: Duration) -> Self {
         Self {
-            views: Views::new(client),
+            views: Views::new(client, linger),
         }
     }
 

@@ -47,7 +47,10 @@ pub(crate) enum Scenario {
     /// a pause of 150 to 250 ms (the same sequence every time), so that neither Consul's rate limits
     /// nor the 100 ms that cts leaves between two requests are measured. With `--cluster` the change
     /// goes through watcher, scheduler, worker and gateway as processes of their own, over Postgres.
+    /// `first_applied_seconds` is from the start of cts.
     ChangeToApply(ChangeToApplyArguments),
+    /// The same as `change-to-apply` for a task with a `regexp` that one service matches.
+    Regexp(ChangeToApplyArguments),
     /// One change that makes many tasks run.
     ///
     /// All tasks watch one service, no buffer. `seconds` is from the write to the last applied run,
@@ -371,6 +374,7 @@ impl Scenario {
         match self {
             Self::ApiStatus(_) => "api-status",
             Self::ChangeToApply(_) => "change-to-apply",
+            Self::Regexp(_) => "regexp",
             Self::FanOut { .. } => "fan-out",
             Self::StartUp { .. } => "start-up",
             Self::Queue(_) => "queue",

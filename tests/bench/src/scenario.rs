@@ -17,6 +17,8 @@ mod watch_scale;
 
 use anyhow::Result;
 
+use self::change_to_apply::Watched;
+
 use crate::arguments::Scenario;
 use crate::report::Metric;
 use crate::stage::{Needs, Stage};
@@ -31,7 +33,12 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
             files,
             rounds,
         } => config_load::run(stage, *tasks, *files, *rounds).await,
-        Scenario::ChangeToApply(options) => change_to_apply::run(stage, options).await,
+        Scenario::ChangeToApply(options) => {
+            change_to_apply::run(stage, options, Watched::Name).await
+        }
+        Scenario::Regexp(options) => {
+            change_to_apply::run(stage, options, Watched::Expression).await
+        }
         Scenario::FanOut {
             tasks,
             rounds,
@@ -56,7 +63,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
 
 const fn needs(scenario: &Scenario) -> Needs {
     let (postgres, pretended_terraform) = match scenario {
-        Scenario::ChangeToApply(options) => (options.cluster, false),
+        Scenario::ChangeToApply(options) | Scenario::Regexp(options) => (options.cluster, false),
         Scenario::FanOut { .. } | Scenario::StartUp { .. } => (false, false),
         Scenario::ConfigLoad { .. } | Scenario::WatchScale(_) => (false, true),
         Scenario::ApiStatus(_)

@@ -116,6 +116,18 @@ impl Site {
         add().context("cannot add a task")
     }
 
+    /// Lets the tasks watch something else than the one service; before cts starts. `condition` is the content of the
+    /// block `condition "services"`.
+    pub(crate) fn watch(&self, condition: &str) -> Result<()> {
+        let change = || {
+            let path = self.directory.join(CONFIGURATION);
+            let text = fs::read_to_string(&path)?;
+            let before = format!("names = [\"{SERVICE}\"]");
+            fs::write(path, text.replace(&before, condition))
+        };
+        change().context("cannot change the tasks")
+    }
+
     /// Adds to the configuration; before cts starts.
     pub(crate) fn configure(&self, text: &str) -> Result<()> {
         let path = self.directory.join(CONFIGURATION);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ConsulClient;
@@ -43,7 +43,9 @@ pub(super) struct Place {
 
 /// Runs until it is dropped.
 #[derive(Debug)]
-pub(super) struct Wakeups(JoinHandle<Infallible>);
+pub(super) struct Wakeups(
+    #[expect(dead_code, reason = "its end is the end of the task")] JoinSet<Infallible>,
+);
 
 /// Something may have changed, at this index where one is known, which of them a held query may explain.
 struct Moved(Option<u64>);
@@ -112,7 +114,8 @@ impl Place {
 impl Wakeups {
     pub(super) fn start(client: ConsulClient, key: &PlaceKey, place: Arc<Place>) -> Self {
         let key = key.clone();
-        Self(tokio::spawn(async move {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
             let (moved, moves) = mpsc::unbounded_channel();
             let queries = key.kinds().iter().map(|&kind| {
                 let query = Query::Wakeup(Wakeup {
@@ -126,13 +129,8 @@ impl Wakeups {
                 never = count(&place, moves) => never,
                 _all = join_all(queries) => std::future::pending().await,
             }
-        }))
-    }
-}
-
-impl Drop for Wakeups {
-    fn drop(&mut self) {
-        self.0.abort();
+        });
+        Self(tasks)
     }
 }
 

@@ -48,7 +48,7 @@ fn view(name: &str) -> ServiceView {
 
 /// What Consul says about a service.
 #[derive(Debug)]
-struct Instances {
+struct HealthAnswer {
     index: Option<u64>,
     instances: Vec<Arc<ServiceInstance>>,
     unreadable: Vec<UnreadableInstance>,
@@ -60,7 +60,7 @@ trait AskHealth {
         &self,
         view: &ServiceView,
         index: u64,
-    ) -> Result<Instances, ConsulError>;
+    ) -> Result<HealthAnswer, ConsulError>;
 }
 
 impl AskHealth for ConsulClient {
@@ -68,9 +68,9 @@ impl AskHealth for ConsulClient {
         &self,
         view: &ServiceView,
         index: u64,
-    ) -> Result<Instances, ConsulError> {
+    ) -> Result<HealthAnswer, ConsulError> {
         let answer = self.read(&Query::health(view.clone()), index).await?;
-        Ok(Instances {
+        Ok(HealthAnswer {
             index: answer.index,
             instances: instances(answer.items),
             unreadable: answer.unreadable,

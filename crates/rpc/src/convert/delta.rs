@@ -67,6 +67,10 @@ fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
 }
 
 /// One item, or the key of one that is gone, for the wire.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "almost all are instances, and none lives long"
+)]
 enum Part {
     Instance(proto::ServiceInstance),
     Service(proto::CatalogService),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cts_core::ViewSnapshot;
+use cts_core::{ViewId, ViewSnapshot};
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::{self as proto, WatchResponse};
 use cts_rpc::convert::{delta_to_wire, duration_to_wire};
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::state::{Failure, ViewState};
-use crate::views::FollowedView;
+use crate::views::SubscribedView;
 
 /// Messages that must be sent in a row.
 pub(super) type Messages = Vec<WatchResponse>;
@@ -24,17 +24,19 @@ pub(super) struct ViewEnded;
 /// the stream is polled, from the state of that moment. Each carries the subscriber's `id` of the
 /// subscription.
 pub(super) fn updates(
-    view: Arc<FollowedView>,
+    view_id: ViewId,
+    view: SubscribedView,
     id: u64,
 ) -> impl Stream<Item = Result<Messages, ViewEnded>> + Send {
-    let subscription = Subscription {
+    let subscription = view.state().map(|state| Subscription {
         id,
-        state: view.state(),
-        view,
+        view_id,
+        state,
+        _view: view,
         sent: None,
         failing: false,
-    };
-    stream::unfold(Some(subscription), |subscription| async move {
+    });
+    stream::unfold(subscription, |subscription| async move {
         let mut subscription = subscription?;
         match subscription.state.changed().await {
             Ok(()) => Some((Ok(subscription.messages()), Some(subscription))),
@@ -46,7 +48,8 @@ pub(super) fn updates(
 struct Subscription {
     /// The subscriber's name for it.
     id: u64,
-    view: Arc<FollowedView>,
+    view_id: ViewId,
+    _view: SubscribedView,
     state: watch::Receiver<ViewState>,
     /// What the subscriber has.
     sent: Option<Arc<ViewSnapshot>>,
@@ -85,7 +88,7 @@ impl Subscription {
             return Vec::new();
         }
         self.sent = Some(snapshot);
-        delta_to_wire(&self.view.id, self.id, &delta)
+        delta_to_wire(&self.view_id, self.id, &delta)
             .into_iter()
             .map(|part| response(Event::Delta(part)))
             .collect()
@@ -95,7 +98,7 @@ impl Subscription {
         let since = |moment: Instant| duration_to_wire(now.saturating_duration_since(moment));
         let retry_after = failure.next_try.saturating_duration_since(now);
         response(Event::Failure(proto::ViewFailure {
-            view_id: self.view.id.as_str().to_owned(),
+            view_id: self.view_id.as_str().to_owned(),
             message: failure.message.clone(),
             failures: failure.failures,
             refused: failure.refused,
@@ -110,7 +113,7 @@ impl Subscription {
     fn recovery(&self) -> Option<WatchResponse> {
         let revision = self.sent.as_ref()?.revision;
         Some(response(Event::Delta(proto::ViewDelta {
-            view_id: self.view.id.as_str().to_owned(),
+            view_id: self.view_id.as_str().to_owned(),
             base_revision: Some(revision),
             revision,
             complete: true,

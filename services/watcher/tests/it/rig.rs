@@ -1,6 +1,7 @@
 //! A watcher with its transport, and a subscriber that puts deltas together.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use cts_consul::{ConsulClient, ConsulSettings};
 use cts_core::{Item, ServiceInstance, ServiceView, View, ViewSnapshot};
@@ -32,12 +33,16 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn start(consul: &str) -> Self {
+        Self::lingering(consul, Duration::from_millis(50))
+    }
+
+    pub(crate) fn lingering(consul: &str, linger: Duration) -> Self {
         let settings = ConsulSettings {
             address: consul.to_owned(),
             ..ConsulSettings::default()
         };
         let client = ConsulClient::new(&settings).unwrap();
-        let watcher = Watcher::new(client);
+        let watcher = Watcher::new(client, linger);
         let stop = CancellationToken::new();
         let (listener, channel) = memory_transport();
         let mut server = JoinSet::new();

@@ -47,6 +47,36 @@ async fn one_poller_serves_all_subscribers() {
 }
 
 #[tokio::test]
+async fn who_comes_back_soon_finds_the_view_there() {
+    let server = MockServer::start().await;
+    let answer = ResponseTemplate::new(200)
+        .insert_header("x-consul-index", "5")
+        .set_body_json(json!([]));
+    let held = answer.clone().set_delay(Duration::from_mins(5));
+    for (when, answer) in [(false, answer), (true, held)] {
+        let mock = if when {
+            Mock::given(query_param("index", "5"))
+        } else {
+            Mock::given(query_param_is_missing("index"))
+        };
+        mock.respond_with(answer).mount(&server).await;
+    }
+    let mut rig = Rig::lingering(&server.uri(), Duration::from_mins(10));
+    for _ in 0..3 {
+        drop(rig.follower(&view("web")).await);
+    }
+    eventually(DEADLINE, async || match server.received_requests().await {
+        Some(requests) if requests.len() == 2 => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    // What lingers does not hold up the end.
+    rig.stop.cancel();
+    let ended = tokio::time::timeout(DEADLINE, rig.running.join_next()).await;
+    assert!(ended.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn the_view_ends_with_its_last_subscriber() {
     let consul = ConsulAgent::start().await;
     let rig = Rig::start(&consul.address());

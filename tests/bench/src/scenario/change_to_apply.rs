@@ -20,9 +20,19 @@ use crate::stage::{Plan, Stage, Version};
 /// Changes between two lines of progress.
 const PROGRESS_EVERY: u32 = 25;
 
+/// What the task watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Watched {
+    /// A service by its name.
+    Name,
+    /// All services whose names match, which is the same one.
+    Expression,
+}
+
 pub(super) async fn run(
     stage: &mut Stage,
     options: &ChangeToApplyArguments,
+    watched: Watched,
 ) -> Result<Vec<Metric>> {
     let ChangeToApplyArguments {
         changes,
@@ -43,8 +53,12 @@ pub(super) async fn run(
             cluster: cluster.then(ClusterSettings::default),
         };
         let site = stage.new_site(plan).await?;
-        let (_, mut runs) = stage.start_cts(&site).await?;
+        if watched == Watched::Expression {
+            site.watch(&format!("regexp = \"^{SERVICE}$\""))?;
+        }
+        let (begun, mut runs) = stage.start_cts(&site).await?;
         runs.first_pass(1).await?;
+        let first_applied = Moment::now().since(begun);
         let mut times = Times {
             lateness: task::block_in_place(|| stage.shim()?.lateness())?,
             ..Times::default()
@@ -76,6 +90,11 @@ pub(super) async fn run(
         let mut metrics = times.metrics();
         let cpu = after.cpu.saturating_sub(before.cpu).as_secs_f64();
         metrics.push(Metric::new("cpu_seconds", cpu, "s"));
+        metrics.push(Metric::new(
+            "first_applied_seconds",
+            first_applied.as_secs_f64(),
+            "s",
+        ));
         let rss = if cluster {
             "rss_total_peak"
         } else {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use cts_testkit::{Authority, free_port};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use self::catalog::{Catalog, Write};
@@ -18,6 +19,7 @@ use crate::report::{Metric, say};
 use crate::sample::Sample;
 use crate::sockets::connections_of;
 use crate::stage::Stage;
+use crate::usage::Usage;
 
 /// Services that get nine tenths of the changes with `--skewed`.
 const HOT: u32 = 50;
@@ -26,7 +28,7 @@ const WARM_UP: Duration = Duration::from_secs(45);
 /// Without any change.
 const REST: Duration = Duration::from_secs(15);
 /// How long changes may be under way after the last one.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 const CONFIGURATION: &str = "cts.hcl";
 
@@ -79,22 +81,18 @@ pub(super) async fn run(stage: &mut Stage, options: &WatchScaleArguments) -> Res
     let before = (watcher.usage()?, stage.consul_usage()?);
     tokio::time::sleep(REST).await;
     let after = (watcher.usage()?, stage.consul_usage()?);
-    let share = |from: Duration, to: Duration| (to - from).as_secs_f64() / REST.as_secs_f64();
     let mut metrics = vec![
         Metric::new("subscribe_seconds", subscribed.as_secs_f64(), "s"),
         Metric::new("bare_read_seconds", bare.median(), "s"),
-        Metric::new("idle_cpu_share", share(before.0.cpu, after.0.cpu), "1"),
-        Metric::new(
-            "idle_consul_cpu_share",
-            share(before.1.cpu, after.1.cpu),
-            "1",
-        ),
+        Metric::new("idle_cpu_share", share(REST, before.0, after.0), "1"),
+        Metric::new("idle_consul_cpu_share", share(REST, before.1, after.1), "1"),
     ];
 
     let mut changes = Changes {
         catalog: &catalog,
         options,
         number: 0,
+        writes: JoinSet::new(),
     };
     if options.skewed {
         say("warming up");
@@ -113,7 +111,6 @@ pub(super) async fn run(stage: &mut Stage, options: &WatchScaleArguments) -> Res
         .await?;
     let after = (watcher.usage()?, stage.consul_usage()?);
     follower.settle(DEADLINE).await?;
-    let share = |from: Duration, to: Duration| (to - from).as_secs_f64() / duration.as_secs_f64();
     let (hot, cold) = follower.latencies();
     let mut all = Sample::default();
     for sample in [&hot, &cold] {
@@ -131,8 +128,8 @@ pub(super) async fn run(stage: &mut Stage, options: &WatchScaleArguments) -> Res
         Metric::new("connections_max", f64::from(connections_max), "1"),
         Metric::new("rss_per_1000_instances", after.0.rss / thousands, "MiB"),
         Metric::new("rss", after.0.rss, "MiB"),
-        Metric::new("cpu_share", share(before.0.cpu, after.0.cpu), "1"),
-        Metric::new("consul_cpu_share", share(before.1.cpu, after.1.cpu), "1"),
+        Metric::new("cpu_share", share(duration, before.0, after.0), "1"),
+        Metric::new("consul_cpu_share", share(duration, before.1, after.1), "1"),
         Metric::new(
             "consul_requests_per_second",
             catalog.requests_per_second().await?,
@@ -148,11 +145,17 @@ pub(super) async fn run(stage: &mut Stage, options: &WatchScaleArguments) -> Res
     Ok(metrics)
 }
 
+/// The share of a core that was used over some time.
+fn share(time: Duration, before: Usage, after: Usage) -> f64 {
+    after.cpu.saturating_sub(before.cpu).as_secs_f64() / time.as_secs_f64()
+}
+
 /// Changes at a steady rate.
 struct Changes<'a> {
     catalog: &'a Catalog,
     options: &'a WatchScaleArguments,
     number: u32,
+    writes: JoinSet<()>,
 }
 
 impl Changes<'_> {
@@ -178,7 +181,9 @@ impl Changes<'_> {
             let version = i64::from(self.number) + 100_000;
             let is_hot = self.options.skewed && service < HOT;
             follower.expect(service, version, Moment::now(), is_hot);
-            self.catalog.write(Write { service, version });
+            self.writes
+                .spawn(self.catalog.write(Write { service, version }));
+            while self.writes.try_join_next().is_some() {}
             if turn % rate == 0 {
                 each_second(turn / rate)?;
             }

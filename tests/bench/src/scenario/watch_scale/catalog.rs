@@ -16,7 +16,7 @@ const OPERATIONS: usize = 64;
 const INSTANCES_OF_A_NODE: u32 = 100;
 
 /// The catalog of the scenario.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Catalog {
     address: String,
     services: u32,
@@ -93,19 +93,14 @@ impl Catalog {
     }
 
     /// Changes a service; what goes wrong is counted.
-    pub(super) fn write(&self, write: Write) {
+    pub(super) fn write(&self, write: Write) -> impl Future<Output = ()> + use<> {
         let operations = [self.instance(write.service, write.version)];
-        let catalog = Self {
-            address: self.address.clone(),
-            services: self.services,
-            client: self.client.clone(),
-            failures: Arc::clone(&self.failures),
-        };
-        tokio::spawn(async move {
+        let catalog = self.clone();
+        async move {
             if catalog.commit(&operations).await.is_err() {
                 catalog.failures.fetch_add(1, Ordering::Relaxed);
             }
-        });
+        }
     }
 
     pub(super) fn failures(&self) -> u32 {
