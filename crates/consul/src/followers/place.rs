@@ -148,7 +148,18 @@ async fn watch_over(
                 matches!(kind, WakeupKind::Services).then_some(index)
             }
             // Nothing is known any more. The others find out what there is, or that Consul cannot be asked.
-            PollEvent::Failure { .. } => None,
+            PollEvent::Failure {
+                error, failures, ..
+            } => {
+                if failures == 1 {
+                    tracing::warn!(
+                        query = %query,
+                        error = error.report(),
+                        "consul cannot be asked for changes; views that do not wait themselves are read at every try"
+                    );
+                }
+                None
+            }
         };
         // The receiver lives as long as this.
         drop(moved.send(Moved(at)));
