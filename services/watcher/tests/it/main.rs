@@ -7,6 +7,7 @@ mod endings;
 mod faults;
 mod following;
 mod matching;
+mod random;
 mod refusals;
 mod rig;
 mod sharing;

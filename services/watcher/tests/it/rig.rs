@@ -41,7 +41,15 @@ impl Rig {
             address: consul.to_owned(),
             ..ConsulSettings::default()
         };
-        let client = ConsulClient::new(&settings).unwrap();
+        Self::of(&settings, linger)
+    }
+
+    pub(crate) fn with(settings: ConsulSettings) -> Self {
+        Self::of(&settings, Duration::from_millis(50))
+    }
+
+    fn of(settings: &ConsulSettings, linger: Duration) -> Self {
+        let client = ConsulClient::new(settings).unwrap();
         let watcher = Watcher::new(client, linger);
         let stop = CancellationToken::new();
         let (listener, channel) = memory_transport();
@@ -186,6 +194,11 @@ impl Subscriber {
             base,
             snapshot,
         }
+    }
+
+    /// What a view showed last.
+    pub(crate) fn snapshot(&self, view_id: &str) -> Option<&ViewSnapshot> {
+        self.snapshots.get(view_id)
     }
 
     pub(crate) async fn update(&mut self) -> Update {

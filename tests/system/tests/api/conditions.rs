@@ -1,8 +1,8 @@
 //! Every condition and module input, from a file and over the API, applied by a real Terraform
 //! (docs/configuration.md#condition, `#module_input`).
 
-use cts_testkit::eventually;
-use cts_tests::{DEADLINE, Exit, Site, ids_of};
+use cts_testkit::{Authority, ConsulAgent, access_control, eventually, free_port};
+use cts_tests::{Backend, DEADLINE, Exit, Instance, Site, ids_of};
 use serde_json::{Value, json};
 
 use crate::api::scene::Scene;
@@ -111,20 +111,8 @@ impl Scene {
             .await;
     }
 
-    /// Two services here, one on another node, and two keys.
     async fn fill(&self) {
-        for name in ["web-a", "api"] {
-            self.service(name, &["old"]).await;
-        }
-        let far = json!({
-            "Node": "far", "Address": "10.9.9.9", "NodeMeta": {"rack": "r1"},
-            "Service": {"ID": "far-1", "Service": "far", "Tags": ["t"]},
-        });
-        self.consul
-            .put("/v1/catalog/register", far.to_string())
-            .await;
-        self.consul.kv_put("limits/cart", "40").await;
-        self.consul.kv_put("limits/web", "${x} \"q\"").await;
+        fill(&self.consul).await;
     }
 
     /// What has arrived in a module: ids of services, names in the catalog with their tags, keys.
@@ -145,6 +133,21 @@ impl Scene {
     async fn events(&self, task: &str) -> usize {
         self.instance.api.events(task).await.len()
     }
+}
+
+/// Two services here, one on another node, and two keys.
+async fn fill(consul: &ConsulAgent) {
+    for name in ["web-a", "api"] {
+        let service = json!({"Name": name, "ID": format!("{name}-1"), "Tags": ["old"]});
+        consul.register(service).await;
+    }
+    let far = json!({
+        "Node": "far", "Address": "10.9.9.9", "NodeMeta": {"rack": "r1"},
+        "Service": {"ID": "far-1", "Service": "far", "Tags": ["t"]},
+    });
+    consul.put("/v1/catalog/register", far.to_string()).await;
+    consul.kv_put("limits/cart", "40").await;
+    consul.kv_put("limits/web", "${x} \"q\"").await;
 }
 
 /// What each of the tasks gets at first.
@@ -185,7 +188,54 @@ async fn each_condition_runs_its_task_and_each_input_only_supplies_values() {
     scene.fill().await;
     scene.configure(&tasks());
     let scene = scene.restart().await;
-    all_have_arrived(&scene).await;
+    changes_arrive(&scene).await;
+    scene.instance.stop().await;
+}
+
+const TOKEN: &str = "5c1f0e9a-2b7d-4f63-8e04-91d7a6b3c528";
+
+/// Just what the documentation asks for.
+const RULES: &str = r#"
+service_prefix "" { policy = "read" }
+node_prefix "" { policy = "read" }
+key_prefix "" { policy = "deny" }
+key_prefix "limits/" { policy = "read" }
+agent_prefix "" { policy = "read" }
+"#;
+
+#[tokio::test]
+async fn each_condition_works_over_tls_with_a_token_that_may_do_no_more() {
+    let mut site = site();
+    let authority = Authority::new();
+    let pair = authority.write_pair(site.path(), "consul", &["127.0.0.1"]);
+    site.write("ca.pem", authority.pem());
+    let port = free_port();
+    let mut agent = access_control();
+    agent["ports"] = json!({"https": port});
+    agent["cert_file"] = json!(pair.cert);
+    agent["key_file"] = json!(pair.key);
+    let consul = ConsulAgent::start_with(agent).await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    consul.make_token(TOKEN, RULES).await;
+    let ca = site.path().join("ca.pem").display().to_string();
+    site.set_environment("CONSUL_CACERT", ca);
+    site.set_environment("CONSUL_HTTP_TOKEN", TOKEN);
+    fill(&consul).await;
+    let address = format!("https://127.0.0.1:{port}");
+    site.configure(&address, Backend::Shared, &tasks());
+    let instance = Instance::start(&site).await;
+    let scene = Scene {
+        instance,
+        site,
+        consul,
+    };
+    changes_arrive(&scene).await;
+    scene.instance.stop().await;
+}
+
+/// From what was filled in to what each kind of change does.
+async fn changes_arrive(scene: &Scene) {
+    all_have_arrived(scene).await;
     for (task, _) in TASKS {
         scene.instance.api.wait_for_events(task, 1).await;
     }
@@ -229,7 +279,6 @@ async fn each_condition_runs_its_task_and_each_input_only_supplies_values() {
     let explained = explained.expect(200);
     let next = explained["explanation"]["next_tick"].as_str().unwrap();
     assert!(next.contains("-01-01T00:00:00"), "{next}");
-    scene.instance.stop().await;
 }
 
 #[tokio::test]
@@ -300,10 +349,7 @@ async fn one_pass_applies_each_of_them() {
     instance.stop().await;
     for pass in ["-inspect", "-once"] {
         let arguments = [pass];
-        let Exit { code, output, .. } = site
-            .run_cts(cts_testkit::free_port(), &arguments)
-            .wait()
-            .await;
+        let Exit { code, output, .. } = site.run_cts(free_port(), &arguments).wait().await;
         assert_eq!(code, Some(0), "{output}");
         for (task, _) in first() {
             assert_eq!(site.recorded(task).is_ok(), pass == "-once", "{task}");
