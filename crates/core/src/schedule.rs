@@ -72,7 +72,9 @@ mod tests {
         schedule.trigger(at(2));
         assert!(!schedule.take_due(at(6)));
         assert_eq!(schedule.due_at(), Some(at(7)));
-        assert!(schedule.take_due(at(7)));
+        schedule.trigger(at(6));
+        assert_eq!(schedule.due_at(), Some(at(11)), "a further one extends it");
+        assert!(schedule.take_due(at(11)));
         assert_eq!(schedule.due_at(), None);
     }
 

@@ -195,3 +195,30 @@ fn a_message_shows_the_beginning_of_a_long_part() {
     let shown = format!("unexpected `)`: `){}…`", "ä".repeat(59));
     assert_eq!(message, shown);
 }
+
+#[test]
+fn escapes_are_those_of_go() {
+    let matches = |text: &str, name: &str| Regexp::new(text).unwrap().is_match(name);
+    let whole = r"\Aweb\z";
+    assert!(matches(whole, "web") && !matches(whole, "xweb") && !matches(whole, "webx"));
+    assert!(matches(r"^\S$", "a") && !matches(r"^\S$", " "));
+    for (escape, character) in [
+        (r"\a", "\x07"),
+        (r"\f", "\x0c"),
+        (r"\t", "\t"),
+        (r"\n", "\n"),
+        (r"\r", "\r"),
+        (r"\v", "\x0b"),
+    ] {
+        let text = format!("^x{escape}$");
+        assert!(matches(&text, &format!("x{character}")), "{escape}");
+        assert!(!matches(&text, &format!("x{}", &escape[1..])), "{escape}");
+    }
+}
+
+#[test]
+fn expressions_are_compared_by_their_texts() {
+    let regexp = |text: &str| Regexp::new(text).unwrap();
+    assert_eq!(regexp("a"), regexp("a"));
+    assert_ne!(regexp("a"), regexp("b"));
+}
