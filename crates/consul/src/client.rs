@@ -42,6 +42,8 @@ pub struct ConsulClient {
 pub struct Answer {
     /// Consul's index, at least 1; `None` if the answer has none, as of an endpoint or a proxy that does not hold queries.
     pub index: Option<u64>,
+    /// Consul says that the token may not read all that there is.
+    pub filtered: bool,
     /// The items in Consul's order.
     pub items: Vec<Item>,
     /// Instances that are there too, but cannot be understood.
@@ -138,6 +140,7 @@ impl ConsulClient {
             self.accept(answer).await?
         };
         let index = consul_index(&answer);
+        let filtered = is_filtered(&answer);
         let body = self.body(answer).await?;
         let (items, unreadable) = match index {
             Some(index) if index == known => Default::default(),
@@ -146,6 +149,7 @@ impl ConsulClient {
         };
         Ok(Answer {
             index,
+            filtered,
             items,
             unreadable,
         })
@@ -277,6 +281,12 @@ fn transport_error(error: reqwest::Error) -> ConsulError {
 fn consul_index(answer: &Response) -> Option<u64> {
     let text = answer.headers().get("x-consul-index")?.to_str().ok()?;
     text.parse().ok().map(|index: u64| index.max(1))
+}
+
+/// Consul says so since 1.11.
+fn is_filtered(answer: &Response) -> bool {
+    let header = answer.headers().get("x-consul-results-filtered-by-acls");
+    header.is_some_and(|value| value == "true")
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub enum PollEvent {
     Snapshot {
         /// Consul's index; 0 if it gives none.
         index: u64,
+        /// Consul says that the token may not read all that there is.
+        filtered: bool,
         /// The items in Consul's order.
         items: Vec<Item>,
         /// Instances that are there too, but cannot be understood.
@@ -93,6 +95,7 @@ pub(crate) async fn follow(
                         index = at.unwrap_or(0);
                         on_event(PollEvent::Snapshot {
                             index,
+                            filtered: answer.filtered,
                             items: answer.items,
                             unreadable: answer.unreadable,
                         });

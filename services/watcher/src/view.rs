@@ -23,6 +23,8 @@ pub(crate) struct Publisher {
     unreadable: Unreadable,
     /// The HTTP statuses of the present row of failures, `None` for what is no answer.
     warned: BTreeSet<Option<u16>>,
+    /// It was warned about, and Consul says so still.
+    lost_rights: bool,
     /// What is warned of if the first answer is empty.
     if_empty: Option<&'static str>,
 }
@@ -39,6 +41,7 @@ impl Publisher {
             state,
             unreadable: Unreadable::default(),
             warned: BTreeSet::new(),
+            lost_rights: false,
             if_empty: None,
         }
     }
@@ -58,9 +61,13 @@ impl Publisher {
         match event {
             PollEvent::Snapshot {
                 index,
+                filtered,
                 items,
                 unreadable,
-            } => self.observed(index, items, &unreadable, now),
+            } => {
+                let gone = self.observed(index, items, &unreadable, now);
+                self.note_filtered(filtered, gone);
+            }
             PollEvent::Failure {
                 error,
                 failures,
@@ -69,20 +76,35 @@ impl Publisher {
         }
     }
 
-    /// Of an instance that cannot be understood the last form that could be stays in the view.
+    /// Tokens with few rights filter every list, so it means something only when data vanish.
+    fn note_filtered(&mut self, filtered: bool, gone: usize) {
+        if filtered && gone > 0 && !std::mem::replace(&mut self.lost_rights, true) {
+            tracing::warn!(
+                view.id = %self.id,
+                gone,
+                "consul shows less than before, and says that the token may not read everything: it may have lost rights"
+            );
+        }
+        self.lost_rights &= filtered;
+    }
+
+    /// Of an instance that cannot be understood the last form that could be stays in the view. Gives the number of items
+    /// that are gone.
     fn observed(
         &mut self,
         index: u64,
         items: Vec<Item>,
         unreadable: &[UnreadableInstance],
         now: Instant,
-    ) {
+    ) -> usize {
         let ViewState {
             snapshot, failure, ..
         } = self.state.now();
         let mut items = sharing(snapshot.as_deref(), items);
         let kept = kept(snapshot.as_deref(), unreadable, &mut items);
         let is_empty_from_the_start = snapshot.is_none() && items.is_empty();
+        let known = snapshot.iter().flat_map(|known| known.items.keys());
+        let gone = known.filter(|key| !items.contains_key(key)).count();
         let changed = snapshot.is_none_or(|known| known.items != items);
         let count = items.len();
         self.state.answered(changed.then_some(items), now);
@@ -98,6 +120,7 @@ impl Publisher {
             tracing::info!(view.id = %self.id, failures, ?after, "consul answers again");
         }
         tracing::debug!(view.id = %self.id, consul.index = index, items = count, changed, "consul answered");
+        gone
     }
 
     fn failed(&mut self, error: &ConsulError, failures: u32, retry_after: Duration, now: Instant) {

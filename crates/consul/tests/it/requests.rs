@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use cts_consul::{ConsulClient, ConsulSettings, SettingsError};
+use cts_consul::{ConsulClient, ConsulSettings, Query, SettingsError};
 use cts_core::ServiceView;
 use cts_testkit::{ConsulAgent, free_port};
 use serde_json::json;
 use tokio::time::Instant;
-use wiremock::matchers::{basic_auth, header, method, path, query_param, query_param_is_missing};
+use wiremock::matchers::{
+    any, basic_auth, header, method, path, query_param, query_param_is_missing,
+};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::{AskHealth as _, client, ids, settings, view};
@@ -170,4 +172,19 @@ fn unusable_settings_say_what_is_wrong_and_keep_the_secret() {
     secure.tls.ca_cert = Some("/nonexistent/ca.pem".into());
     let error = refused(secure);
     assert_eq!(error.to_string(), "cannot read /nonexistent/ca.pem");
+}
+
+#[tokio::test]
+async fn what_consul_has_filtered_is_told_apart() {
+    for (header, expected) in [(Some("true"), true), (Some("false"), false), (None, false)] {
+        let server = MockServer::start().await;
+        let mut answer = ResponseTemplate::new(200).set_body_string("[]");
+        if let Some(value) = header {
+            answer = answer.insert_header("x-consul-results-filtered-by-acls", value);
+        }
+        Mock::given(any()).respond_with(answer).mount(&server).await;
+        let query = Query::health(view("web"));
+        let answer = client(&server.uri()).read(&query, 0).await.unwrap();
+        assert_eq!(answer.filtered, expected, "{header:?}");
+    }
 }

@@ -13,6 +13,7 @@ fn instance(id: &str, port: i64) -> ServiceInstance {
 fn snapshot(index: u64, instances: Vec<ServiceInstance>) -> PollEvent {
     PollEvent::Snapshot {
         index,
+        filtered: false,
         items: instances.into_iter().map(Item::from).collect(),
         unreadable: Vec::new(),
     }
@@ -93,6 +94,7 @@ fn an_instance_that_cannot_be_understood_keeps_its_last_form_while_it_is_there()
     };
     let seen = |instances: Vec<ServiceInstance>, unreadable| PollEvent::Snapshot {
         index: 1,
+        filtered: false,
         items: instances.into_iter().map(Item::from).collect(),
         unreadable,
     };
@@ -153,4 +155,26 @@ fn what_consul_says_of_a_failure_is_one_short_line() {
     let message = state.borrow().failure.clone().unwrap().message.clone();
     assert!(message.chars().count() <= MESSAGE_SHOWN + 10, "{message}");
     assert!(!message.contains(['\n', '\u{202e}']), "{message}");
+}
+
+#[test]
+fn a_token_that_loses_rights_is_noticed_when_data_vanish() {
+    let (mut publisher, _state) = publisher();
+    let mut lost = |ids: &[&str], filtered| {
+        let items = ids.iter().map(|id| instance(id, 1).into());
+        let event = PollEvent::Snapshot {
+            index: 1,
+            filtered,
+            items: items.collect(),
+            unreadable: Vec::new(),
+        };
+        publisher.publish(event, Instant::now());
+        publisher.lost_rights
+    };
+    assert!(!lost(&["a", "b"], true), "it was so from the beginning");
+    assert!(!lost(&["a", "b", "c"], true));
+    assert!(!lost(&["a", "b"], false), "one was deregistered");
+    assert!(lost(&["a"], true));
+    assert!(lost(&["a", "b"], true), "it is said once");
+    assert!(!lost(&["a", "b"], false));
 }
