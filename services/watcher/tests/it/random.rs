@@ -217,7 +217,7 @@ async fn ends_with_the_truth(connections: usize) {
     let steps = steps().new_tree(&mut runner).unwrap().current();
     let consul = ConsulAgent::start().await;
     let proxy = TcpProxy::start(consul.address().parse().unwrap()).await;
-    let rig = Rig::with(ConsulSettings {
+    let rig = Rig::with(&ConsulSettings {
         address: proxy.address().to_string(),
         max_per_host: connections,
         ..ConsulSettings::default()

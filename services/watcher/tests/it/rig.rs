@@ -44,8 +44,8 @@ impl Rig {
         Self::of(&settings, linger)
     }
 
-    pub(crate) fn with(settings: ConsulSettings) -> Self {
-        Self::of(&settings, Duration::from_millis(50))
+    pub(crate) fn with(settings: &ConsulSettings) -> Self {
+        Self::of(settings, Duration::from_millis(50))
     }
 
     fn of(settings: &ConsulSettings, linger: Duration) -> Self {
