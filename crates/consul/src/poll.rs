@@ -78,9 +78,10 @@ pub(crate) async fn follow(
     loop {
         let standing = seat.standing().await;
         let started = Instant::now();
+        // Boxed: a request under way is large, and of thousands of followers most have none.
         let answer = match &standing {
-            Standing::Reads(_turn) => client.read_again(query, index).await,
-            Standing::Holds(hold) => client.read_held(query, index, *hold).await,
+            Standing::Reads(_turn) => Box::pin(client.read_again(query, index)).await,
+            Standing::Holds(hold) => Box::pin(client.read_held(query, index, *hold)).await,
         };
         match answer {
             Ok(answer) => {

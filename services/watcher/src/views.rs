@@ -118,10 +118,11 @@ impl Views {
     async fn work(self, source: Source, state: StateSender) {
         match source {
             Source::View(View::Services(view)) => {
-                matching_services::combine(&self, view, state).await;
+                // Boxed, so that it is in no view of another kind.
+                Box::pin(matching_services::combine(&self, view, state)).await;
             }
             Source::View(View::CatalogServices(view)) if !view.regexp.is_empty() => {
-                matching_names::choose(&self, view, state).await;
+                Box::pin(matching_names::choose(&self, view, state)).await;
             }
             Source::View(view) => {
                 let publisher = Publisher::new(view.id(), state).expecting(view.item_kind());
