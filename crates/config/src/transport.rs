@@ -19,7 +19,7 @@ pub struct Transport {
     pub idle_conn_timeout: Duration,
     /// Unused connections over all hosts; 0 for no limit.
     pub max_idle_conns: usize,
-    /// Connections for each host, ours; at least [`FEWEST_CONNECTIONS`].
+    /// Connections for each host, ours; at least 8.
     pub max_conns_per_host: usize,
     /// Unused connections for each host.
     pub max_idle_conns_per_host: usize,

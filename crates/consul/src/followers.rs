@@ -117,18 +117,21 @@ impl Followers {
         let id = state.last_id;
         state.arbiter.join(id, key.is_none());
         state.holds.insert(id, sender);
-        let place = key.map(|key| {
-            let members = state.places.entry(key).or_insert_with(|| PlaceMembers {
-                place: Arc::default(),
-                count: 0,
-                wakeups: None,
-            });
+        let place = key.as_ref().map(|key| {
+            let members = state
+                .places
+                .entry(key.clone())
+                .or_insert_with(|| PlaceMembers {
+                    place: Arc::default(),
+                    count: 0,
+                    wakeups: None,
+                });
             members.count += 1;
             Arc::clone(&members.place)
         });
         self.settle(&mut state);
         drop(state);
-        Seat::shared(self.clone(), id, PlaceKey::of(query), place, holds)
+        Seat::shared(self.clone(), id, key, place, holds)
     }
 
     fn leave(&self, id: MemberId, key: Option<&PlaceKey>) {

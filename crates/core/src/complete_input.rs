@@ -102,40 +102,24 @@ impl FrozenInput {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::path::PathBuf;
 
     use super::*;
     use crate::condition::{Condition, ServicesCondition};
-    use crate::identity::TaskName;
     use crate::input::RunInput;
     use crate::service::{HealthStatus, Labels, ServiceInstance};
 
     fn on(services: &[&str]) -> Arc<TaskDefinition> {
-        Arc::new(TaskDefinition {
-            module_inputs: Vec::new(),
-            services: Vec::new(),
-            workspace: None,
-            name: TaskName::new("t").unwrap(),
-            description: String::new(),
-            module: "./m".into(),
-            module_source: "/m".into(),
-            module_digest: None,
-            bundle: None,
-            version: String::new(),
-            providers: Vec::new(),
-            condition: Condition::Services(ServicesCondition {
-                regexp: None,
-                declared: BTreeMap::new(),
-                names: services.iter().map(|&name| name.to_owned()).collect(),
-                datacenter: String::new(),
-                namespace: String::new(),
-                filter: String::new(),
-                cts_user_defined_meta: BTreeMap::new(),
-                use_as_module_input: true,
-            }),
-            variables: BTreeMap::new(),
-            working_dir: PathBuf::from("/w"),
-        })
+        let condition = Condition::Services(ServicesCondition {
+            regexp: None,
+            declared: BTreeMap::new(),
+            names: services.iter().map(|&name| name.to_owned()).collect(),
+            datacenter: String::new(),
+            namespace: String::new(),
+            filter: String::new(),
+            cts_user_defined_meta: BTreeMap::new(),
+            use_as_module_input: true,
+        });
+        Arc::new(TaskDefinition::sample(condition, Vec::new()))
     }
 
     #[test]

@@ -103,6 +103,29 @@ pub struct TaskDefinition {
     pub working_dir: PathBuf,
 }
 
+#[cfg(test)]
+impl TaskDefinition {
+    /// One for tests, in which nothing else matters.
+    pub(crate) fn sample(condition: Condition, module_inputs: Vec<ModuleInput>) -> Self {
+        Self {
+            module_inputs,
+            services: Vec::new(),
+            workspace: None,
+            name: TaskName::new("t").expect("it is a name"),
+            description: String::new(),
+            module: "./m".into(),
+            module_source: "/m".into(),
+            module_digest: None,
+            bundle: None,
+            version: String::new(),
+            providers: Vec::new(),
+            condition,
+            variables: BTreeMap::new(),
+            working_dir: "/w".into(),
+        }
+    }
+}
+
 /// Names a packed local module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleReference {

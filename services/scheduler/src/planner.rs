@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::{
-    CompleteInput, IncompleteInput, RunId, TaskDefinition, TaskName, TaskSpec, Trigger,
+    CompleteInput, IncompleteInput, ItemKind, RunId, TaskDefinition, TaskName, TaskSpec, Trigger,
     UnknownRevision, View, ViewDelta, ViewId, ViewItems, ViewSnapshot,
 };
 
@@ -194,10 +194,10 @@ impl Planner {
         }
         let nothing_new =
             delta.base.is_some() && delta.upserts.is_empty() && delta.removals.is_empty();
-        let has_other_keys = view
-            .snapshot
-            .as_ref()
-            .is_some_and(|snapshot| snapshot.gets_other_keys(&delta));
+        // Of other views it does not matter.
+        let has_names = view.source.item_kind() == ItemKind::Services;
+        let known = view.snapshot.as_ref().filter(|_| has_names);
+        let gets_other_names = known.is_some_and(|known| known.gets_other_keys(&delta));
         // A full snapshot may come from another watcher; it is compared with what is at hand.
         let before = match delta.base {
             None => view.snapshot.take(),
@@ -208,9 +208,9 @@ impl Planner {
             || before
                 .as_ref()
                 .is_some_and(|before| before.items == after.items);
-        let has_other_keys = match &before {
+        let has_other_names = match before.as_ref().filter(|_| has_names) {
             Some(before) => !before.items.keys().eq(after.items.keys()),
-            None => has_other_keys,
+            None => gets_other_names,
         };
         view.snapshot = Some(after);
         if view.problem.take().is_some() {
@@ -230,7 +230,7 @@ impl Planner {
             };
             let runs = match trigger {
                 Trigger::Change => true,
-                Trigger::OtherNames => has_other_keys,
+                Trigger::OtherNames => has_other_names,
                 Trigger::Nothing => false,
             };
             if at_hand.is_none() {
@@ -252,7 +252,8 @@ impl Planner {
     pub(crate) fn take_due(&mut self, now: Duration) -> Due {
         let views = &self.views;
         let mut due = Due::default();
-        for name in self.agenda.due(now) {
+        let names: Vec<TaskName> = self.agenda.due(now).cloned().collect();
+        for name in names {
             let Some(entry) = self.tasks.get_mut(&name) else {
                 continue;
             };
@@ -279,15 +280,17 @@ impl Planner {
                         .push(due_task(entry, data, EnqueueReason::Request(requested)));
                 }
             }
-            let refusal = refusal(views, entry);
-            entry.refused = refusal.is_some();
-            for requested in entry.take_overdue(now) {
-                due.overdue.push(Overdue {
-                    task: name.clone(),
-                    requested,
-                    missing: missing(views, entry),
-                    refusal: refusal.clone(),
-                });
+            if entry.has_requests() {
+                let refusal = refusal(views, entry);
+                entry.refused = refusal.is_some();
+                for requested in entry.take_overdue(now) {
+                    due.overdue.push(Overdue {
+                        task: name.clone(),
+                        requested,
+                        missing: missing(views, entry),
+                        refusal: refusal.clone(),
+                    });
+                }
             }
             self.agenda.note(&name, entry);
         }

@@ -28,8 +28,6 @@ pub(crate) async fn choose(views: &Views, view: CatalogServicesView, state: Stat
                 .map(|(key, item)| (key.clone(), item.clone()))
                 .collect()
         });
-        let before = state.now().snapshot;
-        let chosen = chosen.filter(|chosen| before.is_none_or(|before| before.items != *chosen));
         state.shows(chosen, failure, answered);
     }
 }

@@ -53,28 +53,26 @@ impl StateSender {
         self.state.borrow().clone()
     }
 
-    /// Consul has answered; the view shows these items, or what it showed before.
-    pub(crate) fn answered(&self, items: Option<BTreeMap<ItemKey, Item>>, now: Instant) {
-        self.shows(items, None, Some(now));
-    }
-
-    /// The view shows these items, or what it showed before.
+    /// The view shows these items, or what it showed before. Says whether they are other ones.
     pub(crate) fn shows(
         &self,
         items: Option<BTreeMap<ItemKey, Item>>,
         failure: Option<Arc<Failure>>,
         answered: Option<Instant>,
-    ) {
+    ) -> bool {
+        let mut is_other = false;
         self.state.send_if_modified(|state| {
-            let changed = items.is_some() || failure.is_some() || state.failure.is_some();
-            if let Some(items) = items {
+            let known = state.snapshot.as_ref().map(|known| &known.items);
+            if let Some(items) = items.filter(|items| known != Some(items)) {
                 let revision = self.revisions.next();
                 state.snapshot = Some(Arc::new(ViewSnapshot { revision, items }));
+                is_other = true;
             }
-            state.failure = failure;
+            let failed = std::mem::replace(&mut state.failure, failure).is_some();
             state.answered = answered;
-            changed
+            is_other || failed || state.failure.is_some()
         });
+        is_other
     }
 
     /// Consul could not be asked; what the view showed stays in force.

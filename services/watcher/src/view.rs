@@ -105,9 +105,8 @@ impl Publisher {
         let is_empty_from_the_start = snapshot.is_none() && items.is_empty();
         let known = snapshot.iter().flat_map(|known| known.items.keys());
         let gone = known.filter(|key| !items.contains_key(key)).count();
-        let changed = snapshot.is_none_or(|known| known.items != items);
         let count = items.len();
-        self.state.answered(changed.then_some(items), now);
+        let changed = self.state.shows(Some(items), None, Some(now));
         // After the sending: a log line must not delay a change.
         self.unreadable.note(&self.id, unreadable, kept);
         self.warned.clear();

@@ -1,7 +1,7 @@
 //! Who may hold a query open, when there are more queries than connections: decisions without IO.
 //!
 //! The holders are those that change most often: rank is the time of the last change but one, so that a single change
-//! moves nobody. The others are read again when something has changed. A holder gives up its slot only between two
+//! gives no slot. The others are read again when something has changed. A holder gives up its slot only between two
 //! requests: Consul (1.8) keeps a held query, and counts its connection, after the client has gone.
 
 use std::collections::{BTreeSet, HashMap};
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_change_moves_nobody_and_a_holder_goes_only_between_two_requests() {
+    fn a_single_change_gives_no_slot_and_a_holder_goes_only_between_two_requests() {
         let mut arbiter = of(3, 2);
         let before = holders(&arbiter);
         let other = (0..3).find(|id| !before.contains(id)).unwrap();

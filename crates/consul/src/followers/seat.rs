@@ -99,7 +99,7 @@ impl SharedSeat {
             if *self.holds.borrow_and_update() {
                 match self.followers.renew(self.id) {
                     Some(hold) => return Standing::Holds(hold),
-                    // From here on nobody looks before the next read.
+                    // What changes before the next read is not waited for.
                     None => self.fresh = 0,
                 }
             }

@@ -1,25 +1,5 @@
 use super::*;
 use crate::condition::{ConsulKvCondition, ScheduleCondition};
-use crate::identity::TaskName;
-
-fn definition(condition: Condition, module_inputs: Vec<ModuleInput>) -> TaskDefinition {
-    TaskDefinition {
-        module_inputs,
-        services: Vec::new(),
-        workspace: None,
-        name: TaskName::new("t").unwrap(),
-        description: String::new(),
-        module: "./m".into(),
-        module_source: "/m".into(),
-        module_digest: None,
-        bundle: None,
-        version: String::new(),
-        providers: Vec::new(),
-        condition,
-        variables: BTreeMap::new(),
-        working_dir: "/w".into(),
-    }
-}
 
 fn input(names: &[&str], regexp: Option<&str>) -> ServicesInput {
     ServicesInput {
@@ -31,7 +11,9 @@ fn input(names: &[&str], regexp: Option<&str>) -> ServicesInput {
 }
 
 fn dependencies(condition: Condition, inputs: Vec<ModuleInput>) -> Vec<(String, Trigger)> {
-    let dependencies = definition(condition, inputs).dependencies().into_iter();
+    let dependencies = TaskDefinition::sample(condition, inputs)
+        .dependencies()
+        .into_iter();
     let named = dependencies.map(|dependency| {
         let id = dependency.view.id();
         (id.as_str().to_owned(), dependency.trigger)

@@ -39,8 +39,8 @@ impl Agenda {
     }
 
     /// The tasks whose time has come.
-    pub(super) fn due(&self, now: Duration) -> Vec<TaskName> {
-        let due = self.0.iter().take_while(|(at, _task)| *at <= now);
-        due.map(|(_at, task)| task.clone()).collect()
+    pub(super) fn due(&self, now: Duration) -> impl Iterator<Item = &TaskName> {
+        let due = self.0.iter().take_while(move |(at, _task)| *at <= now);
+        due.map(|(_at, task)| task)
     }
 }

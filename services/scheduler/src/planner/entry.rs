@@ -229,8 +229,8 @@ impl Entry {
         self.requests.drain(..).map(|open| open.requested).collect()
     }
 
-    /// Takes the requests that have waited too long, all if Consul has refused to say what is missing. What was to be applied is applied once the input is
-    /// complete, if changes run the task by then.
+    /// Takes the requests that have waited too long, all if Consul has refused to say what is missing. What was
+    /// to be applied is applied once the input is complete, if changes run the task by then.
     pub(super) fn take_overdue(&mut self, now: Duration) -> Vec<RequestedRun> {
         let refused = self.refused;
         let overdue = self

@@ -1,7 +1,7 @@
 //! Notes why changes of a view are not seen.
 
 use chrono::TimeDelta;
-use cts_core::{TaskName, ViewId};
+use cts_core::ViewId;
 
 use super::Planner;
 use super::view_problem::ViewProblem;
@@ -38,11 +38,10 @@ impl Planner {
         let refused = problem.refused;
         view.problem = Some(problem);
         if refused && waiting.is_some() {
-            let tasks: Vec<TaskName> = view.tasks.keys().cloned().collect();
-            for name in tasks {
-                if let Some(entry) = self.tasks.get_mut(&name) {
+            for name in view.tasks.keys() {
+                if let Some(entry) = self.tasks.get_mut(name) {
                     entry.refused = true;
-                    self.agenda.note(&name, entry);
+                    self.agenda.note(name, entry);
                 }
             }
         }

@@ -1,10 +1,9 @@
 //! The ticks of a task with a `schedule` condition (docs/runs.md#schedules).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::{Condition, CronExpression, TaskDefinition};
+use cts_core::{Condition, CronExpression, TaskDefinition, TaskName};
 
 use super::Planner;
 use crate::options::NextTick;
@@ -15,7 +14,7 @@ const LOOK: Duration = Duration::from_mins(1);
 /// When a task ticks. Ticks that pass unseen are never made up for.
 #[derive(Debug)]
 pub(super) struct Ticks {
-    cron: Arc<CronExpression>,
+    cron: CronExpression,
     /// The next one; `None` before the clock was looked at, and when there will be no more.
     pub(super) next: Option<DateTime<Utc>>,
     /// When to look at the clock again.
@@ -30,7 +29,7 @@ impl Ticks {
         };
         match CronExpression::parse(&schedule.cron) {
             Ok(cron) => Some(Self {
-                cron: Arc::new(cron),
+                cron,
                 next: None,
                 look_at: Some(Duration::ZERO),
             }),
@@ -60,7 +59,12 @@ impl Ticks {
 impl Planner {
     /// Lets the tasks tick whose time has come. `clock` is the wall clock at `now`.
     pub(crate) fn tick(&mut self, now: Duration, clock: DateTime<Utc>, next_tick: &NextTick) {
-        for name in self.agenda.due(now) {
+        let has_ticks = |name: &&TaskName| {
+            let entry = self.tasks.get(*name);
+            entry.is_some_and(|entry| entry.ticks.is_some())
+        };
+        let scheduled: Vec<TaskName> = self.agenda.due(now).filter(has_ticks).cloned().collect();
+        for name in scheduled {
             let Some(entry) = self.tasks.get_mut(&name) else {
                 continue;
             };

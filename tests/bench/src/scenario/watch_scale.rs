@@ -76,7 +76,7 @@ pub(super) async fn run(stage: &mut Stage, options: &WatchScaleArguments) -> Res
     let subscribed = follower.first_snapshots().await?;
     say("every service is known");
 
-    // Consul is given time to forget what it was asked for.
+    // So that what the subscription has caused is over.
     tokio::time::sleep(REST).await;
     let before = (watcher.usage()?, stage.consul_usage()?);
     tokio::time::sleep(REST).await;
