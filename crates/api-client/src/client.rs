@@ -15,7 +15,7 @@ use crate::model::{
     TaskAnswer, TaskStatus, TasksAnswer, UpdateAnswer,
 };
 use crate::settings::ClientSettings;
-use crate::tls::TlsParts;
+use crate::tls;
 
 /// Time for a connection to be made. An answer may take any time: it comes after Terraform's work.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -43,14 +43,15 @@ impl ApiClient {
     ///
     /// A file or the address cannot be used.
     pub fn new(settings: &ClientSettings) -> Result<Self, SetupError> {
-        let tls = TlsParts::read(&settings.tls)?;
+        let tls = tls::files(&settings.tls)?.read_now(&["h2", "http/1.1"])?;
         let address = Address::parse(&settings.address, settings.port)?;
         let builder = Client::builder()
             .no_proxy()
             .connect_timeout(CONNECT)
             .tcp_keepalive(KEEP_ALIVE)
-            .redirect(redirects());
-        let client = tls.apply(builder).build().map_err(SetupError::Build)?;
+            .redirect(redirects())
+            .tls_backend_preconfigured(tls);
+        let client = builder.build().map_err(SetupError::Build)?;
         Ok(Self { client, address })
     }
 

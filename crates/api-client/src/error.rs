@@ -2,7 +2,8 @@
 
 use std::error::Error;
 use std::io;
-use std::path::PathBuf;
+
+use cts_tls::TlsError;
 
 use crate::address::AddressError;
 
@@ -24,47 +25,13 @@ pub enum SetupError {
     KeyWithoutCertificate,
     /// A file of TLS cannot be used.
     #[error(transparent)]
-    TlsFile(#[from] TlsFileError),
+    Tls(#[from] TlsError),
     /// The address cannot be used.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The HTTP library refuses the settings.
     #[error("cannot set up the HTTP client")]
     Build(#[source] reqwest::Error),
-}
-
-/// A file of TLS cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsFileError {
-    /// It cannot be read.
-    #[error("cannot read {}", path.display())]
-    Read {
-        /// File or directory.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// There is no certificate in it.
-    #[error("{} holds no usable PEM certificate", path.display())]
-    NoCertificate {
-        /// File or directory.
-        path: PathBuf,
-        /// The complaint; there is none when nothing was found.
-        #[source]
-        source: Option<reqwest::Error>,
-    },
-    /// Certificate and key are no pair.
-    #[error("{} and {} are no PEM certificate with its key", cert.display(), key.display())]
-    UnusablePair {
-        /// File of the certificate.
-        cert: PathBuf,
-        /// File of the key.
-        key: PathBuf,
-        /// The complaint.
-        #[source]
-        source: reqwest::Error,
-    },
 }
 
 /// A request brought no usable answer.

@@ -16,7 +16,7 @@ mod tls;
 
 pub use address::AddressError;
 pub use client::ApiClient;
-pub use error::{CallError, ErrorForm, Refusal, SetupError, TlsFileError};
+pub use error::{CallError, ErrorForm, Refusal, SetupError};
 pub use model::{
     BufferPeriod, CreatedTask, Event, EventError, Health, InspectedTask, Inspection, OverallStatus,
     Queue, Task, TaskCounts, TaskPlan, TaskStatus, WaitingRuns,

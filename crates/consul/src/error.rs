@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use std::path::PathBuf;
+use cts_tls::TlsError;
 
 /// The settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -32,26 +32,9 @@ pub enum SettingsError {
         #[source]
         source: reqwest::header::InvalidHeaderValue,
     },
-    /// A TLS file or directory cannot be read.
-    #[error("cannot read {}", path.display())]
-    ReadFile {
-        /// Its path.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: std::io::Error,
-    },
-    /// A TLS file does not hold what it should.
-    #[error("{} holds no usable {what}", path.display())]
-    InvalidPem {
-        /// Its path.
-        path: PathBuf,
-        /// Certificate or key.
-        what: &'static str,
-        /// The complaint; there is none when nothing was found.
-        #[source]
-        source: Option<reqwest::Error>,
-    },
+    /// The TLS files cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The HTTP library refuses the settings.
     #[error("cannot set up the HTTP client for Consul")]
     Build(#[source] reqwest::Error),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cts_tls::{Authorities, ClientFiles, IdentityFiles};
 use secrecy::SecretString;
 
 use crate::client::HOLD;
@@ -56,7 +57,7 @@ pub struct TlsSettings {
     pub verify: bool,
     /// File with the authorities to trust instead of the system's.
     pub ca_cert: Option<PathBuf>,
-    /// Directory of such files; with [`ca_cert`](Self::ca_cert) the file counts alone.
+    /// Directory of such files, looked through with all directories in it; with [`ca_cert`](Self::ca_cert) the file counts alone.
     pub ca_path: Option<PathBuf>,
     /// File with the client certificate; alone it holds the key too.
     pub cert: Option<PathBuf>,
@@ -64,6 +65,22 @@ pub struct TlsSettings {
     pub key: Option<PathBuf>,
     /// Name that Consul's certificate must carry, and that is sent as SNI.
     pub server_name: Option<String>,
+}
+
+impl TlsSettings {
+    pub(crate) fn files(&self) -> ClientFiles {
+        let file = self.ca_cert.clone().map(Authorities::File);
+        let cert = self.cert.as_ref().or(self.key.as_ref());
+        let key = self.key.as_ref().or(self.cert.as_ref());
+        ClientFiles {
+            authorities: file.or_else(|| self.ca_path.clone().map(Authorities::Directory)),
+            identity: cert.zip(key).map(|(cert, key)| IdentityFiles {
+                cert: cert.clone(),
+                key: key.clone(),
+            }),
+            verify: self.verify,
+        }
+    }
 }
 
 impl Default for ConsulSettings {

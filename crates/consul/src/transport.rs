@@ -1,35 +1,38 @@
 //! The HTTP client: connections, TLS and what goes with every request.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cts_tls::ClientFiles;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, HeaderValue, InvalidHeaderValue};
-use reqwest::{Certificate, Client, ClientBuilder, Identity, Url, redirect};
+use reqwest::{Client, ClientBuilder, Url, redirect};
 use secrecy::ExposeSecret as _;
 
 use crate::address::Address;
 use crate::error::SettingsError;
 use crate::followers::readers_of;
-use crate::settings::{ConsulSettings, TlsSettings};
+use crate::settings::ConsulSettings;
 
 const TOKEN: &str = "x-consul-token";
 
 /// A client for these settings, and the URL that all paths are appended to (no slash at its end).
 pub(crate) fn connect(settings: &ConsulSettings) -> Result<(Client, String), SettingsError> {
-    let (builder, base) = builder(settings)?;
+    let (builder, base) = builder(settings, &["h2", "http/1.1"])?;
     Ok((builder.build().map_err(SettingsError::Build)?, base))
 }
 
 /// A client for a server that speaks HTTP/2. All its requests share one connection, also while that is being made.
 pub(crate) fn connect_http2(settings: &ConsulSettings) -> Result<Client, SettingsError> {
-    let (builder, _base) = builder(settings)?;
+    let (builder, _base) = builder(settings, &["h2"])?;
     let client = builder.http2_prior_knowledge().build();
     client.map_err(SettingsError::Build)
 }
 
-fn builder(settings: &ConsulSettings) -> Result<(ClientBuilder, String), SettingsError> {
+fn builder(
+    settings: &ConsulSettings,
+    protocols: &[&str],
+) -> Result<(ClientBuilder, String), SettingsError> {
     let address = Address::parse(&settings.address)?;
     let secure = address.https || settings.tls.enabled;
     let mut dial_timeout = settings.dial_timeout;
@@ -63,8 +66,10 @@ fn builder(settings: &ConsulSettings) -> Result<(ClientBuilder, String), Setting
         builder = builder.unix_socket(socket.as_path());
     }
     let mut authority = address.authority.clone();
+    // A proxy may be reached by TLS even if Consul is not.
+    let mut tls = ClientFiles::default();
     if secure {
-        builder = with_tls(builder, &settings.tls)?;
+        tls = settings.tls.files();
         if let Some(name) = &settings.tls.server_name {
             builder = with_server_name(builder, name, &address)?;
             authority = match address.port() {
@@ -73,6 +78,7 @@ fn builder(settings: &ConsulSettings) -> Result<(ClientBuilder, String), Setting
             };
         }
     }
+    builder = builder.tls_backend_preconfigured(tls.read_now(protocols)?);
     let scheme = if secure { "https" } else { "http" };
     let base = format!("{scheme}://{authority}{}", address.prefix);
     Url::parse(&base).map_err(SettingsError::InvalidUrl)?;
@@ -101,84 +107,6 @@ fn secret_header(text: &str) -> Result<HeaderValue, InvalidHeaderValue> {
 
 fn invalid(what: &'static str) -> impl FnOnce(InvalidHeaderValue) -> SettingsError {
     move |source| SettingsError::InvalidHeader { what, source }
-}
-
-fn with_tls(builder: ClientBuilder, tls: &TlsSettings) -> Result<ClientBuilder, SettingsError> {
-    let mut builder = builder.tls_danger_accept_invalid_certs(!tls.verify);
-    let mut authorities = Vec::new();
-    for path in authority_files(tls)? {
-        authorities.extend(certificates(&path)?);
-    }
-    if tls.ca_cert.is_some() || tls.ca_path.is_some() {
-        builder = builder.tls_certs_only(authorities);
-    }
-    if let Some(identity) = identity(tls)? {
-        builder = builder.identity(identity);
-    }
-    Ok(builder)
-}
-
-fn authority_files(tls: &TlsSettings) -> Result<Vec<PathBuf>, SettingsError> {
-    if let Some(file) = &tls.ca_cert {
-        return Ok(vec![file.clone()]);
-    }
-    let Some(directory) = &tls.ca_path else {
-        return Ok(Vec::new());
-    };
-    let failed = |source| SettingsError::ReadFile {
-        path: directory.clone(),
-        source,
-    };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.is_file() {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-fn certificates(path: &Path) -> Result<Vec<Certificate>, SettingsError> {
-    let unusable = |source| SettingsError::InvalidPem {
-        path: path.to_owned(),
-        what: "certificate",
-        source,
-    };
-    let found =
-        Certificate::from_pem_bundle(&read(path)?).map_err(|error| unusable(Some(error)))?;
-    if found.is_empty() {
-        return Err(unusable(None));
-    }
-    Ok(found)
-}
-
-fn identity(tls: &TlsSettings) -> Result<Option<Identity>, SettingsError> {
-    let (path, mut pem) = match (&tls.cert, &tls.key) {
-        (None, None) => return Ok(None),
-        (Some(only), None) | (None, Some(only)) => (only, read(only)?),
-        (Some(cert), Some(key)) => {
-            let mut pem = read(cert)?;
-            pem.push(b'\n');
-            pem.extend(read(key)?);
-            (cert, pem)
-        }
-    };
-    pem.push(b'\n');
-    let identity = Identity::from_pem(&pem).map_err(|source| SettingsError::InvalidPem {
-        path: path.clone(),
-        what: "client certificate with key",
-        source: Some(source),
-    })?;
-    Ok(Some(identity))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, SettingsError> {
-    std::fs::read(path).map_err(|source| SettingsError::ReadFile {
-        path: path.to_owned(),
-        source,
-    })
 }
 
 /// The HTTP library takes SNI and the name to verify from the URL. So the URL carries the server name,

@@ -63,8 +63,8 @@ fn endpoint(address: &Address, target: &str, tls: Option<&ClientKeys>) -> Endpoi
         .keep_alive_timeout(KEEP_ALIVE_LIMIT);
     match tls {
         None => endpoint,
-        Some(keys) => endpoint
-            .tls_config(keys.config(address.certified_host()).timeout(CONNECT_LIMIT))
+        Some(keys) => keys
+            .secure(endpoint, address.certified_host(), CONNECT_LIMIT)
             .expect("keys and server name were checked when they were read"),
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cts_store::StoreError;
+use cts_tls::AuthorityPresented;
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection, PgPool, raw_sql};
@@ -87,6 +88,15 @@ impl std::fmt::Debug for Target {
 #[error("no connection within {0:?}: it does not answer, or all connections are in use")]
 pub(crate) struct NoConnection(pub(crate) Duration);
 
+/// The database's certificate is its own authority, which the library does not accept in any case.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the server shows the certificate of an authority (CA:TRUE), as `openssl req -x509` makes it, which cannot be \
+     checked for a database: make it again with `-addext basicConstraints=critical,CA:FALSE`, or have it signed by \
+     an authority, and name that certificate in `ca_cert`; `sslmode=require` encrypts without a check"
+)]
+struct UncheckedServer(#[source] sqlx::Error);
+
 impl Target {
     pub(crate) fn new(settings: &Settings) -> Result<Self, StoreError> {
         let options: PgConnectOptions = settings.url.expose_secret().parse().map_err(
@@ -134,6 +144,9 @@ impl Target {
         };
         match timeout(CONNECT_LIMIT, connecting).await {
             Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) if AuthorityPresented::is_cause_of(&error) => {
+                Err(self.open_error(UncheckedServer(error)))
+            }
             Ok(Err(error)) => Err(self.open_error(error)),
             Err(_elapsed) => Err(self.open_error(NoConnection(CONNECT_LIMIT))),
         }

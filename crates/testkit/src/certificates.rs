@@ -18,7 +18,7 @@ pub struct Authority {
 }
 
 /// Files of a certificate and its key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyPairFiles {
     /// The certificate.
     pub cert: PathBuf,

@@ -17,6 +17,7 @@ use self::directory::DataDirectory;
 use self::keeper::Keeper;
 pub use self::pgbouncer::PgBouncer;
 use self::server::Server;
+use crate::certificates::KeyPairFiles;
 use crate::limited_disk::LimitedDisk;
 use crate::ports::free_port;
 
@@ -37,6 +38,8 @@ pub struct PostgresSettings<'a> {
     pub password: Option<&'a str>,
     /// Further settings, as in `("lock_timeout", "5s")`.
     pub parameters: &'a [(&'a str, &'a str)],
+    /// Certificate and key with which it offers TLS; they are copied.
+    pub tls: Option<&'a KeyPairFiles>,
 }
 
 impl Default for PostgresSettings<'_> {
@@ -45,6 +48,7 @@ impl Default for PostgresSettings<'_> {
             fsync: true,
             password: None,
             parameters: &[],
+            tls: None,
         }
     }
 }

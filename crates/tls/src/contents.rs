@@ -11,6 +11,7 @@ use rustls::sign::CertifiedKey;
 
 use crate::error::TlsError;
 use crate::files::{Files, IdentityFiles};
+use crate::trust::Trusted;
 
 /// The cryptography of all connections. Named each time, because the choice by default panics when a
 /// second one comes into the build.
@@ -46,35 +47,27 @@ impl Contents {
         }
     }
 
-    /// The authorities to trust, at least one; `None` if no files were named.
-    pub fn authorities(&self) -> Result<Option<Arc<RootCertStore>>, TlsError> {
+    /// What is to be trusted, at least one certificate; `None` if no files were named.
+    pub(crate) fn authorities(&self) -> Result<Option<Trusted>, TlsError> {
         let Some(given) = &self.files.authorities else {
             return Ok(None);
         };
         let mut roots = RootCertStore::empty();
+        let mut all = Vec::new();
         for (path, content) in &self.authorities {
             for certificate in certificates(path, content)? {
-                let added = roots.add(certificate);
+                let added = roots.add(certificate.clone());
                 added.map_err(|source| TlsError::Authority {
                     path: path.clone(),
                     source,
                 })?;
+                all.push(certificate);
             }
         }
         if roots.is_empty() {
             return Err(absent(given.path(), "certificate"));
         }
-        Ok(Some(Arc::new(roots)))
-    }
-
-    /// The text of all files of authorities.
-    pub fn authorities_pem(&self) -> Vec<u8> {
-        let mut all = Vec::new();
-        for (_path, content) in &self.authorities {
-            all.extend_from_slice(content);
-            all.push(b'\n');
-        }
-        all
+        Ok(Some(Trusted::new(roots, all)))
     }
 
     /// Certificate and key, which belong together; `None` if no files were named.

@@ -5,18 +5,26 @@
 //! later state of the files that does not pass is logged once and changes nothing. New connections use
 //! what was read last; open ones live on with what they began with.
 //!
+//! A certificate of the other side is accepted if it comes from a trusted one or is one of these itself,
+//! by one check for all that cts calls and serves (`trust.rs`).
+//!
 //! It knows no protocol above TLS, opens no connection and reads no configuration. Start with
-//! [`ServerTls`], or with [`Reloading`] for anything else that is made of such files.
+//! [`ServerTls`] and [`ClientFiles`], or with [`Reloading`] for anything else that is made of such files.
 #![warn(missing_docs)]
 
+mod client;
 mod contents;
 mod error;
 mod files;
 mod reload;
 mod server;
+mod trust;
+mod verifiers;
 
+pub use client::ClientFiles;
 pub use contents::{Contents, Identity, cryptography};
 pub use error::TlsError;
 pub use files::{Authorities, Files, IdentityFiles};
 pub use reload::Reloading;
 pub use server::{ServerFiles, ServerTls};
+pub use trust::AuthorityPresented;

@@ -111,16 +111,19 @@ mod tests {
     use tokio::time::{Instant, timeout};
 
     use super::*;
-    use crate::files::Authorities;
+    use crate::files::IdentityFiles;
 
     /// Takes any text as it is, but for one.
     async fn reloading(path: &Path) -> Reloading<Vec<u8>> {
         let files = Files {
-            authorities: Some(Authorities::File(path.to_owned())),
-            identity: None,
+            authorities: None,
+            identity: Some(IdentityFiles {
+                cert: path.to_owned(),
+                key: path.to_owned(),
+            }),
         };
-        let build = |contents: &Contents| match contents.authorities_pem() {
-            text if text != b"broken\n" => Ok(text),
+        let build = |contents: &Contents| match contents.identity_pem() {
+            Some((text, _key)) if text != b"broken" => Ok(text.to_vec()),
             _ => Err(TlsError::Absent {
                 path: PathBuf::new(),
                 what: "certificate",
@@ -141,12 +144,12 @@ mod tests {
             fs::write(&path, "broken").unwrap();
             let nothing = timeout(3 * LOOK_EVERY, changes.changed()).await;
             assert!(nothing.is_err());
-            assert_eq!(*reloading.current(), b"first\n");
+            assert_eq!(*reloading.current(), b"first");
             fs::write(&path, "second").unwrap();
             changes.changed().await.unwrap();
         };
         reloading.follow(change).await;
-        assert_eq!(*reloading.current(), b"second\n");
+        assert_eq!(*reloading.current(), b"second");
         assert!(begun.elapsed() <= 5 * LOOK_EVERY, "{:?}", begun.elapsed());
     }
 }

@@ -5,12 +5,12 @@ use std::future::Future;
 use std::sync::Arc;
 
 use rustls::ServerConfig;
-use rustls::server::WebPkiClientVerifier;
 
 use crate::contents::{Contents, cryptography};
 use crate::error::TlsError;
 use crate::files::{Authorities, Files, IdentityFiles};
 use crate::reload::Reloading;
+use crate::verifiers::client_check;
 
 /// What a server shows and demands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,14 +71,12 @@ fn build(files: &ServerFiles, contents: &Contents) -> Result<Arc<ServerConfig>, 
         .with_safe_default_protocol_versions()
         .map_err(TlsError::SetUp)?;
     let builder = match (contents.authorities()?, &files.clients) {
-        (Some(roots), Some(clients)) => {
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots, cryptography())
-                .build()
-                .map_err(|source| TlsError::ClientCheck {
-                    path: clients.path().to_owned(),
-                    source,
-                })?;
-            builder.with_client_cert_verifier(verifier)
+        (Some(trusted), Some(clients)) => {
+            let check = client_check(trusted).map_err(|source| TlsError::ClientCheck {
+                path: clients.path().to_owned(),
+                source,
+            })?;
+            builder.with_client_cert_verifier(check)
         }
         _ => builder.with_no_client_auth(),
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cts_api_client::{ApiClient, ClientSettings, ErrorForm, SetupError, TlsSettings};
 use cts_testkit::ScriptedAnswer::Json;
-use cts_testkit::{Authority, KeyPairFiles, ScriptedHttp};
+use cts_testkit::{Authority, KeyKind, KeyPairFiles, Openssl, ScriptedHttp};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -68,6 +68,19 @@ async fn the_authority_of_a_file_is_trusted() {
     };
     asked(&server, tls).await.unwrap();
     assert_eq!(server.lines(), ["GET /v1/tasks"]);
+}
+
+#[tokio::test]
+async fn the_certificate_that_the_api_itself_presents_can_be_trusted() {
+    let openssl = Openssl::new();
+    let pair = openssl.self_signed("api", KeyKind::Rsa, &["subjectAltName=DNS:localhost"]);
+    let answer = Json(200, json!({"tasks": []}));
+    let server = ScriptedHttp::start_tls([answer], pair.acceptor(None)).await;
+    let tls = TlsSettings {
+        ca_cert: Some(pair.cert.clone()),
+        ..TlsSettings::default()
+    };
+    asked(&server, tls).await.unwrap();
 }
 
 #[tokio::test]
@@ -188,16 +201,12 @@ async fn files_are_read_before_the_address_is_looked_at() {
         client_key: ca.clone(),
         ..none()
     });
-    assert!(
-        no_pair
-            .to_string()
-            .contains("no PEM certificate with its key")
-    );
+    assert!(no_pair.to_string().contains("no private key"), "{no_pair}");
     let missing = refused(TlsSettings {
         ca_cert: Some("missing.pem".into()),
         ..none()
     });
-    assert_eq!(missing.to_string(), "cannot read missing.pem");
+    assert_eq!(missing.to_string(), "cannot read the TLS file missing.pem");
     let no_certificate = refused(TlsSettings {
         ca_cert: key,
         ..none()
@@ -205,7 +214,7 @@ async fn files_are_read_before_the_address_is_looked_at() {
     assert!(
         no_certificate
             .to_string()
-            .contains("holds no usable PEM certificate")
+            .contains("holds no certificate in PEM form")
     );
     let empty = scene.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
@@ -216,7 +225,7 @@ async fn files_are_read_before_the_address_is_looked_at() {
     assert!(
         nothing
             .to_string()
-            .contains("holds no usable PEM certificate")
+            .contains("holds no certificate in PEM form")
     );
     std::fs::write(empty.join("README"), "not a certificate").unwrap();
     let other_file = refused(TlsSettings {

@@ -171,7 +171,10 @@ fn unusable_settings_say_what_is_wrong_and_keep_the_secret() {
     let mut secure = settings("https://localhost");
     secure.tls.ca_cert = Some("/nonexistent/ca.pem".into());
     let error = refused(secure);
-    assert_eq!(error.to_string(), "cannot read /nonexistent/ca.pem");
+    assert_eq!(
+        error.to_string(),
+        "cannot read the TLS file /nonexistent/ca.pem"
+    );
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cts_consul::{ConsulClient, ConsulSettings, SettingsError, TlsSettings};
-use cts_testkit::{ConsulAgent, consul_path, free_port};
+use cts_testkit::{ConsulAgent, KeyKind, Openssl, consul_path, free_port};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -127,6 +127,30 @@ async fn certificates_are_presented_and_checked() {
     single.tls.enabled = false;
     assert_eq!(report(&single).await, Ok(1));
     drop(secure.consul);
+}
+
+#[tokio::test]
+async fn the_certificate_that_consul_itself_presents_can_be_trusted() {
+    let openssl = Openssl::new();
+    let name = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+    let pair = openssl.self_signed("consul", KeyKind::Ec, &[name]);
+    let port = free_port();
+    let consul = ConsulAgent::start_with(json!({
+        "ports": {"https": port},
+        "cert_file": pair.cert,
+        "key_file": pair.key,
+    }))
+    .await;
+    consul.register_service("web", "a", 80, &[], &[]).await;
+    let trusting = |ca_cert: &Path| {
+        let mut settings = settings(&format!("https://localhost:{port}"));
+        settings.tls.ca_cert = Some(ca_cert.to_owned());
+        settings
+    };
+    assert_eq!(report(&trusting(&pair.cert)).await, Ok(1));
+    let other = openssl.self_signed("other", KeyKind::Ec, &[name]);
+    let refusal = report(&trusting(&other.cert)).await.unwrap_err();
+    assert!(refusal.contains("as in `ca_cert`"), "{refusal}");
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
-use cts_tls::{Authorities, Contents, Files, Reloading, TlsError, cryptography};
-use rustls::ClientConfig;
+use cts_tls::{Authorities, Contents, Files, Reloading, TlsError};
+use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::ServerName;
 use tokio::sync::watch;
-use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+use tonic::transport::{ClientTlsConfig, Endpoint, Identity};
 
 use crate::tls::files::ClientTlsFiles;
 
@@ -21,7 +22,8 @@ pub struct ClientTls(Arc<Reloading<ClientKeys>>);
 
 /// What connections that begin now use, known to be in order.
 pub(crate) struct ClientKeys {
-    config: ClientTlsConfig,
+    check: Arc<dyn ServerCertVerifier>,
+    identity: Option<Identity>,
     server_name: Option<String>,
 }
 
@@ -69,32 +71,34 @@ impl fmt::Debug for ClientTls {
 }
 
 impl ClientKeys {
-    /// For connections to servers whose certificates hold `host`, unless the settings name another.
-    pub(crate) fn config(&self, host: String) -> ClientTlsConfig {
+    /// Makes an endpoint one of a server whose certificate holds `host`, unless the settings name another.
+    pub(crate) fn secure(
+        &self,
+        endpoint: Endpoint,
+        host: String,
+        limit: Duration,
+    ) -> Result<Endpoint, tonic::transport::Error> {
         let name = self.server_name.clone().unwrap_or(host);
-        self.config.clone().domain_name(name)
+        let mut config = ClientTlsConfig::new().domain_name(name).timeout(limit);
+        if let Some(identity) = &self.identity {
+            config = config.identity(identity.clone());
+        }
+        endpoint.tls_config_with_verifier(config, Arc::clone(&self.check))
     }
 }
 
 fn build(files: &ClientTlsFiles, contents: &Contents) -> Result<ClientKeys, TlsError> {
-    // The transport takes the text of the files and reports what is wrong without a name, at the first
-    // connection; so all of it is tried out here.
-    let roots = contents.authorities()?.ok_or_else(|| TlsError::Absent {
+    let check = contents.server_check()?.ok_or_else(|| TlsError::Absent {
         path: files.ca_cert.clone(),
         what: "certificate",
     })?;
-    ClientConfig::builder_with_provider(cryptography())
-        .with_safe_default_protocol_versions()
-        .map_err(TlsError::SetUp)?
-        .with_root_certificates(roots);
+    // The transport takes the text of the files and reports what is wrong without a name, at the first
+    // connection; so it is tried out here.
     contents.identity()?;
-    let ca_cert = Certificate::from_pem(contents.authorities_pem());
-    let mut config = ClientTlsConfig::new().ca_certificate(ca_cert);
-    if let Some((cert, key)) = contents.identity_pem() {
-        config = config.identity(Identity::from_pem(cert, key));
-    }
+    let identity = contents.identity_pem();
     Ok(ClientKeys {
-        config,
+        check,
+        identity: identity.map(|(cert, key)| Identity::from_pem(cert, key)),
         server_name: files.server_name.clone(),
     })
 }

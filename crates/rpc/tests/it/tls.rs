@@ -2,6 +2,7 @@
 
 use cts_core::Chain;
 use cts_rpc::{ClientTls, ClientTlsFiles, ServerTls, TlsError, TlsFiles, connect, connect_tls};
+use cts_testkit::{KeyKind, KeyPairFiles, Openssl};
 use tokio::net::TcpStream;
 
 use crate::authority::{Authority, Folder};
@@ -50,6 +51,29 @@ async fn strangers_are_refused() {
     who(plain).await.unwrap_err();
 
     assert_eq!(ask(&server, folder.client()).await.unwrap(), "guarded");
+}
+
+#[tokio::test]
+async fn all_may_share_a_certificate_that_is_its_own_authority() {
+    let openssl = Openssl::new();
+    let pair = openssl.self_signed("all", KeyKind::Rsa, &["subjectAltName=IP:127.0.0.1"]);
+    let files = |pair: &KeyPairFiles| TlsFiles {
+        ca_cert: pair.cert.clone(),
+        cert: pair.cert.clone(),
+        key: pair.key.clone(),
+        server_name: None,
+        verify_incoming: true,
+    };
+    let server = serve(&files(&pair)).await;
+    let client = |pair| (&files(pair)).into();
+    assert_eq!(ask(&server, client(&pair)).await.unwrap(), "guarded");
+    let stranger = openssl.self_signed("stranger", KeyKind::Rsa, &["subjectAltName=IP:127.0.0.1"]);
+    ask(&server, client(&stranger)).await.unwrap_err();
+    let impostor = ClientTlsFiles {
+        ca_cert: pair.cert.clone(),
+        ..client(&stranger)
+    };
+    ask(&server, impostor).await.unwrap_err();
 }
 
 #[tokio::test]

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::error::Error as _;
 use std::time::Duration;
 
+use cts_core::Chain;
 use cts_store::schema::{PREDECESSOR, SchemaMismatch};
 use cts_store::{Store as _, StoreError};
 use cts_store_postgres::{PostgresStore, SchemaError, Settings, migrate, pending};
-use cts_testkit::{Postgres, PostgresSettings, free_port};
+use cts_testkit::{KeyKind, KeyPairFiles, Openssl, Postgres, PostgresSettings, free_port};
 use sqlx::migrate::Migrate as _;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
@@ -184,6 +185,7 @@ async fn no_error_shows_the_password() {
         fsync: false,
         password: Some("open-sesame"),
         parameters: &[],
+        tls: None,
     })
     .await;
     let url = postgres.create_database().await;
@@ -237,4 +239,36 @@ async fn certificates_that_are_not_there_are_told() {
     };
     let error = PostgresStore::connect(&settings).await.unwrap_err();
     assert!(matches!(error, StoreError::Open { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_self_signed_certificate_is_accepted_unless_it_is_an_authoritys_and_then_the_way_out_is_named()
+ {
+    let openssl = Openssl::new();
+    let name = "subjectAltName=IP:127.0.0.1";
+    let authority = openssl.self_signed("authority", KeyKind::Rsa, &[name]);
+    let constraint = "basicConstraints=critical,CA:FALSE";
+    let plain = openssl.self_signed("plain", KeyKind::Rsa, &[name, constraint]);
+    let connect = async |pair: &KeyPairFiles, mode: &str| {
+        let server = Postgres::start_with(PostgresSettings {
+            fsync: false,
+            tls: Some(pair),
+            ..PostgresSettings::default()
+        });
+        let server = server.await;
+        let url = server.create_database().await;
+        let settings = Settings {
+            ca_cert: Some(pair.cert.clone()),
+            ..settings(&format!("{url}?sslmode={mode}"))
+        };
+        migrate(&settings).await.map(drop)
+    };
+    connect(&plain, "verify-full").await.unwrap();
+    connect(&authority, "require").await.unwrap();
+    let error = connect(&authority, "verify-full").await.unwrap_err();
+    let text = Chain(&error).to_string();
+    assert!(
+        text.contains("basicConstraints=critical,CA:FALSE"),
+        "{text}"
+    );
 }

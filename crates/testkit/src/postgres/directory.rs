@@ -176,6 +176,13 @@ impl DataDirectory {
             // Writing to a string cannot fail.
             _ = writeln!(text, "{name} = '{}'", value.replace('\'', "''"));
         }
+        if let Some(pair) = settings.tls {
+            for (source, name) in [(&pair.cert, "server.crt"), (&pair.key, "server.key")] {
+                let content = fs::read_to_string(source).unwrap_or_default();
+                self.write(&self.path.join(DATA).join(name), &content);
+            }
+            text.push_str("ssl = on\n");
+        }
         let path = self.path.join(DATA).join("postgresql.auto.conf");
         if let Err(error) = fs::write(&path, text) {
             panic!("cannot write {}: {error}", path.display());

@@ -12,6 +12,7 @@ const QUICK: PostgresSettings<'_> = PostgresSettings {
     fsync: false,
     password: None,
     parameters: &[],
+    tls: None,
 };
 
 async fn text(url: &str, query: &str) -> String {
