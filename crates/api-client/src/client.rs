@@ -11,8 +11,8 @@ use crate::address::Address;
 use crate::call::{Answer, Body, send};
 use crate::error::{CallError, SetupError};
 use crate::model::{
-    CreatedTask, DeletionAnswer, Health, InspectedTask, Inspection, OverallStatus, Queue, Task,
-    TaskAnswer, TaskStatus, TasksAnswer, UpdateAnswer,
+    CreatedTask, DeletionAnswer, Health, Hold, InspectedTask, Inspection, OverallStatus, Queue,
+    ReleaseAnswer, Task, TaskAnswer, TaskStatus, TasksAnswer, UpdateAnswer,
 };
 use crate::settings::ClientSettings;
 use crate::tls;
@@ -178,6 +178,18 @@ impl ApiClient {
         let url = self.task_url(name)?;
         let answer = self.send(Method::DELETE, url, Body::None).await?;
         Ok(answer.decode::<DeletionAnswer>()?.request_id)
+    }
+
+    /// Lets a task go on that a guard holds back, and says what did; `None` if nothing did
+    /// (docs/rest.md#releasing-a-task).
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this name.
+    pub async fn release_task(&self, name: &str) -> Result<Option<Hold>, CallError> {
+        let url = self.address.endpoint(&["tasks", usable(name)?, "release"]);
+        let answer = self.send(Method::POST, url, Body::None).await?;
+        Ok(answer.decode::<ReleaseAnswer>()?.hold)
     }
 
     /// What enabling and running a task would do (docs/rest.md#updating-a-task). Nothing is changed.

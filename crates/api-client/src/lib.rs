@@ -18,7 +18,7 @@ pub use address::AddressError;
 pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, Refusal, SetupError};
 pub use model::{
-    BufferPeriod, CreatedTask, Event, EventError, Health, InspectedTask, Inspection, OverallStatus,
-    Queue, Task, TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
+    BufferPeriod, CreatedTask, Event, EventError, Health, Hold, InspectedTask, Inspection, Loss,
+    OverallStatus, Queue, Task, TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
 };
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings};

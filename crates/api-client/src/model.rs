@@ -75,6 +75,29 @@ pub struct TaskStatus {
     /// Newest first; empty if they were not asked for.
     #[serde(default)]
     pub events: Vec<Event>,
+    /// Why its newest data are not applied; ours, absent if no guard holds them back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+}
+
+/// What a guard holds back (docs/rest.md#releasing-a-task).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Since when.
+    pub since: DateTime<FixedOffset>,
+    /// The services that have lost more instances than the task may lose.
+    pub losses: Vec<Loss>,
+}
+
+/// A service that has lost more instances than it may.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// Its name.
+    pub service: String,
+    /// Instances in the data that were applied last.
+    pub applied: u32,
+    /// Instances in the data that are held back.
+    pub now: u32,
 }
 
 /// A run that is over.
@@ -183,6 +206,11 @@ pub(crate) struct TasksAnswer {
 #[derive(Debug, Deserialize)]
 pub(crate) struct TaskAnswer {
     pub(crate) task: Task,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ReleaseAnswer {
+    pub(crate) hold: Option<Hold>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -24,6 +24,7 @@ mod dump;
 mod environment;
 mod free_form;
 mod gateway;
+mod guard;
 mod high_availability;
 mod json;
 mod license;

@@ -84,6 +84,19 @@ impl Block<'_> {
     where
         T: TryFrom<i64> + PartialOrd + Display,
     {
+        let written = self.located_number_within(name, limits)?;
+        Some(written.value)
+    }
+
+    /// The same with its place.
+    pub(crate) fn located_number_within<T>(
+        &mut self,
+        name: &'static str,
+        limits: &RangeInclusive<T>,
+    ) -> Option<Located<T>>
+    where
+        T: TryFrom<i64> + PartialOrd + Display,
+    {
         let written = self.take(name, coerce::integer)?;
         let number = T::try_from(written.value).ok();
         let number = number.filter(|number| limits.contains(number));
@@ -97,7 +110,10 @@ impl Block<'_> {
             );
             self.sink().error(&written.place, message);
         }
-        number
+        number.map(|value| Located {
+            value,
+            place: written.place,
+        })
     }
 
     /// One of a few words.

@@ -9,13 +9,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cts_core::{
-    BufferPeriod, BufferSetting, Condition, ModuleInput, ProviderId, Requirement,
+    BufferPeriod, BufferSetting, Condition, ItemKind, ModuleInput, ProviderId, Requirement,
     ServicesCondition, ServicesInput, TaskDefinition, TaskSpec,
 };
 use serde_json::Value;
 
 use crate::block::Block;
 use crate::condition::GivenCondition;
+use crate::guard::RawGuard;
 use crate::load::LoadContext;
 use crate::module_source::{ModuleSources, clean};
 use crate::place::{Located, Place};
@@ -138,7 +139,7 @@ impl<'a> TaskDecoder<'a> {
             // Below a directory that only who runs Terraform knows.
             None => PathBuf::from(name.as_str()),
         };
-        Some(TaskSpec {
+        let spec = TaskSpec {
             definition: TaskDefinition {
                 name,
                 description: written.description.unwrap_or_default(),
@@ -162,7 +163,24 @@ impl<'a> TaskDecoder<'a> {
             retry_failed: written.retry_failed.is_none_or(|retry| retry.value),
             requirement: Requirement::default(),
             timeouts: written.timeouts.values(),
-        })
+            guard: written.guard.value(),
+        };
+        self.warn_of_useless_guard(&written.guard, &spec.definition);
+        Some(spec)
+    }
+
+    fn warn_of_useless_guard(&self, guard: &RawGuard, definition: &TaskDefinition) {
+        let dependencies = definition.dependencies();
+        let mut kinds = dependencies
+            .iter()
+            .map(|dependency| dependency.view.item_kind());
+        if kinds.any(|kind| kind == ItemKind::Instances) {
+            return;
+        }
+        for (key, place) in guard.places() {
+            let message = format!("`{key}` has no effect: the task has no instances of services");
+            self.sink.warning(place, message);
+        }
     }
 
     /// Values of files beat those in the block, later files beat earlier ones.

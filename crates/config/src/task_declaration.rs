@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use cts_core::{
     BufferPeriod, BufferSetting, Condition, InvalidDraft, ModuleInput, ProviderId, Requirement,
-    ServicesCondition, TaskDefinition, TaskDraft, TaskName, TaskSpec, TaskTimeouts,
+    ServicesCondition, ShrinkGuard, TaskDefinition, TaskDraft, TaskName, TaskSpec, TaskTimeouts,
 };
 use serde_json::Value;
 
@@ -81,6 +81,7 @@ impl DeclaredTasks {
             buffer_setting,
             buffer_period,
             skip_unchanged: true,
+            guard: ShrinkGuard::default(),
             retry_failed: true,
             requirement: Requirement::default(),
             timeouts: TaskTimeouts::default(),

@@ -176,7 +176,8 @@ fn warn_of_losses(written: &RawTask, sink: &Sink) {
             sink.warning(&flag.place, message);
         }
     }
-    for (name, place) in written.timeouts.places() {
+    let others = written.timeouts.places().chain(written.guard.places());
+    for (name, place) in others {
         let message = format!("`{name}` is not sent: the API has no such member");
         sink.warning(place, message);
     }

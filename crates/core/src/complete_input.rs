@@ -1,11 +1,13 @@
 //! The data of a task, once every view of it has been read.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
+use crate::guard::InstanceCounts;
 use crate::input::{Content, FrozenInput};
 use crate::task::TaskDefinition;
-use crate::view::{Item, ViewId, ViewSnapshot};
+use crate::view::{Item, ItemKind, ViewId, ViewSnapshot};
 
 /// What a view showed at one moment, to be shared by the inputs of all tasks that use it. It is frozen once.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +23,16 @@ impl ViewItems {
             items: snapshot.items.values().cloned().collect(),
             frozen: OnceLock::new(),
         }
+    }
+
+    fn instances_by_service(&self) -> BTreeMap<String, u32> {
+        let mut counts = BTreeMap::new();
+        for item in &self.items {
+            if let Item::Instance(instance) = item {
+                *counts.entry(instance.name.clone()).or_default() += 1;
+            }
+        }
+        counts
     }
 
     fn freeze(&self) -> Result<Arc<Content>, serde_json::Error> {
@@ -73,6 +85,18 @@ impl CompleteInput {
         } else {
             Err(IncompleteInput { missing })
         }
+    }
+
+    /// How many instances each service has.
+    pub fn instance_counts(&self) -> InstanceCounts {
+        let dependencies = self.definition.dependencies().into_iter();
+        let views = dependencies
+            .zip(&self.views)
+            .filter_map(|(dependency, shown)| {
+                let of_instances = dependency.view.item_kind() == ItemKind::Instances;
+                of_instances.then(|| (dependency.view.id(), shown.instances_by_service()))
+            });
+        views.collect()
     }
 
     /// The canonical form: equal inputs give equal bytes.

@@ -81,6 +81,7 @@ mod tests {
     use super::*;
     use crate::buffer::BufferPeriod;
     use crate::condition::Condition;
+    use crate::guard::ShrinkGuard;
     use crate::identity::TaskName;
     use crate::task::{BundleReference, TaskDefinition};
     use crate::timeouts::TaskTimeouts;
@@ -110,6 +111,7 @@ mod tests {
             retry_failed: true,
             requirement: Requirement::default(),
             timeouts: TaskTimeouts::default(),
+            guard: ShrinkGuard::default(),
         }
     }
 

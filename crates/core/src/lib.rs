@@ -29,6 +29,7 @@ mod draft;
 mod event;
 mod excerpt;
 pub mod go;
+mod guard;
 mod identity;
 mod input;
 pub mod lease;
@@ -65,6 +66,9 @@ pub use digest::{Digest, InvalidDigest};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
+pub use guard::{
+    Hold, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkGuard, losses_text,
+};
 pub use identity::{
     ArchiveId, EventId, Incarnation, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName,
     WorkerId,

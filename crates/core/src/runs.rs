@@ -67,6 +67,8 @@ pub struct WantedApply {
     pub skip_unchanged: bool,
     /// Whether a caller waits for this very run, which has one attempt then and is made whatever is applied.
     pub requested: bool,
+    /// Whether it takes more from what is applied than the task may lose (docs/runs.md#the-guard-against-lost-instances).
+    pub loses_much: bool,
 }
 
 /// Who wants a run.
@@ -111,6 +113,8 @@ pub enum EnqueueDecision {
         /// A queued run with another input has become pointless.
         cancel_queued: bool,
     },
+    /// No run for now: services have lost more instances than the task may lose. What is queued stays.
+    Hold,
 }
 
 /// Decides whether an input needs a run that applies it.
@@ -134,8 +138,9 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
         };
     }
     match runs.queued {
-        None => EnqueueDecision::Enqueue,
         Some(queued) if queued.input == wanted.input && !queued.no_retry => EnqueueDecision::Keep,
+        _ if wanted.loses_much => EnqueueDecision::Hold,
+        None => EnqueueDecision::Enqueue,
         Some(_) => EnqueueDecision::Replace,
     }
 }
@@ -163,7 +168,7 @@ pub fn forgets_attempts(
         EnqueueDecision::Enqueue | EnqueueDecision::Replace | EnqueueDecision::Supersede => true,
         // The running run stands for it, and may be a requested one.
         EnqueueDecision::Skip { .. } => runs.running == Some(wanted.input),
-        EnqueueDecision::Keep => false,
+        EnqueueDecision::Keep | EnqueueDecision::Hold => false,
     }
 }
 

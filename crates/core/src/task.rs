@@ -10,6 +10,7 @@ use crate::buffer::{BufferPeriod, BufferSetting};
 use crate::capability::Requirement;
 use crate::condition::{Condition, ModuleInput};
 use crate::digest::Digest;
+use crate::guard::ShrinkGuard;
 use crate::identity::TaskName;
 use crate::provider::ProviderId;
 use crate::timeouts::TaskTimeouts;
@@ -55,6 +56,9 @@ pub struct TaskSpec {
     /// How long the steps of its runs may take, where it says so itself; ours.
     #[serde(default, skip_serializing_if = "TaskTimeouts::is_empty")]
     pub timeouts: TaskTimeouts,
+    /// What it may lose without a person's consent; ours, by default everything.
+    #[serde(default, skip_serializing_if = "ShrinkGuard::is_empty")]
+    pub guard: ShrinkGuard,
 }
 
 impl TaskSpec {

@@ -18,8 +18,8 @@ pub use run::{
     timeouts_to_wire,
 };
 pub use task::{
-    event_from_wire, event_to_wire, phase_to_wire, task_from_spec, task_status_from_wire,
-    task_status_to_wire,
+    event_from_wire, event_to_wire, hold_to_wire, phase_to_wire, task_from_spec,
+    task_status_from_wire, task_status_to_wire,
 };
 pub use time::{duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire};
 pub use view::{subscribe_to_wire, views_from_wire};

@@ -62,7 +62,10 @@ async fn applied(
         ), last_applied AS (
             UPDATE tasks t
             SET last_applied = closed.input_hash, tried_input = closed.input_hash,
-                failures = 0, active_run = NULL
+                failures = 0, active_run = NULL,
+                applied_instances = coalesce(
+                    (SELECT instances FROM inputs WHERE hash = closed.input_hash),
+                    t.applied_instances)
             FROM closed WHERE t.name = closed.task_name
         ), last AS MATERIALIZED (
             SELECT id, cts_last_line(id) AS position FROM closed WHERE cardinality($4::TEXT[]) > 0

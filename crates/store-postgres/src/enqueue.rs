@@ -82,7 +82,7 @@ async fn enqueue_encoded(
         for place in wave {
             let request = &requests[place];
             let situation = situations.get(request.task.as_str());
-            let plan = Situation::decide(situation, request);
+            let plan = Situation::decide(situation, request, now);
             changes.add(request, &plan);
             answers[place] = Some(plan.answer);
         }
@@ -148,7 +148,9 @@ async fn situations(
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied,
                t.tried_input, q.id AS queued_id,
                q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.due_at AS queued_due,
-               r.input_hash AS running_input, t.phase, t.enabled,
+               r.input_hash AS running_input, t.phase, t.enabled, t.held,
+               coalesce((SELECT i.instances FROM inputs i WHERE i.hash = r.input_hash),
+                        t.applied_instances) AS applied_instances,
                e.status AS earlier, e.requested AS earlier_requested,
                (SELECT a.refused IS NULL FROM run_requests a
                 WHERE a.run_id = n.run AND a.task_name = n.task) AS request_open

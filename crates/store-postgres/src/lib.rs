@@ -23,6 +23,7 @@ mod configure;
 mod connection;
 mod election_connection;
 mod enqueue;
+mod guards;
 mod hints;
 mod inputs;
 mod leadership;

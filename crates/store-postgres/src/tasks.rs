@@ -126,7 +126,7 @@ pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<StoredTask>
 pub(crate) async fn marks(connection: &mut PgConnection) -> Result<Vec<TaskMark>, StoreError> {
     let rows = sqlx::query(
         "-- task_marks
-        SELECT name, incarnation, revision, phase, enabled FROM tasks
+        SELECT name, incarnation, revision, phase, enabled, held IS NOT NULL AS is_held FROM tasks
         WHERE phase IN ('creating', 'ready', 'deleting')
         ORDER BY name",
     )

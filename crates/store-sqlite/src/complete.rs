@@ -254,7 +254,11 @@ async fn succeed(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- complete: succeed
-        UPDATE tasks SET last_applied = ?1, tried_input = ?1, failures = 0 WHERE name = ?2",
+        UPDATE tasks
+        SET last_applied = ?1, tried_input = ?1, failures = 0,
+            applied_instances = coalesce((SELECT instances FROM inputs WHERE hash = ?1),
+                                         applied_instances)
+        WHERE name = ?2",
     )
     .bind(end.input.to_string())
     .bind(end.task.as_str())

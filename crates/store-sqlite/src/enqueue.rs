@@ -6,6 +6,7 @@ use cts_store::enqueue::Situation;
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError};
 use sqlx::SqliteConnection;
 
+use crate::guards;
 use crate::inputs::{self, InputError};
 use crate::requests;
 use crate::row::{by, failed_to};
@@ -43,7 +44,7 @@ async fn enqueue(
 ) -> Result<Enqueued, InputError> {
     let task = request.task.as_str();
     let situation = situation(connection, request).await?;
-    let plan = Situation::decide(situation.as_ref(), request);
+    let plan = Situation::decide(situation.as_ref(), request, now);
     if plan.not_tried {
         forget_attempts(connection, task).await?;
     }
@@ -52,6 +53,9 @@ async fn enqueue(
     }
     if plan.inserts.is_some() || plan.replaces {
         inputs::store(connection, &request.input, encoded, now).await?;
+        if let Some(guarded) = &request.guarded {
+            inputs::note_instances(connection, request.input.hash, &guarded.counts).await?;
+        }
     }
     if let Some(new) = plan.inserts {
         if new.requested {
@@ -76,6 +80,9 @@ async fn enqueue(
     if plan.skips {
         count_skip(connection, task).await?;
     }
+    if let Some(change) = &plan.guard {
+        guards::write(connection, task, change).await?;
+    }
     Ok(plan.answer)
 }
 
@@ -88,7 +95,9 @@ async fn situation(
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied, t.tried_input,
                q.id AS queued_id, q.input_hash AS queued_input, q.no_retry AS queued_no_retry,
                q.due_at AS queued_due,
-               r.input_hash AS running_input, t.phase, t.enabled,
+               r.input_hash AS running_input, t.phase, t.enabled, t.held,
+               coalesce((SELECT i.instances FROM inputs i WHERE i.hash = r.input_hash),
+                        t.applied_instances) AS applied_instances,
                e.status AS earlier, e.requested AS earlier_requested,
                (SELECT a.refused IS NULL FROM run_requests a
                 WHERE a.run_id = ?2 AND a.task_name = t.name) AS request_open

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use cts_core::{Content, Digest, FrozenInput};
+use cts_core::{Content, Digest, FrozenInput, InstanceCounts};
 use cts_store::{EncodedContents, StoreError, StoredInput};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
-use crate::row::{Cell, failed_to};
+use crate::row::{Cell, encoded, failed_to};
 
 const READ: &str = "read an input";
 const STORE: &str = "store an input";
@@ -165,6 +165,24 @@ pub(crate) async fn store(
             return Err(InputError::Forgotten);
         }
     }
+    Ok(())
+}
+
+/// Notes how many instances each service has in an input, which is said once.
+pub(crate) async fn note_instances(
+    connection: &mut SqliteConnection,
+    input: Digest,
+    counts: &InstanceCounts,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- enqueue: instances of an input
+        UPDATE inputs SET instances = ? WHERE hash = ? AND instances IS NULL",
+    )
+    .bind(encoded(STORE, counts)?)
+    .bind(input.to_string())
+    .execute(connection)
+    .await
+    .map_err(failed_to(STORE))?;
     Ok(())
 }
 

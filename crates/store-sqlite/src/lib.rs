@@ -22,6 +22,7 @@ mod connection;
 mod continuity;
 mod enqueue;
 mod export;
+mod guards;
 mod inputs;
 mod leadership;
 mod lease;

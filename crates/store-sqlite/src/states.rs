@@ -14,7 +14,7 @@ pub(crate) async fn all(
 ) -> Result<Vec<TaskState>, StoreError> {
     let rows = sqlx::query(
         "-- task_states: each task once per event, without events once; index events_task
-        SELECT t.name, t.enabled, t.event_config,
+        SELECT t.name, t.enabled, t.event_config, t.held,
                e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
         FROM tasks t
         LEFT JOIN events e ON e.position IN (
@@ -39,7 +39,7 @@ pub(crate) async fn one(
 ) -> Result<Option<TaskState>, StoreError> {
     let rows = sqlx::query(
         "-- task_state: once per event, without events once; index events_task
-        SELECT t.name, t.enabled, t.event_config,
+        SELECT t.name, t.enabled, t.event_config, t.held,
                e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
         FROM tasks t
         LEFT JOIN events e ON e.task_name = t.name AND e.incarnation = t.incarnation
@@ -69,6 +69,7 @@ fn fold(rows: &[SqliteRow]) -> Result<Vec<TaskState>, StoreError> {
                 column,
                 row: &name,
             };
+            let held: Option<&str> = row.try_get("held").map_err(&read)?;
             let config: String = row.try_get("event_config").map_err(&read)?;
             let config: EventConfig = cell("event_config").json(&config)?;
             states.push(TaskState {
@@ -77,6 +78,7 @@ fn fold(rows: &[SqliteRow]) -> Result<Vec<TaskState>, StoreError> {
                 providers: config.providers,
                 status: TaskStatus::Unknown,
                 events: Vec::new(),
+                held: held.map(|held| cell("held").json(held)).transpose()?,
             });
         }
         let has_event = row

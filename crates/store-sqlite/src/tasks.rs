@@ -142,7 +142,7 @@ pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<StoredT
 pub(crate) async fn marks(executor: impl SqliteExecutor<'_>) -> Result<Vec<TaskMark>, StoreError> {
     let rows = sqlx::query(
         "-- task_marks
-        SELECT name, incarnation, revision, phase, enabled FROM tasks
+        SELECT name, incarnation, revision, phase, enabled, held IS NOT NULL AS is_held FROM tasks
         WHERE phase IN ('creating', 'ready', 'deleting')
         ORDER BY name",
     )

@@ -39,6 +39,8 @@ pub mod enqueue;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod fences;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod guards;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod hints;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod leadership;
@@ -114,6 +116,16 @@ macro_rules! store_suite {
                 a_task_that_comes_back_has_no_past,
                 every_allowed_name_works,
                 unknown_names_have_nothing,
+            }
+            guards {
+                what_loses_much_is_held_until_it_is_back,
+                what_was_applied_last_counts_and_not_what_was_seen_last,
+                what_is_being_applied_counts_as_applied,
+                what_is_released_counts_as_applied,
+                what_is_asked_for_passes_and_says_what_is_lost,
+                a_hold_leaves_what_is_queued,
+                a_task_without_a_guard_has_nothing_to_compare_with,
+                a_task_that_comes_back_is_compared_with_nothing,
             }
             enqueue {
                 a_new_input_is_queued_and_due_at_once,

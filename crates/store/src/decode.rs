@@ -34,6 +34,7 @@ pub fn task_mark(row: &dyn Columns) -> Result<TaskMark, StoreError> {
         revision: row.number("revision")?,
         phase: row.phase("phase")?,
         enabled: row.flag("enabled")?,
+        held: row.flag("is_held")?,
     })
 }
 
@@ -161,6 +162,8 @@ pub fn task_row(row: &dyn Columns) -> Result<TaskRow, StoreError> {
         spec,
         last_applied: row.parse_if_any("last_applied")?,
         tried_input: row.parse_if_any("tried_input")?,
+        applied_instances: row.json_if_any("applied_instances")?,
+        held: row.json_if_any("held")?,
         failures: row.number("failures")?,
         skipped: row.number("skipped")?,
         created_at: row.integer("created_at")?,

@@ -1,10 +1,11 @@
 //! A request to queue an input, between what a store reads and what it writes. For implementations.
 
+use chrono::DateTime;
 use cts_core::runs::{
     Asked, EnqueueDecision, QueuedApply, RunStatus, TaskRuns, WantedApply, decide_enqueue,
     forgets_attempts, may_enqueue,
 };
-use cts_core::{Digest, RunId, TaskPhase};
+use cts_core::{Digest, Hold, InstanceCounts, Loss, RunId, TaskPhase};
 
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
@@ -23,6 +24,9 @@ pub struct Situation {
     enabled: bool,
     asked: Asked,
     earlier: Option<RunStatus>,
+    /// Of the input that is being applied, or else was applied last.
+    applied_instances: Option<InstanceCounts>,
+    held: Option<Hold>,
 }
 
 /// What becomes of a request: its answer, and what is to be written, in this order.
@@ -42,6 +46,17 @@ pub struct EnqueuePlan {
     pub begins_anew: bool,
     /// An input needed no run.
     pub skips: bool,
+    /// What is stored of the guard changes.
+    pub guard: Option<GuardChange>,
+}
+
+/// What is to be stored of the guard of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardChange {
+    /// Why its newest input is not applied.
+    pub held: Option<Hold>,
+    /// What was applied is not compared with any more, since the task has no guard.
+    pub forgets: bool,
 }
 
 /// Where a new run is queued.
@@ -56,7 +71,7 @@ pub struct NewPlace {
 impl Situation {
     /// Of a row of `tasks` with `has_failed`, `queued_id`, `queued_input`, `queued_no_retry` and `queued_due` of what is queued to be
     /// applied, `running_input` of what is being applied, `earlier` and `earlier_requested` of the run that has the id
-    /// of the request, and `request_open`.
+    /// of the request, and `request_open`; `held`, and `applied_instances` of what is being applied or was applied last.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read the runs of a task";
         let task = Fields::new(row, operation, "tasks").keyed("name")?;
@@ -90,17 +105,20 @@ impl Situation {
                 (_, None) => Asked::Nobody,
             },
             earlier: earlier.transpose()?,
+            applied_instances: task.json_if_any("applied_instances")?,
+            held: task.json_if_any("held")?,
         })
     }
 
-    /// Decides a request; without a situation there is no such task.
-    pub fn decide(situation: Option<&Self>, request: &EnqueueRequest) -> EnqueuePlan {
+    /// Decides a request, `now`: microseconds since 1970; without a situation there is no such task.
+    pub fn decide(situation: Option<&Self>, request: &EnqueueRequest, now: i64) -> EnqueuePlan {
         let mut plan = EnqueuePlan {
             answer: Enqueued {
                 task: request.task.clone(),
                 decision: None,
                 queued: None,
                 cancelled: None,
+                losses: Vec::new(),
             },
             not_tried: false,
             cancels: false,
@@ -108,6 +126,7 @@ impl Situation {
             replaces: false,
             begins_anew: false,
             skips: false,
+            guard: None,
         };
         let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.asked);
         if let Some(situation) = situation.filter(may) {
@@ -115,6 +134,7 @@ impl Situation {
             plan.answer.decision = Some(decision);
             if request.kind.applies() {
                 situation.carry_out(decision, request, &mut plan);
+                situation.note_hold(decision, request, &mut plan, now);
             } else {
                 // What applies nothing is queued beside whatever there is.
                 let queued = situation.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
@@ -133,6 +153,7 @@ impl Situation {
         if !request.kind.applies() {
             return EnqueueDecision::Enqueue;
         }
+        plan.answer.losses = self.losses(request);
         let wanted = WantedApply {
             input: request.input.hash,
             skip_unchanged: match request.unchanged {
@@ -141,6 +162,7 @@ impl Situation {
                 Unchanged::Run => false,
             },
             requested: self.asked == Asked::Open,
+            loses_much: !plan.answer.losses.is_empty(),
         };
         let decision = decide_enqueue(self.runs, wanted);
         plan.not_tried = forgets_attempts(self.tried, self.runs, wanted, decision);
@@ -167,7 +189,7 @@ impl Situation {
                 answer.cancelled = answer.queued.replace(request.run);
             }
             EnqueueDecision::Replace => plan.replaces = true,
-            EnqueueDecision::Keep => {}
+            EnqueueDecision::Keep | EnqueueDecision::Hold => {}
             EnqueueDecision::Skip { cancel_queued } => {
                 plan.skips = true;
                 if cancel_queued {
@@ -177,6 +199,46 @@ impl Situation {
             }
         }
         plan.begins_anew = self.has_failed && (plan.inserts.is_some() || plan.replaces);
+    }
+
+    /// Nothing is known of a task that was not applied while it was guarded.
+    fn losses(&self, request: &EnqueueRequest) -> Vec<Loss> {
+        let guarded = request.guarded.as_ref();
+        let known = guarded.zip(self.applied_instances.as_ref());
+        known.map_or_else(Vec::new, |(guarded, applied)| {
+            guarded.guard.losses(applied, &guarded.counts)
+        })
+    }
+
+    fn note_hold(
+        &self,
+        decision: EnqueueDecision,
+        request: &EnqueueRequest,
+        plan: &mut EnqueuePlan,
+        now: i64,
+    ) {
+        // The answer to a request that was stored before says nothing of a later input.
+        if self.earlier.is_some() {
+            return;
+        }
+        let hold = (decision == EnqueueDecision::Hold).then(|| Hold {
+            since: self.held.as_ref().map_or_else(
+                || DateTime::from_timestamp_micros(now).unwrap_or_default(),
+                |held| held.since,
+            ),
+            losses: plan.answer.losses.clone(),
+            counts: request
+                .guarded
+                .as_ref()
+                .map_or_else(InstanceCounts::default, |guarded| guarded.counts.clone()),
+        });
+        let forgets = request.guarded.is_none() && self.applied_instances.is_some();
+        if forgets || hold != self.held {
+            plan.guard = Some(GuardChange {
+                held: hold,
+                forgets,
+            });
+        }
     }
 
     fn new_place(&self, place: Option<i64>) -> NewPlace {

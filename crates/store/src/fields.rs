@@ -216,6 +216,15 @@ impl<'r> Fields<'r> {
         self.cell(column).json(self.text(column)?)
     }
 
+    /// A value as JSON, or none.
+    pub fn json_if_any<T: DeserializeOwned>(
+        &self,
+        column: &'static str,
+    ) -> Result<Option<T>, StoreError> {
+        let text = self.text_if_any(column)?;
+        text.map(|text| self.cell(column).json(text)).transpose()
+    }
+
     /// A whole number that must fit.
     pub fn number<T: TryFrom<i64>>(&self, column: &'static str) -> Result<T, StoreError>
     where

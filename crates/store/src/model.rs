@@ -5,8 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, Plan, RunKind, RunKinds, RunStatus};
 use cts_core::{
-    Capabilities, Digest, Event, EventId, FrozenInput, LeaseEpoch, RunId, TaskName, TaskStatus,
-    TaskTimeouts, WorkerId,
+    Capabilities, Digest, Event, EventId, FrozenInput, Hold, InstanceCounts, LeaseEpoch, Loss,
+    RunId, ShrinkGuard, TaskName, TaskStatus, TaskTimeouts, WorkerId,
 };
 
 /// Ended plans kept of each task, and as many checks, at most: they are worth little when they are old, and
@@ -28,6 +28,17 @@ pub struct EnqueueRequest {
     /// What an input means that is applied already. A plan is made whatever is applied, and so is a requested
     /// run.
     pub unchanged: Unchanged,
+    /// What the task may lose, and what it would have; `None` for a task without a guard.
+    pub guarded: Option<Guarded>,
+}
+
+/// An input of a task that is guarded against the loss of instances.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guarded {
+    /// What the task may lose.
+    pub guard: ShrinkGuard,
+    /// The instances of the input.
+    pub counts: InstanceCounts,
 }
 
 /// Whether an input that is applied already needs a run.
@@ -72,6 +83,9 @@ pub struct Enqueued {
     pub queued: Option<RunId>,
     /// A run that was queued and has become pointless.
     pub cancelled: Option<RunId>,
+    /// The services that have lost more instances than the task may lose. It is held then, unless the run was
+    /// requested.
+    pub losses: Vec<Loss>,
 }
 
 /// The right to work on one run, for a limited time.
@@ -239,6 +253,8 @@ pub struct TaskState {
     pub status: TaskStatus,
     /// At most [`cts_core::EVENTS_KEPT`], newest first.
     pub events: Vec<Event>,
+    /// Why its newest input is not applied, if a guard holds it back.
+    pub held: Option<Hold>,
 }
 
 /// Which of Terraform's streams a line came from.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Content, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus,
-    WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    TaskStatus, WorkerId, WorkerRecord,
 };
 use futures::stream::BoxStream;
 
@@ -145,6 +145,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// until then. Its runs stay, with their events and logs, until [`Store::prune`] forgets them; a task that
     /// is made under its name later has none of them.
     async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError>;
+
+    /// Lets a task go on that a guard holds back: the instances of the input that is held count as applied from now on.
+    /// Returns what held it; `None` if nothing did. The leader, which sees it by the task's
+    /// [mark](TaskMark::held), is to look at the task again.
+    async fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError>;
 
     /// Forgets the discarded task that `run` was to create. Does nothing if there is none.
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;

@@ -40,6 +40,8 @@ pub struct TaskMark {
     pub phase: TaskPhase,
     /// Whether changes run it.
     pub enabled: bool,
+    /// Whether a guard holds its newest input back.
+    pub held: bool,
 }
 
 /// A requested run, as long as the leader has not queued it: it is to have the newest complete

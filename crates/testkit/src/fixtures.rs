@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cts_core::{
     BufferPeriod, Condition, HealthStatus, Labels, Requirement, ServiceInstance, ServicesCondition,
-    TaskDefinition, TaskName, TaskSpec, TaskTimeouts,
+    ShrinkGuard, TaskDefinition, TaskName, TaskSpec, TaskTimeouts,
 };
 
 /// A task on these services, in `/w`, with a local module in `/m`.
@@ -50,6 +50,7 @@ pub fn task(name: &str, services: &[&str]) -> TaskSpec {
         buffer_setting: None,
         buffer_period: BufferPeriod::DISABLED,
         skip_unchanged: true,
+        guard: ShrinkGuard::default(),
         retry_failed: true,
         requirement: Requirement::default(),
         timeouts: TaskTimeouts::default(),

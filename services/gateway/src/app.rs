@@ -122,6 +122,7 @@ impl App {
             Route::ReplaceTask(name) => self.replace(&name, request).await,
             Route::UpdateTask(name) => self.update(&name, request).await,
             Route::DeleteTask(name) => changes::delete(&self.changes, &name, id).await,
+            Route::ReleaseTask(name) => changes::release(&self.changes, &name, time, id).await,
             Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
             Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
             Route::Queue => runs::queue(&self.runs, id).await,
@@ -195,6 +196,7 @@ fn family(route: &Route, id: RequestId) -> Family {
         | Route::CreateTask
         | Route::ReplaceTask(_)
         | Route::DeleteTask(_)
+        | Route::ReleaseTask(_)
         | Route::ExplainTask(_)
         | Route::Runs
         | Route::Run(_)

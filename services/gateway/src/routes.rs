@@ -49,6 +49,8 @@ pub(crate) enum Route {
     ReplaceTask(String),
     /// Why the task of this name ran, or why it does not.
     ExplainTask(String),
+    /// Let the task of this name go on that a guard holds back.
+    ReleaseTask(String),
     /// The runs that are kept.
     Runs,
     /// The run of this id.
@@ -159,6 +161,7 @@ pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
         | Route::DeleteTask(_)
         | Route::UpdateTask(_)
         | Route::ReplaceTask(_)
+        | Route::ReleaseTask(_)
         | Route::ExplainTask(_) => true,
         Route::Refused(
             Refusal::Method { .. } | Refusal::UnsupportedPath(_) | Refusal::NoTaskName,
@@ -229,8 +232,11 @@ fn tasks(method: &Method, path: &str, rest: &str) -> Route {
         (&Method::GET, Some(name)) => Route::Task(decoded(name)),
         (&Method::DELETE, Some(name)) => Route::DeleteTask(decoded(name)),
         (&Method::PUT, Some(name)) => Route::ReplaceTask(decoded(name)),
-        (&Method::GET, None) if explained(rest).is_some() => {
-            Route::ExplainTask(explained(rest).map(decoded).unwrap_or_default())
+        (&Method::GET, None) if let Some(name) = before(rest, "/explain") => {
+            Route::ExplainTask(decoded(name))
+        }
+        (&Method::POST, None) if let Some(name) = before(rest, "/release") => {
+            Route::ReleaseTask(decoded(name))
         }
         _ => Route::Refused(Refusal::Method {
             supported: Method::PATCH,
@@ -238,10 +244,10 @@ fn tasks(method: &Method, path: &str, rest: &str) -> Route {
     }
 }
 
-/// The name in `rest`, as sent, if the explanation of a task is asked for.
-fn explained(rest: &str) -> Option<&str> {
+/// The name in `rest`, as sent, if this part of a task is asked for.
+fn before<'a>(rest: &'a str, part: &str) -> Option<&'a str> {
     rest.strip_prefix('/')?
-        .strip_suffix("/explain")
+        .strip_suffix(part)
         .filter(|name| !name.is_empty() && !name.contains('/'))
 }
 

@@ -65,6 +65,7 @@ enum DecisionKind {
     Queued,
     Merged,
     Unchanged,
+    Held,
     Failed,
 }
 

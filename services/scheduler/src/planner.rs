@@ -17,6 +17,8 @@
 //!   change as well;
 //! * a trigger counts until the input has been frozen: who takes a due task and fails to freeze its
 //!   input gives it back with [`Planner::postpone`]. Who fails to store it keeps the frozen input;
+//! * a task that a guard holds back is looked at again when its input changes, or when the store says that it is held
+//!   no more;
 //! * a request is carried out once, as soon as the input is complete, or it is overdue once. A request to
 //!   apply that is overdue leaves a trigger, so that the task is applied when its input is complete.
 
@@ -34,8 +36,8 @@ use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::{
-    CompleteInput, IncompleteInput, ItemKind, RunId, TaskDefinition, TaskName, TaskSpec, Trigger,
-    UnknownRevision, View, ViewDelta, ViewId, ViewItems, ViewSnapshot,
+    CompleteInput, IncompleteInput, ItemKind, RunId, ShrinkGuard, TaskDefinition, TaskName,
+    TaskSpec, Trigger, UnknownRevision, View, ViewDelta, ViewId, ViewItems, ViewSnapshot,
 };
 
 use self::agenda::Agenda;
@@ -104,6 +106,8 @@ pub(crate) struct DueTask {
     pub(crate) definition: Arc<TaskDefinition>,
     pub(crate) data: DueData,
     pub(crate) reason: EnqueueReason,
+    /// What it may lose.
+    pub(crate) guard: ShrinkGuard,
 }
 
 /// What a due task is frozen with.
@@ -312,6 +316,12 @@ impl Planner {
             self.changes += 1;
         }
     }
+
+    /// What was made of the newest input of a task.
+    pub(crate) fn last_decision(&self, task: &TaskName) -> Option<&Decision> {
+        let decided = self.tasks.get(task)?.decided.as_ref()?;
+        Some(&decided.decision)
+    }
 }
 
 fn is_complete(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> bool {
@@ -347,6 +357,7 @@ fn due_task(entry: &Entry, data: DueData, reason: EnqueueReason) -> DueTask {
         definition: Arc::clone(&entry.definition),
         data,
         reason,
+        guard: entry.guard,
     }
 }
 

@@ -16,7 +16,7 @@ mod update;
 use std::sync::Arc;
 
 use cts_core::runs::{Plan, RunKind};
-use cts_core::{Creation, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_core::{Creation, Hold, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec, losses_text};
 use cts_store::{NewTask, Store, StoredTask, TaskError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -155,6 +155,8 @@ impl TaskCommands {
         spec.definition.working_dir = before.definition.working_dir;
         spec.skip_unchanged = before.skip_unchanged;
         spec.retry_failed = before.retry_failed;
+        spec.timeouts = before.timeouts;
+        spec.guard = before.guard;
         let kind = if run == Run::Now && spec.enabled {
             RunKind::Apply
         } else {
@@ -163,6 +165,18 @@ impl TaskCommands {
         let revision = (revision != 0).then_some(revision);
         self.change(name, Some(spec), None, revision, Some(kind))
             .await
+    }
+
+    /// Lets a task go on that a guard holds back. Says what held it.
+    pub(crate) async fn release(&self, name: &TaskName) -> Result<Option<Hold>, Refusal> {
+        let held = self.store.release_task(name).await;
+        let held = held.map_err(|error| Refusal::of(error, name))?;
+        if let Some(hold) = &held {
+            let losses = losses_text(&hold.losses).unwrap_or_default();
+            tracing::info!(target: "ctrl", task_name = %name, losses, "the task is released");
+            self.notifier.tasks_changed();
+        }
+        Ok(held)
     }
 
     /// Deletes a task as soon as it is not running.

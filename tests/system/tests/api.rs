@@ -13,6 +13,7 @@ mod disconnect;
 mod documentation;
 mod events;
 mod explain;
+mod guard;
 mod hostile;
 mod kill;
 mod log;

@@ -47,6 +47,10 @@ fn task(spec: &TaskSpec) -> Body {
     body.set_some("init_timeout", timeouts.init.map(duration));
     body.set_some("plan_timeout", timeouts.plan.map(duration));
     body.set_some("apply_timeout", timeouts.apply.map(duration));
+    let guard = &spec.guard;
+    body.set_some("min_instances", guard.min_instances);
+    let max_shrink = guard.max_shrink.as_ref().map(ToString::to_string);
+    body.set_some("max_shrink", max_shrink);
     // A schedule has none, and one that is written is warned of.
     if !matches!(task.condition, Condition::Schedule(_)) {
         body.block("buffer_period", buffer_period(spec.buffer_period));

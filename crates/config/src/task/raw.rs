@@ -11,6 +11,7 @@ use crate::checks;
 use crate::cloud_workspace::RawWorkspace;
 use crate::coerce;
 use crate::condition::{GivenCondition, decode_condition};
+use crate::guard::RawGuard;
 use crate::module_input::{RawInput, decode_module_inputs};
 use crate::place::{Located, Place};
 use crate::sink::Sink;
@@ -43,6 +44,7 @@ pub(crate) struct RawTask {
     pub(crate) skip_unchanged: Option<Located<bool>>,
     pub(crate) retry_failed: Option<Located<bool>>,
     pub(crate) timeouts: RawTimeouts,
+    pub(crate) guard: RawGuard,
     /// Deprecated keys of the block that are not reported yet.
     pub(crate) deprecated: Vec<DeprecatedKeyUse>,
 }
@@ -83,6 +85,7 @@ impl RawTask {
             skip_unchanged: block.take("skip_unchanged", coerce::flag),
             retry_failed: block.take("retry_failed", coerce::flag),
             timeouts: RawTimeouts::decode(&mut block),
+            guard: RawGuard::decode(&mut block),
             deprecated,
         };
         block.finish();

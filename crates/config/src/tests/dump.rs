@@ -60,6 +60,7 @@ task {
   working_dir = "x/first"
   skip_unchanged = false
   apply_timeout = "90m"
+  max_shrink = "50%"
 }
 task {
   name    = "second"

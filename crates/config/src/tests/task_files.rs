@@ -179,7 +179,7 @@ fn variable_files_are_read_here_and_win() {
 #[test]
 fn what_is_not_sent_is_warned_of() {
     let (found, warnings) = request(
-        "task { name = \"t\" module = \"m\" working_dir = \"w\" skip_unchanged = false retry_failed = true apply_timeout = \"1h\" }",
+        "task { name = \"t\" module = \"m\" working_dir = \"w\" skip_unchanged = false retry_failed = true apply_timeout = \"1h\" max_shrink = 3 }",
     );
     assert_eq!(found.as_object().unwrap().len(), 4);
     for (warning, key) in warnings.iter().zip([
@@ -187,13 +187,14 @@ fn what_is_not_sent_is_warned_of() {
         "skip_unchanged",
         "retry_failed",
         "apply_timeout",
+        "max_shrink",
     ]) {
         assert_eq!(
             *warning,
             format!("`{key}` is not sent: the API has no such member")
         );
     }
-    assert_eq!(warnings.len(), 4);
+    assert_eq!(warnings.len(), 5);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cts_core::{BufferSetting, Condition, ServicesCondition, TaskTimeouts};
+use cts_core::{BufferSetting, Condition, MaxShrink, ServicesCondition, ShrinkGuard, TaskTimeouts};
 use serde_json::{Value, json};
 
 use super::{Sandbox, assert_problem, config, problems, task, task_with};
@@ -25,6 +25,7 @@ fn a_full_task_is_read() {
       buffer_period { min = "2s" }
       skip_unchanged = false retry_failed = false
       init_timeout = "1m" plan_timeout = "90s" apply_timeout = "48h"
+      min_instances = 2 max_shrink = "50%"
     }"#;
     let task = sandbox.config(text).tasks.remove(0);
     let definition = &task.definition;
@@ -58,6 +59,13 @@ fn a_full_task_is_read() {
             apply: Some(Duration::from_hours(48)),
         }
     );
+    assert_eq!(
+        task.guard,
+        ShrinkGuard {
+            min_instances: Some(2),
+            max_shrink: Some(MaxShrink::Percent(50)),
+        }
+    );
     let min = Some(Duration::from_secs(2));
     assert_eq!(
         task.buffer_setting,
@@ -75,7 +83,7 @@ fn what_a_task_leaves_open_has_defaults() {
     let sandbox = Sandbox::new();
     let task = task(&sandbox, "");
     assert!(task.enabled && task.skip_unchanged && task.retry_failed);
-    assert!(task.timeouts.is_empty());
+    assert!(task.timeouts.is_empty() && task.guard.is_empty());
     assert_eq!(task.buffer_setting, None);
     assert_eq!(task.buffer_period, cts_core::BufferPeriod::BUILT_IN);
     assert_eq!(task.definition.working_dir, Path::new("t"));
@@ -354,4 +362,35 @@ fn references_to_providers_that_lead_nowhere_are_warned_of() {
     assert!(warnings("\"fw\"", blocks).is_empty());
     assert!(warnings("\"fw.north\"", blocks).is_empty());
     assert!(warnings("\"dns\"", "").is_empty());
+}
+
+#[test]
+fn a_guard_that_guards_nothing_is_refused_or_warned_of() {
+    let sandbox = Sandbox::new();
+    for (written, expected) in [
+        ("max_shrink = \"half\"", "neither a number of instances"),
+        ("max_shrink = -1", "neither a number of instances"),
+        ("max_shrink = \"101%\"", "neither a number of instances"),
+        ("min_instances = 0", "must be between 1 and 1000000, not 0"),
+    ] {
+        let found = problems(&task_with(written));
+        let [(_line, problem)] = found.as_slice() else {
+            panic!("{written}: {found:?}");
+        };
+        assert!(problem.contains(expected), "{problem}");
+    }
+    let read = |written: &str| sandbox.config(&task_with(written)).tasks.remove(0).guard;
+    assert_eq!(
+        read("max_shrink = 3").max_shrink,
+        Some(MaxShrink::Instances(3))
+    );
+    let schedule = "task { name = \"t\" module = \"./m\" max_shrink = 3 min_instances = 1
+        condition \"schedule\" { cron = \"@daily\" }
+        module_input \"consul-kv\" { path = \"k\" } }";
+    let warnings = sandbox.warnings(schedule);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(
+        warnings[0].contains("no effect: the task has no instances of services"),
+        "{warnings:?}"
+    );
 }

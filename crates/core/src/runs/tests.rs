@@ -23,6 +23,7 @@ fn wanted(n: u8) -> WantedApply {
         input: input(n),
         skip_unchanged: true,
         requested: false,
+        loses_much: false,
     }
 }
 
@@ -119,6 +120,37 @@ fn a_requested_run_of_what_is_applied_is_not_pointless() {
     let skip = |cancel_queued| EnqueueDecision::Skip { cancel_queued };
     assert_eq!(decide_enqueue(requested(1), wanted(1)), skip(false));
     assert_eq!(decide_enqueue(requested(2), wanted(1)), skip(true));
+}
+
+#[test]
+fn what_loses_much_is_held_unless_it_was_asked_for_or_is_applied_or_queued_already() {
+    use EnqueueDecision::{Enqueue, Hold, Keep, Skip, Supersede};
+    let losing = WantedApply {
+        loses_much: true,
+        ..wanted(1)
+    };
+    for (state, expected) in [
+        (runs(None, None, Some(2)), Hold),
+        (runs(Some(2), None, None), Hold),
+        (runs(None, Some(2), None), Hold),
+        (runs(Some(1), None, Some(2)), Keep),
+        (
+            runs(None, None, Some(1)),
+            Skip {
+                cancel_queued: false,
+            },
+        ),
+    ] {
+        assert_eq!(decide_enqueue(state, losing), expected, "{state:?}");
+        assert!(!forgets_attempts(Some(input(1)), state, losing, Hold));
+    }
+    let requested = WantedApply {
+        requested: true,
+        ..losing
+    };
+    let (empty, queued) = (runs(None, None, None), runs(Some(2), None, None));
+    assert_eq!(decide_enqueue(empty, requested), Enqueue);
+    assert_eq!(decide_enqueue(queued, requested), Supersede);
 }
 
 fn context(attempts: u32, newer_waits: bool) -> AttemptContext {

@@ -258,6 +258,32 @@ pub struct TaskState {
     /// Those events, newest first, where they were asked for.
     #[prost(message, repeated, tag = "7")]
     pub events: ::prost::alloc::vec::Vec<Event>,
+    /// Why its newest data are not applied; absent if no guard holds them back.
+    #[prost(message, optional, tag = "8")]
+    pub hold: ::core::option::Option<Hold>,
+}
+/// What a guard holds back, because services have lost more instances than the task may lose.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Hold {
+    /// Since when.
+    #[prost(message, optional, tag = "1")]
+    pub since: ::core::option::Option<::prost_types::Timestamp>,
+    /// The services; at least one.
+    #[prost(message, repeated, tag = "2")]
+    pub losses: ::prost::alloc::vec::Vec<Loss>,
+}
+/// A service that has lost more instances than it may.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Loss {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub service: ::prost::alloc::string::String,
+    /// Instances in the data that were applied last.
+    #[prost(uint32, tag = "2")]
+    pub applied: u32,
+    /// Instances in the data that are held back.
+    #[prost(uint32, tag = "3")]
+    pub now: u32,
 }
 /// The outcome of one finished run.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -525,6 +551,8 @@ pub enum DecisionKind {
     Merged = 3,
     /// It could not become an input.
     Failed = 4,
+    /// It takes more away than the task may lose, so a guard holds it back.
+    Held = 5,
 }
 impl DecisionKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -538,6 +566,7 @@ impl DecisionKind {
             Self::SkippedUnchanged => "DECISION_KIND_SKIPPED_UNCHANGED",
             Self::Merged => "DECISION_KIND_MERGED",
             Self::Failed => "DECISION_KIND_FAILED",
+            Self::Held => "DECISION_KIND_HELD",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -548,6 +577,7 @@ impl DecisionKind {
             "DECISION_KIND_SKIPPED_UNCHANGED" => Some(Self::SkippedUnchanged),
             "DECISION_KIND_MERGED" => Some(Self::Merged),
             "DECISION_KIND_FAILED" => Some(Self::Failed),
+            "DECISION_KIND_HELD" => Some(Self::Held),
             _ => None,
         }
     }
@@ -578,6 +608,8 @@ pub enum ObstacleKind {
     NoLeader = 9,
     /// Data of Consul whose changes are not seen now. What was read before is in force.
     ViewUnreadable = 12,
+    /// The release of what a guard holds back, or the return of the instances.
+    Held = 13,
 }
 impl ObstacleKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -597,6 +629,7 @@ impl ObstacleKind {
             Self::NoFreeSlot => "OBSTACLE_KIND_NO_FREE_SLOT",
             Self::NoLeader => "OBSTACLE_KIND_NO_LEADER",
             Self::ViewUnreadable => "OBSTACLE_KIND_VIEW_UNREADABLE",
+            Self::Held => "OBSTACLE_KIND_HELD",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -613,6 +646,7 @@ impl ObstacleKind {
             "OBSTACLE_KIND_NO_FREE_SLOT" => Some(Self::NoFreeSlot),
             "OBSTACLE_KIND_NO_LEADER" => Some(Self::NoLeader),
             "OBSTACLE_KIND_VIEW_UNREADABLE" => Some(Self::ViewUnreadable),
+            "OBSTACLE_KIND_HELD" => Some(Self::Held),
             _ => None,
         }
     }
@@ -775,6 +809,20 @@ pub struct GetTaskVersionResponse {
     /// It means nothing but by comparison with another one from the same database.
     #[prost(string, tag = "1")]
     pub version: ::prost::alloc::string::String,
+}
+/// Asks for the release of a task.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReleaseTaskRequest {
+    /// Name of the task.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+/// The task goes on.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReleaseTaskResponse {
+    /// What had held it back; absent if nothing did.
+    #[prost(message, optional, tag = "1")]
+    pub hold: ::core::option::Option<Hold>,
 }
 /// What a call that changes a task does beside storing the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -1143,6 +1191,32 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "DeleteTask"));
             self.inner.unary(req, path, codec).await
         }
+        /// Lets a task go on that a guard holds back: its instances as they are held count as applied from now on. Should more
+        /// be lost since, it is held again. Does nothing with a task that is not held.
+        pub async fn release_task(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReleaseTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReleaseTaskResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/ReleaseTask",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "ReleaseTask"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Tells why a task ran, or why it does not. NOT_FOUND if there is none of that name.
         pub async fn explain_task(
             &mut self,
@@ -1262,6 +1336,15 @@ pub mod task_service_server {
             request: tonic::Request<super::DeleteTaskRequest>,
         ) -> std::result::Result<
             tonic::Response<super::DeleteTaskResponse>,
+            tonic::Status,
+        >;
+        /// Lets a task go on that a guard holds back: its instances as they are held count as applied from now on. Should more
+        /// be lost since, it is held again. Does nothing with a task that is not held.
+        async fn release_task(
+            &self,
+            request: tonic::Request<super::ReleaseTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReleaseTaskResponse>,
             tonic::Status,
         >;
         /// Tells why a task ran, or why it does not. NOT_FOUND if there is none of that name.
@@ -1756,6 +1839,51 @@ pub mod task_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = DeleteTaskSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/ReleaseTask" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReleaseTaskSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::ReleaseTaskRequest>
+                    for ReleaseTaskSvc<T> {
+                        type Response = super::ReleaseTaskResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReleaseTaskRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::release_task(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReleaseTaskSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use cts_core::runs::{ERRORS_BYTES, shortened};
 use cts_core::{
-    CloudExecution, CloudWorkspace, DraftBufferPeriod, DraftWorkspace, Event, EventConfig,
+    CloudExecution, CloudWorkspace, DraftBufferPeriod, DraftWorkspace, Event, EventConfig, Hold,
     TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
@@ -108,6 +108,19 @@ pub fn task_status_from_wire(status: proto::TaskStatus) -> Option<TaskStatus> {
         proto::TaskStatus::Errored => Some(TaskStatus::Errored),
         proto::TaskStatus::Critical => Some(TaskStatus::Critical),
         proto::TaskStatus::Unknown => Some(TaskStatus::Unknown),
+    }
+}
+
+/// What a guard holds back, for the wire.
+pub fn hold_to_wire(hold: Hold) -> proto::Hold {
+    let losses = hold.losses.into_iter().map(|loss| proto::Loss {
+        service: loss.service,
+        applied: loss.applied,
+        now: loss.now,
+    });
+    proto::Hold {
+        since: Some(timestamp_to_wire(hold.since)),
+        losses: losses.collect(),
     }
 }
 

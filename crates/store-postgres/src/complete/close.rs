@@ -35,7 +35,10 @@ pub(super) async fn succeed(
         ), last_applied AS (
             UPDATE tasks t
             SET last_applied = closed.input_hash, tried_input = closed.input_hash,
-                failures = 0, active_run = NULL
+                failures = 0, active_run = NULL,
+                applied_instances = coalesce(
+                    (SELECT instances FROM inputs WHERE hash = closed.input_hash),
+                    t.applied_instances)
             FROM closed WHERE t.name = closed.task_name
         )
         SELECT count(*) FROM closed",

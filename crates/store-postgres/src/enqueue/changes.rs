@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use cts_core::{Digest, FrozenInput};
-use cts_store::enqueue::EnqueuePlan;
-use cts_store::{EncodedContents, EnqueueRequest};
+use cts_store::enqueue::{EnqueuePlan, GuardChange};
+use cts_store::{EncodedContents, EnqueueRequest, Guarded};
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
+use crate::guards;
 use crate::inputs::{self, InputError};
 use crate::row::failed_to;
 
@@ -31,6 +32,9 @@ pub(super) struct Changes<'a> {
     not_tried: Vec<&'a str>,
     cancelled_tasks: Vec<&'a str>,
     skipped_tasks: Vec<&'a str>,
+    /// How many instances there are in the inputs of guarded tasks.
+    guarded: Vec<(Digest, &'a Guarded)>,
+    guards: Vec<(&'a str, GuardChange)>,
 }
 
 impl<'a> Changes<'a> {
@@ -41,8 +45,13 @@ impl<'a> Changes<'a> {
         self.cancelled_tasks.extend(if_so(plan.cancels));
         self.begun_anew.extend(if_so(plan.begins_anew));
         self.skipped_tasks.extend(if_so(plan.skips));
+        let guard = plan.guard.clone();
+        self.guards.extend(guard.map(|change| (task, change)));
         if plan.inserts.is_some() || plan.replaces {
             self.inputs.insert(request.input.hash, &request.input);
+            let guarded = request.guarded.as_ref();
+            self.guarded
+                .extend(guarded.map(|guarded| (request.input.hash, guarded)));
         }
         if plan.replaces {
             self.replaced_tasks.push(task);
@@ -65,6 +74,8 @@ impl<'a> Changes<'a> {
         now: i64,
     ) -> Result<(), InputError> {
         inputs::store(transaction, &self.inputs, encoded, now).await?;
+        guards::note_instances(transaction, &self.guarded).await?;
+        guards::write(transaction, &self.guards).await?;
         if !self.cancelled_tasks.is_empty() {
             sqlx::query(
                 "-- enqueue: cancel; index runs_one_queued

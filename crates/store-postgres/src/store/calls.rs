@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Chain, Content, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    ArchiveId, Chain, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
     TaskStatus, WorkerId,
 };
 use cts_store::{
@@ -22,7 +22,7 @@ use crate::archive::Moved;
 use crate::election_connection::election_call;
 use crate::session::call;
 use crate::{
-    archive, bundles, changes, complete, configurations, configure, enqueue, hints, inputs,
+    archive, bundles, changes, complete, configurations, configure, enqueue, guards, hints, inputs,
     leadership, lease, logs, prune, queue, requests, states, statistics, take_back, tasks, waiting,
     workers,
 };
@@ -122,6 +122,10 @@ impl Store for PostgresStore {
 
     async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError> {
         call!(&self.pool, c => changes::delete(c, name))
+    }
+
+    async fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError> {
+        call!(&self.pool, c => guards::release(c, name))
     }
 
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {

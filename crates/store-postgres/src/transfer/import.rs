@@ -57,15 +57,22 @@ impl Import for PostgresImport {
     async fn tasks(&mut self, rows: Vec<TaskRow>) -> Result<(), StoreError> {
         for row in rows {
             let spec = &row.spec;
+            let instances = row.applied_instances.as_ref();
+            let instances = instances.map(|counts| encoded("encode a task", counts));
+            let instances = instances.transpose()?;
+            let held = row.held.as_ref();
+            let held = held
+                .map(|hold| encoded("encode a task", hold))
+                .transpose()?;
             sqlx::query(
                 "-- import: a task
                 INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
                                    requires_driver, requires_version, requires_bundle, spec,
                                    event_config, last_applied, failures, skipped, created_at,
                                    updated_at, revision, configured, tried_input,
-                                   incarnation)
+                                   incarnation, applied_instances, held)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                        $17, $18, $19, $20)",
+                        $17, $18, $19, $20, $21, $22)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -87,6 +94,8 @@ impl Import for PostgresImport {
             .bind(row.configured.map(|digest| digest.to_string()))
             .bind(row.tried_input.map(|hash| hash.to_string()))
             .bind(stored_incarnation(row.incarnation))
+            .bind(instances)
+            .bind(held)
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;

@@ -29,6 +29,7 @@ fn short(worker: &str) -> Claim {
 fn first(name: &str, text: &str) -> EnqueueRequest {
     EnqueueRequest {
         unchanged: Unchanged::Skip,
+        guarded: None,
         ..request(name, text)
     }
 }

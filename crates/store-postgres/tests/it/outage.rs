@@ -44,6 +44,7 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
         run: RunId::from_uuid(Uuid::now_v7()),
         kind: RunKind::Apply,
         unchanged: Unchanged::AsTaskSays,
+        guarded: None,
     }
 }
 

@@ -35,6 +35,7 @@ fn request(task: &TaskName, text: &str) -> EnqueueRequest {
         run: run_id(),
         kind: RunKind::Apply,
         unchanged: Unchanged::AsTaskSays,
+        guarded: None,
     }
 }
 

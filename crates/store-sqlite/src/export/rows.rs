@@ -19,7 +19,7 @@ pub(super) const COUNTS: &str = "-- export: counts
 
 pub(super) const TASKS: &str = "-- export: tasks
     SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input,
-           failures, skipped, created_at, updated_at
+           applied_instances, held, failures, skipped, created_at, updated_at
     FROM tasks WHERE phase = 'ready' ORDER BY position, name";
 
 pub(super) const DELETED_TASKS: &str = "-- export: deleted tasks

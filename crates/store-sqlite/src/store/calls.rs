@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Content, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus,
-    WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
@@ -20,8 +20,8 @@ use super::SqliteStore;
 use crate::inputs::{self, InputError};
 use crate::row::{failed_to, span_micros};
 use crate::{
-    archive, bundles, changes, complete, configurations, configure, enqueue, leadership, lease,
-    logs, prune, queue, requests, runs, states, take_back, tasks, waiting, workers,
+    archive, bundles, changes, complete, configurations, configure, enqueue, guards, leadership,
+    lease, logs, prune, queue, requests, runs, states, take_back, tasks, waiting, workers,
 };
 
 /// Silence after which a member or a worker is forgotten, in microseconds.
@@ -139,6 +139,10 @@ impl Store for SqliteStore {
 
     async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError> {
         transaction!(self.begin_durable, t, now => changes::delete(&mut t, name, now))
+    }
+
+    async fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError> {
+        transaction!(self.begin_durable, t, _ => guards::release(&mut t, name))
     }
 
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {

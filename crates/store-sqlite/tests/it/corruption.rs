@@ -283,6 +283,7 @@ async fn of_what_is_known_when_an_input_is_frozen() {
             run: scene.run_id(),
             kind: RunKind::Apply,
             unchanged: Unchanged::AsTaskSays,
+            guarded: None,
         };
         let enqueued = scene.store().enqueue(scene.leader(), vec![request]).await;
         assert_corrupt(enqueued.map_err(leader_store_error), (table, column), "a");

@@ -63,6 +63,7 @@ async fn decided(store: &SqliteStore, text: &str) -> EnqueueDecision {
         run: "00000000-0000-7000-8000-000000000007".parse().unwrap(),
         kind: RunKind::Apply,
         unchanged: Unchanged::Skip,
+        guarded: None,
     };
     let leader = leader(store).await;
     let enqueued = store.enqueue(leader, vec![request]).await.unwrap();

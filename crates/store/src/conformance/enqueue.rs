@@ -23,6 +23,7 @@ pub async fn a_new_input_is_queued_and_due_at_once<F: Fixture>() {
         decision: Some(Enqueue),
         queued: Some(run),
         cancelled: None,
+        losses: Vec::new(),
     };
     assert_eq!(enqueued, [expected]);
     let record = scene.run(run).await;
@@ -173,6 +174,7 @@ pub async fn no_request_to_run_overrules_anything_else<F: Fixture>() {
     scene.configure(&[spec("a")]).await;
     let request = EnqueueRequest {
         unchanged: Unchanged::Run,
+        guarded: None,
         ..scene.request("a", "1")
     };
     scene.request_all(vec![request.clone()]).await;
@@ -211,6 +213,7 @@ pub async fn unknown_and_disabled_tasks_get_no_decision<F: Fixture>() {
             decision: None,
             queued: None,
             cancelled: None,
+            losses: Vec::new(),
         };
         assert_eq!(enqueued, [expected]);
         assert_eq!(scene.find_run(unused).await, None);

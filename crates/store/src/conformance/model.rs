@@ -13,8 +13,8 @@ use cts_core::runs::{
     forgets_attempts, keep_error, may_enqueue,
 };
 use cts_core::{
-    Digest, EventId, Incarnation, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId,
-    task_after_run,
+    Digest, EventId, Incarnation, InstanceCounts, LeaseEpoch, Loss, RunId, TaskAfterRun, TaskName,
+    TaskPhase, WorkerId, task_after_run,
 };
 
 use self::cluster::{ModelLeader, ModelWorker};
@@ -68,7 +68,8 @@ pub struct Model {
     deleted: BTreeMap<TaskName, Digest>,
     pub requests: BTreeMap<RunId, ModelRequest>,
     pub runs: BTreeMap<RunId, ModelRun>,
-    pub inputs: BTreeSet<Digest>,
+    /// With their instances, where those were said.
+    pub inputs: BTreeMap<Digest, Option<InstanceCounts>>,
     leader: ModelLeader,
     /// When each replica was seen last.
     members: BTreeMap<String, (Incarnation, Duration)>,
@@ -82,6 +83,13 @@ pub struct ModelCompleted {
     pub event: Option<ModelEvent>,
     pub next_due: Option<Duration>,
     pub tasks_changed: bool,
+}
+
+fn losses(request: &EnqueueRequest, applied: Option<&InstanceCounts>) -> Vec<Loss> {
+    let known = request.guarded.as_ref().zip(applied);
+    known.map_or_else(Vec::new, |(guarded, applied)| {
+        guarded.guard.losses(applied, &guarded.counts)
+    })
 }
 
 impl Model {
@@ -108,6 +116,7 @@ impl Model {
             decision: None,
             queued: None,
             cancelled: None,
+            losses: Vec::new(),
         };
         let asked = self.asked(request);
         let may = |task: &&ModelTask| {
@@ -133,9 +142,13 @@ impl Model {
             running: applying.map(|id| self.runs[&id].input),
             last_applied: task.last_applied,
         };
-        let decision = if self.runs.contains_key(&request.run) {
+        let known = self.runs.contains_key(&request.run);
+        let decision = if known {
             EnqueueDecision::Keep
         } else {
+            let applied = applying.and_then(|id| self.inputs.get(&self.runs[&id].input)?.clone());
+            let applied = applied.or_else(|| task.applied_instances.clone());
+            answer.losses = losses(request, applied.as_ref());
             let skip_unchanged = match request.unchanged {
                 Unchanged::AsTaskSays => task.stored.spec.skip_unchanged,
                 Unchanged::Skip => true,
@@ -145,6 +158,7 @@ impl Model {
                 input: hash,
                 skip_unchanged,
                 requested,
+                loses_much: !answer.losses.is_empty(),
             };
             let decision = decide_enqueue(runs, wanted);
             if forgets_attempts(task.tried, runs, wanted, decision) {
@@ -152,6 +166,9 @@ impl Model {
             }
             decision
         };
+        if !known {
+            self.guard(request, decision, &answer.losses);
+        }
         answer.decision = Some(decision);
         answer.queued = queued;
         match decision {
@@ -169,7 +186,7 @@ impl Model {
             }
             EnqueueDecision::Replace => {
                 let now = self.now;
-                self.inputs.insert(hash);
+                self.store_input(request);
                 let run = self.run(queued);
                 (run.input, run.attempts, run.due) = (hash, 0, run.due.min(now));
                 run.no_retry = false;
@@ -181,7 +198,7 @@ impl Model {
                 self.run(queued).status = RunStatus::Cancelled;
                 answer.cancelled = answer.queued.take();
             }
-            EnqueueDecision::Skip { .. } | EnqueueDecision::Keep => {}
+            EnqueueDecision::Skip { .. } | EnqueueDecision::Keep | EnqueueDecision::Hold => {}
         }
         answer
     }
@@ -207,13 +224,42 @@ impl Model {
     fn insert_wanted(&mut self, request: &EnqueueRequest, requested: bool) {
         let hash = request.input.hash;
         self.insert(request.run, request.task.clone(), hash, Duration::ZERO);
-        self.inputs.insert(hash);
+        self.store_input(request);
         let run = self.run(Some(request.run));
         (run.kind, run.requested) = (request.kind, requested);
         run.no_retry = requested;
         if requested {
             self.requests.remove(&request.run);
         }
+    }
+
+    fn store_input(&mut self, request: &EnqueueRequest) {
+        let instances = self.inputs.entry(request.input.hash).or_default();
+        let guarded = request.guarded.as_ref();
+        *instances = instances.take().or_else(|| Some(guarded?.counts.clone()));
+    }
+
+    fn guard(&mut self, request: &EnqueueRequest, decision: EnqueueDecision, losses: &[Loss]) {
+        let Some(task) = self.tasks.get_mut(&request.task) else {
+            return;
+        };
+        match &request.guarded {
+            None => (task.held, task.applied_instances) = (None, None),
+            Some(guarded) => {
+                let held = (losses.to_vec(), guarded.counts.clone());
+                task.held = (decision == EnqueueDecision::Hold).then_some(held);
+            }
+        }
+    }
+
+    pub fn release(&mut self, name: &TaskName) -> Option<bool> {
+        let task = self.tasks.get_mut(name).filter(|task| task.is_visible())?;
+        let held = task.held.take();
+        let released = held.is_some();
+        if let Some((_, counts)) = held {
+            task.applied_instances = Some(counts);
+        }
+        Some(released)
     }
 
     /// A newer input has not failed yet.
@@ -399,6 +445,8 @@ impl Model {
                 run.status = RunStatus::Succeeded;
                 (task.last_applied, task.tried) = (Some(run.input), Some(run.input));
                 task.failures = 0;
+                let instances = self.inputs.get(&run.input).cloned().flatten();
+                task.applied_instances = instances.or_else(|| task.applied_instances.take());
                 task.events.push(event.clone());
             }
             AfterAttempt::GiveUp { retry_after } => {
@@ -546,7 +594,7 @@ impl Model {
         }
         let runs = &self.runs;
         self.inputs
-            .retain(|input| runs.values().any(|run| run.input == *input));
+            .retain(|input, _| runs.values().any(|run| run.input == *input));
         old.len() as u64
     }
 }

@@ -93,6 +93,7 @@ pub async fn a_requested_run_is_made_whatever_is_applied<F: Fixture>() {
         let run = scene.ask("a", kind).await;
         let request = EnqueueRequest {
             unchanged: Unchanged::Skip,
+            guarded: None,
             ..scene.request_of(run, "1").await
         };
         let enqueued = scene.request_all(vec![request]).await.remove(0);

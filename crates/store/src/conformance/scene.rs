@@ -12,7 +12,8 @@ use cts_core::{ArchiveId, EventId, LeaderEpoch, RunId, TaskSpec};
 use uuid::Uuid;
 
 pub(super) use self::vocabulary::{
-    LEASE, MICROSECOND, capabilities, incomplete, life, line, noise, plan, seconds, withdrawn,
+    LEASE, MICROSECOND, capabilities, guarded, incomplete, life, line, noise, plan, seconds,
+    withdrawn,
 };
 pub use self::vocabulary::{
     bytes_of, claim, input, input_of, member, spec, stored_input, task, worker, worker_record,
@@ -146,6 +147,7 @@ impl<F: Fixture> Scene<F> {
             run: self.run_id(),
             kind: RunKind::Apply,
             unchanged: Unchanged::AsTaskSays,
+            guarded: None,
         }
     }
 

@@ -6,12 +6,12 @@ use futures::TryStreamExt as _;
 
 use super::Fixture;
 use super::configurations::configuration;
-use super::scene::{Scene, line, member, noise, plan, spec};
+use super::scene::{Scene, guarded, line, member, noise, plan, spec};
 use crate::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
     LogLineRow, RunRow, Table, TaskRow,
 };
-use crate::{Lease, LogLine, LogStream};
+use crate::{EnqueueRequest, Lease, LogLine, LogStream};
 
 /// Everything that an export gives.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +82,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     specs.push(spec("off"));
     specs[7].enabled = false;
     specs[7].retry_failed = false;
-    specs.extend(["deleted", "changed"].map(spec));
+    specs.extend(["deleted", "changed", "guarded"].map(spec));
     let scene = Scene::<F>::configured(&specs).await;
 
     // Failed, with a retry that waits; texts that are not easy.
@@ -106,6 +106,16 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     scene.apply("a·b", "2").await;
     scene.enqueue("a·b", "2").await;
     scene.enqueue("a·b", "2").await;
+
+    // Guarded, and held.
+    let request = |instances: u32| EnqueueRequest {
+        guarded: Some(guarded("50%", &[("web", instances)])),
+        ..scene.request("guarded", &instances.to_string())
+    };
+    scene.request_all(vec![request(9)]).await;
+    let lease = scene.lease().await;
+    scene.applied(&lease).await;
+    scene.request_all(vec![request(1)]).await;
 
     // Cancelled, because the task went back to what was applied.
     scene.apply("_", "1").await;

@@ -15,9 +15,10 @@ use self::compare::model_event;
 use self::dice::Dice;
 use super::Fixture;
 use super::model::{Model, ModelCompleted};
-use super::scene::{LEASE, Scene, input, line, plan, spec};
+use super::scene::{LEASE, Scene, guarded, input, line, plan, spec};
 use crate::{
-    EnqueueRequest, LeaderError, Lease, LeaseError, Requeued, Retention, StoreError, Unchanged,
+    EnqueueRequest, Guarded, LeaderError, Lease, LeaseError, Requeued, Retention, StoreError,
+    Unchanged,
 };
 
 const WALKS: u64 = 12;
@@ -79,7 +80,7 @@ impl<F: Fixture> Walk<F> {
         if !self.model.leads(self.epochs[0]) && !self.dice.one_in(4) {
             return self.lead().await;
         }
-        match self.dice.below(72) {
+        match self.dice.below(74) {
             0..10 => self.enqueue().await,
             10..20 => self.acquire().await,
             20..28 => self.complete().await,
@@ -100,6 +101,7 @@ impl<F: Fixture> Walk<F> {
             62..70 => self.carry_out().await,
             70 => self.refuse().await,
             71 => self.drop_draft().await,
+            72..74 => self.release().await,
             _ => self.reap().await,
         }
     }
@@ -130,17 +132,7 @@ impl<F: Fixture> Walk<F> {
             let repeated = self.dice.one_in(6);
             let request = match self.dice.one_of(&self.requests).filter(|_| repeated) {
                 Some(request) => request.clone(),
-                None => EnqueueRequest {
-                    task: super::task(self.dice.one_of(&TASKS).unwrap_or(&"a")),
-                    input: input(self.dice.one_of(&INPUTS).unwrap_or(&"1")),
-                    run: self.scene.run_id(),
-                    kind: self.some_kind(),
-                    unchanged: match self.dice.below(6) {
-                        0 => Unchanged::Skip,
-                        1 => Unchanged::Run,
-                        _ => Unchanged::AsTaskSays,
-                    },
-                },
+                None => self.some_request_to_enqueue(),
             };
             requests.push(request);
         }
@@ -155,6 +147,33 @@ impl<F: Fixture> Walk<F> {
         let answer = self.scene.store().enqueue(epoch, requests).await;
         let answer = self.accepted(answer, epoch, leads).unwrap_or_default();
         assert_eq!(answer, expected, "{}", self.story());
+    }
+
+    fn some_request_to_enqueue(&mut self) -> EnqueueRequest {
+        let text = self.dice.one_of(&INPUTS).copied().unwrap_or("1");
+        EnqueueRequest {
+            task: super::task(self.dice.one_of(&TASKS).unwrap_or(&"a")),
+            input: input(text),
+            run: self.scene.run_id(),
+            kind: self.some_kind(),
+            unchanged: match self.dice.below(6) {
+                0 => Unchanged::Skip,
+                1 => Unchanged::Run,
+                _ => Unchanged::AsTaskSays,
+            },
+            guarded: self.perhaps_guarded(text),
+        }
+    }
+
+    /// Mostly with a guard, by which the third input is too little after the first two.
+    fn perhaps_guarded(&mut self, text: &str) -> Option<Guarded> {
+        let instances = match text {
+            "1" => 9,
+            "2" => 5,
+            _ => 2,
+        };
+        let guarded = guarded("50%", &[("web", instances)]);
+        (!self.dice.one_in(5)).then_some(guarded)
     }
 
     async fn acquire(&mut self) {

@@ -2,7 +2,9 @@
 //! they are.
 
 use cts_core::runs::{Plan, RunKind, RunStatus};
-use cts_core::{Content, Digest, Event, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec};
+use cts_core::{
+    Content, Digest, Event, Hold, InstanceCounts, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec,
+};
 
 use crate::contents::StoredInput;
 use crate::model::LogLine;
@@ -29,6 +31,10 @@ pub struct TaskRow {
     pub last_applied: Option<Digest>,
     /// The input that has had its ordinary attempts since the last change.
     pub tried_input: Option<Digest>,
+    /// The instances of the input that was applied last, if the task has a guard.
+    pub applied_instances: Option<InstanceCounts>,
+    /// Why its newest input is not applied, if a guard holds it back.
+    pub held: Option<Hold>,
     /// Failed runs since the last success.
     pub failures: u32,
     /// Inputs that needed no run.

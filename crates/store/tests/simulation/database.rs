@@ -160,6 +160,7 @@ impl Database {
             run,
             kind,
             unchanged: Unchanged::AsTaskSays,
+            guarded: None,
         };
         self.model.enqueue(&request);
         self.forget_failures(task);

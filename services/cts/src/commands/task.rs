@@ -1,7 +1,7 @@
 //! `cts task`: tasks of a running cts, through its API.
 //!
 //! The commands of the original have its flows, streams and exit codes, whatever name the program was
-//! called by (docs/cli.md#cts-task). `list`, `show`, `events` and `run` are ours: their result alone is on
+//! called by (docs/cli.md#cts-task). `list`, `show`, `events`, `release` and `run` are ours: their result alone is on
 //! standard output, everything else on standard error.
 
 mod arguments;
@@ -12,6 +12,7 @@ mod enable;
 mod events;
 mod list;
 mod prompt;
+mod release;
 mod run_now;
 mod session;
 mod show;
@@ -121,6 +122,14 @@ async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), 
         } => {
             let name = session.one_name("events", &names, Details::Stderr)?;
             events::run(&mut session, &client, output, name).await
+        }
+        TaskCommand::Release {
+            client,
+            output,
+            names,
+        } => {
+            let name = session.one_name("release", &names, Details::Stderr)?;
+            release::run(&mut session, &client, output, name).await
         }
         TaskCommand::Run {
             client,

@@ -8,6 +8,7 @@ use cts_rpc::convert::{task_status_from_wire, timestamp_from_wire};
 use serde::{Serialize, Serializer};
 
 use super::error::ErrorMessage;
+use super::hold::HoldObject;
 use crate::original::time_text::TimeText;
 
 /// Numbers of tasks.
@@ -95,6 +96,9 @@ pub(crate) struct TaskStatusAnswer<'a> {
     events: Vec<EventObject<'a>>,
     providers: &'a [String],
     services: &'a [String],
+    /// Ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold: Option<HoldObject<'a>>,
 }
 
 impl<'a> TaskStatusAnswer<'a> {
@@ -118,6 +122,10 @@ impl<'a> TaskStatusAnswer<'a> {
                 .collect::<Result<_, _>>()?,
             providers: &state.providers,
             services: &state.services,
+            hold: state
+                .hold
+                .as_ref()
+                .map(|hold| HoldObject::new(hold, local_time)),
         })
     }
 

@@ -15,6 +15,8 @@ pub(crate) enum Change {
     /// Ours.
     Replace,
     Delete,
+    /// Ours.
+    Release,
 }
 
 impl Problem {
@@ -68,7 +70,7 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
             Reason::Invalid => answer(StatusCode::BAD_REQUEST),
             Reason::RunFailed | Reason::NotInitialized => answer(StatusCode::UNPROCESSABLE_ENTITY),
         },
-        (Change::Delete, _) => answer(StatusCode::INTERNAL_SERVER_ERROR),
+        (Change::Delete | Change::Release, _) => answer(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 

@@ -5,9 +5,10 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 
 use crate::model::{
-    AcceptedAnswer, EmptyAnswer, InspectedAnswer, ReplacedAnswer, TaskAnswer, TaskObject,
-    TaskPlanObject, UpdateInspectedAnswer,
+    AcceptedAnswer, EmptyAnswer, InspectedAnswer, ReleasedAnswer, ReplacedAnswer, TaskAnswer,
+    TaskObject, TaskPlanObject, UpdateInspectedAnswer,
 };
+use crate::options::LocalTime;
 use crate::problem::{Change, Family, Problem};
 use crate::request::run_mode::RunMode;
 use crate::request::task_request::TaskRequest;
@@ -138,6 +139,21 @@ pub(crate) async fn delete(
         StatusCode::ACCEPTED,
         &AcceptedAnswer { request_id: id },
     ))
+}
+
+/// Lets the task `name` go on that a guard holds back.
+pub(crate) async fn release(
+    changes: &TaskChangeClient,
+    name: &str,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let hold = changes
+        .release(name)
+        .await
+        .map_err(|error| Problem::unchanged(&error, Change::Release, name, id))?;
+    let answer = ReleasedAnswer::new(hold.as_ref(), &**local_time, id);
+    Ok(json::answer(StatusCode::OK, &answer))
 }
 
 /// Switches the task `name` on or off. What the scheduler declines has the new family's body, all else

@@ -23,6 +23,7 @@ fn the_table_of_endpoints() {
         ("GET", "/v1/tasks/lb", Route::Task(name())),
         ("POST", "/v1/tasks", Route::CreateTask),
         ("DELETE", "/v1/tasks/lb", Route::DeleteTask(name())),
+        ("POST", "/v1/tasks/lb/release", Route::ReleaseTask(name())),
         ("PATCH", "/v1/tasks/lb", Route::UpdateTask(name())),
         ("PUT", "/v1/tasks/lb", Route::ReplaceTask(name())),
         ("GET", "/v1/tasks/lb/explain", Route::ExplainTask(name())),

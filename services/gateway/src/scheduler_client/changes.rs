@@ -151,6 +151,24 @@ impl TaskChangeClient {
         changed(answer.task, None, "ReplaceTaskResponse.task")
     }
 
+    /// Lets the task `name` go on that a guard holds back, and says what did. Waits for no run, so it is a question like
+    /// any other.
+    pub(crate) async fn release(&self, name: &str) -> Result<Option<proto::Hold>, ChangeError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            let request = proto::ReleaseTaskRequest {
+                name: name.to_owned(),
+            };
+            async move { client.release_task(request).await }
+        })
+        .await;
+        match answer {
+            Ok(released) => Ok(released.into_inner().hold),
+            Err(CallError::Call(status)) if Reason::of(&status).is_some() => Err((*status).into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Deletes the task `name`. This neither waits for a run nor does it matter how often it is said, so
     /// it is a question like any other. If there is no such task when it is said again, the first call, whose answer was
     /// lost, has deleted it.

@@ -1,6 +1,8 @@
 //! Changes of tasks: docs/rest.md#creating-a-task and what follows there as tables, and `PUT`, which is ours.
 
-use cts_proto::task::v1::{DeleteTaskRequest, RunMode, Task, UpdateTaskRequest};
+use cts_proto::task::v1::{
+    DeleteTaskRequest, Hold, Loss, ReleaseTaskRequest, RunMode, Task, UpdateTaskRequest,
+};
 use serde_json::{Value, json};
 
 use crate::contract::Body::{self, Json, Legacy, New};
@@ -565,4 +567,61 @@ async fn a_workspace_is_shown_where_it_says_something() {
         answer["task"]["terraform_cloud_workspace"],
         json!({"execution_mode": "agent", "agent_pool_id": "apool-1"})
     );
+}
+
+#[tokio::test]
+async fn what_a_guard_holds_is_shown_and_released() {
+    let mut tasks = three_tasks();
+    tasks.states[0].hold = Some(Hold {
+        since: Some(prost_types::Timestamp {
+            seconds: 1_770_110_130,
+            nanos: 0,
+        }),
+        losses: vec![Loss {
+            service: "web".to_owned(),
+            applied: 10,
+            now: 2,
+        }],
+    });
+    let release = ReleaseTaskRequest {
+        name: "edge-lb".to_owned(),
+    };
+    let asked = asked(&tasks, "POST", "/v1/tasks/edge-lb/release", "").await;
+    assert_eq!(asked, [Asked::Release(release)]);
+
+    let stage = Stage::start(tasks).await;
+    let parsed = async |method: &str, path: &str| {
+        let answer = stage.ask_with(method, path, &[], b"").await;
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        (answer.status, body)
+    };
+    let (status, mut released) = parsed("POST", "/v1/tasks/edge-lb/release").await;
+    assert!(released["request_id"].take().is_string());
+    let hold = json!({
+        "since": "2026-02-03T10:15:30+01:00",
+        "losses": [{"service": "web", "applied": 10, "now": 2}],
+    });
+    assert_eq!(status, 200);
+    assert_eq!(
+        released,
+        json!({"request_id": null, "released": true, "hold": hold})
+    );
+    let (_, statuses) = parsed("GET", "/v1/status/tasks").await;
+    assert_eq!(statuses["edge-lb"]["hold"], hold);
+    assert_eq!(statuses["dns"].get("hold"), None);
+
+    let (status, mut nothing) = parsed("POST", "/v1/tasks/dns/release").await;
+    assert!(nothing["request_id"].take().is_string());
+    assert_eq!(
+        (status, nothing),
+        (200, json!({"request_id": null, "released": false}))
+    );
+    let (status, unknown) = parsed("POST", "/v1/tasks/none/release").await;
+    assert_eq!(status, 404, "{unknown}");
+    for method in ["GET", "PUT", "DELETE"] {
+        let answer = stage
+            .ask_with(method, "/v1/tasks/dns/release", &[], b"")
+            .await;
+        assert_eq!(answer.status, 405, "{method}");
+    }
 }

@@ -3,7 +3,8 @@
 use cts_proto::run::v1::Planned;
 use cts_proto::task::v1::{
     CreateTaskRequest, CreateTaskResponse, DeleteTaskRequest, DeleteTaskResponse,
-    ReplaceTaskRequest, ReplaceTaskResponse, RunMode, Task, UpdateTaskRequest, UpdateTaskResponse,
+    ReleaseTaskRequest, ReleaseTaskResponse, ReplaceTaskRequest, ReplaceTaskResponse, RunMode,
+    Task, UpdateTaskRequest, UpdateTaskResponse,
 };
 use tonic::{Code, Status};
 
@@ -123,5 +124,22 @@ impl MemoryTasks {
         fate(&request.name)?;
         self.find(&request.name)?;
         Ok(DeleteTaskResponse {})
+    }
+
+    /// What holds a task is what its state says.
+    pub(crate) fn released(
+        &self,
+        request: &ReleaseTaskRequest,
+    ) -> Result<ReleaseTaskResponse, Status> {
+        self.record(Asked::Release(request.clone()));
+        fate(&request.name)?;
+        self.find(&request.name)?;
+        let state = self
+            .states
+            .iter()
+            .find(|state| state.task_name == request.name);
+        Ok(ReleaseTaskResponse {
+            hold: state.and_then(|state| state.hold.clone()),
+        })
     }
 }

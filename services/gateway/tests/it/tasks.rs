@@ -9,8 +9,9 @@ use cts_proto::task::v1::{
     DeleteTaskResponse, Event, ExplainTaskRequest, ExplainTaskResponse, GetTaskRequest,
     GetTaskResponse, GetTaskStateRequest, GetTaskStateResponse, GetTaskVersionRequest,
     GetTaskVersionResponse, ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest,
-    ListTasksResponse, ReplaceTaskRequest, ReplaceTaskResponse, ServicesCondition, Task,
-    TaskOrigin, TaskState, TaskStatus, UpdateTaskRequest, UpdateTaskResponse, condition,
+    ListTasksResponse, ReleaseTaskRequest, ReleaseTaskResponse, ReplaceTaskRequest,
+    ReplaceTaskResponse, ServicesCondition, Task, TaskOrigin, TaskState, TaskStatus,
+    UpdateTaskRequest, UpdateTaskResponse, condition,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -181,6 +182,14 @@ impl TaskService for MemoryTasks {
         self.deleted(&request.into_inner()).map(Response::new)
     }
 
+    async fn release_task(
+        &self,
+        request: Request<ReleaseTaskRequest>,
+    ) -> Result<Response<ReleaseTaskResponse>, Status> {
+        self.enter().await?;
+        self.released(&request.into_inner()).map(Response::new)
+    }
+
     async fn explain_task(
         &self,
         request: Request<ExplainTaskRequest>,
@@ -203,6 +212,7 @@ pub(crate) enum Asked {
     Update(UpdateTaskRequest),
     Replace(ReplaceTaskRequest),
     Delete(DeleteTaskRequest),
+    Release(ReleaseTaskRequest),
 }
 
 /// Three tasks: `edge-lb` failed once after a success, `fw-sync` never ran, `dns` is well.
@@ -293,6 +303,7 @@ fn dns() -> Task {
 
 fn state(name: &str, status: TaskStatus, enabled: bool, provider: &str, events: u32) -> TaskState {
     TaskState {
+        hold: None,
         task_name: name.into(),
         status: status.into(),
         enabled,

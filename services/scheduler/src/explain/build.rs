@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_core::runs::RunStatus;
-use cts_core::{Clock, TaskName, TaskPhase, excerpt, no_taker};
+use cts_core::{Clock, Hold, TaskName, TaskPhase, excerpt, losses_text, no_taker};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
@@ -28,6 +28,7 @@ struct Facts {
     current: Option<RunRecord>,
     last: Option<RunRecord>,
     workers: Vec<WorkerState>,
+    held: Option<Hold>,
     led: bool,
     now: DateTime<Utc>,
 }
@@ -59,7 +60,9 @@ pub(crate) async fn explain(
     let current = current.into_iter().max_by_key(running);
     let last = ended.into_iter().max_by_key(|run| run.finished_at);
     let members = store.members(leadership).await?;
+    let state = store.task_state(name).await?;
     let facts = Facts {
+        held: state.and_then(|state| state.held),
         written,
         current,
         last,
@@ -157,6 +160,16 @@ impl Facts {
         if let Some(run) = current.filter(|run| run.status == RunStatus::Running) {
             let text = format!("run {} is running, and a task runs once at a time", run.id);
             add(ObstacleKind::Running, text, None);
+        }
+        if let Some(hold) = &self.held {
+            let losses = losses_text(&hold.losses).unwrap_or_default();
+            let since = hold.since.to_rfc3339_opts(SecondsFormat::Secs, true);
+            let text = format!(
+                "a guard holds it back since {since}: {losses}; it goes on when it is released (`cts task release {}`) \
+                 or the instances are back",
+                self.task.spec.name()
+            );
+            add(ObstacleKind::Held, text, None);
         }
         if self.task.spec.enabled {
             self.input_obstacles(&mut add);
@@ -271,6 +284,7 @@ fn told_decision(decision: KnownDecision) -> proto::Decision {
         DecisionKind::Queued => proto::DecisionKind::Queued,
         DecisionKind::Merged => proto::DecisionKind::Merged,
         DecisionKind::Unchanged => proto::DecisionKind::SkippedUnchanged,
+        DecisionKind::Held => proto::DecisionKind::Held,
         DecisionKind::Failed => proto::DecisionKind::Failed,
     };
     proto::Decision {

@@ -160,6 +160,7 @@ impl Journal {
                 None,
                 "the data is what was applied last, so no run was needed".into(),
             ),
+            Decision::Held(losses) => (DecisionKind::Held, None, format!("it is held: {losses}")),
             Decision::Failed(error) => (
                 DecisionKind::Failed,
                 None,

@@ -160,6 +160,17 @@ impl TaskService for TaskEndpoint {
         Ok(Response::new(proto::DeleteTaskResponse {}))
     }
 
+    async fn release_task(
+        &self,
+        request: Request<proto::ReleaseTaskRequest>,
+    ) -> Result<Response<proto::ReleaseTaskResponse>, Status> {
+        let name = known_name(&request.get_ref().name)?;
+        let held = self.work.release(&name).await?;
+        Ok(Response::new(proto::ReleaseTaskResponse {
+            hold: held.map(convert::hold_to_wire),
+        }))
+    }
+
     async fn explain_task(
         &self,
         request: Request<proto::ExplainTaskRequest>,
@@ -252,5 +263,6 @@ fn wire(state: TaskState, include_events: bool) -> proto::TaskState {
         } else {
             Vec::new()
         },
+        hold: state.held.map(convert::hold_to_wire),
     }
 }

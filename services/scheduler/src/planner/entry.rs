@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::RunKind;
-use cts_core::{BufferPeriod, RunId, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId};
+use cts_core::{
+    BufferPeriod, RunId, ShrinkGuard, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId,
+};
 
 use super::ticks::Ticks;
 use super::{RequestedRun, TaskMode};
@@ -16,6 +18,7 @@ pub(super) struct Entry {
     pub(super) views: Vec<(ViewId, Trigger)>,
     pub(super) ticks: Option<Ticks>,
     pub(super) decided: Option<Decided>,
+    pub(super) guard: ShrinkGuard,
     buffer_period: BufferPeriod,
     schedule: TaskSchedule,
     mode: TaskMode,
@@ -57,6 +60,8 @@ pub(crate) enum Decision {
     Merged(RunId),
     /// It is applied already.
     Unchanged,
+    /// A guard holds it back, for this reason.
+    Held(String),
     /// It could not be frozen.
     Failed(String),
 }
@@ -91,6 +96,7 @@ impl Entry {
             views: views_of(&task.definition),
             ticks: Ticks::of(&task.definition),
             decided: None,
+            guard: task.guard,
             buffer_period: task.buffer_period,
             schedule: past_the_first(task.buffer_period),
             mode,
@@ -146,7 +152,22 @@ impl Entry {
                 self.schedule.trigger(now);
             }
         }
+        if self.guard != task.guard {
+            self.guard = task.guard;
+            self.look_again_if_held(now);
+        }
         self.stand(mode);
+    }
+
+    /// A guard may have no reason any more to hold back what it held.
+    pub(super) fn look_again_if_held(&mut self, now: Duration) {
+        let decision = self.decided.as_ref().map(|decided| &decided.decision);
+        if matches!(decision, Some(Decision::Held(_))) {
+            self.decided = None;
+            // A person waits for it, not a change that others may follow.
+            self.schedule = TaskSchedule::new(self.buffer_period);
+            self.schedule.trigger(now);
+        }
     }
 
     /// It was compared with what is stored, and is so.

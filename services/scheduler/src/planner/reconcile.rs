@@ -36,6 +36,8 @@ pub(crate) struct DesiredTask<'a> {
     /// Absent if it has not changed since the last reconciliation.
     pub(crate) spec: Option<&'a TaskSpec>,
     pub(crate) mode: TaskMode,
+    /// A guard holds its newest input back.
+    pub(crate) held: bool,
     /// Requests that are open.
     pub(crate) requests: Vec<RequestedRun>,
 }
@@ -85,6 +87,9 @@ impl Planner {
             }
             let deadline = now.saturating_add(self.request_timeout);
             if let Some(entry) = self.tasks.get_mut(name) {
+                if !task.held {
+                    entry.look_again_if_held(now);
+                }
                 entry.ask(&task.requests, deadline);
                 self.agenda.note(name, entry);
             }

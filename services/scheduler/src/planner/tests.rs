@@ -1,4 +1,5 @@
 mod counted;
+mod held;
 mod later;
 mod partial;
 mod sequences;

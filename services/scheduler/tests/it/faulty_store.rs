@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cts_core::{
-    ArchiveId, Content, Digest, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec, TaskStatus,
-    WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
@@ -122,6 +122,7 @@ faulty! {
     fn create_task(&self, task: &NewTask) -> Result<(), TaskError>;
     fn change_task(&self, name: &TaskName, change: &TaskChange) -> Result<StoredTask, TaskError>;
     fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError>;
+    fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError>;
     fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;
     fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;
     fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;

@@ -8,6 +8,7 @@ use cts_proto::run::v1::RunKind;
 use cts_proto::run::v1::{GetQueueRequest, ListRunsRequest, RunStatus};
 use cts_proto::task::v1::{RunMode, TaskOrigin, TaskPhase};
 use cts_scheduler::Options;
+use cts_store::Store as _;
 use tonic::Code;
 
 use crate::calls::{applied, checked, declared, disabled, failed, planned, refused};
@@ -198,6 +199,33 @@ async fn a_replacement_counts_from_the_next_change_on() {
     assert_eq!(definition.description, "another");
     assert_eq!(definition.working_dir, std::path::PathBuf::from("/w"));
     setup.applied(&lease).await;
+}
+
+#[tokio::test]
+async fn a_replacement_keeps_what_the_api_has_no_member_for() {
+    let mut spec = cts_testkit::fixtures::task("t", &["web"]);
+    spec.skip_unchanged = false;
+    spec.retry_failed = false;
+    spec.timeouts.apply = Some(Duration::from_mins(5));
+    spec.guard.min_instances = Some(2);
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let options = Options::alone(vec![spec.clone()], member());
+    let setup = Setup::over(Arc::clone(&store), options).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    setup.does(RunKind::Apply, applied()).await;
+    let mut other = declared("t");
+    other.description = "another".into();
+    let replaced = setup.replace("t", other, 0, RunMode::Unspecified);
+    let (replaced, ()) = tokio::join!(replaced, setup.does(RunKind::Check, checked()));
+    replaced.unwrap();
+    let stored = store.task(spec.name()).await.unwrap().unwrap().spec;
+    assert_ne!(stored.definition, spec.definition);
+    let kept = cts_core::TaskSpec {
+        definition: stored.definition.clone(),
+        ..spec
+    };
+    assert_eq!(stored, kept);
 }
 
 #[tokio::test]

@@ -56,6 +56,7 @@ impl Model {
             input: to,
             skip_unchanged: !requested,
             requested,
+            loses_much: false,
         };
         let runs = self.runs();
         let decision = decide_enqueue(runs, wanted);
@@ -73,6 +74,7 @@ impl Model {
                 cancel_queued: true,
             } => self.queued = None,
             EnqueueDecision::Keep
+            | EnqueueDecision::Hold
             | EnqueueDecision::Skip {
                 cancel_queued: false,
             } => {}

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use cts_core::runs::{Asked, RunKind, RunStatus};
 use cts_core::{
-    Creation, Declared, DeclaredBefore, Digest, RunId, TaskActivity, TaskAfterRun, TaskName,
-    TaskOrigin, TaskPhase, TaskSpec, read_declaration,
+    Creation, Declared, DeclaredBefore, Digest, InstanceCounts, Loss, RunId, TaskActivity,
+    TaskAfterRun, TaskName, TaskOrigin, TaskPhase, TaskSpec, read_declaration,
 };
 
 use super::{Model, ModelEvent};
@@ -20,6 +20,9 @@ pub struct ModelTask {
     pub(super) incarnation: u64,
     pub stored: StoredTask,
     pub last_applied: Option<Digest>,
+    pub(super) applied_instances: Option<InstanceCounts>,
+    /// Why it is held, and what.
+    pub held: Option<(Vec<Loss>, InstanceCounts)>,
     pub(super) tried: Option<Digest>,
     pub failures: u32,
     /// Oldest first.
@@ -53,6 +56,8 @@ impl ModelTask {
                 revision: 1,
             },
             last_applied: None,
+            applied_instances: None,
+            held: None,
             tried: None,
             failures: 0,
             events: Vec::new(),

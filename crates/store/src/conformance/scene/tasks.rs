@@ -166,6 +166,7 @@ impl<F: Fixture> Scene<F> {
             run,
             kind: request.kind,
             unchanged: Unchanged::Run,
+            guarded: None,
         }
     }
 

@@ -8,14 +8,15 @@ use std::time::Duration;
 use cts_core::runs::{Plan, RunKinds};
 use cts_core::{
     BufferPeriod, Capabilities, Condition, Content, Digest, Engine, FrozenInput, Incarnation,
-    ProviderId, Requirement, ServicesCondition, TaskDefinition, TaskName, TaskSpec, TaskTimeouts,
-    WorkerId,
+    ProviderId, Requirement, ServicesCondition, ShrinkGuard, TaskDefinition, TaskName, TaskSpec,
+    TaskTimeouts, ViewId, WorkerId,
 };
 
 use uuid::Uuid;
 
 use crate::{
-    Claim, LogLine, LogStream, Member, Refused, RefusedCode, Store, StoredInput, WorkerRecord,
+    Claim, Guarded, LogLine, LogStream, Member, Refused, RefusedCode, Store, StoredInput,
+    WorkerRecord,
 };
 
 /// Time to live of the leases of a scene.
@@ -58,9 +59,26 @@ pub fn spec(name: &str) -> TaskSpec {
         buffer_setting: None,
         buffer_period: BufferPeriod::BUILT_IN,
         skip_unchanged: true,
+        guard: ShrinkGuard::default(),
         retry_failed: true,
         requirement: Requirement::default(),
         timeouts: TaskTimeouts::default(),
+    }
+}
+
+/// What a task has that may lose no more than `max_shrink`, and has so many instances of each service.
+pub(in crate::conformance) fn guarded(max_shrink: &str, services: &[(&str, u32)]) -> Guarded {
+    let services = services.iter();
+    let services = services.map(|(name, count)| ((*name).to_owned(), *count));
+    let max_shrink = max_shrink.parse();
+    Guarded {
+        guard: ShrinkGuard {
+            min_instances: None,
+            max_shrink: Some(max_shrink.expect("the suite uses valid limits")),
+        },
+        counts: [(ViewId::new("health.service(web)"), services.collect())]
+            .into_iter()
+            .collect(),
     }
 }
 

@@ -32,6 +32,10 @@ impl<F: Fixture> Walk<F> {
         );
         self.compare_cluster().await;
         self.compare_tasks().await;
+        for mark in store.task_marks().await.expect("tasks can be listed") {
+            let held = self.model.tasks[&mark.name].held.is_some();
+            assert_eq!(mark.held, held, "{}", self.story());
+        }
         let states = store.task_states(None).await.expect("states can be read");
         let names: Vec<_> = states.iter().map(|state| state.task.clone()).collect();
         let visible = self.model.tasks.iter();
@@ -46,6 +50,8 @@ impl<F: Fixture> Walk<F> {
             assert_eq!(state.enabled, task.stored.spec.enabled);
             let status = TaskStatus::derive(expected.iter().map(|event| event.success));
             assert_eq!(state.status, status, "{}", self.story());
+            let held = state.held.map(|hold| (hold.losses, hold.counts));
+            assert_eq!(held, task.held, "{}", self.story());
         }
         let live = |run: &RunStatus| matches!(run, RunStatus::Queued | RunStatus::Running);
         let runs = self.model.runs.iter().filter(|(_, run)| live(&run.status));
@@ -136,7 +142,7 @@ impl<F: Fixture> Walk<F> {
                 .input(hash)
                 .await
                 .expect("inputs can be read");
-            let expected = self.model.inputs.contains(&hash);
+            let expected = self.model.inputs.contains_key(&hash);
             assert_eq!(stored.is_some(), expected, "{}", self.story());
         }
     }

@@ -109,12 +109,14 @@ impl<F: Fixture> Walk<F> {
         let Some(known) = self.model.requests.get(&run).cloned() else {
             return;
         };
+        let text = self.dice.one_of(&INPUTS).copied().unwrap_or("1");
         let request = EnqueueRequest {
             task: known.task,
-            input: input(self.dice.one_of(&INPUTS).unwrap_or(&"1")),
+            input: input(text),
             run,
             kind: known.kind,
             unchanged: Unchanged::Run,
+            guarded: self.perhaps_guarded(text),
         };
         let epoch = self.some_epoch();
         self.trace.push(format!("carry out {epoch} {request:?}"));
@@ -125,6 +127,14 @@ impl<F: Fixture> Walk<F> {
         let answer = self.accepted(answer, epoch, leads);
         let answer = answer.and_then(|mut answers| answers.pop());
         assert_eq!(answer, expected, "{}", self.story());
+    }
+
+    pub(super) async fn release(&mut self) {
+        let name = super::super::task(self.dice.one_of(&super::TASKS).unwrap_or(&"a"));
+        self.trace.push(format!("release {name}"));
+        let expected = self.model.release(&name).ok_or(TaskError::Unknown);
+        let released = self.scene.store().release_task(&name).await;
+        self.compare_answers(released.map(|hold| hold.is_some()), expected);
     }
 
     pub(super) async fn refuse(&mut self) {

@@ -114,6 +114,21 @@ pub(crate) enum TaskCommand {
         #[arg(value_name = "TASK NAME")]
         names: Vec<String>,
     },
+    /// Let a task go on that a guard holds back, because services have lost most of their instances.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task release web\n    \
+        ==> 'web' is released and runs\n    \
+        api: 2 of 9 instances")]
+    Release {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+        /// Name of the task.
+        #[arg(value_name = "TASK NAME")]
+        names: Vec<String>,
+    },
     /// Run an enabled task now, whatever its condition says, and tell how it went.
     Run {
         #[command(flatten)]

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::arguments::ServerOptions;
 use super::events::result;
 use super::list::{trigger, with_status, yes_or_no};
+use super::release::held;
 use super::session::{Details, ExitStatus, Session};
 use super::table::sheet;
 use super::time_text::{duration, local};
@@ -28,6 +29,9 @@ pub(super) async fn run(
         Output::Json => {
             let mut document = with_status(&task, &status.status);
             document["events"] = json!(status.events);
+            if let Some(hold) = &status.hold {
+                document["hold"] = json!(hold);
+            }
             format!("{document:#}\n")
         }
     };
@@ -55,6 +59,8 @@ fn entries(task: &Task, status: &TaskStatus) -> Vec<(&'static str, String)> {
         ("Status", status.status.clone()),
         ("Enabled", yes_or_no(task.enabled).to_owned()),
     ];
+    let hold = status.hold.as_ref();
+    entries.extend(hold.map(|hold| ("Held", held(hold))));
     entries.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));
     match status.events.first() {
         None => entries.push(("Last run", "none yet".to_owned())),

@@ -40,6 +40,7 @@ fn number(route: &Route) -> Option<u8> {
         Route::Document(Format::Json) => 17,
         Route::Document(Format::Yaml) => 18,
         Route::Configuration => 19,
+        Route::ReleaseTask(_) => 20,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -59,7 +60,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..20).collect());
+    assert_eq!(routes, (0..21).collect());
 }
 
 #[test]

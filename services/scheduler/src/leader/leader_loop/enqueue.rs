@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
-use cts_core::{Chain, FrozenInput, TaskName, ViewId};
-use cts_store::{EnqueueRequest, Enqueued, LeaderError, Refused, RefusedCode, Unchanged};
+use cts_core::{Chain, FrozenInput, TaskName, ViewId, losses_text};
+use cts_store::{EnqueueRequest, Enqueued, Guarded, LeaderError, Refused, RefusedCode, Unchanged};
 use tokio::time::Instant;
 
 use super::{LeaderLoop, STORE_RETRY};
@@ -97,6 +97,13 @@ impl LeaderLoop {
     fn enqueue_request(&self, task: &DueTask, input: FrozenInput) -> EnqueueRequest {
         self.recent_inputs.keep(&input);
         let name = task.definition.name.clone();
+        let guarded = match &task.data {
+            DueData::Complete(input) if !task.guard.is_empty() => Some(Guarded {
+                guard: task.guard,
+                counts: input.instance_counts(),
+            }),
+            _ => None,
+        };
         match task.reason {
             EnqueueReason::Request(requested) => EnqueueRequest {
                 task: name,
@@ -104,6 +111,7 @@ impl LeaderLoop {
                 run: requested.run,
                 kind: requested.kind,
                 unchanged: Unchanged::Run,
+                guarded,
             },
             EnqueueReason::Change { first } => EnqueueRequest {
                 task: name,
@@ -115,6 +123,7 @@ impl LeaderLoop {
                 } else {
                     Unchanged::AsTaskSays
                 },
+                guarded,
             },
         }
     }
@@ -163,7 +172,9 @@ impl LeaderLoop {
             self.notifier
                 .run_changed(run, task, kind, RunStatus::Cancelled);
         }
+        let losses = losses_text(&enqueued.losses);
         match (enqueued.decision, enqueued.queued) {
+            (Some(EnqueueDecision::Hold), _) => self.note_hold(task, losses.unwrap_or_default()),
             (
                 Some(
                     decision @ (EnqueueDecision::Enqueue
@@ -176,6 +187,9 @@ impl LeaderLoop {
                     .run_changed(run, task, kind, RunStatus::Queued);
                 self.notifier.queue_changed();
                 tracing::debug!(target: "ctrl", task_name = %task, run.id = %run, "run queued");
+                if let Some(losses) = losses {
+                    tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, losses, "a run was asked for, so it takes more away than the task may lose");
+                }
                 let decision = match decision {
                     EnqueueDecision::Replace => Decision::Merged(run),
                     _ => Decision::Queued(run),
@@ -189,6 +203,17 @@ impl LeaderLoop {
             }
             (_, _) => {}
         }
+    }
+
+    /// Logged once, and again if something else is lost.
+    fn note_hold(&mut self, task: &TaskName, losses: String) {
+        let decision = Decision::Held(losses);
+        if self.planner.last_decision(task) != Some(&decision)
+            && let Decision::Held(losses) = &decision
+        {
+            tracing::warn!(target: "ctrl", task_name = %task, losses, "the task is held: it would lose more than it may; release it, or wait until the instances are back");
+        }
+        self.decide(task, decision);
     }
 
     fn decide(&mut self, task: &TaskName, decision: Decision) {
@@ -244,6 +269,7 @@ mod tests {
             run: RunId::from_uuid(uuid::Uuid::nil()),
             kind: RunKind::Apply,
             unchanged: Unchanged::AsTaskSays,
+            guarded: None,
         }
     }
 

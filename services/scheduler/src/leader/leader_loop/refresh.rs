@@ -122,6 +122,7 @@ impl LeaderLoop {
                 name: &mark.name,
                 spec: task.map(|task| &task.spec),
                 mode: task_mode(mode, phase, enabled)?,
+                held: mark.held,
                 requests: requested.remove(&mark.name).unwrap_or_default(),
             })
         });

@@ -24,6 +24,7 @@ pub(super) fn desired(
         name: spec.name(),
         spec: Some(spec),
         mode,
+        held: false,
         requests,
     }
 }

@@ -1,0 +1,86 @@
+//! Tasks that a guard holds back.
+
+use cts_core::ShrinkGuard;
+
+use super::later::{active, desired, empty_planner};
+use super::*;
+
+fn guarded(max_shrink: &str) -> TaskSpec {
+    TaskSpec {
+        guard: ShrinkGuard {
+            min_instances: None,
+            max_shrink: Some(max_shrink.parse().unwrap()),
+        },
+        ..task("t", &["web"], BufferPeriod::BUILT_IN)
+    }
+}
+
+fn is_held(spec: &TaskSpec) -> DesiredTask<'_> {
+    DesiredTask {
+        held: true,
+        spec: None,
+        ..active(spec)
+    }
+}
+
+/// A planner whose one task was held when its input was looked at.
+fn holding(spec: &TaskSpec) -> Planner {
+    let mut planner = empty_planner();
+    planner.reconcile([active(spec)], at(0));
+    planner.observe(&id("web"), full(1, []), at(1)).unwrap();
+    let change = full(2, [instance("web", "w", 1)]);
+    planner.observe(&id("web"), change, at(2)).unwrap();
+    let due = planner.take_due(at(30)).tasks;
+    assert_eq!((names(&due), due[0].guard), (vec!["t"], spec.guard));
+    planner.decided(spec.name(), at(30), Decision::Held("much".to_owned()));
+    planner.reconcile([is_held(spec)], at(31));
+    assert_eq!(planner.next_due(), None);
+    planner
+}
+
+#[test]
+fn what_is_held_waits_for_a_change() {
+    let spec = guarded("50%");
+    let mut planner = holding(&spec);
+    planner.observe(&id("web"), full(3, []), at(40)).unwrap();
+    assert_eq!(planner.next_due(), Some(at(45)), "after its buffer period");
+}
+
+#[test]
+fn what_is_released_is_looked_at_again_at_once_and_once() {
+    let spec = guarded("50%");
+    let mut planner = holding(&spec);
+    let released = || DesiredTask {
+        spec: None,
+        ..active(&spec)
+    };
+    planner.reconcile([released()], at(40));
+    assert_eq!(planner.next_due(), Some(at(40)));
+    assert_eq!(names(&planner.take_due(at(40)).tasks), ["t"]);
+    planner.reconcile([released()], at(41));
+    assert_eq!(planner.next_due(), None);
+}
+
+#[test]
+fn another_guard_looks_again() {
+    let mut planner = holding(&guarded("50%"));
+    let other = guarded("90%");
+    let changed = DesiredTask {
+        held: true,
+        ..active(&other)
+    };
+    planner.reconcile([changed], at(40));
+    let due = planner.take_due(at(40)).tasks;
+    assert_eq!((names(&due), due[0].guard), (vec!["t"], other.guard));
+}
+
+#[test]
+fn a_guard_that_holds_nothing_may_be_changed_without_a_run() {
+    let spec = guarded("50%");
+    let mut planner = empty_planner();
+    planner.reconcile([active(&spec)], at(0));
+    planner.observe(&id("web"), full(1, []), at(1)).unwrap();
+    let other = guarded("90%");
+    planner.reconcile([desired(&other, TaskMode::Active, Vec::new())], at(2));
+    assert_eq!(planner.next_due(), None);
+}
