@@ -117,7 +117,7 @@ impl Peers {
 
     /// One peer that is always healthy, such as a service in the same process.
     pub fn fixed(channel: Channel) -> Self {
-        let peer = Peer::new("fixed".into(), None, channel.clone());
+        let peer = Peer::fixed("fixed", channel.clone());
         let (published, healthy) = watch::channel(Arc::from([peer]));
         Self {
             healthy,
@@ -156,6 +156,11 @@ struct PeerState {
 }
 
 impl Peer {
+    /// One that stays, whatever becomes of it; `id` distinguishes it from others.
+    pub fn fixed(id: &str, channel: Channel) -> Self {
+        Self::new(id.to_owned(), None, channel)
+    }
+
     fn new(id: String, address: Option<SocketAddr>, channel: Channel) -> Self {
         Self(Arc::new(PeerState {
             id,

@@ -66,7 +66,7 @@ impl LeaderLoop {
         if explains && self.planner.is_empty() {
             tracing::info!(target: "ctrl", "no enabled tasks are configured");
         }
-        let mut watches = WatchSet::new(&self.watchers, self.planner.views());
+        let mut watches = WatchSet::new(self.watchers.healthy(), self.planner.views());
         let mut poll_schedule = PollSchedule::begin(Instant::now());
         let mut seen = Seen::default();
         let base = self.clock.now() - self.started.elapsed();
