@@ -198,6 +198,21 @@ pub(crate) enum Scenario {
     /// With `--tls` the watcher reaches Consul over HTTP/2. Processor time and memory are of the watcher and of Consul while
     /// it changes; `idle_` in 15 s without any change. `subscribe_seconds` is until every service is known.
     WatchScale(WatchScaleArguments),
+    /// One change of a service that many subscribers of one watcher follow, each over a stream of its own.
+    ///
+    /// `each_` is from the write to the delta of a subscriber, `last_` to that of the last one. `bare_wakeup` is a bare
+    /// blocking query beside them.
+    WatchFanout(WatchFanoutArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchFanoutArguments {
+    /// Number of subscribers.
+    #[arg(long, default_value_t = 1000, value_parser = positive())]
+    pub(crate) subscribers: u32,
+    /// Number of changes.
+    #[arg(long, default_value_t = 100, value_parser = positive())]
+    pub(crate) changes: u32,
 }
 
 #[derive(Debug, Args)]
@@ -387,6 +402,7 @@ impl Scenario {
             Self::Idle(_) => "idle",
             Self::LogFollow(_) => "log-follow",
             Self::WatchScale(_) => "watch-scale",
+            Self::WatchFanout(_) => "watch-fanout",
         }
     }
 
@@ -423,7 +439,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 15);
+        assert_eq!(Scenario::names().len(), 16);
     }
 
     #[test]

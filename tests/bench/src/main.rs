@@ -30,6 +30,7 @@ mod sockets;
 mod stage;
 mod surroundings;
 mod usage;
+mod watch_subscription;
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;

@@ -13,6 +13,7 @@ mod queue;
 mod shared_input;
 mod soak;
 mod start_up;
+mod watch_fanout;
 mod watch_scale;
 
 use anyhow::Result;
@@ -58,6 +59,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::History(options) => history::run(stage, options).await,
         Scenario::Idle(options) => idle::run(stage, options).await,
         Scenario::WatchScale(options) => watch_scale::run(stage, options).await,
+        Scenario::WatchFanout(options) => watch_fanout::run(stage, options).await,
     }
 }
 
@@ -65,7 +67,9 @@ const fn needs(scenario: &Scenario) -> Needs {
     let (postgres, pretended_terraform) = match scenario {
         Scenario::ChangeToApply(options) | Scenario::Regexp(options) => (options.cluster, false),
         Scenario::FanOut { .. } | Scenario::StartUp { .. } => (false, false),
-        Scenario::ConfigLoad { .. } | Scenario::WatchScale(_) => (false, true),
+        Scenario::ConfigLoad { .. } | Scenario::WatchScale(_) | Scenario::WatchFanout(_) => {
+            (false, true)
+        }
         Scenario::ApiStatus(_)
         | Scenario::Decide { .. }
         | Scenario::SharedInput(_)

@@ -17,6 +17,7 @@
 pub mod audit;
 mod between;
 mod campaign;
+mod conditions;
 mod database;
 mod evidence;
 mod followers;
@@ -37,6 +38,7 @@ mod violation;
 pub mod wanted;
 pub mod writes;
 
+pub use conditions::{Kind, Watched};
 pub use plan::{
     Blow, Change, End, Engine, Extent, Fault, Instance, Lock, MEMBERS, Member, Misbehaviour, Plan,
     Round, Setup, Shape, Size, Target, Tasks, Wire, Write,

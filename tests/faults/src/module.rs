@@ -1,5 +1,6 @@
 //! The Terraform module of every task, and what it writes down while it is at work.
 
+use crate::conditions::KEYS;
 use crate::plan::{Instance, Plan};
 
 /// Records what it gets in the state, and runs [`SCRIPT`] whenever that changes. `@JOURNAL@` and
@@ -11,13 +12,25 @@ variable "services" {
   type = any
 }
 
+variable "consul_kv" {
+  type    = map(string)
+  default = {}
+}
+
+variable "catalog_services" {
+  type    = map(list(string))
+  default = {}
+}
+
 locals {
-  rows = sort([
+  instances = [
     for service in values(var.services) :
     join("/", [
       service.id, service.port, join(".", sort(service.tags)), try(service.meta["version"], "")
     ])
-  ])
+  ]
+  keys = [for key, value in var.consul_kv : "${trimprefix(key, "@KEYS@")}/${value}"]
+  rows = sort(concat(local.instances, local.keys, keys(var.catalog_services)))
   text  = join(";", local.rows)
   beats = max(0, (parseint(substr(md5(local.text), 0, 2), 16) - 128) / 5)
 }
@@ -88,6 +101,7 @@ pub(crate) fn files(journal: &str, trouble: &str) -> [(&'static str, String); 2]
         (
             "main.tf",
             MODULE
+                .replace("@KEYS@", KEYS)
                 .replace("@JOURNAL@", journal)
                 .replace("@TROUBLE@", trouble),
         ),
@@ -97,15 +111,21 @@ pub(crate) fn files(journal: &str, trouble: &str) -> [(&'static str, String); 2]
 
 /// The text that the module makes of instances: one row each, sorted.
 pub(crate) fn text<'a>(instances: impl IntoIterator<Item = (String, &'a Instance)>) -> String {
-    let mut rows: Vec<String> = instances
-        .into_iter()
-        .map(|(id, instance)| {
-            let tags = instance.tags.join(".");
-            format!("{id}/{}/{tags}/{}", instance.port, instance.version)
-        })
-        .collect();
+    let instances = instances.into_iter();
+    joined(instances.map(|(id, instance)| format!("{id}/{}", value(instance))))
+}
+
+/// The same of any rows.
+pub(crate) fn joined(rows: impl IntoIterator<Item = String>) -> String {
+    let mut rows: Vec<String> = rows.into_iter().collect();
     rows.sort();
     rows.join(";")
+}
+
+/// What is written of an instance into the key/value store.
+pub(crate) fn value(instance: &Instance) -> String {
+    let tags = instance.tags.join(".");
+    format!("{}/{tags}/{}", instance.port, instance.version)
 }
 
 /// Id of the instance at a place of a service.

@@ -81,7 +81,7 @@ impl Plan {
     pub fn new(seed: u64, size: Size, setup: Setup, extent: Extent) -> Self {
         let mut random = Random::new(seed ^ 0x7461_736b);
         let tasks = (0..size.tasks)
-            .map(|_| writes::watched(&mut random, size.services))
+            .map(|number| writes::watched(&mut random, number, size.services))
             .collect();
         let initial = (0..size.services)
             .flat_map(|service| (0..2).map(move |place| (service, place)))

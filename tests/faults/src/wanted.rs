@@ -9,6 +9,7 @@ use std::time::Duration;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 
+use crate::conditions::{EXTRA, KEYS, Kind};
 use crate::module;
 use crate::plan::{Change, Instance, Plan};
 
@@ -93,6 +94,11 @@ impl Wanted {
 
     /// Brings a catalog that has forgotten something to what was confirmed, until it is.
     pub async fn restore(&mut self) -> Result<(), String> {
+        for number in 1..=self.changes_of_all {
+            if !self.register_extra(number).await {
+                return Err(format!("{EXTRA}{number} was not registered again"));
+            }
+        }
         let instances: Vec<_> = self.instances.clone().into_iter().collect();
         for ((service, place), known) in instances {
             let done = match known {
@@ -110,12 +116,16 @@ impl Wanted {
 
     /// Changes every service once more, so that every task has something to do.
     pub async fn change_everything(&mut self, services: usize) -> Result<(), String> {
-        self.changes_of_all += 1;
+        let number = self.changes_of_all + 1;
+        if !self.register_extra(number).await {
+            return Err("consul does not answer".to_owned());
+        }
+        self.changes_of_all = number;
         for service in 0..services {
             let instance = Instance {
                 port: 1,
                 tags: Vec::new(),
-                version: format!("all-{}", self.changes_of_all),
+                version: format!("all-{number}"),
             };
             if !self.register(service, 0, &instance).await {
                 return Err("consul does not answer".to_owned());
@@ -126,8 +136,11 @@ impl Wanted {
         Ok(())
     }
 
-    /// What a task that watches `services` has to have applied.
-    pub fn text(&self, services: &[usize]) -> String {
+    /// What a task that watches `services` in this way has to have applied.
+    pub fn text(&self, kind: Kind, services: &[usize]) -> String {
+        if kind == Kind::Catalog {
+            return self.names(services);
+        }
         let instances =
             self.instances
                 .iter()
@@ -138,6 +151,20 @@ impl Wanted {
                     _ => None,
                 });
         module::text(instances)
+    }
+
+    /// Those of the services that have an instance, and those that are there only for their names.
+    fn names(&self, services: &[usize]) -> String {
+        let is_there = |service: usize| {
+            let mut places = self.instances.range((service, 0)..=(service, u64::MAX));
+            places.any(|(_, known)| matches!(known, Known::Sure(Some(_))))
+        };
+        let there = services
+            .iter()
+            .copied()
+            .filter(|&service| is_there(service));
+        let extra = (1..=self.changes_of_all).map(|number| format!("{EXTRA}{number}"));
+        module::joined(there.map(Plan::service).chain(extra))
     }
 
     /// The same by the catalog itself.
@@ -188,17 +215,34 @@ impl Wanted {
             },
         });
         let path = "/v1/catalog/register";
-        self.consul(Method::PUT, path, &body.to_string())
-            .await
-            .is_ok()
+        let id = module::instance_id(service, place);
+        let registered = self.consul(Method::PUT, path, &body.to_string()).await;
+        let key = format!("/v1/kv/{KEYS}{id}");
+        registered.is_ok()
+            && self
+                .consul(Method::PUT, &key, &module::value(instance))
+                .await
+                .is_ok()
+    }
+
+    /// A service that changes nothing but the names in the catalog.
+    async fn register_extra(&self, number: usize) -> bool {
+        let body = json!({
+            "Node": NODE, "Address": "10.0.0.9",
+            "Service": {"ID": format!("{EXTRA}{number}"), "Service": format!("{EXTRA}{number}")},
+        });
+        let path = "/v1/catalog/register";
+        let registered = self.consul(Method::PUT, path, &body.to_string()).await;
+        registered.is_ok()
     }
 
     async fn deregister(&self, service: usize, place: u64) -> bool {
         let body = json!({"Node": NODE, "ServiceID": module::instance_id(service, place)});
         let path = "/v1/catalog/deregister";
-        self.consul(Method::PUT, path, &body.to_string())
-            .await
-            .is_ok()
+        let id = module::instance_id(service, place);
+        let deregistered = self.consul(Method::PUT, path, &body.to_string()).await;
+        let key = format!("/v1/kv/{KEYS}{id}");
+        deregistered.is_ok() && self.consul(Method::DELETE, &key, "").await.is_ok()
     }
 
     async fn consul(&self, method: Method, path: &str, body: &str) -> Result<Response, String> {
@@ -232,9 +276,11 @@ mod tests {
         wanted.instances.insert((0, 2), Known::Sure(None));
         wanted.instances.insert((1, 0), instance(9));
         assert_eq!(
-            wanted.text(&[0]),
+            wanted.text(Kind::Names, &[0]),
             "svc-0-0/8/blue.red/v1;svc-0-1/7/blue.red/v1"
         );
+        wanted.changes_of_all = 2;
+        assert_eq!(wanted.text(Kind::Catalog, &[0, 2]), "all-1;all-2;svc-0");
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Size;
+use crate::conditions::Kind;
 use crate::random::Random;
 
 /// One write. What it does depends on how the task stands when its time has come.
@@ -45,15 +46,18 @@ fn write(random: &mut Random, size: Size) -> Write {
     Write {
         task,
         choice: random.between(0, 99),
-        services: watched(random, size.services),
+        services: watched(random, task, size.services),
         gateway: random.index(16),
     }
 }
 
-/// One to three services.
-pub(super) fn watched(random: &mut Random, services: usize) -> Vec<usize> {
+/// One to three services, or all if the task watches keys.
+pub(super) fn watched(random: &mut Random, task: usize, services: usize) -> Vec<usize> {
     let count = random.between(1, 3);
     let mut watched: Vec<usize> = (0..count).map(|_| random.index(services)).collect();
+    if Kind::of(task) == Kind::Keys {
+        return (0..services).collect();
+    }
     watched.sort_unstable();
     watched.dedup();
     watched

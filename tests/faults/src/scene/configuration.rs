@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use cts_tests::{Backend, Site, task};
+use cts_tests::{Backend, Site};
 
 use super::past;
 use super::wires::file;
+use crate::conditions::Kind;
 use crate::plan::{Member, Plan};
 use crate::{journal, module, terraform};
 
@@ -101,9 +102,6 @@ impl Configuration<'_> {
 }
 
 fn block(number: usize, watched: &[usize], enabled: bool) -> String {
-    let name = Plan::task(number);
-    let services: Vec<String> = watched.iter().copied().map(Plan::service).collect();
-    let services: Vec<&str> = services.iter().map(String::as_str).collect();
     let more = if enabled { "" } else { "enabled = false" };
-    task(&name, &format!("./modules/{name}"), &services, more)
+    Kind::of(number).block(number, watched, more)
 }

@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{BETWEEN_LOOKS, Suite};
 use crate::audit;
+use crate::conditions::Kind;
 use crate::history;
 use crate::plan::Plan;
 use crate::report::say;
@@ -67,7 +68,8 @@ impl Suite<'_> {
                 continue;
             }
             let applied = self.scene.applied(number).await;
-            let wanted = self.scene.outside.wanted.lock().await.text(&task.services);
+            let wanted = self.scene.outside.wanted.lock().await;
+            let wanted = wanted.text(Kind::of(number), &task.services);
             let name = Plan::task(number);
             let applied = applied.map_err(|error| format!("{name}: {error}"))?;
             if applied != wanted {
@@ -84,7 +86,7 @@ impl Suite<'_> {
             let of_service = [service];
             let probe = async || wanted.text_in_catalog(&of_service).await;
             let in_catalog = retry(end, probe).await?;
-            let ordered = wanted.text(&of_service);
+            let ordered = wanted.text(Kind::Names, &of_service);
             if in_catalog != ordered {
                 return Err(format!("the catalog has {in_catalog} and not {ordered}"));
             }

@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
 use super::Call;
+use crate::conditions::KEYS;
 use crate::plan::{Instance, Misbehaviour};
 use crate::report::say;
 use crate::{journal, module, processes};
@@ -166,10 +167,16 @@ fn text_of(variables: &str) -> Result<String, String> {
             (text(&service["id"]), instance)
         })
         .collect();
-    let instances = instances
-        .iter()
-        .map(|(id, instance)| (id.clone(), instance));
-    Ok(module::text(instances))
+    let instances = instances.iter();
+    let instances = instances.map(|(id, instance)| format!("{id}/{}", module::value(instance)));
+    let members = |name: &str| variables[name].as_object().cloned().unwrap_or_default();
+    let keys = members("consul_kv").into_iter().map(|(key, value)| {
+        let id = key.strip_prefix(KEYS).unwrap_or(&key);
+        format!("{id}/{}", value.as_str().unwrap_or_default())
+    });
+    let names = members("catalog_services");
+    let names = names.keys().cloned();
+    Ok(module::joined(instances.chain(keys).chain(names)))
 }
 
 #[cfg(test)]
@@ -183,6 +190,9 @@ mod tests {
                          \"a.edge.dc1\" = {\n    id   = \"a\"\n    port = 7\n    meta = {}\n    tags = []\n  },\n}\n";
         assert_eq!(text_of(variables).unwrap(), "a/7//;b/80/blue.red/v1");
         assert_eq!(text_of("services = {\n}\n").unwrap(), "");
+        let others = "services = {\n}\nconsul_kv = {\n  \"inst/a\" = \"7//\"\n}\ncatalog_services = {\n  \
+                      \"svc-1\" = [\"x\"]\n}\n";
+        assert_eq!(text_of(others).unwrap(), "a/7//;svc-1");
         assert!(text_of("services = {").is_err());
     }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::conditions::{Kind, Watched};
 use crate::plan::Plan;
 
 /// How a task may stand.
@@ -141,7 +142,11 @@ impl Book {
         let fits = |state: &&TaskState| match (state, shown) {
             (TaskState::Absent, None) => true,
             (TaskState::Present(declared), Some(shown)) => {
-                declared.services == shown.services && declared.enabled == shown.enabled
+                let same = match &shown.services {
+                    Watched::These(services) => declared.services == *services,
+                    Watched::All => true,
+                };
+                same && declared.enabled == shown.enabled
             }
             _ => false,
         };
@@ -196,7 +201,7 @@ impl Book {
 /// A task as the API shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    services: Vec<usize>,
+    services: Watched,
     enabled: bool,
 }
 
@@ -204,12 +209,8 @@ impl Shown {
     /// Reads the answer of `GET /v1/tasks/{name}`.
     pub fn read(answer: &Value) -> Option<Self> {
         let task = &answer["task"];
-        let names = task["condition"]["services"]["names"].as_array()?;
-        let number = |name: &Value| name.as_str()?.strip_prefix("svc-")?.parse().ok();
-        let mut services: Vec<usize> = names.iter().map(number).collect::<Option<_>>()?;
-        services.sort_unstable();
         Some(Self {
-            services,
+            services: Kind::services(task)?,
             enabled: task["enabled"].as_bool()?,
         })
     }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::book::{Order, Outcome, Shown};
+use crate::conditions::Kind;
 use crate::plan::Plan;
 
 const READ_PATIENCE: Duration = Duration::from_secs(5);
@@ -16,15 +17,7 @@ const READ_PATIENCE: Duration = Duration::from_secs(5);
 pub(super) async fn send(client: &Client, api: &Api, task: usize, order: &Order) -> Outcome {
     let name = Plan::task(task);
     let query = |now: bool| if now { "?run=now" } else { "" };
-    let declaration = |services: &[usize], enabled: bool| {
-        let names: Vec<String> = services.iter().copied().map(Plan::service).collect();
-        json!({"task": {
-            "name": name,
-            "module": format!("./modules/{name}"),
-            "condition": {"services": {"names": names}},
-            "enabled": enabled,
-        }})
-    };
+    let declaration = |services: &[usize], enabled: bool| json!({"task": Kind::of(task).object(task, services, enabled)});
     let (method, path, body) = match order {
         Order::Create {
             services,

@@ -17,7 +17,7 @@ fn create(services: &[usize], now: bool) -> Order {
 
 fn shown(services: &[usize], enabled: bool) -> Shown {
     Shown {
-        services: services.to_vec(),
+        services: Watched::These(services.to_vec()),
         enabled,
     }
 }
