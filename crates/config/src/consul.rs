@@ -30,6 +30,8 @@ pub struct ConsulConfig {
     pub namespace: Option<String>,
     /// Consul Enterprise partition; from the environment only.
     pub partition: Option<String>,
+    /// `hold_filtered`, ours: what vanishes when Consul begins to filter by the token's rights is kept.
+    pub hold_filtered: bool,
     /// `service_registration`.
     pub service_registration: ServiceRegistration,
 }

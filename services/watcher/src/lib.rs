@@ -25,4 +25,4 @@ mod views;
 mod watcher;
 
 pub use service::Watches;
-pub use watcher::{LINGER, Watcher};
+pub use watcher::{WatchOptions, Watcher};

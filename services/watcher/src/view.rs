@@ -25,6 +25,10 @@ pub(crate) struct Publisher {
     warned: BTreeSet<Option<u16>>,
     /// It was warned about, and Consul says so still.
     lost_rights: bool,
+    /// What vanishes when Consul begins to filter stays in the view.
+    hold_filtered: bool,
+    /// Consul had filtered the answer that is shown.
+    shows_filtered: bool,
     /// What is warned of if the first answer is empty.
     if_empty: Option<&'static str>,
 }
@@ -42,7 +46,17 @@ impl Publisher {
             unreadable: Unreadable::default(),
             warned: BTreeSet::new(),
             lost_rights: false,
+            hold_filtered: false,
+            shows_filtered: false,
             if_empty: None,
+        }
+    }
+
+    /// The same, which keeps what vanishes when Consul begins to filter, if `hold` says so.
+    pub(crate) fn holding_filtered(self, hold: bool) -> Self {
+        Self {
+            hold_filtered: hold,
+            ..self
         }
     }
 
@@ -65,6 +79,15 @@ impl Publisher {
                 items,
                 unreadable,
             } => {
+                if self.hold_filtered && filtered && !self.shows_filtered {
+                    let gone = self.missing(&items, &unreadable);
+                    if gone > 0 {
+                        self.note_filtered(filtered, gone);
+                        self.withhold(gone, now);
+                        return;
+                    }
+                }
+                self.shows_filtered = filtered;
                 let gone = self.observed(index, items, &unreadable, now);
                 self.note_filtered(filtered, gone);
             }
@@ -86,6 +109,31 @@ impl Publisher {
             );
         }
         self.lost_rights &= filtered;
+    }
+
+    /// How many items of the view are not in an answer.
+    fn missing(&self, items: &[Item], unreadable: &[UnreadableInstance]) -> usize {
+        let odd = unreadable.iter().filter_map(|odd| odd.key.clone());
+        let there = items.iter().map(Item::key);
+        let there: BTreeSet<ItemKey> = there.chain(odd.map(ItemKey::Instance)).collect();
+        let snapshot = self.state.now().snapshot;
+        let known = snapshot.iter().flat_map(|known| known.items.keys());
+        known.filter(|key| !there.contains(key)).count()
+    }
+
+    /// The view goes on showing what it shows, and says why.
+    fn withhold(&mut self, gone: usize, now: Instant) {
+        let before = self.state.now().failure;
+        self.state.failed(Failure {
+            message: format!(
+                "consul says that the token may not read everything, and {gone} of what it showed before are gone: they are \
+                 kept until it shows them, or all that there is"
+            ),
+            refused: false,
+            failures: before.as_ref().map_or(1, |before| before.failures + 1),
+            since: before.map_or(now, |before| before.since),
+            next_try: now,
+        });
     }
 
     /// Of an instance that cannot be understood the last form that could be stays in the view. Gives the number of items

@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 use cts_consul::{ConsulClient, Followers, PollEvent, Query};
 use cts_core::{ServiceView, View, ViewId};
@@ -18,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::revisions::Revisions;
 use crate::state::{StateSender, ViewState};
 use crate::view::Publisher;
+use crate::watcher::WatchOptions;
 use crate::{matching_names, matching_services};
 
 /// The views of one watcher.
@@ -29,7 +29,7 @@ struct Shared {
     followers: Followers,
     pollers: TaskTracker,
     stop: CancellationToken,
-    linger: Duration,
+    options: WatchOptions,
     revisions: Arc<Revisions>,
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
 }
@@ -70,13 +70,12 @@ pub(crate) struct SubscribedView {
 }
 
 impl Views {
-    /// Views without subscribers are followed for `linger` more.
-    pub(crate) fn new(client: ConsulClient, linger: Duration) -> Self {
+    pub(crate) fn new(client: ConsulClient, options: WatchOptions) -> Self {
         Self(Arc::new(Shared {
             followers: Followers::new(client),
             pollers: TaskTracker::new(),
             stop: CancellationToken::new(),
-            linger,
+            options,
             revisions: Arc::default(),
             followed: Mutex::default(),
         }))
@@ -125,7 +124,7 @@ impl Views {
                 Box::pin(matching_names::choose(&self, view, state)).await;
             }
             Source::View(view) => {
-                let publisher = Publisher::new(view.id(), state).expecting(view.item_kind());
+                let publisher = self.publisher(view.id(), state).expecting(view.item_kind());
                 let query = match view {
                     View::Service(view) => Query::health(view),
                     View::CatalogServices(view) => Query::catalog(&view),
@@ -135,7 +134,7 @@ impl Views {
                 self.poll(&query, publisher).await;
             }
             Source::Member(view) => {
-                let publisher = Publisher::new(view.id(), state);
+                let publisher = self.publisher(view.id(), state);
                 let query = Query::Health {
                     view,
                     passing: true,
@@ -143,6 +142,10 @@ impl Views {
                 self.poll(&query, publisher).await;
             }
         }
+    }
+
+    fn publisher(&self, id: ViewId, state: StateSender) -> Publisher {
+        Publisher::new(id, state).holding_filtered(self.0.options.hold_filtered)
     }
 
     async fn poll(&self, query: &Query, mut publisher: Publisher) {
@@ -162,7 +165,7 @@ impl Views {
     fn linger(&self, view: Arc<FollowedView>) {
         let shared = Arc::clone(&self.0);
         self.0.pollers.spawn(async move {
-            let _stopped = timeout(shared.linger, shared.stop.cancelled()).await;
+            let _stopped = timeout(shared.options.linger, shared.stop.cancelled()).await;
             drop(view);
         });
     }

@@ -9,8 +9,25 @@ use tokio_util::sync::CancellationToken;
 use crate::service::Watches;
 use crate::views::Views;
 
-/// How long a view without subscribers is followed: a scheduler that has lost its stream comes back sooner.
-pub const LINGER: Duration = Duration::from_secs(10);
+/// How views are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WatchOptions {
+    /// How long a view without subscribers is followed: a scheduler that has lost its stream comes back sooner.
+    pub linger: Duration,
+    /// What vanishes from a view when Consul begins to filter its answers by what the token may read stays in the view
+    /// until Consul shows it, or all that there is.
+    pub hold_filtered: bool,
+}
+
+impl Default for WatchOptions {
+    /// 10 s, and nothing stays.
+    fn default() -> Self {
+        Self {
+            linger: Duration::from_secs(10),
+            hold_filtered: false,
+        }
+    }
+}
 
 /// Follows views in Consul for its subscribers. Cheap to clone; all clones are one watcher.
 #[derive(Debug, Clone)]
@@ -19,11 +36,10 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// A watcher; nothing is requested from Consul before the first subscription. A view is followed for `linger`, usually
-    /// [`LINGER`], after its last subscriber has gone. Must be used inside a runtime.
-    pub fn new(client: ConsulClient, linger: Duration) -> Self {
+    /// A watcher; nothing is requested from Consul before the first subscription. Must be used inside a runtime.
+    pub fn new(client: ConsulClient, options: WatchOptions) -> Self {
         Self {
-            views: Views::new(client, linger),
+            views: Views::new(client, options),
         }
     }
 

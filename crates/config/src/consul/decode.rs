@@ -51,6 +51,7 @@ pub(crate) fn decode_consul<'a>(
     let kv_path = block
         .text("kv_path")
         .unwrap_or_else(|| DEFAULT_KV_PATH.to_owned());
+    let hold_filtered = block.flag("hold_filtered").unwrap_or(false);
     warn_of_namespace(&mut block);
     let service_registration = decode_registration(&mut block, own_api);
     block.finish();
@@ -67,6 +68,7 @@ pub(crate) fn decode_consul<'a>(
         tls,
         transport,
         kv_path,
+        hold_filtered,
         namespace: environment.text(Setting::ConsulNamespace),
         partition: environment.text(Setting::ConsulPartition),
         service_registration,

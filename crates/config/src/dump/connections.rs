@@ -16,6 +16,7 @@ pub(super) fn consul(consul: &ConsulConfig) -> Body {
     body.set("address", consul.address.as_str());
     body.set("token", secret(consul.token.as_ref()));
     body.set("kv_path", consul.kv_path.as_str());
+    body.set("hold_filtered", consul.hold_filtered);
     let by_file = consul.tls.enabled || consul.address.to_ascii_lowercase().starts_with("https://");
     if consul.https && !by_file {
         body.note(format!("{} is true", Setting::ConsulHttps.variable()));

@@ -320,6 +320,7 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
       address = "localhost:8500"
       token = ""
       kv_path = "consul-terraform-sync/"
+      hold_filtered = false
       auth {
         enabled = false
       }

@@ -11,7 +11,7 @@ use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport};
 use cts_runtime::Tasks;
 use cts_scheduler::{Mode, RunRequests, Scheduler};
 use cts_store::StoredTask;
-use cts_watcher::{LINGER, Watcher};
+use cts_watcher::Watcher;
 use cts_worker::ShutdownTokens;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -120,7 +120,7 @@ impl Embedded {
 
         let (watch_listener, watch_channel) = memory_transport();
         let (schedule_listener, schedule_channel) = memory_transport();
-        let watcher = Watcher::new(consul, LINGER);
+        let watcher = Watcher::new(consul, settings::watch(&config.consul));
         let inner = CancellationToken::new();
         // The worker's directory is locked before any run can be granted.
         let worker = wiring::worker(

@@ -18,6 +18,7 @@ use cts_scheduler::{Modules, Options as SchedulerOptions, SettingsDigest, Sharin
 use cts_store::{Member, Retention, Unchanged};
 use cts_terraform::{Executable, RenderSettings, SUPPORTED_RANGE, StopPolicy};
 use cts_tls::{IdentityFiles, ServerFiles};
+use cts_watcher::WatchOptions;
 use cts_worker::Options as WorkerOptions;
 use secrecy::ExposeSecret as _;
 use uuid::Uuid;
@@ -54,6 +55,13 @@ fn log_level(level: cts_config::LogLevel) -> LogLevel {
         cts_config::LogLevel::Info => LogLevel::Info,
         cts_config::LogLevel::Warn => LogLevel::Warn,
         cts_config::LogLevel::Error => LogLevel::Error,
+    }
+}
+
+pub(super) fn watch(config: &ConsulConfig) -> WatchOptions {
+    WatchOptions {
+        hold_filtered: config.hold_filtered,
+        ..WatchOptions::default()
     }
 }
 

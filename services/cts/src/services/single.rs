@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use cts_config::Config;
 use cts_rpc::Endpoints;
 use cts_runtime::Tasks;
-use cts_watcher::{LINGER, Watcher};
+use cts_watcher::Watcher;
 use cts_worker::ShutdownTokens;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +31,7 @@ pub(crate) async fn run_watcher(
     let Some(consul) = unless_ended(&shutdown, consul_client(config)).await? else {
         return Ok(());
     };
-    let watcher = Watcher::new(consul, LINGER);
+    let watcher = Watcher::new(consul, settings::watch(&config.consul));
     let parts = Tasks::new(shutdown.clone());
     links.follow_files(&parts, &shutdown);
     let endpoints = Endpoints::new().with(watcher.service());

@@ -158,6 +158,42 @@ fn what_consul_says_of_a_failure_is_one_short_line() {
 }
 
 #[test]
+fn what_a_token_cannot_read_any_more_stays_if_so_configured() {
+    let (publisher, state) = publisher();
+    let mut publisher = publisher.holding_filtered(true);
+    let mut shown = |ids: &[&str], filtered| {
+        let items = ids.iter().map(|id| instance(id, 1).into());
+        let event = PollEvent::Snapshot {
+            index: 1,
+            filtered,
+            items: items.collect(),
+            unreadable: Vec::new(),
+        };
+        publisher.publish(event, Instant::now());
+        let state = state.borrow().clone();
+        let count = state.snapshot.map_or(0, |snapshot| snapshot.items.len());
+        (count, state.failure.map(|failure| failure.failures))
+    };
+    assert_eq!(shown(&["a", "b"], false), (2, None));
+    assert_eq!(shown(&["a"], true), (2, Some(1)));
+    assert_eq!(shown(&[], true), (2, Some(2)));
+    assert_eq!(
+        shown(&["a", "b", "c"], true),
+        (3, None),
+        "it shows all again"
+    );
+    assert_eq!(
+        shown(&["a", "b"], true),
+        (2, None),
+        "a token with few rights, and one was deregistered"
+    );
+    assert_eq!(shown(&["a", "b"], false), (2, None));
+    assert_eq!(shown(&["a"], false), (1, None));
+    assert_eq!(shown(&[], true), (1, Some(1)));
+    assert_eq!(shown(&[], false), (0, None), "that is all that there is");
+}
+
+#[test]
 fn a_token_that_loses_rights_is_noticed_when_data_vanish() {
     let (mut publisher, _state) = publisher();
     let mut lost = |ids: &[&str], filtered| {

@@ -11,7 +11,7 @@ use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
 use cts_proto::watch::v1::{Unsubscribe, ViewDelta, ViewFailure, WatchRequest, WatchResponse};
 use cts_rpc::convert::{append_part, delta_from_wire, subscribe_to_wire};
 use cts_rpc::{Endpoints, memory_transport};
-use cts_watcher::Watcher;
+use cts_watcher::{WatchOptions, Watcher};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -50,7 +50,13 @@ impl Rig {
 
     fn of(settings: &ConsulSettings, linger: Duration) -> Self {
         let client = ConsulClient::new(settings).unwrap();
-        let watcher = Watcher::new(client, linger);
+        let watcher = Watcher::new(
+            client,
+            WatchOptions {
+                linger,
+                ..WatchOptions::default()
+            },
+        );
         let stop = CancellationToken::new();
         let (listener, channel) = memory_transport();
         let mut server = JoinSet::new();
