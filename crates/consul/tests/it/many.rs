@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_consul::{ConsulClient, ConsulSettings, Followers, PollEvent, Query};
 use cts_core::{Item, KvQuery};
-use cts_testkit::{ConsulAgent, eventually};
+use cts_testkit::{ConsulAgent, Link, TcpProxy, eventually};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::secure::Secure;
 use crate::{DEADLINE, settings, view};
@@ -221,6 +222,55 @@ async fn an_outage_is_reported_of_each_and_what_changed_in_it_is_found() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_thousand_that_consul_turns_away_ask_ever_less_and_all_come_back() {
+    const SERVICES: usize = 1000;
+    const AWAY: Duration = Duration::from_secs(6);
+    let consul = ConsulAgent::start().await;
+    register(&consul, SERVICES).await;
+    let proxy = TcpProxy::start(consul.address().parse().unwrap()).await;
+    let settings = ConsulSettings {
+        max_per_host: 30,
+        ..settings(&proxy.address().to_string())
+    };
+    let mut many = Many::start(&settings, services(SERVICES));
+    many.all(SERVICES).await;
+    proxy.set_link(Link::Answer(429, "too many requests"));
+    let mut failures: BTreeMap<usize, u32> = BTreeMap::new();
+    let begun = Instant::now();
+    let mut note = |(number, event): (usize, PollEvent)| match event {
+        PollEvent::Failure { .. } => *failures.entry(number).or_default() += 1,
+        // Answered before the link was another one.
+        PollEvent::Snapshot { items, .. } => drop(many.known.insert(number, items)),
+    };
+    while let Ok(event) = timeout(AWAY.saturating_sub(begun.elapsed()), many.events.recv()).await {
+        note(event.unwrap());
+    }
+    let changed = [0, 333, 666, 999];
+    for number in changed {
+        instance(&consul, number, 81).await;
+    }
+    proxy.set_link(Link::Open);
+    assert_eq!(failures.len(), SERVICES, "each says that it is not seen");
+    let most = failures.values().max();
+    assert!(most <= Some(&7), "{most:?} tries of one in {AWAY:?}");
+    let mut back = std::collections::BTreeSet::new();
+    while back.len() < SERVICES {
+        let event = timeout(DEADLINE, many.events.recv()).await.unwrap();
+        if let (number, PollEvent::Snapshot { items, .. }) = event.unwrap() {
+            many.known.insert(number, items);
+            back.insert(number);
+        }
+    }
+    for number in changed {
+        assert_eq!(ports(&many.known[&number]), [81]);
+    }
+    instance(&consul, 500, 82).await;
+    while ports(&many.known[&500]) != [82] {
+        many.next().await;
+    }
 }
 
 #[tokio::test]
