@@ -258,9 +258,9 @@ mod tests {
                 "web has 4 of the 9 instances that were applied last",
             ]
         );
-        let told = losses_text(&losses).unwrap();
+        let text_of_all = losses_text(&losses).unwrap();
         assert_eq!(
-            told,
+            text_of_all,
             "web has 4 of the 9 instances that were applied last (and 1 more)"
         );
         assert_eq!(losses_text(&losses[..1]).unwrap(), text[0]);

@@ -312,7 +312,7 @@ impl Planner {
     /// Notes what was made of an input.
     pub(crate) fn decided(&mut self, task: &TaskName, now: Duration, decision: Decision) {
         if let Some(entry) = self.tasks.get_mut(task) {
-            entry.decided = Some(Decided { at: now, decision });
+            entry.decide(Decided { at: now, decision });
             self.changes += 1;
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct Entry {
     pub(super) ticks: Option<Ticks>,
     pub(super) decided: Option<Decided>,
     pub(super) guard: ShrinkGuard,
+    /// The guard holds its newest input back, as far as is known.
+    held: bool,
     buffer_period: BufferPeriod,
     schedule: TaskSchedule,
     mode: TaskMode,
@@ -97,6 +99,7 @@ impl Entry {
             ticks: Ticks::of(&task.definition),
             decided: None,
             guard: task.guard,
+            held: false,
             buffer_period: task.buffer_period,
             schedule: past_the_first(task.buffer_period),
             mode,
@@ -154,20 +157,30 @@ impl Entry {
         }
         if self.guard != task.guard {
             self.guard = task.guard;
-            self.look_again_if_held(now);
+            if self.held {
+                self.look_again(now);
+            }
         }
         self.stand(mode);
     }
 
-    /// A guard may have no reason any more to hold back what it held.
-    pub(super) fn look_again_if_held(&mut self, now: Duration) {
-        let decision = self.decided.as_ref().map(|decided| &decided.decision);
-        if matches!(decision, Some(Decision::Held(_))) {
-            self.decided = None;
-            // A person waits for it, not a change that others may follow.
-            self.schedule = TaskSchedule::new(self.buffer_period);
-            self.schedule.trigger(now);
+    /// Notes what was made of an input.
+    pub(super) fn decide(&mut self, decided: Decided) {
+        self.held = matches!(decided.decision, Decision::Held(_));
+        self.decided = Some(decided);
+    }
+
+    /// Notes whether the store says that it is held. What is held no more was released.
+    pub(super) fn note_held(&mut self, held: bool, now: Duration) {
+        if std::mem::replace(&mut self.held, held) && !held {
+            self.look_again(now);
         }
+    }
+
+    /// A guard may have no reason any more to hold back what it held. A person waits for it, so that it is not buffered.
+    fn look_again(&mut self, now: Duration) {
+        self.schedule = TaskSchedule::new(self.buffer_period);
+        self.schedule.trigger(now);
     }
 
     /// It was compared with what is stored, and is so.

@@ -87,9 +87,7 @@ impl Planner {
             }
             let deadline = now.saturating_add(self.request_timeout);
             if let Some(entry) = self.tasks.get_mut(name) {
-                if !task.held {
-                    entry.look_again_if_held(now);
-                }
+                entry.note_held(task.held, now);
                 entry.ask(&task.requests, deadline);
                 self.agenda.note(name, entry);
             }

@@ -117,8 +117,9 @@ pub(crate) enum TaskCommand {
     /// Let a task go on that a guard holds back, because services have lost most of their instances.
     #[command(after_help = "Example:\n\n    \
         $ cts task release web\n    \
-        ==> 'web' is released and runs\n    \
-        api: 2 of 9 instances")]
+        'web' is released and runs with what is left:\n    \
+        SERVICE  INSTANCES  APPLIED\n    \
+        api      2          9")]
     Release {
         #[command(flatten)]
         client: ServerOptions,

@@ -1,14 +1,16 @@
 //! `cts task release`.
 
-use cts_api_client::Hold;
+use cts_api_client::{Hold, Loss};
 use serde_json::json;
 
 use super::arguments::ServerOptions;
 use super::session::{Details, ExitStatus, Session};
+use super::table::table;
 use super::time_text::local;
+use super::ui::on_one_line;
 use crate::cli::groups::Output;
 
-/// Services that are named in a table; JSON has all.
+/// Services that `show` names; JSON has all.
 const SHOWN: usize = 10;
 
 pub(super) async fn run(
@@ -22,38 +24,44 @@ pub(super) async fn run(
         .release_task(name)
         .await
         .map_err(|error| session.unanswered("release", name, &error))?;
-    match (output, &hold) {
+    match (output, hold) {
         (Output::Json, hold) => {
             let document = json!({ "task": name, "released": hold.is_some(), "hold": hold });
             session.ui.result(&format!("{document:#}\n"));
         }
-        (Output::Table, None) => session.ui.info(&format!("'{name}' is not held")),
+        (Output::Table, None) => session.ui.note(&format!("'{name}' is not held")),
         (Output::Table, Some(hold)) => {
-            session.ui.info(&format!("'{name}' is released and runs"));
-            session.ui.result(&format!("{}\n", losses(hold).join("\n")));
+            session
+                .ui
+                .note(&format!("'{name}' is released and runs with what is left:"));
+            let text = table(
+                ["SERVICE", "INSTANCES", "APPLIED"],
+                hold.losses.iter().map(row),
+            );
+            session.ui.result(&text);
         }
     }
     Ok(())
 }
 
-/// Since when a task is held, and why.
-pub(super) fn held(hold: &Hold) -> String {
-    format!("since {}\n{}", local(hold.since), losses(hold).join("\n"))
+fn row(loss: &Loss) -> [String; 3] {
+    [
+        loss.service.clone(),
+        loss.now.to_string(),
+        loss.applied.to_string(),
+    ]
 }
 
-fn losses(hold: &Hold) -> Vec<String> {
-    let shown = hold.losses.iter().take(SHOWN);
-    let mut lines: Vec<String> = shown
-        .map(|loss| {
-            format!(
-                "{}: {} of {} instances",
-                loss.service, loss.now, loss.applied
-            )
-        })
-        .collect();
+/// Since when a task is held, and why.
+pub(super) fn held(hold: &Hold) -> String {
+    let mut lines = vec![format!("since {}", local(hold.since))];
+    lines.extend(hold.losses.iter().take(SHOWN).map(|loss| {
+        let service = on_one_line(&loss.service);
+        format!("{service}: {} of {} instances", loss.now, loss.applied)
+    }));
     let more = hold.losses.len().saturating_sub(SHOWN);
     if more > 0 {
         lines.push(format!("and {more} more services"));
     }
-    lines
+    lines.join("\n")
 }

@@ -62,6 +62,22 @@ fn what_is_released_is_looked_at_again_at_once_and_once() {
 }
 
 #[test]
+fn what_was_held_before_it_was_switched_off_can_be_released_afterwards() {
+    let spec = guarded("50%");
+    let mut planner = holding(&spec);
+    planner.reconcile([desired(&spec, TaskMode::Disabled, Vec::new())], at(40));
+    let enabled = |held| DesiredTask {
+        held,
+        ..active(&spec)
+    };
+    planner.reconcile([enabled(true)], at(50));
+    planner.observe(&id("web"), full(9, []), at(51)).unwrap();
+    assert_eq!(planner.next_due(), None);
+    planner.reconcile([enabled(false)], at(60));
+    assert_eq!(names(&planner.take_due(at(60)).tasks), ["t"]);
+}
+
+#[test]
 fn another_guard_looks_again() {
     let mut planner = holding(&guarded("50%"));
     let other = guarded("90%");
