@@ -16,10 +16,8 @@ pub(crate) fn files(settings: &TlsSettings) -> Result<ClientFiles, SetupError> {
         (Some(_), None) => return Err(SetupError::CertificateWithoutKey),
         (None, Some(_)) => return Err(SetupError::KeyWithoutCertificate),
     };
-    let file = settings.ca_cert.clone().map(Authorities::File);
-    let directory = || settings.ca_path.clone().map(Authorities::Directory);
     Ok(ClientFiles {
-        authorities: file.or_else(directory),
+        authorities: Authorities::of(settings.ca_cert.as_deref(), settings.ca_path.as_deref()),
         identity,
         verify: settings.verify,
     })

@@ -32,8 +32,7 @@ impl ApiTls {
         if !self.verify_incoming {
             return None;
         }
-        let file = self.ca_cert.clone().map(Authorities::File);
-        file.or_else(|| self.ca_path.clone().map(Authorities::Directory))
+        Authorities::of(self.ca_cert.as_deref(), self.ca_path.as_deref())
     }
 }
 

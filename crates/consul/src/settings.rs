@@ -69,11 +69,10 @@ pub struct TlsSettings {
 
 impl TlsSettings {
     pub(crate) fn files(&self) -> ClientFiles {
-        let file = self.ca_cert.clone().map(Authorities::File);
         let cert = self.cert.as_ref().or(self.key.as_ref());
         let key = self.key.as_ref().or(self.cert.as_ref());
         ClientFiles {
-            authorities: file.or_else(|| self.ca_path.clone().map(Authorities::Directory)),
+            authorities: Authorities::of(self.ca_cert.as_deref(), self.ca_path.as_deref()),
             identity: cert.zip(key).map(|(cert, key)| IdentityFiles {
                 cert: cert.clone(),
                 key: key.clone(),

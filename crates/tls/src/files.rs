@@ -30,6 +30,12 @@ pub enum Authorities {
 }
 
 impl Authorities {
+    /// Those of a file and a directory as they are configured: the file counts alone.
+    pub fn of(file: Option<&Path>, directory: Option<&Path>) -> Option<Self> {
+        let file = file.map(|path| Self::File(path.to_owned()));
+        file.or_else(|| directory.map(|path| Self::Directory(path.to_owned())))
+    }
+
     /// The file or directory.
     pub fn path(&self) -> &Path {
         match self {

@@ -79,16 +79,7 @@ impl Publisher {
                 items,
                 unreadable,
             } => {
-                if self.hold_filtered && filtered && !self.shows_filtered {
-                    let gone = self.missing(&items, &unreadable);
-                    if gone > 0 {
-                        self.note_filtered(filtered, gone);
-                        self.withhold(gone, now);
-                        return;
-                    }
-                }
-                self.shows_filtered = filtered;
-                let gone = self.observed(index, items, &unreadable, now);
+                let gone = self.observed((index, filtered), items, &unreadable, now);
                 self.note_filtered(filtered, gone);
             }
             PollEvent::Failure {
@@ -111,16 +102,6 @@ impl Publisher {
         self.lost_rights &= filtered;
     }
 
-    /// How many items of the view are not in an answer.
-    fn missing(&self, items: &[Item], unreadable: &[UnreadableInstance]) -> usize {
-        let odd = unreadable.iter().filter_map(|odd| odd.key.clone());
-        let there = items.iter().map(Item::key);
-        let there: BTreeSet<ItemKey> = there.chain(odd.map(ItemKey::Instance)).collect();
-        let snapshot = self.state.now().snapshot;
-        let known = snapshot.iter().flat_map(|known| known.items.keys());
-        known.filter(|key| !there.contains(key)).count()
-    }
-
     /// The view goes on showing what it shows, and says why.
     fn withhold(&mut self, gone: usize, now: Instant) {
         let before = self.state.now().failure;
@@ -140,7 +121,7 @@ impl Publisher {
     /// that are gone.
     fn observed(
         &mut self,
-        index: u64,
+        (index, filtered): (u64, bool),
         items: Vec<Item>,
         unreadable: &[UnreadableInstance],
         now: Instant,
@@ -153,6 +134,11 @@ impl Publisher {
         let is_empty_from_the_start = snapshot.is_none() && items.is_empty();
         let known = snapshot.iter().flat_map(|known| known.items.keys());
         let gone = known.filter(|key| !items.contains_key(key)).count();
+        if self.hold_filtered && filtered && !self.shows_filtered && gone > 0 {
+            self.withhold(gone, now);
+            return gone;
+        }
+        self.shows_filtered = filtered;
         let count = items.len();
         let changed = self.state.shows(Some(items), None, Some(now));
         // After the sending: a log line must not delay a change.

@@ -15,12 +15,16 @@ use tokio::time::{Instant, sleep};
 use tonic::Streaming;
 use tonic::transport::Channel;
 
+use crate::clock::Moment;
+
 /// Time for the watcher to answer after its start.
 const START: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(crate) struct WatchSubscription {
     responses: Streaming<WatchResponse>,
+    /// When it was asked for.
+    pub(crate) asked: Moment,
     _requests: mpsc::UnboundedSender<WatchRequest>,
 }
 
@@ -41,10 +45,12 @@ impl WatchSubscription {
                 let request = queue.recv().await?;
                 Some((request, queue))
             });
+            let asked = Moment::now();
             match WatchServiceClient::new(watcher.clone()).watch(queue).await {
                 Ok(answer) => {
                     return Ok(Self {
                         responses: answer.into_inner(),
+                        asked,
                         _requests: requests,
                     });
                 }

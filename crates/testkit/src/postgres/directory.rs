@@ -178,7 +178,9 @@ impl DataDirectory {
         }
         if let Some(pair) = settings.tls {
             for (source, name) in [(&pair.cert, "server.crt"), (&pair.key, "server.key")] {
-                let content = fs::read_to_string(source).unwrap_or_default();
+                let content = fs::read_to_string(source);
+                let content = content
+                    .unwrap_or_else(|error| panic!("cannot read {}: {error}", source.display()));
                 self.write(&self.path.join(DATA).join(name), &content);
             }
             text.push_str("ssl = on\n");

@@ -157,19 +157,22 @@ fn what_consul_says_of_a_failure_is_one_short_line() {
     assert!(!message.contains(['\n', '\u{202e}']), "{message}");
 }
 
+/// With these instances, perhaps not all that there are.
+fn answer(ids: &[&str], filtered: bool) -> PollEvent {
+    PollEvent::Snapshot {
+        index: 1,
+        filtered,
+        items: ids.iter().map(|id| instance(id, 1).into()).collect(),
+        unreadable: Vec::new(),
+    }
+}
+
 #[test]
 fn what_a_token_cannot_read_any_more_stays_if_so_configured() {
     let (publisher, state) = publisher();
     let mut publisher = publisher.holding_filtered(true);
     let mut shown = |ids: &[&str], filtered| {
-        let items = ids.iter().map(|id| instance(id, 1).into());
-        let event = PollEvent::Snapshot {
-            index: 1,
-            filtered,
-            items: items.collect(),
-            unreadable: Vec::new(),
-        };
-        publisher.publish(event, Instant::now());
+        publisher.publish(answer(ids, filtered), Instant::now());
         let state = state.borrow().clone();
         let count = state.snapshot.map_or(0, |snapshot| snapshot.items.len());
         (count, state.failure.map(|failure| failure.failures))
@@ -197,14 +200,7 @@ fn what_a_token_cannot_read_any_more_stays_if_so_configured() {
 fn a_token_that_loses_rights_is_noticed_when_data_vanish() {
     let (mut publisher, _state) = publisher();
     let mut lost = |ids: &[&str], filtered| {
-        let items = ids.iter().map(|id| instance(id, 1).into());
-        let event = PollEvent::Snapshot {
-            index: 1,
-            filtered,
-            items: items.collect(),
-            unreadable: Vec::new(),
-        };
-        publisher.publish(event, Instant::now());
+        publisher.publish(answer(ids, filtered), Instant::now());
         publisher.lost_rights
     };
     assert!(!lost(&["a", "b"], true), "it was so from the beginning");

@@ -174,7 +174,7 @@ impl LeaderLoop {
         }
         let losses = losses_text(&enqueued.losses);
         match (enqueued.decision, enqueued.queued) {
-            (Some(EnqueueDecision::Hold), _) => self.note_hold(task, losses.unwrap_or_default()),
+            (Some(EnqueueDecision::Hold), _) => self.note_hold(task, &losses.unwrap_or_default()),
             (
                 Some(
                     decision @ (EnqueueDecision::Enqueue
@@ -206,11 +206,9 @@ impl LeaderLoop {
     }
 
     /// Logged once, and again if something else is lost.
-    fn note_hold(&mut self, task: &TaskName, losses: String) {
-        let decision = Decision::Held(losses);
-        if self.planner.last_decision(task) != Some(&decision)
-            && let Decision::Held(losses) = &decision
-        {
+    fn note_hold(&mut self, task: &TaskName, losses: &str) {
+        let decision = Decision::Held(losses.to_owned());
+        if self.planner.last_decision(task) != Some(&decision) {
             tracing::warn!(target: "ctrl", task_name = %task, losses, "the task is held: it would lose more than it may; release it, or wait until the instances are back");
         }
         self.decide(task, decision);

@@ -26,7 +26,6 @@ struct Expected {
 #[derive(Debug)]
 pub(super) struct Follower {
     subscription: WatchSubscription,
-    subscribed: Moment,
     services: u32,
     /// By the name of the service, the oldest first.
     expected: HashMap<String, VecDeque<Expected>>,
@@ -46,11 +45,9 @@ impl Follower {
             })
         });
         let watcher = cts_rpc::connect(address)?;
-        let subscribed = Moment::now();
         let subscription = WatchSubscription::open(&watcher, views).await?;
         Ok(Self {
             subscription,
-            subscribed,
             services,
             expected: HashMap::new(),
             hot: Sample::default(),
@@ -69,7 +66,7 @@ impl Follower {
                 known.insert(delta.view_id);
             }
         }
-        Ok(Moment::now().since(self.subscribed))
+        Ok(Moment::now().since(self.subscription.asked))
     }
 
     /// The version is about to be written.
