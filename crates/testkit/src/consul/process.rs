@@ -272,7 +272,13 @@ async fn readiness(address: &str, client: &Client) -> Result<(), String> {
         return Err(format!("the node is not in the catalog: {checks}"));
     }
     // The agent registers the rest of its node a little later, which would be a change of every instance on it.
-    let node = get(&format!("/v1/catalog/node/{}", ConsulAgent::NODE)).await?;
+    // Other reads than consistent ones may show what there was before the end of the log that a leader reads at its
+    // start.
+    let node = get(&format!(
+        "/v1/catalog/node/{}?consistent",
+        ConsulAgent::NODE
+    ))
+    .await?;
     match node["Node"]["TaggedAddresses"].as_object() {
         Some(addresses) if !addresses.is_empty() => Ok(()),
         _ => Err(format!("the node is not complete: {node}")),
