@@ -6,7 +6,7 @@ use std::time::Duration;
 use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
 use cts_core::runs::{AttemptOutcome, RunKind};
 use cts_core::{Chain, RunInput, TaskDefinition};
-use cts_rpc::{ConversionError, convert};
+use cts_rpc::ConversionError;
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
     OutputSink, RenderError, RenderSettings, RootModule, StopOrder, TaskDirectory, Terraform,
@@ -80,8 +80,8 @@ async fn try_attempt(
     order: StopOrder,
 ) -> Result<AttemptOutcome, AttemptError> {
     let options = &shared.options;
-    let kind = convert::kind_of_lease(&run.lease)?;
-    let mut input: RunInput = order_or(&order, shared.scheduler.input(&run.lease)).await??;
+    let kind = run.lease.kind.clone()?;
+    let mut input: RunInput = order_or(&order, shared.scheduler.input(&run.lease.input)).await??;
     // Kept until the end, so that the bundle is not removed meanwhile.
     let _bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
     let definition = &input.definition;
@@ -108,7 +108,7 @@ async fn try_attempt(
         directory,
         output,
         stop: order,
-        timeouts: convert::timeouts_from_wire(run.lease.timeouts.as_ref()).or(options.timeouts),
+        timeouts: run.lease.timeouts.or(options.timeouts),
     };
     run.enter(&attempt.directory, turn);
     let outcome = run_terraform(&shared.terraform, &attempt, &root, kind).await;

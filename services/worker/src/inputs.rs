@@ -12,6 +12,7 @@ use tonic::Status;
 use tonic::transport::Channel;
 
 use crate::call_timeout::within;
+use crate::lease::FrozenInput;
 
 /// Bytes of the contents that are kept, with what each of them needs besides: the next run often needs the same.
 const KEPT: u64 = 8 * 1024 * 1024;
@@ -59,18 +60,18 @@ impl Contents {
     pub(crate) async fn input(
         &self,
         runs: &RunServiceClient<Channel>,
-        lease: &proto::Lease,
+        input: &FrozenInput,
     ) -> Result<RunInput, InputError> {
         let asked: Vec<String>;
-        let named: Vec<(&String, Option<&Vec<u8>>)> = if lease.contents.is_empty() {
-            match within(TRANSFER, ask(runs, &lease.input_hash)).await? {
+        let named: Vec<(&String, Option<&Vec<u8>>)> = if input.contents.is_empty() {
+            match within(TRANSFER, ask(runs, &input.hash)).await? {
                 Asked::OnePiece(bytes) => return Ok(RunInput::from_one_piece(&bytes)?),
                 Asked::Contents(named) => asked = named,
             }
             asked.iter().map(|hash| (hash, None)).collect()
         } else {
-            let named = lease.contents.iter();
-            let named = named.map(|named| (&named.hash, named.content.as_ref()));
+            let named = input.contents.iter();
+            let named = named.map(|named| (&named.hash, named.bytes.as_ref()));
             named.collect()
         };
         let mut hashes = Vec::with_capacity(named.len());

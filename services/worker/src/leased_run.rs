@@ -14,12 +14,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cts_core::lease::LeaseDeadlines;
-use cts_proto::run::v1::Lease;
-use cts_rpc::convert;
 use cts_terraform::{StopOrder, TaskDirectory};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
+use crate::lease::Lease;
 use crate::shared::Shared;
 
 #[derive(Debug)]
@@ -46,14 +45,13 @@ struct Place {
 impl LeasedRun {
     /// A run that was granted by a call which was sent at `asked`.
     pub(crate) fn new(shared: Arc<Shared>, lease: Lease, asked: Instant) -> Self {
-        let asked = asked.saturating_duration_since(shared.started)
-            + convert::duration_from_wire(lease.waited.as_ref());
-        let life = convert::duration_from_wire(lease.time_to_live.as_ref());
+        let asked = asked.saturating_duration_since(shared.started) + lease.waited;
+        let deadlines = LeaseDeadlines::run(asked, lease.time_to_live);
         Self {
             shared,
             lease,
             keeping: Mutex::new(Keeping {
-                deadlines: LeaseDeadlines::run(asked, life),
+                deadlines,
                 place: None,
             }),
         }

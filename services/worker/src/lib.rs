@@ -10,6 +10,7 @@ mod attempt;
 mod call_timeout;
 mod heartbeat;
 mod inputs;
+mod lease;
 mod leased_run;
 mod log;
 mod options;

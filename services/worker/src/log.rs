@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cts_core::Chain;
-use cts_proto::log::v1::{LogLine, LogStream};
-use cts_proto::run::v1::Lease;
 use cts_rpc::CHUNK_BYTES;
 use cts_terraform::{OutputLine, OutputSink, OutputStream};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::lease::Lease;
 use crate::scheduler_calls::Scheduler;
 use crate::shared::Console;
 
@@ -38,7 +37,7 @@ pub(crate) struct RunLog {
 
 #[derive(Debug, Default)]
 struct Buffer {
-    lines: Vec<LogLine>,
+    lines: Vec<OutputLine>,
     bytes: usize,
     dropped: u64,
     /// What the whole log has by now, lines and bytes.
@@ -55,15 +54,15 @@ impl RunLog {
     }
 
     /// The lines that are not sent yet.
-    pub(crate) fn take(&self) -> Vec<LogLine> {
+    pub(crate) fn take(&self) -> Vec<OutputLine> {
         let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lines = mem::take(&mut buffer.lines);
         let dropped = mem::take(&mut buffer.dropped);
         buffer.bytes = 0;
         drop(buffer);
         if dropped > 0 {
-            lines.push(LogLine {
-                stream: LogStream::Stderr.into(),
+            lines.push(OutputLine {
+                stream: OutputStream::Stderr,
                 text: format!(
                     "({dropped} lines were dropped: they came faster than they could be stored)"
                 ),
@@ -95,10 +94,10 @@ impl RunLog {
             match sent {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    tracing::debug!(run.id = lease.run_id, error = %Chain(&error), "log lines are lost");
+                    tracing::debug!(run.id = %lease.run, error = %Chain(&error), "log lines are lost");
                 }
                 Err(elapsed) => {
-                    tracing::debug!(run.id = lease.run_id, error = %elapsed, "log lines are lost");
+                    tracing::debug!(run.id = %lease.run, error = %elapsed, "log lines are lost");
                 }
             }
         }
@@ -110,11 +109,7 @@ impl Buffer {
         if self.log_lines > LOG_LINES {
             return;
         }
-        let bytes = line.text.len() + mem::size_of::<LogLine>();
-        let stream = match line.stream {
-            OutputStream::Stdout => LogStream::Stdout,
-            OutputStream::Stderr => LogStream::Stderr,
-        };
+        let bytes = line.text.len() + mem::size_of::<OutputLine>();
         let text = if self.log_lines == LOG_LINES || self.log_bytes + bytes > LOG_BYTES {
             self.log_lines = LOG_LINES + 1;
             format!(
@@ -130,8 +125,8 @@ impl Buffer {
         };
         self.bytes += bytes;
         self.log_bytes += bytes;
-        self.lines.push(LogLine {
-            stream: stream.into(),
+        self.lines.push(OutputLine {
+            stream: line.stream,
             text,
         });
     }

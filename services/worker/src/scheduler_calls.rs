@@ -8,17 +8,19 @@ use cts_core::{Capabilities, Chain, Digest, RunInput, WorkerId, WorkerRecord};
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
-use cts_proto::log::v1::{AppendLogRequest, LogLine};
+use cts_proto::log::v1::{AppendLogRequest, LogLine, LogStream};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
 use cts_rpc::convert;
+use cts_terraform::{OutputLine, OutputStream};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use crate::call_timeout::within;
 use crate::inputs::{Contents, InputError};
+use crate::lease::{FrozenInput, Lease};
 
 /// How long one call for a run waits at the scheduler.
 const WAIT: Duration = Duration::from_secs(30);
@@ -47,7 +49,7 @@ pub(crate) struct Scheduler {
 
 impl Scheduler {
     /// Waits for a run. `request_id` names this call among those of the worker.
-    pub(crate) async fn acquire(&self, request_id: String) -> Result<Option<proto::Lease>, Status> {
+    pub(crate) async fn acquire(&self, request_id: String) -> Result<Option<Lease>, Status> {
         let request = proto::AcquireRunRequest {
             worker_id: self.worker.to_string(),
             wait: Some(convert::duration_to_wire(WAIT)),
@@ -57,7 +59,8 @@ impl Scheduler {
         };
         let mut runs = self.runs.clone();
         let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;
-        Ok(answer.into_inner().lease)
+        let lease = answer.into_inner().lease.map(Lease::try_from);
+        Ok(lease.transpose()?)
     }
 
     /// Says that this worker lives, or leaves.
@@ -95,15 +98,15 @@ impl Scheduler {
     }
 
     /// The frozen input of a leased run.
-    pub(crate) async fn input(&self, lease: &proto::Lease) -> Result<RunInput, InputError> {
-        self.contents.input(&self.runs, lease).await
+    pub(crate) async fn input(&self, input: &FrozenInput) -> Result<RunInput, InputError> {
+        self.contents.input(&self.runs, input).await
     }
 
     /// More time for a lease; how much.
-    pub(crate) async fn renew(&self, lease: &proto::Lease) -> Result<Duration, Status> {
+    pub(crate) async fn renew(&self, lease: &Lease) -> Result<Duration, Status> {
         let request = proto::RenewRunRequest {
-            run_id: lease.run_id.clone(),
-            epoch: lease.epoch,
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
             worker_id: self.worker.to_string(),
         };
         let response = self.runs.clone().renew_run(request).await?.into_inner();
@@ -115,16 +118,16 @@ impl Scheduler {
     /// Safe to repeat: a report that had arrived is refused the second time.
     pub(crate) async fn complete(
         &self,
-        lease: &proto::Lease,
+        lease: &Lease,
         outcome: AttemptOutcome,
-        log: Vec<LogLine>,
+        log: Vec<OutputLine>,
     ) -> Result<(), Status> {
         let request = proto::CompleteRunRequest {
-            run_id: lease.run_id.clone(),
-            epoch: lease.epoch,
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
             worker_id: self.worker.to_string(),
             outcome: Some(convert::outcome_to_wire(outcome)),
-            log,
+            log: log_to_wire(log),
         };
         let call = || async {
             let mut runs = self.runs.clone();
@@ -142,16 +145,16 @@ impl Scheduler {
                 unanswered += 1;
                 // Once for each run; the rest is for who looks closer.
                 if unanswered == 1 {
-                    tracing::warn!(run.id = lease.run_id, error = %Chain(status), "the end of a run cannot be reported yet");
+                    tracing::warn!(run.id = %lease.run, error = %Chain(status), "the end of a run cannot be reported yet");
                 } else {
-                    tracing::debug!(run.id = lease.run_id, error = %Chain(status), "the end of a run cannot be reported yet");
+                    tracing::debug!(run.id = %lease.run, error = %Chain(status), "the end of a run cannot be reported yet");
                 }
             })
             .await;
         match result {
             Err(status) if status.code() == Code::FailedPrecondition && unanswered > 0 => {
                 tracing::warn!(
-                    run.id = lease.run_id,
+                    run.id = %lease.run,
                     "the lease is over: an earlier report of its end has arrived, or it was taken back"
                 );
                 Ok(())
@@ -163,19 +166,31 @@ impl Scheduler {
     /// Appends lines to the log of a leased run.
     pub(crate) async fn append_log(
         &self,
-        lease: &proto::Lease,
-        lines: Vec<LogLine>,
+        lease: &Lease,
+        lines: Vec<OutputLine>,
     ) -> Result<(), Status> {
         let batch = AppendLogRequest {
-            run_id: lease.run_id.clone(),
-            epoch: lease.epoch,
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
             worker_id: self.worker.to_string(),
-            lines,
+            lines: log_to_wire(lines),
         };
         let mut logs = self.logs.clone();
         let appended = logs.append_log(tokio_stream::once(batch));
         within(CALL, appended).await.map(drop)
     }
+}
+
+fn log_to_wire(lines: Vec<OutputLine>) -> Vec<LogLine> {
+    let line = |line: OutputLine| LogLine {
+        stream: match line.stream {
+            OutputStream::Stdout => LogStream::Stdout,
+            OutputStream::Stderr => LogStream::Stderr,
+        }
+        .into(),
+        text: line.text,
+    };
+    lines.into_iter().map(line).collect()
 }
 
 /// Whether another try may succeed: no scheduler was reached, its database did not answer, or what became of the

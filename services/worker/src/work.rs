@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use cts_core::runs::AttemptOutcome;
-use cts_proto::run::v1::RunKind;
+use cts_core::runs::{AttemptOutcome, RunKind};
 use cts_terraform::StopOrder;
 use tokio_util::sync::CancellationToken;
 
@@ -16,9 +15,9 @@ use crate::log::RunLog;
 pub(crate) async fn work(run: LeasedRun, stop: &CancellationToken) {
     tracing::debug!(
         task_name = run.lease.task_name,
-        run.id = run.lease.run_id,
-        lease.epoch = run.lease.epoch,
-        plan = run.lease.kind() == RunKind::Plan,
+        run.id = %run.lease.run,
+        lease.epoch = run.lease.epoch.get(),
+        plan = run.lease.kind == Ok(RunKind::Plan),
         attempt = run.lease.attempt,
         "run started"
     );
@@ -49,7 +48,7 @@ pub(crate) async fn work(run: LeasedRun, stop: &CancellationToken) {
     let Some(outcome) = to_be_reported(outcome, lost) else {
         tracing::warn!(
             task_name = run.lease.task_name,
-            run.id = run.lease.run_id,
+            run.id = %run.lease.run,
             "the lease was lost; the result is not reported"
         );
         return;
@@ -57,7 +56,7 @@ pub(crate) async fn work(run: LeasedRun, stop: &CancellationToken) {
     if lost.is_some() {
         tracing::warn!(
             task_name = run.lease.task_name,
-            run.id = run.lease.run_id,
+            run.id = %run.lease.run,
             "the lease could not be renewed in time; the run is given back"
         );
     }

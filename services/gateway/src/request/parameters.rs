@@ -1,6 +1,6 @@
 //! Query parameters of the endpoints that are ours, which are read strictly.
 
-use cts_proto::run::v1 as proto;
+use cts_core::runs::RunStatus;
 
 use crate::request::query::{pairs, single};
 
@@ -16,6 +16,18 @@ const MOST_RUNS: u32 = 1000;
 pub(crate) struct ParameterError {
     name: &'static str,
     expected: &'static str,
+}
+
+/// The query of the list of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunsQuery {
+    /// Only those of this task; empty for those of all.
+    pub(crate) task: String,
+    pub(crate) status: Option<RunStatus>,
+    /// Most runs of one page.
+    pub(crate) limit: u32,
+    /// The end of the page before this one; empty for the first page.
+    pub(crate) after: String,
 }
 
 /// How the log of a run is written.
@@ -36,29 +48,29 @@ pub(crate) struct LogQuery {
     pub(crate) after: u64,
 }
 
-/// The query of the list of runs, as the scheduler is asked.
-pub(crate) fn runs(query: Option<&str>) -> Result<proto::ListRunsRequest, ParameterError> {
+/// The query of the list of runs.
+pub(crate) fn runs(query: Option<&str>) -> Result<RunsQuery, ParameterError> {
     let pairs = pairs(query.unwrap_or_default());
     let status = choice(
         &pairs,
         "status",
         "queued, running, succeeded, failed or cancelled",
         &[
-            ("queued", proto::RunStatus::Queued),
-            ("running", proto::RunStatus::Running),
-            ("succeeded", proto::RunStatus::Succeeded),
-            ("failed", proto::RunStatus::Failed),
-            ("cancelled", proto::RunStatus::Cancelled),
+            ("queued", RunStatus::Queued),
+            ("running", RunStatus::Running),
+            ("succeeded", RunStatus::Succeeded),
+            ("failed", RunStatus::Failed),
+            ("cancelled", RunStatus::Cancelled),
         ],
     )?;
     let limit = read(&pairs, "limit", "a number from 1 to 1000", |text| {
         plain_number(text).filter(|limit| (1..=MOST_RUNS).contains(limit))
     })?;
-    Ok(proto::ListRunsRequest {
-        task_name: task(&pairs)?,
-        status: status.unwrap_or(proto::RunStatus::Unspecified).into(),
-        page_size: limit.unwrap_or(DEFAULT_LIMIT),
-        page_token: non_empty(&pairs, "after", "that of a list")?,
+    Ok(RunsQuery {
+        task: task(&pairs)?,
+        status,
+        limit: limit.unwrap_or(DEFAULT_LIMIT),
+        after: non_empty(&pairs, "after", "that of a list")?,
     })
 }
 
@@ -144,15 +156,17 @@ mod tests {
 
     #[test]
     fn runs_are_asked_for_by_task_status_and_page() {
-        let all = proto::ListRunsRequest {
-            page_size: 100,
-            ..proto::ListRunsRequest::default()
+        let all = RunsQuery {
+            task: String::new(),
+            status: None,
+            limit: 100,
+            after: String::new(),
         };
-        let some = proto::ListRunsRequest {
-            task_name: "a b".to_owned(),
-            status: proto::RunStatus::Failed.into(),
-            page_size: 1000,
-            page_token: "x".to_owned(),
+        let some = RunsQuery {
+            task: "a b".to_owned(),
+            status: Some(RunStatus::Failed),
+            limit: 1000,
+            after: "x".to_owned(),
         };
         let cases = [
             (None, all.clone()),

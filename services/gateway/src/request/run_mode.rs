@@ -1,7 +1,5 @@
 //! The parameter `run` (docs/rest.md#checks-of-requests, #updating-a-task), which the two families read differently.
 
-use cts_proto::task::v1 as proto;
-
 use crate::request::query::{QueryError, pairs, single};
 
 /// What a request that changes a task asks for beside the change.
@@ -71,15 +69,6 @@ impl RunMode {
             Some(text) if text.eq_ignore_ascii_case("now") => Ok(Self::Now),
             Some(text) if text.eq_ignore_ascii_case("inspect") => Ok(Self::Inspect),
             Some(text) => Err(QueryError::Run(text.to_owned())),
-        }
-    }
-
-    /// The same for the scheduler.
-    pub(crate) const fn to_wire(self) -> proto::RunMode {
-        match self {
-            Self::Later => proto::RunMode::Unspecified,
-            Self::Now => proto::RunMode::Now,
-            Self::Inspect => proto::RunMode::Inspect,
         }
     }
 }

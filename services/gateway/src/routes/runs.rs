@@ -29,7 +29,7 @@ pub(crate) async fn runs(
 ) -> Result<Response, Problem> {
     let request = parameters::runs(query)?;
     let page = questions
-        .runs(&request)
+        .runs(request)
         .await
         .map_err(|error| Problem::unanswered_run(&error, "", id))?;
     let runs = page.runs.iter();

@@ -101,7 +101,7 @@ impl TaskChangeClient {
     ) -> Result<Changed, ChangeError> {
         let request = proto::CreateTaskRequest {
             task: Some(draft_to_wire(task)),
-            run_mode: mode.to_wire().into(),
+            run_mode: run_mode(mode).into(),
         };
         let answer = change(|| {
             let (mut client, request) = (self.client.clone(), request.clone());
@@ -121,7 +121,7 @@ impl TaskChangeClient {
         let request = proto::UpdateTaskRequest {
             name: name.to_owned(),
             enabled: Some(enabled),
-            run_mode: mode.to_wire().into(),
+            run_mode: run_mode(mode).into(),
         };
         change(|| {
             let (mut client, request) = (self.client.clone(), request.clone());
@@ -141,7 +141,7 @@ impl TaskChangeClient {
             name: task.name.clone(),
             task: Some(draft_to_wire(task)),
             revision,
-            run_mode: mode.to_wire().into(),
+            run_mode: run_mode(mode).into(),
         };
         let answer = change(|| {
             let (mut client, request) = (self.client.clone(), request.clone());
@@ -215,6 +215,14 @@ fn changed(
 ) -> Result<Changed, ChangeError> {
     let task = KnownTask::of(task, field)?;
     Ok(Changed { task, plan })
+}
+
+const fn run_mode(mode: RunMode) -> proto::RunMode {
+    match mode {
+        RunMode::Later => proto::RunMode::Unspecified,
+        RunMode::Now => proto::RunMode::Now,
+        RunMode::Inspect => proto::RunMode::Inspect,
+    }
 }
 
 /// Makes a call that must not be made twice; again only if the first has not left this process.

@@ -4,10 +4,12 @@ use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_rpc::convert::status_to_wire;
 use tonic::transport::Channel;
 use tonic::{Code, Streaming};
 
 use super::{CALL_LIMIT, CallError, ask, missing};
+use crate::request::parameters::RunsQuery;
 
 /// Asks the run service and the log service; cheap to clone.
 #[derive(Debug, Clone)]
@@ -34,8 +36,17 @@ impl RunClient {
     /// A page of runs.
     pub(crate) async fn runs(
         &self,
-        request: &proto::ListRunsRequest,
+        query: RunsQuery,
     ) -> Result<proto::ListRunsResponse, CallError> {
+        let request = proto::ListRunsRequest {
+            task_name: query.task,
+            status: query
+                .status
+                .map_or(proto::RunStatus::Unspecified, status_to_wire)
+                .into(),
+            page_size: query.limit,
+            page_token: query.after,
+        };
         let answer = ask(CALL_LIMIT, || {
             let (mut client, request) = (self.runs.clone(), request.clone());
             async move { client.list_runs(request).await }

@@ -107,13 +107,13 @@ impl LeasedRun {
         // Once for each outage; the rest is for who looks closer.
         if tries.failed == 1 {
             tracing::warn!(
-                run.id = self.lease.run_id,
+                run.id = %self.lease.run,
                 error = cause,
                 "cannot renew a lease"
             );
         } else {
             tracing::debug!(
-                run.id = self.lease.run_id,
+                run.id = %self.lease.run,
                 error = cause,
                 "cannot renew a lease"
             );

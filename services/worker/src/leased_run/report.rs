@@ -2,7 +2,7 @@
 
 use cts_core::Chain;
 use cts_core::runs::AttemptOutcome;
-use cts_rpc::{chunks, convert};
+use cts_rpc::chunks;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -26,17 +26,11 @@ impl LeasedRun {
         let mut keeping = std::pin::pin!(self.keep_ended(RENEWALS_FOR_A_REPORT));
         let mut overdue = std::pin::pin!(async {
             stop.cancelled().await;
-            sleep(convert::duration_from_wire(
-                self.lease.time_to_live.as_ref(),
-            ))
-            .await;
+            sleep(self.lease.time_to_live).await;
         });
         let mut last_try = std::pin::pin!(async {
             // What is on its way when the renewals end has its answer by then.
-            sleep(convert::duration_from_wire(
-                self.lease.time_to_live.as_ref(),
-            ))
-            .await;
+            sleep(self.lease.time_to_live).await;
         });
         let mut kept = true;
         let reported = loop {
@@ -53,7 +47,7 @@ impl LeasedRun {
         };
         tracing::error!(
             task_name = self.lease.task_name,
-            run.id = self.lease.run_id,
+            run.id = %self.lease.run,
             error = %Chain(&status),
             "the end of the run could not be reported"
         );
@@ -77,7 +71,7 @@ impl LeasedRun {
         if whole_log {
             for lines in parts {
                 if let Err(error) = scheduler.append_log(&self.lease, lines).await {
-                    tracing::debug!(run.id = self.lease.run_id, error = %Chain(&error), "log lines are lost");
+                    tracing::debug!(run.id = %self.lease.run, error = %Chain(&error), "log lines are lost");
                 }
             }
         }

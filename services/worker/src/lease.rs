@@ -1,0 +1,69 @@
+//! What a worker is granted: the right to one attempt at one run, for a limited time.
+
+use std::time::Duration;
+
+use cts_core::runs::RunKind;
+use cts_core::{LeaseEpoch, RunId, TaskTimeouts};
+use cts_proto::run::v1 as proto;
+use cts_rpc::{ConversionError, convert};
+
+/// A lease as the scheduler has granted it.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    pub(crate) run: RunId,
+    /// For logs; what is worked on stands in the input.
+    pub(crate) task_name: String,
+    pub(crate) epoch: LeaseEpoch,
+    /// Number of this attempt, from 1.
+    pub(crate) attempt: u32,
+    /// What is to be done. A kind that this version does not know makes the attempt fail, so that nothing is applied
+    /// by mistake.
+    pub(crate) kind: Result<RunKind, ConversionError>,
+    pub(crate) timeouts: TaskTimeouts,
+    pub(crate) time_to_live: Duration,
+    /// How long the call had waited for the grant, or less.
+    pub(crate) waited: Duration,
+    pub(crate) input: FrozenInput,
+}
+
+/// What a lease says of the input of its run.
+#[derive(Debug)]
+pub(crate) struct FrozenInput {
+    /// Hash of the whole.
+    pub(crate) hash: String,
+    /// Its contents in order, some with their bytes; empty if they are to be asked for by the hash of the whole.
+    pub(crate) contents: Vec<NamedContent>,
+}
+
+/// A content of an input, by its hash.
+#[derive(Debug)]
+pub(crate) struct NamedContent {
+    pub(crate) hash: String,
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+impl TryFrom<proto::Lease> for Lease {
+    type Error = ConversionError;
+
+    fn try_from(lease: proto::Lease) -> Result<Self, Self::Error> {
+        let kind = convert::kind_of_lease(&lease);
+        let contents = lease.contents.into_iter().map(|content| NamedContent {
+            hash: content.hash,
+            bytes: content.content,
+        });
+        Ok(Self {
+            run: convert::run_id(&lease.run_id)?,
+            task_name: lease.task_name,
+            epoch: convert::lease_epoch(lease.epoch)?,
+            attempt: lease.attempt,
+            kind,
+            timeouts: convert::timeouts_from_wire(lease.timeouts.as_ref()),
+            time_to_live: convert::duration_from_wire(lease.time_to_live.as_ref()),
+            waited: convert::duration_from_wire(lease.waited.as_ref()),
+            input: FrozenInput {
+                hash: lease.input_hash,
+                contents: contents.collect(),
+            },
+        })
+    }
+}
