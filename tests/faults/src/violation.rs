@@ -26,6 +26,8 @@ pub enum Rule {
     OneLeader,
     /// What was confirmed stays.
     NothingLost,
+    /// What is applied is not applied again, unless that was asked for.
+    NothingTwice,
     /// In the end everything is as the catalog says.
     EndsLikeTheCatalog,
     /// A task that is gone is worked for no more.

@@ -18,18 +18,21 @@ AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT $$;
 CREATE TABLE audit.runs (
     seq BIGSERIAL PRIMARY KEY, at BIGINT NOT NULL, run TEXT NOT NULL, task TEXT NOT NULL, kind TEXT NOT NULL,
     input TEXT NOT NULL, old_status TEXT, new_status TEXT, old_epoch BIGINT, new_epoch BIGINT,
-    old_holder TEXT, new_holder TEXT, old_expires BIGINT, new_expires BIGINT, due BIGINT);
+    old_holder TEXT, new_holder TEXT, old_expires BIGINT, new_expires BIGINT, due BIGINT,
+    requested BOOLEAN NOT NULL);
 CREATE FUNCTION audit.run() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        INSERT INTO audit.runs (at, run, task, kind, input, new_status, new_epoch, new_holder, new_expires, due)
+        INSERT INTO audit.runs (at, run, task, kind, input, new_status, new_epoch, new_holder, new_expires, due,
+                                requested)
         VALUES (audit.now(), NEW.id, NEW.task_name, NEW.kind, NEW.input_hash, NEW.status, NEW.epoch,
-                NEW.holder, NEW.expires_at, NEW.due_at);
+                NEW.holder, NEW.expires_at, NEW.due_at, NEW.requested);
     ELSE
         INSERT INTO audit.runs (at, run, task, kind, input, old_status, new_status, old_epoch, new_epoch, old_holder,
-                                new_holder, old_expires, new_expires, due)
+                                new_holder, old_expires, new_expires, due, requested)
         VALUES (audit.now(), NEW.id, NEW.task_name, NEW.kind, NEW.input_hash, OLD.status, NEW.status, OLD.epoch,
-                NEW.epoch, OLD.holder, NEW.holder, OLD.expires_at, NEW.expires_at, NEW.due_at);
+                NEW.epoch, OLD.holder, NEW.holder, OLD.expires_at, NEW.expires_at, NEW.due_at,
+                NEW.requested);
     END IF;
     RETURN NULL;
 END $$;

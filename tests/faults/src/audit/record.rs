@@ -23,6 +23,8 @@ pub struct RunWrite {
     pub new: RunState,
     /// Not to be leased before.
     pub due: i64,
+    /// Whether it was asked for.
+    pub requested: bool,
 }
 
 /// What a row of `runs` says.

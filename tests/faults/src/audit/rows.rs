@@ -8,6 +8,7 @@ pub(super) fn run_write<R: Row>(row: &R) -> Result<RunWrite, sqlx::Error>
 where
     for<'a> &'a str: ColumnIndex<R>,
     for<'a> i64: Decode<'a, R::Database> + Type<R::Database>,
+    for<'a> bool: Decode<'a, R::Database> + Type<R::Database>,
     for<'a> String: Decode<'a, R::Database> + Type<R::Database>,
     for<'a> Option<String>: Decode<'a, R::Database> + Type<R::Database>,
     for<'a> Option<i64>: Decode<'a, R::Database> + Type<R::Database>,
@@ -33,6 +34,7 @@ where
         new: state("new_status", "new_epoch", "new_holder", "new_expires")?
             .ok_or(sqlx::Error::RowNotFound)?,
         due: row.try_get("due")?,
+        requested: row.try_get("requested")?,
     })
 }
 

@@ -16,19 +16,20 @@ const TRIGGERS: &str = "
 CREATE TABLE audit_runs (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, run TEXT NOT NULL, task TEXT NOT NULL,
     kind TEXT NOT NULL, input TEXT NOT NULL, old_status TEXT, new_status TEXT, old_epoch INTEGER,
-    new_epoch INTEGER, old_holder TEXT, new_holder TEXT, old_expires INTEGER, new_expires INTEGER, due INTEGER);
+    new_epoch INTEGER, old_holder TEXT, new_holder TEXT, old_expires INTEGER, new_expires INTEGER, due INTEGER, requested BOOLEAN NOT NULL);
 CREATE TRIGGER audit_runs_insert AFTER INSERT ON runs
 BEGIN
-    INSERT INTO audit_runs (at, run, task, kind, input, new_status, new_epoch, new_holder, new_expires, due)
+    INSERT INTO audit_runs (at, run, task, kind, input, new_status, new_epoch, new_holder, new_expires, due,
+                            requested)
     VALUES (@NOW@, NEW.id, NEW.task_name, NEW.kind, NEW.input_hash, NEW.status, NEW.epoch, NEW.holder,
-            NEW.expires_at, NEW.due_at);
+            NEW.expires_at, NEW.due_at, NEW.requested);
 END;
 CREATE TRIGGER audit_runs_update AFTER UPDATE ON runs
 BEGIN
     INSERT INTO audit_runs (at, run, task, kind, input, old_status, new_status, old_epoch, new_epoch, old_holder,
-                            new_holder, old_expires, new_expires, due)
+                            new_holder, old_expires, new_expires, due, requested)
     VALUES (@NOW@, NEW.id, NEW.task_name, NEW.kind, NEW.input_hash, OLD.status, NEW.status, OLD.epoch, NEW.epoch,
-            OLD.holder, NEW.holder, OLD.expires_at, NEW.expires_at, NEW.due_at);
+            OLD.holder, NEW.holder, OLD.expires_at, NEW.expires_at, NEW.due_at, NEW.requested);
 END;
 
 CREATE TABLE audit_switches (

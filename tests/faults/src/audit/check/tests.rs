@@ -1,3 +1,4 @@
+use super::super::equal_inputs;
 use super::super::record::{RunState, Switched};
 use super::*;
 
@@ -28,6 +29,7 @@ fn write(at: i64, run: &str, old: Option<RunState>, new: RunState) -> RunWrite {
         old,
         new,
         due: 0,
+        requested: false,
     }
 }
 
@@ -206,21 +208,58 @@ fn a_grant_of_a_disabled_task_is_found() {
     assert_eq!(runs(&check, &seen), [], "what is disabled may be checked");
 }
 
-#[test]
-fn applies_of_equal_input_are_counted() {
+/// Twice what is orderly, the second time as the run `s`.
+fn twice() -> Audit {
     let mut audit = orderly();
     let mut again = orderly().runs;
     for write in &mut again {
         write.run = "s".to_owned();
+        write.at += 20 * SECOND;
     }
     audit.runs.extend(again);
-    assert_eq!(super::super::equal_inputs(&audit), 1);
-    for write in &mut audit.runs {
-        if write.run == "s" {
-            write.input = "j".to_owned();
-        }
+    audit
+}
+
+#[test]
+fn what_is_applied_is_not_applied_again_without_a_request() {
+    let of_second = |change: fn(&mut RunWrite)| {
+        let mut audit = twice();
+        let second = audit.runs.iter_mut().filter(|write| write.run == "s");
+        second.for_each(change);
+        rules(&equal_inputs(&audit))
+    };
+    assert_eq!(of_second(|_| {}), [Rule::NothingTwice]);
+    assert_eq!(of_second(|write| write.input = "j".to_owned()), []);
+    assert_eq!(of_second(|write| write.requested = true), []);
+    assert_eq!(of_second(|write| write.kind = "check".to_owned()), []);
+}
+
+#[test]
+fn what_may_have_been_undone_is_applied_again() {
+    let mut audit = twice();
+    let failed = state("failed", 1, None, None);
+    let mut between = [
+        write(
+            16 * SECOND,
+            "x",
+            Some(queued(0)),
+            leased(1, "a", 20 * SECOND),
+        ),
+        write(17 * SECOND, "x", Some(leased(1, "a", 20 * SECOND)), failed),
+    ];
+    for write in &mut between {
+        write.input = "j".to_owned();
     }
-    assert_eq!(super::super::equal_inputs(&audit), 0);
+    audit.runs.splice(6..6, between);
+    assert_eq!(equal_inputs(&audit), []);
+
+    let mut audit = twice();
+    audit.switches.push(Switched {
+        at: 18 * SECOND,
+        task: "t".to_owned(),
+        enabled: None,
+    });
+    assert_eq!(equal_inputs(&audit), []);
 }
 
 fn leading(

@@ -23,6 +23,7 @@ fn write(at: i64, task: &str, run: &str, statuses: [&str; 2], due: i64) -> RunWr
         old: (!statuses[0].is_empty()).then(|| state(statuses[0])),
         new: state(statuses[1]),
         due: due * SECOND,
+        requested: false,
     }
 }
 
