@@ -52,6 +52,12 @@ driver "terraform" {
   }
 }
 
+# What Terraform gets of the environment of cts. Default: everything but the credentials of cts itself. Name what
+# your modules and providers need.
+worker {
+  environment = ["HOME", "LANG", "PATH", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_*", "TF_*", "LBX_*"]
+}
+
 # Arguments of a provider. Secrets are better given by `task_env`: they then reach Terraform's
 # environment and no generated file.
 terraform_provider "lbx" {

@@ -176,6 +176,11 @@ pub(crate) fn of_consul_backend(consul: &ConsulConfig) -> Vec<(String, SecretStr
         let value = SecretString::from(token.expose_secret());
         variables.push((BACKEND_TOKEN.to_owned(), value));
     }
+    if let Some(auth) = &consul.auth {
+        let value = format!("{}:{}", auth.username, auth.password.expose_secret());
+        let name = Setting::ConsulBasicAuth.variable().to_owned();
+        variables.push((name, SecretString::from(value)));
+    }
     if consul.tls.enabled {
         variables.extend(of_tls(&consul.tls));
     }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use crate::block::Block;
 use crate::module_source::clean;
+use crate::place::Located;
+use crate::sink::Sink;
 
 /// More runs at a time make no sense on one machine.
 const SLOTS_LIMITS: RangeInclusive<usize> = 1..=1024;
@@ -24,6 +26,9 @@ pub struct WorkerConfig {
     /// `drain_timeout`: how long a worker that is stopped waits for its runs to finish, up to
     /// 24 h; 10 min by default.
     pub drain_timeout: Duration,
+    /// `environment`: the names of the variables of cts's own environment that Terraform gets, and beginnings of names
+    /// with a `*` behind them; `None` for all but the credentials of cts.
+    pub environment: Option<Vec<String>>,
 }
 
 impl Default for WorkerConfig {
@@ -32,6 +37,7 @@ impl Default for WorkerConfig {
             slots: None,
             working_dir: None,
             drain_timeout: DEFAULT_DRAIN_TIMEOUT,
+            environment: None,
         }
     }
 }
@@ -48,6 +54,30 @@ pub(crate) fn decode_worker(block: Option<Block<'_>>, current_dir: &Path) -> Wor
     if let Some(written) = block.duration_within("drain_timeout", &DRAIN_TIMEOUT_LIMITS) {
         worker.drain_timeout = written.value;
     }
+    let environment = block.list("environment");
+    worker.environment = environment.map(|names| {
+        let names = names.value.into_iter();
+        let names = names.filter(|name| is_pattern(name, block.sink()));
+        names.map(|name| name.value).collect()
+    });
     block.finish();
     worker
+}
+
+/// Whether it can be the name of a variable, or the beginning of one.
+fn is_pattern(name: &Located<String>, sink: &Sink) -> bool {
+    let beginning = name.value.strip_suffix('*');
+    let bare = beginning.unwrap_or(&name.value);
+    let is_name = bare
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && !b"=*".contains(&byte));
+    let is_pattern = is_name && (!bare.is_empty() || beginning.is_some());
+    if !is_pattern {
+        let message = format!(
+            "`worker.environment` takes names of variables, such as \"HOME\", and beginnings of names, such as \"AWS_*\", not {:?}",
+            name.value
+        );
+        sink.error(&name.place, message);
+    }
+    is_pattern
 }

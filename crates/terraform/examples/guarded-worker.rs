@@ -19,8 +19,8 @@ use std::time::Duration;
 use cts_core::{StepTimeouts, TaskName};
 use cts_terraform::guard::{Guard, GuardCommand, GuardSettings, serve};
 use cts_terraform::{
-    Attempt, ChildEnvironment, EnvironmentSources, Executable, OutputLine, OutputSink, StopOrder,
-    StopPolicy, TaskDirectory, Terraform,
+    Attempt, ChildEnvironment, EnvironmentSources, Executable, InheritedEnvironment, OutputLine,
+    OutputSink, StopOrder, StopPolicy, TaskDirectory, Terraform,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -66,7 +66,7 @@ async fn work(id: &str, directory: &str, terraform: &str, [stop_in, gone_in]: [D
     let task = TaskName::new("edge").unwrap();
     let directory = TaskDirectory::new(directory, root);
     let sources = EnvironmentSources {
-        inherited: &inherited,
+        inherited: &InheritedEnvironment::of(&inherited),
         backend: &[],
         task_env: &[],
         persist_log: false,

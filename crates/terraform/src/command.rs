@@ -10,6 +10,7 @@ use cts_core::{ProviderBlock, StepTimeouts, TaskDefinition, TaskName};
 use semver::Version;
 
 use crate::directory::TaskDirectory;
+use crate::inherited::InheritedEnvironment;
 
 /// Set in every Terraform process to the absolute task directory, so that processes which outlive
 /// their cts can be recognised.
@@ -19,27 +20,9 @@ pub const TASK_DIRECTORY_MARKER: &str = "CTS_TASK_DIR";
 /// that the guard touches nothing of other workers.
 pub const WORKER_MARKER: &str = "CTS_WORKER";
 
-/// Inherited variables that change what a command does or how it talks; our commands bring their
-/// own settings, so these never reach a child.
-const NEVER_INHERITED: [&str; 8] = [
-    "TF_CLI_ARGS",
-    "TF_DISABLE_PLUGIN_TLS",
-    "TF_IN_AUTOMATION",
-    "TF_INPUT",
-    "TF_LOG",
-    "TF_REATTACH_PROVIDERS",
-    "TF_SKIP_PROVIDER_VERIFY",
-    "TF_WORKSPACE",
-];
-
-/// The same for families of variables.
-const NEVER_INHERITED_PREFIXES: [&str; 3] = ["TF_CLI_ARGS_", "TF_LOG_", "TF_VAR_"];
-
 /// Variables that are always ours: a `task_env` cannot set them.
-const FORCED: [&str; 6] = [
+const FORCED: [&str; 4] = [
     "TF_IN_AUTOMATION",
-    "TF_LOG",
-    "TF_LOG_PATH",
     "TF_WORKSPACE",
     TASK_DIRECTORY_MARKER,
     WORKER_MARKER,
@@ -141,15 +124,14 @@ impl fmt::Display for Step {
 /// What the environment of a task's processes is made of, weakest first.
 #[derive(Clone, Copy)]
 pub struct EnvironmentSources<'a> {
-    /// Environment of cts itself. What would change our commands is left out: `TF_VAR_*`,
-    /// `TF_CLI_ARGS*`, `TF_LOG*`, `TF_INPUT`, `TF_WORKSPACE` and the like. (The original refuses to
-    /// create tasks instead.)
-    pub inherited: &'a BTreeMap<OsString, OsString>,
+    /// What they get of the environment of cts itself.
+    pub inherited: &'a InheritedEnvironment,
     /// Settings for the Consul backend (`CONSUL_HTTP_ADDR` and so on).
     pub backend: &'a [(String, String)],
     /// `task_env` of the task's providers, see [`task_env`].
     pub task_env: &'a [(String, String)],
-    /// Whether Terraform writes its trace log to `terraform.log` in the task directory.
+    /// Whether Terraform writes its trace log to `terraform.log` in the task directory, as far as `task_env` says
+    /// nothing else.
     pub persist_log: bool,
     /// Id of this life of the worker, if it has a guard. Must not contain a NUL.
     pub worker: Option<&'a str>,
@@ -181,12 +163,7 @@ impl ChildEnvironment {
         task: &TaskName,
         directory: &TaskDirectory,
     ) -> Self {
-        let mut variables: BTreeMap<_, _> = sources
-            .inherited
-            .iter()
-            .filter(|(name, _value)| is_inherited(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let mut variables = sources.inherited.variables().clone();
         for (name, value) in sources.backend.iter().chain(sources.task_env) {
             variables.insert(name.into(), value.into());
         }
@@ -205,9 +182,11 @@ impl ChildEnvironment {
         }
         variables.insert("TF_IN_AUTOMATION".into(), "1".into());
         if sources.persist_log {
-            variables.insert("TF_LOG".into(), "TRACE".into());
-            let log = directory.path().join("terraform.log");
-            variables.insert("TF_LOG_PATH".into(), log.into());
+            let mut by_default = |name: &str, value: OsString| {
+                variables.entry(name.into()).or_insert(value);
+            };
+            by_default("TF_LOG", "TRACE".into());
+            by_default("TF_LOG_PATH", directory.path().join("terraform.log").into());
         }
         let agent = variables.entry("TF_APPEND_USER_AGENT".into()).or_default();
         if !agent.is_empty() {
@@ -249,17 +228,6 @@ impl fmt::Debug for ChildEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.variables.keys()).finish()
     }
-}
-
-/// Whether a variable of cts's own environment reaches its Terraform processes.
-pub(crate) fn is_inherited(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else {
-        return true;
-    };
-    !NEVER_INHERITED.contains(&name)
-        && !NEVER_INHERITED_PREFIXES
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
 }
 
 /// The `task_env` of `definition`'s providers in the order in which the task names them, so that

@@ -12,7 +12,7 @@ use semver::{BuildMetadata, Version};
 use serde::Deserialize;
 use tokio::process::Command;
 
-use crate::command::is_inherited;
+use crate::inherited::InheritedEnvironment;
 
 /// Versions of Terraform that are supported; pre-releases are not.
 pub const SUPPORTED_RANGE: &str = ">= 0.13.0, <= 1.14.3";
@@ -131,11 +131,7 @@ impl Executable {
             .args(["version", "-json"])
             .current_dir(start_directory)
             .env_clear()
-            .envs(
-                environment
-                    .iter()
-                    .filter(|(name, _value)| is_inherited(name)),
-            )
+            .envs(InheritedEnvironment::of(environment).variables())
             // It would ask the vendor's server for news and wait for the answer.
             .env("CHECKPOINT_DISABLE", "1")
             .stdin(Stdio::null())

@@ -21,6 +21,7 @@ mod directory;
 mod error;
 mod executable;
 pub mod guard;
+mod inherited;
 mod orphan;
 mod output;
 mod prepare;
@@ -38,6 +39,7 @@ pub use command::{
 pub use directory::TaskDirectory;
 pub use error::{CommandError, CommandFailure, FileError};
 pub use executable::{Executable, FindError, SUPPORTED_RANGE, is_supported};
+pub use inherited::InheritedEnvironment;
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
 pub use prepare::Preparation;

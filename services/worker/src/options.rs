@@ -1,7 +1,5 @@
 //! What a worker is made of: its settings, what it needs from outside, and how it is ended.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +8,7 @@ use std::time::Duration;
 use cts_bundle::BundleCache;
 use cts_core::{StepTimeouts, WorkerRecord};
 use cts_terraform::guard::Guard;
-use cts_terraform::{OutputSink, RenderSettings, StopPolicy, Terraform};
+use cts_terraform::{InheritedEnvironment, OutputSink, RenderSettings, StopPolicy, Terraform};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
@@ -21,8 +19,8 @@ pub struct Options {
     pub record: WorkerRecord,
     /// Directory that relative task directories are relative to. No other worker may use it.
     pub working_dir: PathBuf,
-    /// Environment that Terraform inherits.
-    pub environment: BTreeMap<OsString, OsString>,
+    /// What Terraform inherits of the environment of cts.
+    pub environment: InheritedEnvironment,
     /// Environment that the state backend needs on top; may hold a token.
     pub backend_environment: Vec<(String, String)>,
     /// Whether Terraform writes its trace into the task directory.

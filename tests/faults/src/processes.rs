@@ -69,7 +69,7 @@ pub struct GuardProcess {
 
 /// Living guards of workers whose test is at `site`.
 pub fn guards(site: &Path) -> Vec<GuardProcess> {
-    let marked = format!("CTS_TEST_SITE={}", site.display());
+    let marked = format!("TEST_SITE={}", site.display());
     let guard = |pid: u32| {
         let environment = environment(pid)?;
         let worker = environment.iter().find_map(|one| one.strip_prefix(GUARD))?;

@@ -135,7 +135,7 @@ impl Call {
         let task = Path::new(&directory).file_name()?.to_str()?.to_owned();
         let pid = std::process::id();
         Some(Self {
-            site: variable("CTS_TEST_SITE")?.into(),
+            site: variable("TEST_SITE")?.into(),
             task,
             worker: variable("CTS_WORKER").unwrap_or_else(|| sightings::NO_WORKER.to_owned()),
             process: ProcessKey {
@@ -177,7 +177,7 @@ impl Call {
 /// The executable.
 pub fn run() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let site = std::env::var_os("CTS_TEST_SITE").map(PathBuf::from);
+    let site = std::env::var_os("TEST_SITE").map(PathBuf::from);
     let real = site.map(|site| site.join(DIRECTORY).join(REAL));
     let real = real.filter(|real| real.exists());
     if arguments.first().is_some_and(|word| word == "version") && real.is_none() {

@@ -13,7 +13,7 @@ use crate::environment::{processes, variable_of};
 pub(crate) const TASK_MARKER: &str = "CTS_TASK_DIR";
 
 /// What tests put into the environment of everything they start: the site's directory.
-pub(crate) const SITE_MARKER: &str = "CTS_TEST_SITE";
+pub(crate) const SITE_MARKER: &str = "TEST_SITE";
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Looks at a process between SIGTERM and SIGKILL, and after that.

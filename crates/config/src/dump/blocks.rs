@@ -149,6 +149,10 @@ fn worker(worker: &WorkerConfig) -> Body {
     }
     body.set_some("working_dir", worker.working_dir.as_deref().map(path));
     body.set("drain_timeout", duration(worker.drain_timeout));
+    match &worker.environment {
+        Some(names) => body.set("environment", names.clone()),
+        None => body.note("environment: everything but the credentials of cts"),
+    }
     body
 }
 

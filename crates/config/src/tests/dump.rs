@@ -392,6 +392,7 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
     worker {
       # slots: twice the number of processors
       drain_timeout = "10m"
+      # environment: everything but the credentials of cts
     }
 
     gateway {

@@ -162,6 +162,12 @@ fn limits_and_words_are_checked() {
         ),
         ("worker { slot = 3 }", "unknown key `slot` in `worker`"),
         (
+            "worker { environment = [\"HOME\", \"*_TOKEN\"] }",
+            "such as \"AWS_*\", not \"*_TOKEN\"",
+        ),
+        ("worker { environment = [\"A=b\"] }", "not \"A=b\""),
+        ("worker { environment = [\"\"] }", "not \"\""),
+        (
             "gateway { mode = \"strict\" }",
             "must be \"transparent\" or \"strict-follower\", not \"strict\"",
         ),
@@ -205,6 +211,15 @@ fn a_worker_has_a_directory_and_drains() {
         .worker;
     assert_eq!(worker.working_dir, None);
     assert_eq!(worker.drain_timeout, Duration::from_mins(10));
+    assert_eq!(worker.environment, None);
+}
+
+#[test]
+fn a_worker_may_narrow_the_environment_of_terraform() {
+    let names = |text: &str| config(text).worker.environment.unwrap();
+    let text = "worker { environment = [\"PATH\", \"AWS_*\", \"*\"] }";
+    assert_eq!(names(text), ["PATH", "AWS_*", "*"]);
+    assert!(names("worker { environment = [] }").is_empty());
 }
 
 #[test]

@@ -10,8 +10,8 @@ use cts_core::{
     Backend, Digest, HealthStatus, Labels, RunInput, ServiceInstance, StepTimeouts, TaskDefinition,
 };
 use cts_terraform::{
-    Attempt, ChildEnvironment, EnvironmentSources, Executable, LineChannel, OutputLine,
-    RenderSettings, RootModule, StopOrder, StopPolicy, TaskDirectory, Terraform,
+    Attempt, ChildEnvironment, EnvironmentSources, Executable, InheritedEnvironment, LineChannel,
+    OutputLine, RenderSettings, RootModule, StopOrder, StopPolicy, TaskDirectory, Terraform,
     render_root_module, render_tfvars,
 };
 use cts_testkit::fixtures;
@@ -152,7 +152,7 @@ impl Sandbox {
 
     pub(crate) fn environment(&self) -> ChildEnvironment {
         let sources = EnvironmentSources {
-            inherited: &clean_environment(self.root.path()),
+            inherited: &InheritedEnvironment::of(&clean_environment(self.root.path())),
             backend: &self.extra_environment,
             task_env: &[],
             persist_log: false,

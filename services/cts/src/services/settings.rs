@@ -16,7 +16,9 @@ use cts_gateway::{Gateway, Mode};
 use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Modules, Options as SchedulerOptions, SettingsDigest, Sharing, TaskReader};
 use cts_store::{Member, Retention, Unchanged};
-use cts_terraform::{Executable, RenderSettings, SUPPORTED_RANGE, StopPolicy};
+use cts_terraform::{
+    Executable, InheritedEnvironment, RenderSettings, SUPPORTED_RANGE, StopPolicy,
+};
 use cts_tls::{IdentityFiles, ServerFiles};
 use cts_watcher::WatchOptions;
 use cts_worker::Options as WorkerOptions;
@@ -260,7 +262,7 @@ pub(crate) fn worker(
             draining: false,
         },
         working_dir,
-        environment: process_env.environment.clone(),
+        environment: inherited_environment(config, process_env),
         backend_environment,
         persist_log: config.driver.persist_log,
         stop: StopPolicy::default(),
@@ -273,6 +275,19 @@ pub(crate) fn worker(
             backend: config.driver.backend.clone(),
             providers: config.providers.clone(),
         }),
+    }
+}
+
+/// What Terraform gets of the environment. Of the password that the driver of the database takes from there it gets
+/// nothing where there is a database.
+fn inherited_environment(config: &Config, process_env: &ProcessEnv) -> InheritedEnvironment {
+    let mut inherited = InheritedEnvironment::of(&process_env.environment);
+    if config.database.is_some() {
+        inherited = inherited.without(&["PGPASSFILE", "PGPASSWORD"]);
+    }
+    match &config.worker.environment {
+        Some(names) => inherited.only(names),
+        None => inherited,
     }
 }
 

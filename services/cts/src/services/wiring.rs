@@ -148,6 +148,14 @@ pub(crate) fn worker(
     let processes = TaskTracker::new();
     let bundles = working_dir.join(BUNDLES);
     let options = settings::worker(config, process_env, &executable, working_dir, shape);
+    let withheld = options.environment.withheld();
+    if !withheld.is_empty() {
+        tracing::info!(
+            target: "driver",
+            variables = withheld.join(", "),
+            "credentials of cts in its environment are not handed to terraform; a module that needs one gets it by task_env"
+        );
+    }
     let (guard, keeper) = match shape {
         Shape::Embedded => (None, None),
         Shape::Cluster => {

@@ -11,7 +11,7 @@ use cts_core::{
     WorkerId, WorkerRecord,
 };
 use cts_rpc::memory_transport;
-use cts_terraform::{Executable, RenderSettings, StopPolicy, Terraform};
+use cts_terraform::{Executable, InheritedEnvironment, RenderSettings, StopPolicy, Terraform};
 use cts_worker::{Dependencies, Options, ShutdownTokens, Worker};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -122,7 +122,7 @@ fn options(
             draining: false,
         },
         working_dir: root.to_owned(),
-        environment,
+        environment: InheritedEnvironment::of(&environment),
         backend_environment: Vec::new(),
         persist_log: false,
         stop: StopPolicy::default(),

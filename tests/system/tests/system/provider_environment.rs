@@ -95,3 +95,86 @@ async fn a_task_environment_reaches_terraform_and_no_file() {
         assert!(!found, "in {}", file.display());
     }
 }
+
+/// Writes the whole environment of the processes of a run.
+const ENVIRONMENT_MODULE: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "probe" {
+  provisioner "local-exec" {
+    command = "env >'@SITE@/environment'"
+  }
+}
+"#;
+
+/// The environment that a module sees where `worker` is the content of that block.
+async fn environment_of_module(worker: &str) -> Vec<String> {
+    let consul = ConsulAgent::start().await;
+    let mut site = Site::new();
+    for name in [
+        "CONSUL_HTTP_TOKEN",
+        "PROBE_REGION",
+        "PROBE_OTHER",
+        "TFC_TOKEN",
+        "TF_TOKEN_example_com",
+        "TF_VAR_services",
+        "VAULT_TOKEN",
+    ] {
+        site.set_environment(name, format!("value-of-{name}"));
+    }
+    let path = site.path().to_str().unwrap();
+    let module = ENVIRONMENT_MODULE.replace("@SITE@", path);
+    site.write("modules/probe/main.tf", &module);
+    let task = "task {\n  name = \"probe\"\n  module = \"./modules/probe\"\n  condition \"services\" { names = [\"web\"] }\n}";
+    let configuration = format!("{task}\nworker {{ {worker} }}");
+    site.configure_driver(&consul.address(), LOCAL_BACKEND, &configuration);
+    let cts = Instance::start(&site).await;
+    let events = cts.api.wait_for_events("probe", 1).await;
+    assert_eq!(events[0]["success"], true, "{events:?}");
+    assert!(
+        cts.output()
+            .contains("credentials of cts in its environment are not handed to terraform"),
+        "{}",
+        cts.output()
+    );
+    cts.stop().await;
+    let environment = fs::read_to_string(site.path().join("environment")).unwrap();
+    let names = environment.lines().filter_map(|line| line.split_once('='));
+    names.map(|(name, _)| name.to_owned()).collect()
+}
+
+#[tokio::test]
+async fn credentials_of_cts_reach_no_module() {
+    let names = environment_of_module("").await;
+    let has = |name: &str| names.iter().any(|known| known == name);
+    for name in [
+        "PROBE_REGION",
+        "PROBE_OTHER",
+        "TF_TOKEN_example_com",
+        "PATH",
+    ] {
+        assert!(has(name), "{name} is not in {names:?}");
+    }
+    for name in [
+        "CONSUL_HTTP_TOKEN",
+        "CTS_DATABASE_URL",
+        "TFC_TOKEN",
+        "TF_VAR_services",
+        "VAULT_TOKEN",
+    ] {
+        assert!(!has(name), "{name} is in {names:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_worker_narrows_the_environment_of_modules() {
+    let list = "environment = [\"PATH\", \"TEST_SITE\", \"PROBE_R*\", \"VAULT_TOKEN\"]";
+    let names = environment_of_module(list).await;
+    let has = |name: &str| names.iter().any(|known| known == name);
+    assert!(has("PROBE_REGION") && has("PATH"), "{names:?}");
+    for name in ["PROBE_OTHER", "TF_TOKEN_example_com", "VAULT_TOKEN"] {
+        assert!(!has(name), "{name} is in {names:?}");
+    }
+}

@@ -1,0 +1,197 @@
+//! What of the environment of cts reaches its Terraform processes (docs/terraform.md#the-environment-of-terraform).
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+/// Change what a command does or how it talks; our commands bring their own settings.
+const CHANGE_COMMANDS: [&str; 11] = [
+    "TF_CLI_ARGS",
+    "TF_CLI_ARGS_*",
+    "TF_DISABLE_PLUGIN_TLS",
+    "TF_INPUT",
+    "TF_IN_AUTOMATION",
+    "TF_LOG",
+    "TF_LOG_*",
+    "TF_REATTACH_PROVIDERS",
+    "TF_SKIP_PROVIDER_VERIFY",
+    "TF_VAR_*",
+    "TF_WORKSPACE",
+];
+
+/// Settings of cts, among them the URL of its database, and what it shows to Consul, HCP Terraform and Vault.
+const CREDENTIALS: [&str; 7] = [
+    "CONSUL_HTTP_AUTH",
+    "CONSUL_HTTP_TOKEN",
+    "CONSUL_HTTP_TOKEN_FILE",
+    "CONSUL_TOKEN",
+    "CTS_*",
+    "TFC_TOKEN",
+    "VAULT_TOKEN",
+];
+
+/// The part of the environment of cts that its Terraform processes get. Values may be secret, so `Debug` shows the
+/// names only.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct InheritedEnvironment {
+    variables: BTreeMap<OsString, OsString>,
+    withheld: Vec<String>,
+}
+
+impl InheritedEnvironment {
+    /// Everything in `environment` but what would change the commands and the credentials of cts.
+    pub fn of(environment: &BTreeMap<OsString, OsString>) -> Self {
+        let mut inherited = Self::default();
+        for (name, value) in environment {
+            if is_any_of(name, &CREDENTIALS) {
+                inherited.withheld.push(name.to_string_lossy().into_owned());
+            } else if !is_any_of(name, &CHANGE_COMMANDS) {
+                inherited.variables.insert(name.clone(), value.clone());
+            }
+        }
+        inherited
+    }
+
+    /// Only what `names` has: names, and beginnings of names with a `*` behind them.
+    #[must_use]
+    pub fn only(mut self, names: &[String]) -> Self {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.variables
+            .retain(|name, _value| is_any_of(name, &names));
+        self
+    }
+
+    /// Without the variables `names`, which are credentials too.
+    #[must_use]
+    pub fn without(mut self, names: &[&str]) -> Self {
+        for name in names {
+            if self.variables.remove(OsStr::new(name)).is_some() {
+                self.withheld.push((*name).to_owned());
+            }
+        }
+        self
+    }
+
+    /// Every variable.
+    pub fn variables(&self) -> &BTreeMap<OsString, OsString> {
+        &self.variables
+    }
+
+    /// Names of the credentials that are there, and that Terraform does not get.
+    pub fn withheld(&self) -> &[String] {
+        &self.withheld
+    }
+}
+
+impl fmt::Debug for InheritedEnvironment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.variables.keys()).finish()
+    }
+}
+
+fn is_any_of(name: &OsStr, patterns: &[&str]) -> bool {
+    let name = name.as_encoded_bytes();
+    patterns
+        .iter()
+        .any(|pattern| match pattern.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning.as_bytes()),
+            None => name == pattern.as_bytes(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(inherited: &InheritedEnvironment) -> Vec<&str> {
+        let names = inherited.variables().keys();
+        names.map(|name| name.to_str().unwrap()).collect()
+    }
+
+    fn environment(names: &[&str]) -> BTreeMap<OsString, OsString> {
+        names.iter().map(|name| (name.into(), "x".into())).collect()
+    }
+
+    #[test]
+    fn what_changes_commands_and_credentials_of_cts_stay_here() {
+        let inherited = InheritedEnvironment::of(&environment(&[
+            "AWS_SECRET_ACCESS_KEY",
+            "CONSUL_HTTP_ADDR",
+            "CONSUL_HTTP_AUTH",
+            "CONSUL_HTTP_TOKEN",
+            "CTS_DATABASE_URL",
+            "HOME",
+            "PGPASSWORD",
+            "TFC_TOKEN",
+            "TF_CLI_ARGS_apply",
+            "TF_DATA_DIR",
+            "TF_LOG",
+            "TF_LOG_CORE",
+            "TF_TOKEN_example_com",
+            "TF_VAR_services",
+            "TF_WORKSPACE",
+            "VAULT_ADDR",
+            "VAULT_TOKEN",
+        ]));
+        assert_eq!(
+            names(&inherited),
+            [
+                "AWS_SECRET_ACCESS_KEY",
+                "CONSUL_HTTP_ADDR",
+                "HOME",
+                "PGPASSWORD",
+                "TF_DATA_DIR",
+                "TF_TOKEN_example_com",
+                "VAULT_ADDR",
+            ]
+        );
+        assert_eq!(
+            inherited.withheld(),
+            [
+                "CONSUL_HTTP_AUTH",
+                "CONSUL_HTTP_TOKEN",
+                "CTS_DATABASE_URL",
+                "TFC_TOKEN",
+                "VAULT_TOKEN",
+            ]
+        );
+        let own_database = inherited.without(&["PGPASSWORD", "PGPASSFILE"]);
+        assert!(!names(&own_database).contains(&"PGPASSWORD"));
+        assert_eq!(own_database.withheld().last().unwrap(), "PGPASSWORD");
+    }
+
+    #[test]
+    fn a_list_narrows_and_adds_nothing() {
+        let inherited = InheritedEnvironment::of(&environment(&[
+            "AWS_PROFILE",
+            "AWS_REGION",
+            "HOME",
+            "HOME2",
+            "PATH",
+            "VAULT_TOKEN",
+        ]));
+        let list = ["AWS_*", "HOME", "VAULT_TOKEN", "NONE"].map(str::to_owned);
+        let narrowed = inherited.only(&list);
+        assert_eq!(names(&narrowed), ["AWS_PROFILE", "AWS_REGION", "HOME"]);
+        assert_eq!(names(&narrowed.only(&[])), [""; 0]);
+    }
+
+    #[test]
+    fn names_that_are_no_text_are_judged_as_well() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let name = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        let environment = BTreeMap::from([
+            (name(b"CTS_\xff"), "x".into()),
+            (name(b"OTHER_\xff"), "x".into()),
+        ]);
+        let inherited = InheritedEnvironment::of(&environment);
+        assert_eq!(inherited.variables().len(), 1);
+        assert_eq!(inherited.withheld().len(), 1);
+    }
+
+    #[test]
+    fn values_do_not_show_in_debug_output() {
+        let inherited = InheritedEnvironment::of(&environment(&["AWS_PROFILE"]));
+        assert_eq!(format!("{inherited:?}"), "{\"AWS_PROFILE\"}");
+    }
+}
