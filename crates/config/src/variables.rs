@@ -1,6 +1,7 @@
 //! Variables of a task's module: HCL 2 files and expressions (docs/configuration.md#task).
 
 mod cost;
+mod exact;
 pub(crate) mod raw;
 
 use std::collections::{BTreeMap, HashMap};
@@ -8,10 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hcl::edit::Span as _;
 use hcl::edit::parser::{parse_body, parse_expr};
 use hcl::edit::structure::{Attribute, Structure};
-use hcl::eval::{Context, ErrorKind, Evaluate};
+use hcl::edit::{Span as _, expr as edit};
+use hcl::eval::{ErrorKind, Evaluate};
 use serde_json::Value;
 
 use crate::mask::{is_secret_name, mask_text};
@@ -20,6 +21,7 @@ use crate::place::{Located, Place, SourceText};
 use crate::sink::Sink;
 use crate::source::read_bytes;
 use cost::is_bounded;
+use exact::make_exact;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -116,7 +118,7 @@ fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result
 fn evaluate(attribute: Attribute) -> Result<(String, Value), String> {
     let name = attribute.key.as_str().to_owned();
     let length = attribute.value.span().map_or(0, |span| span.len());
-    let value = evaluate_expression(&attribute.value.into(), length).map_err(|reason| {
+    let value = evaluate_expression(attribute.value, length).map_err(|reason| {
         let reason = without_text(&name, &reason);
         format!("variable `{name}` has no constant value: {reason}")
     })?;
@@ -136,17 +138,19 @@ fn without_text<'r>(variable: &str, reason: &'r str) -> &'r str {
 /// Evaluates the text of an HCL 2 expression without variables and functions.
 pub(crate) fn evaluate_text(text: &str) -> Result<Value, String> {
     let expression = parse_expr(text.trim()).map_err(|error| error.message().to_owned())?;
-    evaluate_expression(&expression.into(), text.len())
+    evaluate_expression(expression, text.len())
 }
 
-fn evaluate_expression(expression: &hcl::Expression, length: usize) -> Result<Value, String> {
-    if !is_bounded(expression, length) {
+fn evaluate_expression(mut expression: edit::Expression, length: usize) -> Result<Value, String> {
+    make_exact(&mut expression)?;
+    let expression = hcl::Expression::from(expression);
+    if !is_bounded(&expression, length) {
         return Err(
             "its loops and templates would make too large a value, or take too long".into(),
         );
     }
     let value = expression
-        .evaluate(&Context::new())
+        .evaluate(&exact::context())
         .map_err(|error| describe(error.kind()))?;
     let value = serde_json::to_value(value).map_err(|error| error.to_string())?;
     if is_deeper(&value, DEPTH) {
@@ -177,6 +181,7 @@ fn describe(kind: &ErrorKind) -> String {
         ErrorKind::BinaryOp(_, operator, _) => {
             format!("operator `{operator}` cannot be applied to these values")
         }
+        ErrorKind::FuncCall(_, reason) => reason.clone(),
         ErrorKind::NoSuchKey(_) => "there is no such key".to_owned(),
         ErrorKind::KeyExists(_) => "a key is set twice".to_owned(),
         _ => "it cannot be evaluated".to_owned(),

@@ -227,6 +227,12 @@ fn faults_in_variable_files_are_found_where_they_are() {
             "the function `file` is not available",
         ),
         ("a = 1\na = 2\n", 2, ""),
+        (
+            "a = 1\nb = 18446744073709551617\n",
+            2,
+            "the number 18446744073709551617 cannot be kept",
+        ),
+        ("a = 1\nb = [\n  5 % 0]\n", 2, "it divides by zero"),
         ("block { }\n", 1, "blocks are not allowed"),
         ("\"a\" = 1\n", 1, ""),
     ];

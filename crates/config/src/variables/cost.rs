@@ -13,6 +13,9 @@ const LIMIT: u64 = 16 << 20;
 /// Length of a number or a truth value as text, at most.
 const SCALAR: u64 = 32;
 
+/// Steps of one exact operation.
+const CALCULATION: u64 = 16;
+
 /// Whether the expression, whose text has this length, can be evaluated in bounded time and memory. Those
 /// without loops and templates always can.
 pub(super) fn is_bounded(expression: &Expression, length: usize) -> bool {
@@ -148,12 +151,14 @@ impl Cost {
                 Size::scalar(SCALAR)
             }
             Expression::ForExpr(repeated) => self.of_loop(repeated),
-            // There are no functions; the arguments are evaluated before that is reported.
-            Expression::FuncCall(call) => call
-                .args
-                .iter()
-                .map(|argument| self.of(argument))
-                .fold(Size::default(), Size::or),
+            // An exact operation: its result is a number or a truth value.
+            Expression::FuncCall(call) => {
+                self.read(CALCULATION);
+                call.args
+                    .iter()
+                    .map(|argument| self.of(argument))
+                    .fold(Size::scalar(SCALAR), Size::or)
+            }
             _ => Size::scalar(SCALAR),
         };
         self.largest = self.largest.max(size.bytes);
