@@ -86,7 +86,7 @@ impl ConsulClient {
     }
 
     /// What there is (docs/runs.md#views-and-blocking-queries). With `index` 0 Consul answers at
-    /// once, otherwise when its index has passed `index` or its own wait is over.
+    /// once, with nothing less than it has confirmed; otherwise when its index has passed `index` or its own wait is over.
     pub async fn read(&self, query: &Query, index: u64) -> Result<Answer, ConsulError> {
         self.read_held(query, index, HOLD).await
     }
@@ -101,13 +101,18 @@ impl ConsulClient {
         self.ask(query, index, hold, 0).await
     }
 
-    /// What there is now. An answer whose index is `known` is not looked into and has no items.
+    /// What there is now. An answer whose index is `known` is not looked into and has no items; one with a lower index is
+    /// asked for again, so that it is not a part of what there is.
     pub(crate) async fn read_again(
         &self,
         query: &Query,
         known: u64,
     ) -> Result<Answer, ConsulError> {
-        self.ask(query, 0, HOLD, known).await
+        let answer = self.ask(query, 0, HOLD, known).await?;
+        match answer.index {
+            Some(index) if index < known => self.ask(query, 0, HOLD, 0).await,
+            _ => Ok(answer),
+        }
     }
 
     async fn ask(
@@ -123,6 +128,10 @@ impl ConsulClient {
         if index > 0 {
             parameters.push(("index", index.to_string()));
             parameters.push(("wait", format!("{}s", hold.as_secs())));
+        } else if known == 0 {
+            // A leader that has just been elected may have read only a part of its log, and would show what there was
+            // by then. With an index it answers when it has got further.
+            parameters.push(("consistent", "true".to_owned()));
         }
         let parameters: Vec<_> = parameters
             .iter()

@@ -312,3 +312,32 @@ async fn more_come_and_go_and_each_knows_what_there_is() {
     let most = connections(&consul.address());
     assert!(most <= 16, "{most} connections");
 }
+
+/// A leader that has just been elected answers from what it has read of its log so far.
+#[tokio::test]
+async fn a_restarted_consul_shows_nothing_before_it_has_read_its_log() {
+    const SERVICES: usize = 2000;
+    let mut consul = ConsulAgent::start_durable().await;
+    register(&consul, SERVICES).await;
+    let mut many = Many::start(&narrow(&consul, 30), services(SERVICES));
+    many.all(SERVICES).await;
+    for _restart in 0..3 {
+        let mut away = std::collections::BTreeSet::from_iter(0..SERVICES);
+        consul.kill().await;
+        while !away.is_empty() {
+            let event = timeout(DEADLINE, many.events.recv()).await;
+            if let (number, PollEvent::Failure { .. }) = event.unwrap().unwrap() {
+                away.remove(&number);
+            }
+        }
+        consul.restart().await;
+        let mut back = std::collections::BTreeSet::new();
+        while back.len() < SERVICES {
+            let event = timeout(DEADLINE, many.events.recv()).await;
+            if let (number, PollEvent::Snapshot { items, .. }) = event.unwrap().unwrap() {
+                assert_eq!(items.len(), 1, "svc-{number} is gone");
+                back.insert(number);
+            }
+        }
+    }
+}
