@@ -1,12 +1,10 @@
 //! Finds dynamic templates, `{{ key "x" }}` and the like (docs/configuration.md#dynamic-values).
 
-mod recognition;
-
 use cts_hcl1::{Value, ValueKind};
+use cts_template::{Recognised, Template, recognise};
 
 use crate::place::Place;
 use crate::sink::Sink;
-use crate::template::recognition::{Recognised, recognise};
 use crate::tree::{Entry, Part};
 
 /// Where text that looks like a template is text: a module's variable may well hold one for another
@@ -32,8 +30,8 @@ impl<'a> Templates<'a> {
         }
     }
 
-    /// Looks through one file: where templates are allowed they are only not supported yet, elsewhere
-    /// they are wrong.
+    /// Looks through one file: where templates are allowed they must be ones that can be evaluated, elsewhere they are
+    /// wrong.
     pub(crate) fn look_through(&mut self, part: &Part<'_>) {
         for entry in &part.entries {
             self.walk(entry, &mut Vec::new());
@@ -105,7 +103,9 @@ impl<'a> Templates<'a> {
             Recognised::Unlike => {}
             Recognised::Template { reads_secret } if allowed => {
                 let place = place();
-                self.sink.unsupported(&place, "{{ … }}");
+                if let Err(error) = Template::new(text) {
+                    self.sink.error(&place, error.to_string());
+                }
                 if reads_secret {
                     self.of_vault.push(place);
                 }

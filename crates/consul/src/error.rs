@@ -1,5 +1,6 @@
 //! What can go wrong.
 
+use cts_http::InvalidServerName;
 use cts_tls::TlsError;
 
 /// The settings cannot be used.
@@ -18,11 +19,8 @@ pub enum SettingsError {
     #[error("the address of Consul is no part of a URL")]
     InvalidUrl(#[source] <reqwest::Url as std::str::FromStr>::Err),
     /// The server name cannot be used for SNI.
-    #[error("the TLS server name {name:?} is not a host name")]
-    InvalidServerName {
-        /// The name.
-        name: String,
-    },
+    #[error(transparent)]
+    InvalidServerName(#[from] InvalidServerName),
     /// A value cannot be sent in a header. It is not shown, because it is secret.
     #[error("the {what} has characters that no HTTP header can carry")]
     InvalidHeader {

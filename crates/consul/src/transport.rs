@@ -1,10 +1,9 @@
 //! The HTTP client: connections, TLS and what goes with every request.
 
-use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use cts_http::with_server_name;
 use cts_tls::ClientFiles;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, HeaderValue, InvalidHeaderValue};
 use reqwest::{Client, ClientBuilder, Url, redirect};
 use secrecy::ExposeSecret as _;
@@ -71,7 +70,7 @@ fn builder(
     if secure {
         tls = settings.tls.files();
         if let Some(name) = &settings.tls.server_name {
-            builder = with_server_name(builder, name, &address)?;
+            builder = with_server_name(builder, name, address.host())?;
             authority = match address.port() {
                 Some(port) => format!("{name}:{port}"),
                 None => name.clone(),
@@ -107,37 +106,4 @@ fn secret_header(text: &str) -> Result<HeaderValue, InvalidHeaderValue> {
 
 fn invalid(what: &'static str) -> impl FnOnce(InvalidHeaderValue) -> SettingsError {
     move |source| SettingsError::InvalidHeader { what, source }
-}
-
-/// The HTTP library takes SNI and the name to verify from the URL. So the URL carries the server name,
-/// and looking that up gives the address of the real host. A proxy would get the wrong host,
-/// therefore none is used.
-fn with_server_name(
-    builder: ClientBuilder,
-    name: &str,
-    address: &Address,
-) -> Result<ClientBuilder, SettingsError> {
-    let is_host_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    let usable = !name.is_empty() && name.parse::<IpAddr>().is_err();
-    if !usable || !name.bytes().all(is_host_name) {
-        return Err(SettingsError::InvalidServerName {
-            name: name.to_owned(),
-        });
-    }
-    let real = RealHost(address.host().to_owned());
-    Ok(builder.no_proxy().dns_resolver(real))
-}
-
-#[derive(Debug)]
-struct RealHost(String);
-
-impl Resolve for RealHost {
-    fn resolve(&self, _server_name: Name) -> Resolving {
-        let host = self.0.clone();
-        Box::pin(async move {
-            // Port 0 stands for the one in the URL.
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
-            Ok(Box::new(found.into_iter()) as Addrs)
-        })
-    }
 }

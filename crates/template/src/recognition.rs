@@ -26,7 +26,7 @@ const OTHERS: [&str; 20] = [
 
 /// What is in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Recognised {
+pub enum Recognised {
     /// Something that the original recognises; then the whole text is evaluated.
     Template {
         /// Whether Vault is needed.
@@ -37,7 +37,7 @@ pub(crate) enum Recognised {
 }
 
 /// Looks for templates in `text`; `None` if there is nothing like one.
-pub(crate) fn recognise(text: &str) -> Option<Recognised> {
+pub fn recognise(text: &str) -> Option<Recognised> {
     let openings = || {
         let found = text.match_indices("{{");
         found.map(|(at, opening)| &text[at + opening.len()..])

@@ -18,6 +18,9 @@ use crate::commands::migrate::place_error::PlaceError;
 /// A program cannot start, or cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
+    /// Vault cannot be asked with these settings.
+    #[error("the settings of Vault cannot be used")]
+    VaultSettings(#[source] cts_vault::SettingsError),
     /// Neither `-config-file` nor `-config-dir` was given.
     #[error("cannot start without a configuration")]
     NoConfiguration,
@@ -163,6 +166,7 @@ impl Failure {
             Self::NoConfiguration => 13,
             Self::Configuration(_)
             | Self::ConsulSettings(_)
+            | Self::VaultSettings(_)
             | Self::Consul { .. }
             | Self::LocalBackend(_)
             | Self::NoDatabase { .. }

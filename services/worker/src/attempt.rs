@@ -19,6 +19,7 @@ use tonic::Status;
 use crate::inputs::InputError;
 use crate::leased_run::LeasedRun;
 use crate::shared::Shared;
+use crate::values::{ValueError, resolve};
 
 /// Longest time for a module to be fetched, by this run or by another that wants the same, and unpacked.
 const PLACE_MODULE: Duration = Duration::from_mins(10);
@@ -39,6 +40,8 @@ pub(crate) enum AttemptError {
     SlowBundle,
     #[error("the module cannot be used")]
     ModulePath(#[from] InvalidModulePath),
+    #[error(transparent)]
+    Value(#[from] ValueError),
     #[error("the root module cannot be rendered")]
     Render(#[from] RenderError),
     #[error("the root module cannot be rendered")]
@@ -89,7 +92,9 @@ async fn try_attempt(
     let turn = order_or(&order, shared.lock_directory(&directory)).await?;
     adopt(shared, &directory, &order).await?;
 
-    let (input, root, values) = render(input, Arc::clone(&options.render)).await?;
+    let settings = resolve(&options.render, definition, &shared.values);
+    let settings = order_or(&order, settings).await??;
+    let (input, root, values) = render(input, Arc::clone(&settings)).await?;
     let definition = &input.definition;
     directory.write_root(&root)?;
     directory.write_tfvars(&values)?;
@@ -98,7 +103,7 @@ async fn try_attempt(
     let sources = EnvironmentSources {
         inherited: &options.environment,
         backend: &options.backend_environment,
-        task_env: &task_env(definition, &options.render.providers),
+        task_env: &task_env(definition, &settings.providers),
         persist_log: options.persist_log,
         worker,
     };

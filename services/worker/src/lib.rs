@@ -2,8 +2,8 @@
 //! the lease and reports the end.
 //!
 //! It holds nothing that matters: directories and caches may be lost at any time. It talks to the
-//! scheduler through gRPC clients and to Terraform through `cts-terraform`; it knows no database and
-//! no Consul. Start with [`Worker`].
+//! scheduler through gRPC clients and to Terraform through `cts-terraform`; it knows no database. Of Consul and Vault it
+//! reads the dynamic values of providers, nothing else. Start with [`Worker`].
 #![warn(missing_docs)]
 
 mod attempt;
@@ -17,8 +17,10 @@ mod options;
 mod requests;
 mod scheduler_calls;
 mod shared;
+mod values;
 mod work;
 mod worker;
 
 pub use options::{Dependencies, Options, ShutdownTokens};
+pub use values::{ValueSources, reads_secrets};
 pub use worker::Worker;

@@ -12,6 +12,8 @@ use cts_terraform::{InheritedEnvironment, OutputSink, RenderSettings, StopPolicy
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
+use crate::values::ValueSources;
+
 /// Settings of a worker.
 #[derive(Clone)]
 pub struct Options {
@@ -56,6 +58,8 @@ pub struct Dependencies {
     pub bundles: Option<Arc<BundleCache>>,
     /// Stops Terraform where this process cannot; without it no other worker gets its runs.
     pub guard: Option<Guard>,
+    /// Where the dynamic values of providers come from.
+    pub values: ValueSources,
     /// Where Terraform's output is shown live besides, if anywhere.
     pub console: Option<Arc<dyn OutputSink>>,
 }

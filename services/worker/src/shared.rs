@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::options::Options;
 use crate::requests::Requests;
 use crate::scheduler_calls::Scheduler;
+use crate::values::ValueSources;
 
 /// Between two polls of the guard while there is none.
 const GUARD_POLL: Duration = Duration::from_millis(50);
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) bundles: Option<Arc<BundleCache>>,
     pub(crate) guard: Option<Guard>,
     pub(crate) console: Console,
+    pub(crate) values: ValueSources,
     /// Directories in which no earlier process can be at work any more.
     pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
     /// One attempt at a time in each directory: one whose lease was lost may still be ending when the

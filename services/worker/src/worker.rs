@@ -52,6 +52,7 @@ impl Worker {
             terraform,
             bundles,
             guard,
+            values,
             console,
         } = dependencies;
         let scheduler = Scheduler {
@@ -70,6 +71,7 @@ impl Worker {
             bundles,
             guard,
             console: Console(console),
+            values,
             adopted: Mutex::default(),
             directories: std::sync::Mutex::default(),
             started: Instant::now(),
@@ -89,7 +91,8 @@ impl Worker {
             ended.cancel();
         };
         let house = ended.run_until_cancelled(forget_bundles(&self.shared));
-        tokio::join!(heartbeats, work, house);
+        let token = ended.run_until_cancelled(keep_token(&self.shared));
+        tokio::join!(heartbeats, work, house, token);
         Ok(())
     }
 
@@ -120,6 +123,13 @@ impl Worker {
                 }
             }
         }
+    }
+}
+
+async fn keep_token(shared: &Shared) -> Infallible {
+    match &shared.values.vault {
+        Some(vault) => vault.keep_token().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -6,6 +6,7 @@ mod change;
 mod consul_environment;
 mod consul_outage;
 mod crash;
+mod dynamic_values;
 mod embedded;
 mod failing_module;
 mod grpc;

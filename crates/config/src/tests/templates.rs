@@ -6,13 +6,10 @@ const ENV: &str = "\"{{ env \\\"HOME\\\" }}\"";
 const SECRET: &str = "\"{{ with secret \\\"kv/x\\\" }}{{ .Data.t }}{{ end }}\"";
 
 #[test]
-fn templates_in_provider_blocks_are_kept_and_not_supported_yet() {
+fn templates_in_provider_blocks_are_kept_as_written() {
     let text = format!(
         "terraform_provider \"p\" {{\n task_env {{ A = {ENV} }}\n a {{ b = [{ENV}, \"c\"] }} }}"
     );
-    let found = Sandbox::new().unsupported(&text);
-    let message = "`{{ … }}` is not supported yet".to_owned();
-    assert_eq!(found, [(2, message.clone()), (3, message)]);
     let provider = &config(&text).providers[0];
     assert_eq!(provider.task_env["A"], "{{ env \"HOME\" }}");
     assert_eq!(provider.arguments["a"]["b"][0], "{{ env \"HOME\" }}");
@@ -29,9 +26,21 @@ fn a_secret_needs_vault() {
         "Vault is not configured",
     );
     let with_vault = format!("{text}\nvault {{ address = \"http://v\" }}");
-    assert_eq!(sandbox.unsupported(&with_vault).len(), 1);
+    assert!(sandbox.config(&with_vault).vault.is_some());
     sandbox.set("VAULT_ADDR", "http://v");
-    assert_eq!(sandbox.unsupported(&text).len(), 1);
+    assert!(sandbox.config(&text).vault.is_some());
+}
+
+#[test]
+fn a_template_that_cannot_be_evaluated_is_found_at_its_place() {
+    for (rest, reason) in [
+        ("{{ if", "the template cannot be read"),
+        ("{{ key", "the template cannot be read"),
+    ] {
+        let text =
+            format!("terraform_provider \"p\" {{\n a = \"{{{{ env \\\"HOME\\\" }}}}{rest}\" }}");
+        assert_problem(&text, 2, reason);
+    }
 }
 
 #[test]

@@ -88,7 +88,7 @@ const NEGATE: &str = "exact_negative";
 
 /// Name, function and number of its arguments.
 const FUNCTIONS: [(&str, Func, usize); 12] = [
-    (NEGATE, |arguments| number_of(-one(&arguments[0], "-")?), 1),
+    (NEGATE, |arguments| number_of(&-one(&arguments[0], "-")?), 1),
     (
         "exact_sum",
         |both| compute(&both, "+", |a, b| Some(a + b)),
@@ -169,7 +169,7 @@ fn compute(
     if matches!(operator, "/" | "%") && right.is_zero() {
         return Err("it divides by zero".to_owned());
     }
-    operation(&left, &right).map_or_else(|| Err(INEXACT.to_owned()), number_of)
+    operation(&left, &right).map_or_else(|| Err(INEXACT.to_owned()), |value| number_of(&value))
 }
 
 fn compare(both: &[Value], operator: &str, fits: fn(Ordering) -> bool) -> Result<Value, String> {
@@ -192,7 +192,7 @@ fn quotient(left: &BigDecimal, right: &BigDecimal) -> Option<BigDecimal> {
 
 const INEXACT: &str = "the result of a calculation has too many digits to be kept exactly";
 
-fn number_of(value: BigDecimal) -> Result<Value, String> {
+fn number_of(value: &BigDecimal) -> Result<Value, String> {
     let number = if let Some(number) = value.to_u64().filter(|_| value.is_integer()) {
         Some(Number::from(number))
     } else if let Some(number) = value.to_i64().filter(|_| value.is_integer()) {
@@ -202,7 +202,7 @@ fn number_of(value: BigDecimal) -> Result<Value, String> {
         text.parse().ok().and_then(Number::from_f64)
     };
     number
-        .filter(|number| exact(*number) == value)
+        .filter(|number| exact(*number) == *value)
         .map(Value::Number)
         .ok_or_else(|| INEXACT.to_owned())
 }

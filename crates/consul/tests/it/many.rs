@@ -322,7 +322,7 @@ async fn a_restarted_consul_shows_nothing_before_it_has_read_its_log() {
     let mut many = Many::start(&narrow(&consul, 30), services(SERVICES));
     many.all(SERVICES).await;
     for _restart in 0..3 {
-        let mut away = std::collections::BTreeSet::from_iter(0..SERVICES);
+        let mut away = (0..SERVICES).collect::<std::collections::BTreeSet<_>>();
         consul.kill().await;
         while !away.is_empty() {
             let event = timeout(DEADLINE, many.events.recv()).await;

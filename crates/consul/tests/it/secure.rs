@@ -159,7 +159,7 @@ fn an_address_is_no_server_name() {
     secure.tls.server_name = Some("10.0.0.1".into());
     let error = ConsulClient::new(&secure).unwrap_err();
     assert!(
-        matches!(&error, SettingsError::InvalidServerName { name } if name == "10.0.0.1"),
+        matches!(&error, SettingsError::InvalidServerName(invalid) if invalid.name == "10.0.0.1"),
         "{error:?}"
     );
 }

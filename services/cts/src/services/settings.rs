@@ -19,13 +19,17 @@ use cts_store::{Member, Retention, Unchanged};
 use cts_terraform::{
     Executable, InheritedEnvironment, RenderSettings, SUPPORTED_RANGE, StopPolicy,
 };
-use cts_tls::{IdentityFiles, ServerFiles};
+use cts_tls::{Authorities, ClientFiles, IdentityFiles, ServerFiles};
+use cts_vault::VaultSettings;
 use cts_watcher::WatchOptions;
 use cts_worker::Options as WorkerOptions;
 use secrecy::ExposeSecret as _;
 use uuid::Uuid;
 
 use crate::process_env::ProcessEnv;
+
+/// Longest time for an answer of Vault.
+const LONGEST_VAULT_ANSWER: Duration = Duration::from_secs(20);
 
 /// How the services live together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +102,34 @@ pub(crate) fn consul(config: &ConsulConfig) -> ConsulSettings {
         disable_keep_alives: transport.disable_keep_alives,
         ..ConsulSettings::default()
     }
+}
+
+/// How Vault is reached, if it is configured.
+pub(crate) fn vault(config: &Config) -> Option<VaultSettings> {
+    let vault = config.vault.as_ref()?;
+    let file = |path: &String| (!path.is_empty()).then(|| PathBuf::from(path));
+    let tls = &vault.tls;
+    let (cert, key) = (file(&tls.cert), file(&tls.key));
+    let identity = cert.clone().or(key.clone()).zip(key.or(cert));
+    Some(VaultSettings {
+        address: vault.address.clone(),
+        namespace: vault.namespace.clone(),
+        token: vault.token.clone(),
+        token_file: vault.vault_agent_token_file.clone(),
+        renew_token: vault.renew_token,
+        unwrap_token: vault.unwrap_token,
+        tls: ClientFiles {
+            authorities: Authorities::of(
+                file(&tls.ca_cert).as_deref(),
+                file(&tls.ca_path).as_deref(),
+            ),
+            identity: identity.map(|(cert, key)| IdentityFiles { cert, key }),
+            verify: tls.verify,
+        },
+        server_name: (!tls.server_name.is_empty()).then(|| tls.server_name.clone()),
+        connect_timeout: vault.transport.dial_timeout + vault.transport.tls_handshake_timeout,
+        timeout: LONGEST_VAULT_ANSWER,
+    })
 }
 
 pub(crate) fn scheduler(

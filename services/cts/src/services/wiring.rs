@@ -19,7 +19,8 @@ use cts_scheduler::{
 use cts_terraform::guard::{Guard, GuardCommand, GuardKeeper};
 use cts_terraform::{Executable, OutputSink, Terraform};
 use cts_tls::ServerTls;
-use cts_worker::{Dependencies as WorkerDependencies, Worker};
+use cts_vault::Vault;
+use cts_worker::{Dependencies as WorkerDependencies, ValueSources, Worker, reads_secrets};
 use tokio_util::task::TaskTracker;
 use tonic::transport::Channel;
 use uuid::Uuid;
@@ -177,9 +178,18 @@ pub(crate) fn worker(
             Arc::clone(&process_env.clock),
         ))),
     };
+    // Its address may be in the environment for other programs.
+    let vault = settings::vault(config).filter(|_| reads_secrets(&config.providers));
+    let vault = vault.map(Vault::new).transpose();
+    let values = ValueSources {
+        environment: process_env.text_environment(),
+        consul: unasked_consul_client(config)?,
+        vault: vault.map_err(Failure::VaultSettings)?,
+    };
     let worker = Worker::new(
         options,
         WorkerDependencies {
+            values,
             scheduler,
             terraform: Arc::new(Terraform::new(executable, processes.clone())),
             bundles,

@@ -6,13 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cts_consul::{ConsulClient, ConsulSettings};
 use cts_core::{
     Backend, Capabilities, Condition, Digest, RunInput, StepTimeouts, TaskDefinition, TaskName,
     WorkerId, WorkerRecord,
 };
 use cts_rpc::memory_transport;
 use cts_terraform::{Executable, InheritedEnvironment, RenderSettings, StopPolicy, Terraform};
-use cts_worker::{Dependencies, Options, ShutdownTokens, Worker};
+use cts_worker::{Dependencies, Options, ShutdownTokens, ValueSources, Worker};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -43,7 +44,7 @@ impl Stage {
             drain: CancellationToken::new(),
             stop: CancellationToken::new(),
         };
-        let options = options(root.path(), environment, &executable);
+        let options = options(root.path(), &environment, &executable);
         let terraform = Arc::new(Terraform::new(executable, TaskTracker::new()));
         let worker = Worker::new(
             options,
@@ -52,6 +53,11 @@ impl Stage {
                 terraform,
                 bundles: None,
                 guard: None,
+                values: ValueSources {
+                    environment: BTreeMap::new(),
+                    consul: ConsulClient::new(&ConsulSettings::default()).unwrap(),
+                    vault: None,
+                },
                 console: None,
             },
         );
@@ -106,7 +112,7 @@ impl Stage {
 
 fn options(
     root: &Path,
-    environment: BTreeMap<OsString, OsString>,
+    environment: &BTreeMap<OsString, OsString>,
     executable: &Executable,
 ) -> Options {
     Options {
@@ -122,7 +128,7 @@ fn options(
             draining: false,
         },
         working_dir: root.to_owned(),
-        environment: InheritedEnvironment::of(&environment),
+        environment: InheritedEnvironment::of(environment),
         backend_environment: Vec::new(),
         persist_log: false,
         stop: StopPolicy::default(),

@@ -1,0 +1,136 @@
+//! A template and its evaluation.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gotmpl::{MissingKey, Value};
+
+use crate::functions::functions;
+use crate::source::{Found, Source};
+
+/// Elements that all loops of a template go through, at most.
+const LOOPS: u64 = 10_000;
+
+/// Written behind every template: the library stops at an `{{ end }}` that ends nothing, without an error.
+const END: char = '\u{2}';
+
+/// A text that is a template.
+#[derive(Debug, Clone)]
+pub struct Template {
+    text: String,
+}
+
+/// What became of an evaluation.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Evaluation {
+    /// The text. May be secret.
+    Done(String),
+    /// It cannot go on without these.
+    Needs(BTreeSet<Source>),
+}
+
+/// A template has no value. The text names places and sources, and no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TemplateError(String);
+
+/// What the functions of one evaluation have, and what they lack.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    found: BTreeMap<Source, Found>,
+    needs: Mutex<BTreeSet<Source>>,
+}
+
+impl Sources {
+    /// What a source has, if that is known; else it is noted as needed.
+    pub(crate) fn get(&self, source: Source) -> Option<&Found> {
+        let found = self.found.get(&source);
+        if found.is_none() {
+            let mut needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner);
+            needs.insert(source);
+        }
+        found
+    }
+}
+
+impl Template {
+    /// Checks that `text` is written in the language, and calls functions that there are.
+    pub fn new(text: &str) -> Result<Self, TemplateError> {
+        parse(text, &Arc::new(Sources::of(BTreeMap::new())))?;
+        Ok(Self {
+            text: text.to_owned(),
+        })
+    }
+
+    /// Evaluates it with what was found so far.
+    pub fn evaluate(&self, found: &BTreeMap<Source, Found>) -> Result<Evaluation, TemplateError> {
+        let sources = Arc::new(Sources::of(found.clone()));
+        let result = parse(&self.text, &sources)?.execute_to_string(&Value::Nil);
+        let needs = sources.needs.lock().unwrap_or_else(PoisonError::into_inner);
+        if !needs.is_empty() {
+            return Ok(Evaluation::Needs(needs.clone()));
+        }
+        let mut text = result.map_err(described)?;
+        match text.pop() {
+            Some(END) => Ok(Evaluation::Done(text)),
+            _ => Err(TemplateError(
+                "the template cannot be read: there is an {{ end }} too many".to_owned(),
+            )),
+        }
+    }
+}
+
+impl fmt::Debug for Evaluation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done(_) => f.write_str("Done"),
+            Self::Needs(sources) => f.debug_tuple("Needs").field(sources).finish(),
+        }
+    }
+}
+
+impl Sources {
+    const fn of(found: BTreeMap<Source, Found>) -> Self {
+        Self {
+            found,
+            needs: Mutex::new(BTreeSet::new()),
+        }
+    }
+}
+
+fn parse(text: &str, sources: &Arc<Sources>) -> Result<gotmpl::Template, TemplateError> {
+    gotmpl::Template::new("")
+        .missing_key(MissingKey::Error)
+        .max_range_iters(LOOPS)
+        .funcs(functions(sources))
+        .parse(&format!("{text}{END}"))
+        .map_err(described)
+}
+
+/// Errors of the language's own functions may show what they were given.
+fn described(error: gotmpl::TemplateError) -> TemplateError {
+    use gotmpl::TemplateError as Error;
+    TemplateError(match error {
+        Error::Exec(reason) => match reason.split_once(OURS) {
+            Some((_, ours)) => ours.to_owned(),
+            None => "the template cannot be evaluated".to_owned(),
+        },
+        Error::MissingKey { key } => format!("there is no field {key:?}"),
+        Error::Parse { .. }
+        | Error::Lex { .. }
+        | Error::UndefinedFunction(_)
+        | Error::UndefinedVariable(_)
+        | Error::UndefinedTemplate(_) => format!("the template cannot be read: {error}"),
+        Error::ArgCount { name, .. } => format!("`{name}` has the wrong number of arguments"),
+        _ => "the template cannot be evaluated".to_owned(),
+    })
+}
+
+/// Stands before reasons of our own, which may be shown.
+const OURS: &str = "\u{1}";
+
+/// A reason of our own for an error of a function.
+pub(crate) fn failed(reason: impl fmt::Display) -> gotmpl::TemplateError {
+    gotmpl::TemplateError::Exec(format!("{OURS}{reason}"))
+}

@@ -1,0 +1,90 @@
+//! What can go wrong. No text has a token or a secret in it.
+
+use std::io;
+use std::path::PathBuf;
+
+use cts_http::InvalidServerName;
+use cts_tls::TlsError;
+
+/// The settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The address is none, or has a user in it.
+    #[error("the address of Vault is not an http:// or https:// URL")]
+    InvalidAddress,
+    /// The server name cannot be used for SNI.
+    #[error(transparent)]
+    InvalidServerName(#[from] InvalidServerName),
+    /// The namespace cannot be sent.
+    #[error("the namespace of Vault has characters that no HTTP header can carry")]
+    InvalidNamespace,
+    /// The TLS files cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The HTTP library refuses the settings.
+    #[error("cannot set up the HTTP client for Vault")]
+    Build(#[source] reqwest::Error),
+}
+
+/// Vault did not give what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum VaultError {
+    /// No answer, or not all of it.
+    #[error("cannot reach Vault")]
+    Unreachable(#[source] reqwest::Error),
+    /// Vault is sealed, or is a standby that cannot answer.
+    #[error("Vault is sealed, or has no active node (503)")]
+    Sealed,
+    /// Vault refused.
+    #[error("Vault refuses with {status}{}", shown(errors))]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// What it says, one line each.
+        errors: Vec<String>,
+    },
+    /// There is no token.
+    #[error("there is no token for Vault")]
+    NoToken,
+    /// The token's file cannot be read, or is empty.
+    #[error("cannot read the token for Vault from {}", path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The token cannot be sent.
+    #[error("the token for Vault has characters that no HTTP header can carry")]
+    InvalidToken,
+    /// The wrapped token was not unwrapped.
+    #[error("cannot unwrap the token for Vault: it may have expired, or been unwrapped before")]
+    Unwrap(#[source] Box<Self>),
+    /// No path of Vault is written like this.
+    #[error("Vault has no path {0:?}")]
+    InvalidPath(String),
+    /// The answer is not the documented JSON.
+    #[error("cannot decode the answer of Vault")]
+    Decode(#[source] serde_json::Error),
+    /// The answer does not end where any should have.
+    #[error("the answer of Vault is longer than {limit} bytes")]
+    TooLong {
+        /// Most bytes that are read.
+        limit: usize,
+    },
+}
+
+impl VaultError {
+    /// Whether Vault says that there is nothing at the path.
+    pub(crate) const fn is_missing(&self) -> bool {
+        matches!(self, Self::Refused { status: 404, .. })
+    }
+}
+
+fn shown(errors: &[String]) -> String {
+    match errors {
+        [] => String::new(),
+        errors => format!(": {}", errors.join("; ")),
+    }
+}

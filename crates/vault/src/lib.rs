@@ -1,0 +1,15 @@
+//! Vault over HTTP: secrets by their paths, and the token that they are read with (docs/configuration.md#vault).
+//!
+//! It knows nothing of templates and tasks. Start with [`VaultSettings`] and [`Vault`].
+#![warn(missing_docs)]
+
+mod client;
+mod error;
+mod renewal;
+mod secrets;
+mod settings;
+mod token;
+
+pub use client::Vault;
+pub use error::{SettingsError, VaultError};
+pub use settings::VaultSettings;

@@ -1,0 +1,260 @@
+//! Dynamic values of provider blocks, resolved for each run (docs/configuration.md#dynamic-values).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_consul::{ConsulClient, ConsulError, Query};
+use cts_core::{Item, KvQuery, ProviderBlock, TaskDefinition};
+use cts_template::{
+    Evaluation, Found, KeyPath, Recognised, Source, Template, TemplateError, recognise,
+};
+use cts_terraform::RenderSettings;
+use cts_vault::{Vault, VaultError};
+use serde_json::Value;
+use tokio::time::timeout;
+
+/// Longest time for all values of a run.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// What one template may read, one after another.
+const MOST_SOURCES: usize = 1000;
+
+/// Where values come from.
+#[derive(Clone)]
+pub struct ValueSources {
+    /// The environment of cts.
+    pub environment: BTreeMap<String, String>,
+    /// Consul, for keys.
+    pub consul: ConsulClient,
+    /// Vault, if there is one.
+    pub vault: Option<Vault>,
+}
+
+impl fmt::Debug for ValueSources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ValueSources")
+            .field("vault", &self.vault.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A value of a provider block cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[error("`{argument}` of terraform_provider \"{block}\" has no value")]
+pub(crate) struct ValueError {
+    block: String,
+    argument: String,
+    #[source]
+    cause: Cause,
+}
+
+/// Why not. No text has a value in it.
+#[derive(Debug, thiserror::Error)]
+enum Cause {
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error("{source_name} cannot be read")]
+    Consul {
+        source_name: Source,
+        #[source]
+        error: Box<ConsulError>,
+    },
+    #[error("{source_name} cannot be read")]
+    Vault {
+        source_name: Source,
+        #[source]
+        error: Box<VaultError>,
+    },
+    #[error("{0} cannot be read: Vault is not configured")]
+    NoVault(Source),
+    #[error("Consul and Vault have not answered within {} s", LONGEST.as_secs())]
+    Slow,
+    #[error("it reads too much")]
+    TooMuch,
+}
+
+/// The settings with the values of the providers that the task names. The same settings if none of them is dynamic.
+pub(crate) async fn resolve(
+    settings: &Arc<RenderSettings>,
+    definition: &TaskDefinition,
+    sources: &ValueSources,
+) -> Result<Arc<RenderSettings>, ValueError> {
+    let mut run = Resolution {
+        sources,
+        found: BTreeMap::new(),
+    };
+    let mut resolved = None;
+    for id in &definition.providers {
+        let Some(block) = ProviderBlock::select(&settings.providers, id) else {
+            continue;
+        };
+        if !has_text(block, is_template) {
+            continue;
+        }
+        let block = run.block(block).await?;
+        let settings = resolved.get_or_insert_with(|| RenderSettings::clone(settings));
+        let place = settings.providers.iter_mut();
+        for known in place.filter(|known| known.id() == block.id()) {
+            known.clone_from(&block);
+        }
+    }
+    Ok(resolved.map_or_else(|| Arc::clone(settings), Arc::new))
+}
+
+/// Whether any of `blocks` may ask Vault for something.
+pub fn reads_secrets(blocks: &[ProviderBlock]) -> bool {
+    let reads = |text: &str| is_template(text) && text.contains("secret");
+    blocks.iter().any(|block| has_text(block, reads))
+}
+
+fn has_text(block: &ProviderBlock, is_meant: fn(&str) -> bool) -> bool {
+    let mut arguments = block.arguments.values();
+    let mut environment = block.task_env.values();
+    arguments.any(|value| holds(value, is_meant)) || environment.any(|text| is_meant(text))
+}
+
+fn holds(value: &Value, is_meant: fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => is_meant(text),
+        Value::Array(values) => values.iter().any(|value| holds(value, is_meant)),
+        Value::Object(members) => members.values().any(|value| holds(value, is_meant)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn is_template(text: &str) -> bool {
+    matches!(recognise(text), Some(Recognised::Template { .. }))
+}
+
+/// The values of one run; each source is read once.
+struct Resolution<'a> {
+    sources: &'a ValueSources,
+    found: BTreeMap<Source, Found>,
+}
+
+impl Resolution<'_> {
+    async fn block(&mut self, block: &ProviderBlock) -> Result<ProviderBlock, ValueError> {
+        let mut resolved = block.clone();
+        let arguments = resolved.arguments.iter_mut();
+        let mut texts = Vec::new();
+        for (name, value) in arguments {
+            collect(name.clone(), value, &mut texts);
+        }
+        for (name, text) in &mut resolved.task_env {
+            texts.push((format!("task_env.{name}"), text));
+        }
+        for (argument, text) in texts {
+            if !is_template(text) {
+                continue;
+            }
+            let evaluated = timeout(LONGEST, self.evaluate(text)).await;
+            let evaluated = evaluated.unwrap_or(Err(Cause::Slow));
+            *text = evaluated.map_err(|cause| ValueError {
+                block: block.id().to_string(),
+                argument,
+                cause,
+            })?;
+        }
+        Ok(resolved)
+    }
+
+    async fn evaluate(&mut self, text: &str) -> Result<String, Cause> {
+        let template = Template::new(text)?;
+        for _ in 0..MOST_SOURCES {
+            match template.evaluate(&self.found)? {
+                Evaluation::Done(text) => return Ok(text),
+                Evaluation::Needs(sources) => {
+                    for source in sources {
+                        let found = self.sources.read(&source).await?;
+                        self.found.insert(source, found);
+                    }
+                }
+            }
+        }
+        Err(Cause::TooMuch)
+    }
+}
+
+/// All texts in a value, with the way to each.
+fn collect<'v>(way: String, value: &'v mut Value, texts: &mut Vec<(String, &'v mut String)>) {
+    match value {
+        Value::String(text) => texts.push((way, text)),
+        Value::Array(values) => {
+            for (index, value) in values.iter_mut().enumerate() {
+                collect(format!("{way}[{index}]"), value, texts);
+            }
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                collect(format!("{way}.{name}"), value, texts);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+impl ValueSources {
+    async fn read(&self, source: &Source) -> Result<Found, Cause> {
+        Ok(match source {
+            Source::Environment(name) => match self.environment.get(name) {
+                Some(value) => Found::Text(value.clone()),
+                None => Found::Nothing,
+            },
+            Source::Key(path) => match self.keys(source, path, false).await?.pop() {
+                Some((_key, value)) => Found::Text(value),
+                None => Found::Nothing,
+            },
+            Source::Tree(path) => Found::Pairs(self.keys(source, path, true).await?),
+            Source::Secret(path) => {
+                let secret = self.vault(source)?.read(path).await;
+                let secret = secret.map_err(|error| of_vault(source, error))?;
+                secret.map_or(Found::Nothing, Found::Secret)
+            }
+            Source::Secrets(path) => {
+                let names = self.vault(source)?.list(path).await;
+                let names = names.map_err(|error| of_vault(source, error))?;
+                let names = names.unwrap_or_default().into_iter();
+                Found::Pairs(names.map(|name| (name, String::new())).collect())
+            }
+        })
+    }
+
+    fn vault(&self, source: &Source) -> Result<&Vault, Cause> {
+        self.vault
+            .as_ref()
+            .ok_or_else(|| Cause::NoVault(source.clone()))
+    }
+
+    async fn keys(
+        &self,
+        source: &Source,
+        path: &KeyPath,
+        recurse: bool,
+    ) -> Result<Vec<(String, String)>, Cause> {
+        let query = Query::Kv(KvQuery {
+            path: path.path.clone(),
+            recurse,
+            datacenter: path.datacenter.clone(),
+            namespace: String::new(),
+        });
+        let answer = self.consul.read(&query, 0).await;
+        let answer = answer.map_err(|error| Cause::Consul {
+            source_name: source.clone(),
+            error: Box::new(error),
+        })?;
+        let pairs = answer.items.into_iter().filter_map(|item| match item {
+            Item::Key(pair) => Some((pair.key.clone(), pair.value.clone())),
+            Item::Instance(_) | Item::Service(_) => None,
+        });
+        Ok(pairs.collect())
+    }
+}
+
+fn of_vault(source: &Source, error: VaultError) -> Cause {
+    Cause::Vault {
+        source_name: source.clone(),
+        error: Box::new(error),
+    }
+}

@@ -1,0 +1,135 @@
+//! Dynamic values of providers: resolved on the worker for each run.
+
+use std::fs;
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use cts_testkit::ConsulAgent;
+use cts_tests::{Instance, LOCAL_BACKEND, Site};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+/// A provider that is part of Terraform, so that nothing is downloaded.
+const REQUIRED: &str = r#"
+  required_providers {
+    terraform = { source = "terraform.io/builtin/terraform" }
+  }
+"#;
+
+const CONFIGURATION: &str = r#"
+vault {
+  address = "http://@VAULT@"
+  token   = "token-of-vault"
+}
+
+terraform_provider "terraform" {
+  task_env {
+    "PROBE_ENV"    = "{{ env \"REGION\" }}"
+    "PROBE_KEY"    = "<{{ key \"probe/name\" }}>"
+    "PROBE_SECRET" = "{{ with secret \"kv/probe\" }}{{ .Data.data.password }}{{ end }}"
+  }
+}
+
+task {
+  name      = "probe"
+  module    = "./modules/probe"
+  providers = ["terraform"]
+  condition "consul-kv" {
+    path = "trigger"
+    use_as_module_input = false
+  }
+}
+"#;
+
+const MODULE: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "probe" {
+  triggers_replace = timestamp()
+  provisioner "local-exec" {
+    command = "printf '%s/%s/%s\n' \"$PROBE_ENV\" \"$PROBE_KEY\" \"$PROBE_SECRET\" >>'@SITE@/evidence'"
+  }
+}
+"#;
+
+const SECRET: &str = "correct-horse-battery-staple";
+
+/// A Vault with one secret.
+async fn vault(servers: &mut JoinSet<()>) -> SocketAddr {
+    let answer = |headers: HeaderMap, uri: Uri| async move {
+        let refused = |status, text: &str| (status, json!({"errors": [text]}).to_string());
+        if headers
+            .get("x-vault-token")
+            .is_none_or(|token| token != "token-of-vault")
+        {
+            return refused(StatusCode::FORBIDDEN, "permission denied");
+        }
+        let answer: Value = match uri.path() {
+            "/v1/sys/internal/ui/mounts/kv/probe" => {
+                json!({"data": {"path": "kv/", "options": {"version": "2"}}})
+            }
+            "/v1/kv/data/probe" => {
+                json!({"data": {"data": {"password": SECRET}, "metadata": {"version": 1}}})
+            }
+            _ => return refused(StatusCode::NOT_FOUND, "no such path"),
+        };
+        (StatusCode::OK, answer.to_string())
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = Router::new().fallback(answer);
+    servers.spawn(async { axum::serve(listener, router).await.unwrap() });
+    address
+}
+
+#[tokio::test]
+async fn values_are_those_of_the_moment_of_the_run() {
+    let mut servers = JoinSet::new();
+    let vault = vault(&mut servers).await;
+    let consul = ConsulAgent::start().await;
+    let mut site = Site::new();
+    site.set_environment("REGION", "east");
+    let path = site.path().to_str().unwrap().to_owned();
+    site.write("modules/probe/main.tf", &MODULE.replace("@SITE@", &path));
+    let configuration = CONFIGURATION.replace("@VAULT@", &vault.to_string());
+    let driver = LOCAL_BACKEND.to_owned() + REQUIRED;
+    site.configure_driver(&consul.address(), &driver, &configuration);
+    consul.kv_put("trigger", "1").await;
+
+    // Without the key the run fails, and says which.
+    let cts = Instance::start(&site).await;
+    let events = cts.api.wait_for_events("probe", 1).await;
+    assert_eq!(events[0]["success"], false, "{events:?}");
+    let error = events[0]["error"]["message"].as_str().unwrap();
+    for part in [
+        "`task_env.PROBE_KEY` of terraform_provider \"terraform\"",
+        "the key probe/name is not there",
+    ] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(!site.path().join("evidence").exists());
+
+    // Another value triggers nothing, and is used by the next run.
+    let mut evidence = Vec::new();
+    for (number, name) in ["first", "second"].into_iter().enumerate() {
+        consul.kv_put("probe/name", name).await;
+        consul.kv_put("trigger", format!("again {number}")).await;
+        evidence.push(format!("east/<{name}>/{SECRET}"));
+        let file = site.path().join("evidence");
+        cts_testkit::eventually(cts_tests::DEADLINE, async || {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            if lines == evidence { Ok(()) } else { Err(text) }
+        })
+        .await;
+    }
+    let output = cts.output();
+    cts.stop().await;
+    for secret in [SECRET, "token-of-vault"] {
+        assert!(!output.contains(secret), "in the log");
+    }
+}
