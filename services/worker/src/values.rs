@@ -15,7 +15,7 @@ use cts_vault::{Vault, VaultError};
 use serde_json::Value;
 use tokio::time::timeout;
 
-/// Longest time for all values of a run.
+/// Longest time for one value.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// What one template may read, one after another.
