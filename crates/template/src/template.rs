@@ -100,12 +100,13 @@ impl Sources {
 }
 
 fn parse(text: &str, sources: &Arc<Sources>) -> Result<gotmpl::Template, TemplateError> {
-    gotmpl::Template::new("")
+    let template = gotmpl::Template::new("")
         .missing_key(MissingKey::Error)
         .max_range_iters(LOOPS)
-        .funcs(functions(sources))
-        .parse(&format!("{text}{END}"))
-        .map_err(described)
+        .funcs(functions(sources));
+    // As it is written first, for what is said of it.
+    template.clone().parse(text).map_err(described)?;
+    template.parse(&format!("{text}{END}")).map_err(described)
 }
 
 /// Errors of the language's own functions may show what they were given.

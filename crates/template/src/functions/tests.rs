@@ -111,11 +111,13 @@ fn what_is_not_there_is_named() {
         ("{{ toUpper \"x\" }}", "the template cannot be read"),
         ("{{ env \"A\"", "the template cannot be read"),
         ("{{ env \"NAME\" }}{{ key", "the template cannot be read"),
+        ("{{ env \"NAME\" }}{{ if", "the template cannot be read"),
         ("{{ env \"NAME\" }}{{ end }}", "the template cannot be read"),
     ] {
         let said = evaluate(text).unwrap_err();
         assert!(said.contains(reason), "{text}: {said}");
-        assert!(!said.contains('\u{1}'), "{said:?}");
+        assert!(!said.contains(['\u{1}', '\u{2}']), "{said:?}");
+        assert!(!said.contains("u{2}"), "{said:?}");
     }
 }
 
