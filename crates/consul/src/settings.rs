@@ -69,14 +69,9 @@ pub struct TlsSettings {
 
 impl TlsSettings {
     pub(crate) fn files(&self) -> ClientFiles {
-        let cert = self.cert.as_ref().or(self.key.as_ref());
-        let key = self.key.as_ref().or(self.cert.as_ref());
         ClientFiles {
             authorities: Authorities::of(self.ca_cert.as_deref(), self.ca_path.as_deref()),
-            identity: cert.zip(key).map(|(cert, key)| IdentityFiles {
-                cert: cert.clone(),
-                key: key.clone(),
-            }),
+            identity: IdentityFiles::of(self.cert.as_deref(), self.key.as_deref()),
             verify: self.verify,
         }
     }

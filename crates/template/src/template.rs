@@ -12,7 +12,7 @@ use crate::source::{Found, Source};
 /// Elements that all loops of a template go through, at most.
 const LOOPS: u64 = 10_000;
 
-/// Written behind every template: the library stops at an `{{ end }}` that ends nothing, without an error.
+/// Written behind every template that is evaluated: the library stops at an `{{ end }}` that ends nothing, without an error.
 const END: char = '\u{2}';
 
 /// A text that is a template.
@@ -57,7 +57,8 @@ impl Sources {
 impl Template {
     /// Checks that `text` is written in the language, and calls functions that there are.
     pub fn new(text: &str) -> Result<Self, TemplateError> {
-        parse(text, &Arc::new(Sources::of(BTreeMap::new())))?;
+        let nothing = Arc::new(Sources::of(BTreeMap::new()));
+        language(&nothing).parse(text).map_err(described)?;
         Ok(Self {
             text: text.to_owned(),
         })
@@ -66,7 +67,8 @@ impl Template {
     /// Evaluates it with what was found so far.
     pub fn evaluate(&self, found: &BTreeMap<Source, Found>) -> Result<Evaluation, TemplateError> {
         let sources = Arc::new(Sources::of(found.clone()));
-        let result = parse(&self.text, &sources)?.execute_to_string(&Value::Nil);
+        let template = language(&sources).parse(&format!("{}{END}", self.text));
+        let result = template.map_err(described)?.execute_to_string(&Value::Nil);
         let needs = sources.needs.lock().unwrap_or_else(PoisonError::into_inner);
         if !needs.is_empty() {
             return Ok(Evaluation::Needs(needs.clone()));
@@ -99,14 +101,12 @@ impl Sources {
     }
 }
 
-fn parse(text: &str, sources: &Arc<Sources>) -> Result<gotmpl::Template, TemplateError> {
-    let template = gotmpl::Template::new("")
+/// A template without a text, over `sources`.
+fn language(sources: &Arc<Sources>) -> gotmpl::Template {
+    gotmpl::Template::new("")
         .missing_key(MissingKey::Error)
         .max_range_iters(LOOPS)
-        .funcs(functions(sources));
-    // As it is written first, for what is said of it.
-    template.clone().parse(text).map_err(described)?;
-    template.parse(&format!("{text}{END}")).map_err(described)
+        .funcs(functions(sources))
 }
 
 /// Errors of the language's own functions may show what they were given.

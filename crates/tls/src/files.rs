@@ -19,6 +19,17 @@ pub struct IdentityFiles {
     pub key: PathBuf,
 }
 
+impl IdentityFiles {
+    /// Those of a certificate and a key as they are configured: one alone holds both.
+    pub fn of(cert: Option<&Path>, key: Option<&Path>) -> Option<Self> {
+        let pair = cert.or(key).zip(key.or(cert));
+        pair.map(|(cert, key)| Self {
+            cert: cert.to_owned(),
+            key: key.to_owned(),
+        })
+    }
+}
+
 /// Where the certificates of trusted authorities are, in PEM form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Authorities {

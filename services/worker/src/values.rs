@@ -95,9 +95,9 @@ pub(crate) async fn resolve(
         }
         let block = run.block(block).await?;
         let settings = resolved.get_or_insert_with(|| RenderSettings::clone(settings));
-        let place = settings.providers.iter_mut();
-        for known in place.filter(|known| known.id() == block.id()) {
-            known.clone_from(&block);
+        let mut known = settings.providers.iter_mut();
+        if let Some(known) = known.find(|known| known.id() == block.id()) {
+            *known = block;
         }
     }
     Ok(resolved.map_or_else(|| Arc::clone(settings), Arc::new))

@@ -44,15 +44,16 @@ struct Rewrite {
 
 impl VisitMut for Rewrite {
     fn visit_number_mut(&mut self, number: &mut Formatted<Number>) {
-        let written = number.as_repr().map(|text| text[..].to_owned());
-        let Some(written) = written else { return };
+        let Some(written) = number.as_repr().map(|text| &text[..]) else {
+            return;
+        };
         // What is too small for a double may have any exponent.
         let is_zero = number.value().as_u64() == Some(0);
         let digits = written.split(['e', 'E']).next().unwrap_or_default();
         let vanishes = is_zero && digits.contains(|digit| matches!(digit, '1'..='9'));
         let is_kept = written.len() <= LONGEST
             && !vanishes
-            && parse(&written).is_some_and(|written| written == exact(*number.value()));
+            && parse(written).is_some_and(|written| written == exact(*number.value()));
         if !is_kept {
             let reason = format!(
                 "the number {written} cannot be kept as it is written: it has too many digits"
@@ -69,11 +70,11 @@ impl VisitMut for Rewrite {
         visit_expr_mut(self, expression);
         let call = match expression {
             Expression::UnaryOp(operation) if *operation.operator == UnaryOperator::Neg => {
-                Some((NEGATE, vec![operation.expr.clone()]))
+                Some((NEGATE, vec![taken(&mut operation.expr)]))
             }
             Expression::BinaryOp(operation) => function_of(*operation.operator).map(|name| {
-                let sides = [&operation.lhs_expr, &operation.rhs_expr];
-                (name, sides.map(Clone::clone).into())
+                let sides = [&mut operation.lhs_expr, &mut operation.rhs_expr];
+                (name, sides.map(taken).into())
             }),
             _ => None,
         };
@@ -82,6 +83,11 @@ impl VisitMut for Rewrite {
             *expression = FuncCall::new(name, FuncArgs::from(arguments)).into();
         }
     }
+}
+
+/// The expression; an empty one is left in its place.
+fn taken(expression: &mut Expression) -> Expression {
+    std::mem::replace(expression, Expression::null())
 }
 
 const NEGATE: &str = "exact_negative";

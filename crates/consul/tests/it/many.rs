@@ -41,6 +41,17 @@ impl Many {
         }
     }
 
+    /// Waits until each of so many has failed; what they show meanwhile is passed over.
+    async fn all_fail(&mut self, count: usize) {
+        let mut failed = std::collections::BTreeSet::new();
+        while failed.len() < count {
+            let event = timeout(DEADLINE, self.events.recv()).await;
+            if let (number, PollEvent::Failure { .. }) = event.unwrap().unwrap() {
+                failed.insert(number);
+            }
+        }
+    }
+
     /// The next items that are not those known.
     async fn next(&mut self) -> (usize, Vec<Item>) {
         loop {
@@ -201,13 +212,7 @@ async fn an_outage_is_reported_of_each_and_what_changed_in_it_is_found() {
     let mut many = Many::start(&narrow(&consul, 16), services(SERVICES));
     many.all(SERVICES).await;
     consul.stop().await;
-    let mut failed = std::collections::BTreeSet::new();
-    while failed.len() < SERVICES {
-        let event = timeout(DEADLINE, many.events.recv()).await;
-        if let (number, PollEvent::Failure { .. }) = event.unwrap().unwrap() {
-            failed.insert(number);
-        }
-    }
+    many.all_fail(SERVICES).await;
     consul.restart().await;
     instance(&consul, 33, 99).await;
     eventually(DEADLINE, async || {
@@ -322,14 +327,8 @@ async fn a_restarted_consul_shows_nothing_before_it_has_read_its_log() {
     let mut many = Many::start(&narrow(&consul, 30), services(SERVICES));
     many.all(SERVICES).await;
     for _restart in 0..3 {
-        let mut away = (0..SERVICES).collect::<std::collections::BTreeSet<_>>();
         consul.kill().await;
-        while !away.is_empty() {
-            let event = timeout(DEADLINE, many.events.recv()).await;
-            if let (number, PollEvent::Failure { .. }) = event.unwrap().unwrap() {
-                away.remove(&number);
-            }
-        }
+        many.all_fail(SERVICES).await;
         consul.restart().await;
         let mut back = std::collections::BTreeSet::new();
         while back.len() < SERVICES {

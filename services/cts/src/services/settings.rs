@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -107,10 +107,7 @@ pub(crate) fn consul(config: &ConsulConfig) -> ConsulSettings {
 /// How Vault is reached, if it is configured.
 pub(crate) fn vault(config: &Config) -> Option<VaultSettings> {
     let vault = config.vault.as_ref()?;
-    let file = |path: &String| (!path.is_empty()).then(|| PathBuf::from(path));
     let tls = &vault.tls;
-    let (cert, key) = (file(&tls.cert), file(&tls.key));
-    let identity = cert.clone().or(key.clone()).zip(key.or(cert));
     Some(VaultSettings {
         address: vault.address.clone(),
         namespace: vault.namespace.clone(),
@@ -119,17 +116,19 @@ pub(crate) fn vault(config: &Config) -> Option<VaultSettings> {
         renew_token: vault.renew_token,
         unwrap_token: vault.unwrap_token,
         tls: ClientFiles {
-            authorities: Authorities::of(
-                file(&tls.ca_cert).as_deref(),
-                file(&tls.ca_path).as_deref(),
-            ),
-            identity: identity.map(|(cert, key)| IdentityFiles { cert, key }),
+            authorities: Authorities::of(path(&tls.ca_cert), path(&tls.ca_path)),
+            identity: IdentityFiles::of(path(&tls.cert), path(&tls.key)),
             verify: tls.verify,
         },
         server_name: (!tls.server_name.is_empty()).then(|| tls.server_name.clone()),
         connect_timeout: vault.transport.dial_timeout + vault.transport.tls_handshake_timeout,
         timeout: LONGEST_VAULT_ANSWER,
     })
+}
+
+/// An empty text names no file.
+fn path(text: &str) -> Option<&Path> {
+    (!text.is_empty()).then(|| Path::new(text))
 }
 
 pub(crate) fn scheduler(
