@@ -77,6 +77,20 @@ impl Config {
         }
     }
 
+    /// The tokens and passwords of cts itself, which no output may show. Those of providers and backends are in their
+    /// blocks.
+    pub fn secrets(&self) -> Vec<SecretString> {
+        let consul = &self.consul;
+        let known = [
+            consul.token.as_ref(),
+            consul.auth.as_ref().map(|auth| &auth.password),
+            self.vault.as_ref().and_then(|vault| vault.token.as_ref()),
+            self.database.as_ref().map(|database| &database.url),
+            self.terraform_cloud.as_ref().map(|driver| &driver.token),
+        ];
+        known.into_iter().flatten().cloned().collect()
+    }
+
     /// What a new leader runs. Who brings the `high_availability` block of CTS Enterprise, with its
     /// storage written or left out, gets what it did there: every task once (docs/configuration.md#scheduler).
     pub fn on_takeover(&self) -> OnTakeover {

@@ -27,6 +27,45 @@ impl Backend {
         "pg",
         "s3",
     ];
+
+    /// The arguments that are credentials, of all kinds together (docs/terraform.md#credentials): no other argument of any
+    /// backend has one of these names.
+    pub const CREDENTIALS: [&'static str; 21] = [
+        "access_key",
+        "access_token",
+        "client_certificate_password",
+        "client_key",
+        "client_secret",
+        "conn_str",
+        "credentials",
+        "encryption_key",
+        "http_auth",
+        "key_material",
+        "oidc_request_token",
+        "oidc_token",
+        "password",
+        "sas_token",
+        "secret_access_key",
+        "secret_id",
+        "secret_key",
+        "security_token",
+        "session_token",
+        "sse_customer_key",
+        "token",
+    ];
+
+    /// Whether the argument of this name is a credential, and has a value.
+    pub fn is_credential(name: &str, value: &Value) -> bool {
+        let says_nothing = value.is_null() || value == &Value::from("");
+        Self::CREDENTIALS.contains(&name) && !says_nothing
+    }
+
+    /// The values of its credentials.
+    pub fn credentials(&self) -> impl Iterator<Item = &Value> {
+        let arguments = self.arguments.iter();
+        let credentials = arguments.filter(|(name, value)| Self::is_credential(name, value));
+        credentials.map(|(_name, value)| value)
+    }
 }
 
 impl fmt::Debug for Backend {

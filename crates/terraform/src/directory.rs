@@ -1,9 +1,11 @@
 //! The directory of one task (docs/terraform.md#the-task-directory).
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use cts_core::Chain;
 
 use crate::error::FileError;
 use crate::render::{GENERATED_NOTICE, RootModule};
@@ -13,6 +15,9 @@ const DIRECTORY_MODE: u32 = 0o750;
 
 /// Mode of generated files.
 const FILE_MODE: u32 = 0o640;
+
+/// Mode of files with credentials.
+const SECRET_FILE_MODE: u32 = 0o600;
 
 /// Files that only a task with variables has.
 const OPTIONAL_FILES: [&str; 2] = ["variables.module.tf", "variables.auto.tfvars"];
@@ -49,7 +54,12 @@ impl TaskDirectory {
             .create(&self.path)
             .map_err(file_error("create", &self.path))?;
         for file in &root.files {
-            write_if_different(&self.path.join(file.name), &file.contents)?;
+            let path = self.path.join(file.name);
+            if file.secret {
+                write_secret(&path, &file.contents)?;
+            } else {
+                write_if_different(&path, &file.contents)?;
+            }
         }
         for name in OPTIONAL_FILES {
             if root.file(name).is_none() {
@@ -59,9 +69,31 @@ impl TaskDirectory {
         Ok(())
     }
 
+    /// The files of `root` with credentials; to be called before they are written.
+    pub fn secrets_of(&self, root: &RootModule) -> SecretFiles {
+        let files = root.files.iter().chain(&root.backend_credentials);
+        let secret = files.filter(|file| file.secret);
+        SecretFiles(secret.map(|file| self.path.join(file.name)).collect())
+    }
+
     /// Brings `terraform.tfvars` up to date; whether it was different.
     pub fn write_tfvars(&self, text: &str) -> Result<bool, FileError> {
         write_if_different(&self.path.join("terraform.tfvars"), text)
+    }
+}
+
+/// Files with credentials, which are removed when this is dropped.
+#[derive(Debug)]
+#[must_use = "the files are removed when it is dropped"]
+pub struct SecretFiles(Vec<PathBuf>);
+
+impl Drop for SecretFiles {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            if let Err(error) = remove_if_present(path) {
+                tracing::warn!(error = %Chain(&error), "a file with credentials is left behind");
+            }
+        }
     }
 }
 
@@ -100,6 +132,28 @@ pub(crate) fn write_if_different(path: &Path, text: &str) -> Result<bool, FileEr
             file.set_len(text.len() as u64)
         });
     written.map_err(file_error("write", path)).map(|()| true)
+}
+
+/// Writes a new file that only its owner may read. Whatever had its name is removed, so that no symbolic link is followed.
+pub(crate) fn write_secret(path: &Path, text: &str) -> Result<(), FileError> {
+    remove_if_present(path)?;
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(SECRET_FILE_MODE)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(file_error("write", path))
+}
+
+/// Lets only its owner read a file, if it is there.
+pub(crate) fn make_secret(path: &Path) -> Result<(), FileError> {
+    match fs::set_permissions(path, Permissions::from_mode(SECRET_FILE_MODE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(file_error("change the mode of", path)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Removes a file, if we have written it.

@@ -36,7 +36,7 @@ pub use attempt::Attempt;
 pub use command::{
     ChildEnvironment, EnvironmentSources, Step, TASK_DIRECTORY_MARKER, WORKER_MARKER, task_env,
 };
-pub use directory::TaskDirectory;
+pub use directory::{SecretFiles, TaskDirectory};
 pub use error::{CommandError, CommandFailure, FileError};
 pub use executable::{Executable, FindError, SUPPORTED_RANGE, is_supported};
 pub use inherited::InheritedEnvironment;
@@ -47,4 +47,4 @@ pub use render::{
     GeneratedFile, RenderError, RenderSettings, RootModule, render_root_module, render_tfvars,
 };
 pub use stop::{StopOrder, StopPolicy};
-pub use terraform::Terraform;
+pub use terraform::{PlanOutput, Terraform};

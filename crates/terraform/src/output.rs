@@ -11,6 +11,9 @@ use tokio::sync::mpsc::error::TrySendError;
 /// Longest piece of a line that is handed on at once, in bytes.
 const LONGEST_LINE: usize = 64 * 1024;
 
+/// So much is left out where a stream was cut in the middle of a line, in bytes.
+const LONGEST_HALF: usize = 8 * 1024;
+
 /// Room for one read, in bytes.
 const READ_SIZE: usize = 8 * 1024;
 
@@ -31,6 +34,19 @@ pub struct OutputLine {
     pub stream: OutputStream,
     /// The text.
     pub text: String,
+    /// Whether the next piece of the same stream is of the same line.
+    pub continues: bool,
+}
+
+impl OutputLine {
+    /// A whole line, or the last piece of one.
+    pub const fn new(stream: OutputStream, text: String) -> Self {
+        Self {
+            stream,
+            text,
+            continues: false,
+        }
+    }
 }
 
 /// Takes lines while Terraform runs. Must not block: Terraform waits while a sink does.
@@ -72,10 +88,8 @@ impl LineChannel {
             return false;
         };
         let count = self.left_out.swap(0, Ordering::Relaxed);
-        permit.send(OutputLine {
-            stream: OutputStream::Stderr,
-            text: format!("{count} lines of output left out"),
-        });
+        let text = format!("{count} lines of output left out");
+        permit.send(OutputLine::new(OutputStream::Stderr, text));
         true
     }
 }
@@ -163,7 +177,10 @@ impl<R: AsyncRead + Unpin> Pump<R> {
                 rest = &rest[end + 1..];
             } else if rest.len() > LONGEST_LINE {
                 let end = character_boundary(rest, LONGEST_LINE);
-                sink.line(output_line(*stream, &rest[..end]));
+                sink.line(OutputLine {
+                    continues: true,
+                    ..output_line(*stream, &rest[..end])
+                });
                 rest = &rest[end..];
             } else {
                 break;
@@ -176,10 +193,7 @@ impl<R: AsyncRead + Unpin> Pump<R> {
 
 fn output_line(stream: OutputStream, bytes: &[u8]) -> OutputLine {
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-    OutputLine {
-        stream,
-        text: String::from_utf8_lossy(bytes).into_owned(),
-    }
+    OutputLine::new(stream, String::from_utf8_lossy(bytes).into_owned())
 }
 
 /// The last place at or shortly before `end` where no character is cut.
@@ -223,6 +237,12 @@ impl Tail {
 
     fn into_text(mut self) -> String {
         self.trim();
+        if self.cut {
+            // Half a line could be half a secret, which would not be recognised.
+            let window = &self.bytes[..self.bytes.len().min(LONGEST_HALF)];
+            let end = window.iter().position(|byte| *byte == b'\n');
+            self.bytes.drain(..end.map_or(window.len(), |end| end + 1));
+        }
         let text = String::from_utf8_lossy(&self.bytes);
         if self.cut {
             format!("[the beginning is left out]\n{text}")

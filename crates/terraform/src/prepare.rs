@@ -52,7 +52,8 @@ impl Terraform {
         }
 
         Self::forget_initialisation(attempt)?;
-        self.init(attempt).await?;
+        self.init(attempt, root.backend_credentials.as_ref())
+            .await?;
         Self::select_workspace(attempt)?;
         let known_valid = root
             .validation_shape

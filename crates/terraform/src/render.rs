@@ -3,6 +3,7 @@
 //! Whatever comes from Consul or from a user is written through [`expression`] or [`header`], which
 //! escape; names that Terraform only takes bare are checked and refused if they are no identifiers.
 
+mod credentials;
 mod expression;
 mod header;
 mod inputs;
@@ -17,6 +18,8 @@ use cts_core::{Backend, Digest, ProviderBlock, TaskDefinition};
 use serde_json::{Map, Value};
 
 pub use tfvars::render_tfvars;
+
+pub(crate) use credentials::BACKEND_CONFIG;
 
 use expression::is_identifier;
 pub(crate) use header::GENERATED_NOTICE;
@@ -57,6 +60,18 @@ pub struct GeneratedFile {
     pub name: &'static str,
     /// Complete text.
     pub contents: String,
+    /// Whether there are credentials in it: then its mode is 0600, and it is there during runs only.
+    pub secret: bool,
+}
+
+impl GeneratedFile {
+    const fn new(name: &'static str, contents: String) -> Self {
+        Self {
+            name,
+            contents,
+            secret: false,
+        }
+    }
 }
 
 impl fmt::Debug for GeneratedFile {
@@ -73,6 +88,8 @@ impl fmt::Debug for GeneratedFile {
 pub struct RootModule {
     /// The files, in the order in which they are written.
     pub files: Vec<GeneratedFile>,
+    /// Credentials of the backend, which only `init` reads.
+    pub(crate) backend_credentials: Option<GeneratedFile>,
     /// Identifies everything that `init` depends on.
     pub(crate) init_fingerprint: Digest,
     /// Identifies everything that `validate` depends on, whatever the task is called; only for a
@@ -119,20 +136,23 @@ pub fn render_root_module(
     let variables = variables_tf::render(&title, definition, settings, &providers);
     let module_variables = variables_tf::render_module_variables(&title, &definition.variables);
     let values = tfvars::render_provider_values(&title, &providers);
+    let backend_credentials = credentials::render(&settings.backend);
     let template = template::render(&title, definition);
 
     let version = settings.terraform_version.to_string();
     let module_digest = definition.module_digest.map(|digest| digest.to_string());
-    let init_fingerprint = Digest::of_parts(
-        [
-            &version,
-            &main,
-            &variables,
-            module_variables.as_deref().unwrap_or_default(),
-            module_digest.as_deref().unwrap_or_default(),
-        ]
-        .map(str::as_bytes),
-    );
+    let of_init = [
+        version.as_str(),
+        &main,
+        &variables,
+        module_variables.as_deref().unwrap_or_default(),
+        module_digest.as_deref().unwrap_or_default(),
+    ];
+    let credentials = backend_credentials
+        .as_ref()
+        .map(|file| file.contents.as_str());
+    let of_init = of_init.into_iter().chain(credentials);
+    let init_fingerprint = Digest::of_parts(of_init.map(str::as_bytes));
     let validation_shape = match &module_digest {
         None => None,
         Some(module_digest) => {
@@ -151,36 +171,26 @@ pub fn render_root_module(
         }
     };
 
+    let has_arguments = providers
+        .iter()
+        .any(|provider| !provider.arguments.is_empty());
     let mut files = vec![
+        GeneratedFile::new("main.tf", main),
+        GeneratedFile::new("variables.tf", variables),
+        GeneratedFile::new("terraform.tfvars.tmpl", template),
         GeneratedFile {
-            name: "main.tf",
-            contents: main,
-        },
-        GeneratedFile {
-            name: "variables.tf",
-            contents: variables,
-        },
-        GeneratedFile {
-            name: "terraform.tfvars.tmpl",
-            contents: template,
-        },
-        GeneratedFile {
-            name: "providers.auto.tfvars",
-            contents: values,
+            secret: has_arguments,
+            ..GeneratedFile::new("providers.auto.tfvars", values)
         },
     ];
     if let Some(contents) = module_variables {
-        files.push(GeneratedFile {
-            name: "variables.module.tf",
-            contents,
-        });
-        files.push(GeneratedFile {
-            name: "variables.auto.tfvars",
-            contents: tfvars::render_module_values(&title, &definition.variables),
-        });
+        let values = tfvars::render_module_values(&title, &definition.variables);
+        files.push(GeneratedFile::new("variables.module.tf", contents));
+        files.push(GeneratedFile::new("variables.auto.tfvars", values));
     }
     Ok(RootModule {
         files,
+        backend_credentials,
         init_fingerprint,
         validation_shape,
     })

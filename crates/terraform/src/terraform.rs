@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cts_core::Digest;
-use cts_core::runs::Plan;
 use tokio::process::Command;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
@@ -13,11 +12,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::attempt::Attempt;
 use crate::command::Step;
-use crate::directory::write_if_different;
+use crate::directory::{make_secret, remove_if_present, write_if_different, write_secret};
 use crate::error::{CommandError, CommandFailure};
 use crate::executable::Executable;
 use crate::prepare;
 use crate::process::{self, Ended, Job, StdoutUse};
+use crate::render::{BACKEND_CONFIG, GeneratedFile};
 
 /// Terraform ends with this code when it has failed and says why; a crash has a greater one.
 const FAILED: i32 = 1;
@@ -45,6 +45,15 @@ pub struct Terraform {
     directories: Mutex<HashMap<PathBuf, Turn>>,
 }
 
+/// What Terraform has planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanOutput {
+    /// Whether an apply would change anything.
+    pub changes_present: bool,
+    /// What it wrote to its standard output, of which the last 16 MiB are kept.
+    pub text: String,
+}
+
 /// A lock that is handed from command to command.
 type Turn = Arc<tokio::sync::Mutex<()>>;
 
@@ -67,8 +76,16 @@ impl Terraform {
 
     /// Runs `terraform init`. The choice of a workspace is forgotten first: `init` fails when the
     /// chosen one has no state yet.
-    pub async fn init(&self, attempt: &Attempt) -> Result<(), CommandError> {
-        prepare::forget_workspace(attempt).map_err(|error| failed(attempt, Step::Init, error))?;
+    ///
+    /// `credentials` of the backend are in their file meanwhile. Terraform keeps them in its data directory, for the
+    /// commands that follow: only the owner may read what it keeps.
+    pub async fn init(
+        &self,
+        attempt: &Attempt,
+        credentials: Option<&GeneratedFile>,
+    ) -> Result<(), CommandError> {
+        let unwritten = |error| failed(attempt, Step::Init, error);
+        prepare::forget_workspace(attempt).map_err(unwritten)?;
         let has_cache = attempt
             .environment
             .get("TF_PLUGIN_CACHE_DIR")
@@ -78,10 +95,25 @@ impl Terraform {
         } else {
             None
         };
+        let mut arguments = self.arguments(Step::Init);
+        let credentials = credentials.map(|file| (attempt.directory.path().join(file.name), file));
+        if let Some((path, file)) = &credentials {
+            write_secret(path, &file.contents).map_err(unwritten)?;
+            arguments.push(BACKEND_CONFIG);
+        }
         let ended = self
-            .run_holding(attempt, Step::Init, StdoutUse::Live, cache)
-            .await?;
-        must_succeed(attempt, Step::Init, ended).map(drop)
+            .run_holding(attempt, Step::Init, arguments, StdoutUse::Live, cache)
+            .await;
+        if let Some((path, _file)) = &credentials {
+            remove_if_present(path).map_err(unwritten)?;
+            let kept = attempt.data_directory().join("terraform.tfstate");
+            make_secret(&kept).map_err(unwritten)?;
+        }
+        must_succeed(attempt, Step::Init, ended?).map(drop)
+    }
+
+    fn arguments(&self, step: Step) -> Vec<&'static str> {
+        step.arguments(self.executable.version())
     }
 
     /// Waits for the shared plugin cache, no longer than an `init` may take.
@@ -112,7 +144,7 @@ impl Terraform {
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
-    pub async fn plan(&self, attempt: &Attempt) -> Result<Plan, CommandError> {
+    pub async fn plan(&self, attempt: &Attempt) -> Result<PlanOutput, CommandError> {
         Self::select_workspace(attempt)?;
         let ended = self
             .run(attempt, Step::Plan, StdoutUse::LiveAndCaptured)
@@ -128,7 +160,10 @@ impl Terraform {
                 return Err(error);
             }
         };
-        Ok(Plan::new(changes_present, ended.stdout))
+        Ok(PlanOutput {
+            changes_present,
+            text: ended.stdout,
+        })
     }
 
     /// Runs `terraform apply` in the workspace of the task.
@@ -185,7 +220,9 @@ impl Terraform {
         step: Step,
         stdout: StdoutUse,
     ) -> Result<Ended, CommandError> {
-        self.run_holding(attempt, step, stdout, None).await
+        let arguments = self.arguments(step);
+        self.run_holding(attempt, step, arguments, stdout, None)
+            .await
     }
 
     /// The same with a lock that is released when the process has ended, also where nothing waits for that.
@@ -193,6 +230,7 @@ impl Terraform {
         &self,
         attempt: &Attempt,
         step: Step,
+        arguments: Vec<&'static str>,
         stdout: StdoutUse,
         lock: Option<OwnedMutexGuard<()>>,
     ) -> Result<Ended, CommandError> {
@@ -200,7 +238,7 @@ impl Terraform {
         let turn = take_turn(&directory, attempt, step).await?;
         let mut command = Command::new(self.executable.path());
         command
-            .args(step.arguments(self.executable.version()))
+            .args(arguments)
             .current_dir(attempt.directory.path())
             .env_clear()
             .envs(attempt.environment.variables());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
-use cts_core::runs::{AttemptOutcome, RunKind};
-use cts_core::{Chain, RunInput, TaskDefinition};
+use cts_core::runs::{AttemptOutcome, Plan, RunKind};
+use cts_core::{Chain, ProviderBlock, RunInput, TaskDefinition};
 use cts_rpc::ConversionError;
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
@@ -18,8 +18,9 @@ use tonic::Status;
 
 use crate::inputs::InputError;
 use crate::leased_run::LeasedRun;
+use crate::redaction::{RedactingSink, Redactor};
 use crate::shared::Shared;
-use crate::values::{ValueError, resolve};
+use crate::values::{Resolved, ValueError, resolve, texts_of};
 
 /// Longest time for a module to be fetched, by this run or by another that wants the same, and unpacked.
 const PLACE_MODULE: Duration = Duration::from_mins(10);
@@ -42,6 +43,8 @@ pub(crate) enum AttemptError {
     ModulePath(#[from] InvalidModulePath),
     #[error(transparent)]
     Value(#[from] ValueError),
+    #[error("the secrets of the run are too much to be kept out of its output")]
+    Secrets(#[from] aho_corasick::BuildError),
     #[error("the root module cannot be rendered")]
     Render(#[from] RenderError),
     #[error("the root module cannot be rendered")]
@@ -63,7 +66,8 @@ pub(crate) async fn attempt(
     output: Arc<dyn OutputSink>,
     order: StopOrder,
 ) -> AttemptOutcome {
-    match try_attempt(shared, run, output, order.clone()).await {
+    let mut redactor = None;
+    match try_attempt(shared, run, output, order.clone(), &mut redactor).await {
         // A command that succeeds in spite of the interrupt has done everything.
         Ok(outcome) => outcome,
         Err(AttemptError::Stopped | AttemptError::Orphan(OrphanError::Cancelled)) => {
@@ -72,7 +76,15 @@ pub(crate) async fn attempt(
         Err(AttemptError::Terraform(error)) if order.is_cancelled() && error.is_interrupted() => {
             AttemptOutcome::Interrupted
         }
-        Err(error) => AttemptOutcome::Failed(Chain(&error).to_string()),
+        Err(error) => {
+            // Before the values are known it can only be a secret of the configuration.
+            let configured = || Redactor::new(shared.options.secrets()).map(Arc::new);
+            let text = Chain(&error).to_string();
+            AttemptOutcome::Failed(match redactor.map_or_else(configured, Ok) {
+                Ok(redactor) => redactor.redact(&text).into_owned(),
+                Err(too_much) => AttemptError::Secrets(too_much).to_string(),
+            })
+        }
     }
 }
 
@@ -81,6 +93,7 @@ async fn try_attempt(
     run: &LeasedRun,
     output: Arc<dyn OutputSink>,
     order: StopOrder,
+    known: &mut Option<Arc<Redactor>>,
 ) -> Result<AttemptOutcome, AttemptError> {
     let options = &shared.options;
     let kind = run.lease.kind.clone()?;
@@ -92,10 +105,17 @@ async fn try_attempt(
     let turn = order_or(&order, shared.lock_directory(&directory)).await?;
     adopt(shared, &directory, &order).await?;
 
-    let settings = resolve(&options.render, definition, &shared.values);
-    let settings = order_or(&order, settings).await??;
+    let resolved = resolve(&options.render, definition, &shared.values);
+    let Resolved { settings, answers } = order_or(&order, resolved).await??;
+    let environment = task_env(definition, &settings.providers);
+    let secrets = run_secrets(definition, &settings, &environment, &answers);
+    let redactor = Arc::new(Redactor::new(options.secrets().chain(secrets))?);
+    *known = Some(Arc::clone(&redactor));
+    let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), output));
     let (input, root, values) = render(input, Arc::clone(&settings)).await?;
     let definition = &input.definition;
+    // Removed when the run is over, however it ends.
+    let _secret_files = directory.secrets_of(&root);
     directory.write_root(&root)?;
     directory.write_tfvars(&values)?;
 
@@ -103,7 +123,7 @@ async fn try_attempt(
     let sources = EnvironmentSources {
         inherited: &options.environment,
         backend: &options.backend_environment,
-        task_env: &task_env(definition, &settings.providers),
+        task_env: &environment,
         persist_log: options.persist_log,
         worker,
     };
@@ -116,7 +136,7 @@ async fn try_attempt(
         timeouts: run.lease.timeouts.or(options.timeouts),
     };
     run.enter(&attempt.directory, turn);
-    let outcome = run_terraform(&shared.terraform, &attempt, &root, kind).await;
+    let outcome = run_terraform(&shared.terraform, &attempt, &root, kind, &redactor).await;
     if outcome
         .as_ref()
         .is_err_and(CommandError::has_left_processes)
@@ -125,6 +145,31 @@ async fn try_attempt(
         shared.adopted.lock().await.remove(&attempt.directory);
     }
     Ok(outcome?)
+}
+
+/// The arguments of a provider that say nothing about a remote system.
+const NO_SECRETS: [&str; 2] = ["alias", "auto_commit"];
+
+/// What a run knows beside the secrets of the configuration: arguments and environment of its providers, and what Vault
+/// has answered.
+fn run_secrets<'s>(
+    definition: &TaskDefinition,
+    settings: &'s RenderSettings,
+    environment: &'s [(String, String)],
+    answers: &'s [String],
+) -> impl Iterator<Item = &'s str> {
+    let mut texts = Vec::new();
+    let ids = definition.providers.iter();
+    for block in ids.filter_map(|id| ProviderBlock::select(&settings.providers, id)) {
+        for (name, value) in &block.arguments {
+            if !NO_SECRETS.contains(&name.as_str()) {
+                texts_of(value, &mut texts);
+            }
+        }
+    }
+    let environment = environment.iter().map(|(_name, value)| value.as_str());
+    let answers = answers.iter().map(String::as_str);
+    texts.into_iter().chain(environment).chain(answers)
 }
 
 /// The root module and the values of an input. Variables of a task and a view with many services take their time, which
@@ -146,6 +191,7 @@ async fn run_terraform(
     attempt: &Attempt,
     root: &RootModule,
     kind: RunKind,
+    redactor: &Redactor,
 ) -> Result<AttemptOutcome, CommandError> {
     terraform.prepare(attempt, root).await?;
     Ok(match kind {
@@ -153,7 +199,11 @@ async fn run_terraform(
             terraform.apply(attempt).await?;
             AttemptOutcome::Applied
         }
-        RunKind::Plan => AttemptOutcome::Planned(terraform.plan(attempt).await?),
+        RunKind::Plan => {
+            let plan = terraform.plan(attempt).await?;
+            let text = redactor.redact(&plan.text).into_owned();
+            AttemptOutcome::Planned(Plan::new(plan.changes_present, text))
+        }
         RunKind::Check => AttemptOutcome::Checked,
     })
 }

@@ -61,12 +61,10 @@ impl RunLog {
         buffer.bytes = 0;
         drop(buffer);
         if dropped > 0 {
-            lines.push(OutputLine {
-                stream: OutputStream::Stderr,
-                text: format!(
-                    "({dropped} lines were dropped: they came faster than they could be stored)"
-                ),
-            });
+            let text = format!(
+                "({dropped} lines were dropped: they came faster than they could be stored)"
+            );
+            lines.push(OutputLine::new(OutputStream::Stderr, text));
         }
         lines
     }
@@ -125,10 +123,7 @@ impl Buffer {
         };
         self.bytes += bytes;
         self.log_bytes += bytes;
-        self.lines.push(OutputLine {
-            stream: line.stream,
-            text,
-        });
+        self.lines.push(OutputLine::new(line.stream, text));
     }
 }
 
@@ -148,10 +143,7 @@ mod tests {
     use super::*;
 
     fn line(text: String) -> OutputLine {
-        OutputLine {
-            stream: OutputStream::Stdout,
-            text,
-        }
+        OutputLine::new(OutputStream::Stdout, text)
     }
 
     /// What is sent of so many lines of this length; it is sent whenever there is something.

@@ -9,10 +9,11 @@ use cts_bundle::BundleCache;
 use cts_core::{StepTimeouts, WorkerRecord};
 use cts_terraform::guard::Guard;
 use cts_terraform::{InheritedEnvironment, OutputSink, RenderSettings, StopPolicy, Terraform};
+use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use crate::values::ValueSources;
+use crate::values::{ValueSources, texts_of};
 
 /// Settings of a worker.
 #[derive(Clone)]
@@ -35,6 +36,20 @@ pub struct Options {
     pub drain_timeout: Duration,
     /// What generated root modules say about driver, backend and providers.
     pub render: Arc<RenderSettings>,
+    /// Further secrets of the configuration, which no output of a run may show: tokens and passwords.
+    pub secrets: Vec<SecretString>,
+}
+
+impl Options {
+    /// All secrets of the configuration that are the same for every run.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let mut credentials = Vec::new();
+        for credential in self.render.backend.credentials() {
+            texts_of(credential, &mut credentials);
+        }
+        let secrets = self.secrets.iter().map(ExposeSecret::expose_secret);
+        secrets.chain(credentials)
+    }
 }
 
 impl fmt::Debug for Options {

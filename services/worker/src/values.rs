@@ -75,12 +75,19 @@ enum Cause {
     TooMuch,
 }
 
+/// The settings of one run.
+pub(crate) struct Resolved {
+    pub(crate) settings: Arc<RenderSettings>,
+    /// What Vault has answered, as far as it is text.
+    pub(crate) answers: Vec<String>,
+}
+
 /// The settings with the values of the providers that the task names. The same settings if none of them is dynamic.
 pub(crate) async fn resolve(
     settings: &Arc<RenderSettings>,
     definition: &TaskDefinition,
     sources: &ValueSources,
-) -> Result<Arc<RenderSettings>, ValueError> {
+) -> Result<Resolved, ValueError> {
     let mut run = Resolution {
         sources,
         found: BTreeMap::new(),
@@ -100,7 +107,26 @@ pub(crate) async fn resolve(
             *known = block;
         }
     }
-    Ok(resolved.map_or_else(|| Arc::clone(settings), Arc::new))
+    let mut answers = Vec::new();
+    for found in run.found.values() {
+        if let Found::Secret(answer) = found {
+            texts_of(answer, &mut answers);
+        }
+    }
+    Ok(Resolved {
+        settings: resolved.map_or_else(|| Arc::clone(settings), Arc::new),
+        answers: answers.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+/// All texts in a value.
+pub(crate) fn texts_of<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(values) => values.iter().for_each(|value| texts_of(value, texts)),
+        Value::Object(members) => members.values().for_each(|value| texts_of(value, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Whether any of `blocks` may ask Vault for something.

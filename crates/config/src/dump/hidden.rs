@@ -1,5 +1,6 @@
 //! Secrets, replaced.
 
+use cts_core::Backend;
 use serde_json::{Map, Value};
 
 use crate::mask::{authority_end, is_secret_name, is_secret_parameter, is_web, may_hold_password};
@@ -7,17 +8,17 @@ use crate::mask::{authority_end, is_secret_name, is_secret_parameter, is_web, ma
 /// Stands for a secret.
 pub(super) const HIDDEN: &str = "(hidden)";
 
-/// Names of backend attributes that hold secrets without sounding like it.
-const SECRET_ATTRIBUTES: [&str; 4] = ["conn_str", "env", "http_auth", "key_material"];
+/// The environment of the command that brings credentials for Kubernetes.
+const ENVIRONMENT: &str = "env";
 
 /// Names that sound like secrets and hold none: files, and the suffix of an object of Kubernetes.
 const SHOWN_ENDS: [&str; 4] = ["_file", "_files", "_path", "secret_suffix"];
 
 fn is_secret(name: &str, value: &Value) -> bool {
-    let sounds_so = is_secret_name(name) || SECRET_ATTRIBUTES.contains(&name);
+    let sounds_so = is_secret_name(name) || name == ENVIRONMENT;
     let holds_none = SHOWN_ENDS.iter().any(|end| name.ends_with(end));
     let says_nothing = value.is_boolean() || value.is_null() || value == &Value::from("");
-    sounds_so && !holds_none && !says_nothing
+    Backend::is_credential(name, value) || (sounds_so && !holds_none && !says_nothing)
 }
 
 /// Hides what looks like a secret by its name, at any depth.

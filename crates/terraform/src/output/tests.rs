@@ -22,10 +22,7 @@ async fn pump(bytes: &[u8], keep: usize) -> (Vec<String>, String) {
 }
 
 fn line(text: &str) -> OutputLine {
-    OutputLine {
-        stream: OutputStream::Stdout,
-        text: text.to_owned(),
-    }
+    OutputLine::new(OutputStream::Stdout, text.to_owned())
 }
 
 #[tokio::test]
@@ -51,9 +48,12 @@ async fn a_long_line_is_split_between_characters() {
 }
 
 #[tokio::test]
-async fn only_the_end_is_kept() {
-    let (_lines, tail) = pump(&b"0123456789".repeat(10), 15).await;
-    assert_eq!(tail, "[the beginning is left out]\n567890123456789");
+async fn only_the_end_is_kept_from_a_whole_line_on() {
+    let (_lines, tail) = pump(&b"01234567\n".repeat(10), 15).await;
+    assert_eq!(tail, "[the beginning is left out]\n01234567\n");
+    let endless = b"x".repeat(LONGEST_HALF * 4);
+    let (_lines, tail) = pump(&endless, LONGEST_HALF + 3).await;
+    assert_eq!(tail, "[the beginning is left out]\nxxx");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! `main.tf`: terraform, provider and module blocks (docs/terraform.md#maintf).
 
-use cts_core::TaskDefinition;
+use cts_core::{Backend, TaskDefinition};
 use serde_json::Value;
 
 use super::expression::{indent, is_identifier, quoted, value, write_assignments};
@@ -57,7 +57,9 @@ fn write_terraform_block(
     let mut arguments = Vec::with_capacity(settings.backend.arguments.len());
     for (name, argument) in sorted(&settings.backend.arguments) {
         require_identifier("backend argument", name)?;
-        arguments.push((name, value(argument, 2)));
+        if !Backend::is_credential(name, argument) {
+            arguments.push((name, value(argument, 2)));
+        }
     }
     out.push_str("  backend ");
     out.push_str(&quoted(&settings.backend.kind));

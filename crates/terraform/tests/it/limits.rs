@@ -51,7 +51,7 @@ async fn a_command_that_does_not_listen_is_killed_when_its_time_is_over() {
     let (mut attempt, _lines) = sandbox.attempt();
     attempt.stop = StopOrder::new(QUICK);
     attempt.timeouts.init = Duration::from_millis(500);
-    let error = terraform.init(&attempt).await.unwrap_err();
+    let error = terraform.init(&attempt, None).await.unwrap_err();
     assert!(error.to_string().contains("`init_timeout`"), "{error}");
     for word in ["started", "interrupted", "terminated", "gone"] {
         life.hear(word).await;
@@ -73,7 +73,7 @@ async fn the_wait_for_a_shared_plugin_cache_is_bounded_and_can_be_stopped() {
     let (stopped, _lines) = sandbox.attempt();
     let wait = async {
         life.hear("started").await;
-        let error = terraform.init(&waiting).await.unwrap_err();
+        let error = terraform.init(&waiting, None).await.unwrap_err();
         let failure = error.failure;
         assert!(
             matches!(
@@ -86,11 +86,11 @@ async fn the_wait_for_a_shared_plugin_cache_is_bounded_and_can_be_stopped() {
             "{failure}"
         );
         let stop = async { stopped.stop.cancel() };
-        let (result, ()) = tokio::join!(terraform.init(&stopped), stop);
+        let (result, ()) = tokio::join!(terraform.init(&stopped, None), stop);
         assert!(result.unwrap_err().is_interrupted());
         hanging.stop.cancel();
     };
-    let (result, ()) = tokio::join!(terraform.init(&hanging), wait);
+    let (result, ()) = tokio::join!(terraform.init(&hanging, None), wait);
     assert!(result.unwrap_err().is_interrupted());
 }
 

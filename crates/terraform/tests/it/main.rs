@@ -10,6 +10,7 @@
 )]
 
 mod consul;
+mod credentials;
 mod find;
 mod fixture;
 mod format;

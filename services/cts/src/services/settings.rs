@@ -306,6 +306,7 @@ pub(crate) fn worker(
             backend: config.driver.backend.clone(),
             providers: config.providers.clone(),
         }),
+        secrets: config.secrets(),
     }
 }
 

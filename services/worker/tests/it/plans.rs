@@ -5,7 +5,7 @@ use cts_proto::run::v1::complete_run_request::Outcome;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::stage::Stage;
+use crate::stage::{SECRET, Stage};
 
 const KEEPS: &str = r#"
 variable "services" {
@@ -60,6 +60,33 @@ async fn a_plan_of_what_is_applied_has_no_changes() {
     assert!(!plan.changes_present);
     assert!(plan.text.contains("No changes"), "{}", plan.text);
     assert_eq!(std::fs::read(stage.state()).unwrap(), state);
+}
+
+#[tokio::test]
+async fn a_plan_shows_no_secret() {
+    let module = KEEPS.replace("var.services", &format!("\"<{SECRET}>\""));
+    let mut stage = Stage::new(&module).await;
+    stage.strings.grant(RunKind::Plan, stage.input());
+    let Outcome::Planned(plan) = stage.strings.outcome().await else {
+        panic!("{}", stage.strings.log());
+    };
+    for text in [plan.text, stage.strings.log()] {
+        assert!(text.contains("\"<(hidden)>\""), "{text}");
+        assert!(!text.contains(SECRET), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_shows_no_secret() {
+    let module = CANNOT_BE_PLANNED.replace("too few", SECRET);
+    let mut stage = Stage::new(&module).await;
+    stage.strings.grant(RunKind::Plan, stage.input());
+    let Outcome::Failed(failed) = stage.strings.outcome().await else {
+        panic!("{}", stage.strings.log());
+    };
+    let text = failed.error;
+    assert!(text.contains("there are (hidden) of them"), "{text}");
+    assert!(!text.contains(SECRET), "{text}");
 }
 
 #[tokio::test]

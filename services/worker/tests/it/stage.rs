@@ -21,6 +21,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::played_scheduler::{Strings, played_scheduler};
 
+/// A secret of the configuration.
+pub(crate) const SECRET: &str = "token-of-the-stage";
+
 pub(crate) struct Stage {
     pub(crate) strings: Strings,
     pub(crate) shutdown: ShutdownTokens,
@@ -144,6 +147,7 @@ fn options(
             },
             providers: Vec::new(),
         }),
+        secrets: vec![SECRET.into()],
     }
 }
 

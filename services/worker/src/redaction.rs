@@ -1,0 +1,94 @@
+//! Secrets in texts that leave the worker: output, errors, plans (docs/terraform.md#credentials).
+//!
+//! Replaced are the secrets that a run knows, however they are escaped, and what has the shape of a token.
+
+mod forms;
+mod output;
+mod shapes;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
+
+use forms::forms;
+pub(crate) use output::RedactingSink;
+use shapes::shapes;
+
+/// Stands for a secret.
+const HIDDEN: &str = "(hidden)";
+
+/// Texts of so many characters or less are no secrets: they would be found everywhere.
+const TOO_SHORT: usize = 5;
+
+/// Finds the secrets of a run.
+#[derive(Debug)]
+pub(crate) struct Redactor {
+    known: AhoCorasick,
+    /// Of the longest form of a secret that is looked for, in bytes.
+    longest: usize,
+}
+
+impl Redactor {
+    /// Looks for these secrets and what has the shape of one.
+    ///
+    /// # Errors
+    /// If they are too much for a search: many million bytes.
+    pub(crate) fn new<'s>(secrets: impl IntoIterator<Item = &'s str>) -> Result<Self, BuildError> {
+        let mut all = BTreeSet::new();
+        for secret in secrets {
+            forms(secret, &mut all);
+            for part in shapes(secret) {
+                forms(&secret[part], &mut all);
+            }
+        }
+        let longest = all.iter().map(String::len).max().unwrap_or_default();
+        let known = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(all)?;
+        Ok(Self { known, longest })
+    }
+
+    /// The text without its secrets.
+    pub(crate) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let secrets = self.secrets(text);
+        if secrets.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(without(text, &secrets))
+        }
+    }
+
+    /// The places of secrets, in their order and apart from each other.
+    fn secrets(&self, text: &str) -> Vec<Range<usize>> {
+        let known = self.known.find_iter(text).map(|found| found.range());
+        let mut places: Vec<_> = known.chain(shapes(text)).collect();
+        places.sort_unstable_by_key(|place| place.start);
+        let mut apart = Vec::<Range<usize>>::with_capacity(places.len());
+        for place in places {
+            match apart.last_mut() {
+                Some(last) if place.start < last.end => last.end = last.end.max(place.end),
+                _ => apart.push(place),
+            }
+        }
+        apart
+    }
+}
+
+/// The text with `places` replaced, which are in order and apart.
+fn without(text: &str, places: &[Range<usize>]) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut from = 0;
+    for place in places {
+        shown.push_str(&text[from..place.start]);
+        shown.push_str(HIDDEN);
+        from = place.end;
+    }
+    shown.push_str(&text[from..]);
+    shown
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! How a secret may be written.
+
+use std::collections::BTreeSet;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::TOO_SHORT;
+
+/// What is escaped in a part of a URL.
+const IN_URL: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// Adds every form of a secret: as it is, as text of JSON and of HCL and of the one in the other, and in a URL. One of
+/// several lines is looked for as a whole and line by line, because output comes in lines.
+pub(super) fn forms(secret: &str, all: &mut BTreeSet<String>) {
+    let secret = secret.trim();
+    for part in std::iter::once(secret).chain(secret.lines().map(str::trim)) {
+        if part.chars().count() <= TOO_SHORT {
+            continue;
+        }
+        let json = in_json(part);
+        let hcl = in_hcl(&json);
+        all.extend([
+            part.to_owned(),
+            in_html(&json),
+            in_json(&json),
+            in_json(&hcl),
+            json,
+            hcl,
+            in_hcl(part),
+            utf8_percent_encode(part, IN_URL).to_string(),
+        ]);
+    }
+}
+
+/// As between the quotes of a text in JSON, which is how Go quotes a text, too.
+fn in_json(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// As Go's encoder of JSON writes it where HTML must not be hurt.
+fn in_html(json: &str) -> String {
+    let escapes = [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026")];
+    escapes.iter().fold(json.to_owned(), |text, (c, escape)| {
+        text.replace(*c, escape)
+    })
+}
+
+fn in_hcl(text: &str) -> String {
+    text.replace("${", "$${").replace("%{", "%%{")
+}

@@ -1,0 +1,94 @@
+//! Output without secrets.
+
+use std::fmt;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cts_terraform::{OutputLine, OutputSink, OutputStream};
+
+use super::{Redactor, without};
+
+/// So much of a line that goes on is kept back at least, in bytes: what has the shape of a secret is hardly longer.
+const KEPT_BACK: usize = 4096;
+
+/// Hands on lines without their secrets. The end of a piece waits for the next one of its line, because a secret may be
+/// in both.
+pub(crate) struct RedactingSink {
+    redactor: Arc<Redactor>,
+    sink: Arc<dyn OutputSink>,
+    /// The ends of unfinished lines of standard output and standard error.
+    kept_back: Mutex<[String; 2]>,
+}
+
+impl fmt::Debug for RedactingSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedactingSink").finish_non_exhaustive()
+    }
+}
+
+impl RedactingSink {
+    pub(crate) fn new(redactor: Arc<Redactor>, sink: Arc<dyn OutputSink>) -> Self {
+        Self {
+            redactor,
+            sink,
+            kept_back: Mutex::default(),
+        }
+    }
+
+    /// What can be handed on of an unfinished line, without secrets, and what is to be kept back.
+    fn split(&self, line: &str) -> (String, String) {
+        let kept = self.redactor.longest.max(KEPT_BACK);
+        let mut cut = line.floor_char_boundary(line.len().saturating_sub(kept));
+        let mut secrets = self.redactor.secrets(line);
+        // One that ends in what is kept back could become longer with the rest.
+        if let Some(across) = secrets
+            .iter()
+            .find(|place| place.start < cut && place.end > cut)
+        {
+            let may_go_on = across.end == line.len() && line.len() - across.start <= 2 * kept;
+            cut = if may_go_on { across.start } else { across.end };
+        }
+        secrets.retain(|place| place.end <= cut);
+        let (begin, end) = line.split_at(cut);
+        (without(begin, &secrets), end.to_owned())
+    }
+}
+
+impl OutputSink for RedactingSink {
+    fn line(&self, line: OutputLine) {
+        let mut kept_back = self
+            .kept_back
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let [stdout, stderr] = &mut *kept_back;
+        let kept = match line.stream {
+            OutputStream::Stdout => stdout,
+            OutputStream::Stderr => stderr,
+        };
+        let mut text = mem::take(kept);
+        text.push_str(&line.text);
+        if line.continues {
+            (text, *kept) = self.split(&text);
+        } else {
+            let redacted = self.redactor.redact(&text);
+            text = redacted.into_owned();
+        }
+        drop(kept_back);
+        if text.is_empty() && line.continues {
+            return;
+        }
+        self.sink.line(OutputLine { text, ..line });
+    }
+}
+
+#[cfg(test)]
+impl RedactingSink {
+    /// How much is kept back by now, in bytes.
+    pub(super) fn kept_bytes(&self) -> usize {
+        let kept_back = self
+            .kept_back
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        kept_back.iter().map(String::len).sum()
+    }
+}

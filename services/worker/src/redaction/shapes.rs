@@ -1,0 +1,35 @@
+//! Texts that are secrets by their shape, also where cts does not know them.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Each shape, with the group `secret` where not all of it is one.
+const SHAPES: &str = r#"(?x)
+    \b hv[sbr] \. [A-Za-z0-9_-]{20,}                                      # Vault
+  | \b [sbr] \. [A-Za-z0-9]{24} \b                                        # Vault before 1.10
+  | \b [A-Za-z0-9]{14} \. atlasv1 \. [A-Za-z0-9_-]{60,}                   # HCP Terraform
+  | \b eyJ [A-Za-z0-9_-]{10,} \. [A-Za-z0-9_-]{10,} \. [A-Za-z0-9_-]{10,} # JSON Web Token
+  | \b (?: AKIA | ASIA ) [A-Z0-9]{16} \b                                  # AWS
+  | \b AIza [A-Za-z0-9_-]{35}                                             # Google
+  | \b gh[pousr]_ [A-Za-z0-9]{36,} | \b github_pat_ [A-Za-z0-9_]{60,}     # GitHub
+  | \b glpat- [A-Za-z0-9_-]{20,}                                          # GitLab
+  | \b xox[abeprs]- [A-Za-z0-9-]{10,}                                     # Slack
+  | -----BEGIN [A-Z\x20]{0,20} PRIVATE\x20KEY----- [^-]+ -----END # keys
+  | \b (?i: authorization ) [^A-Za-z0-9]{1,10} (?i: bearer | basic | token ) \x20 (?<authorization> [^\s"'\\]{8,} )
+  | :// [^/\s:@"']{0,100} : (?<url> [^/\s@"']{1,500} ) @                  # user and password of a URL
+  | \b (?: ssl )? password = (?<dsn> [^\s&"']{1,500} )                    # parameters of databases
+"#;
+
+#[expect(clippy::unwrap_used, reason = "a constant, which the tests compile")]
+static SHAPES_FOUND: LazyLock<Regex> = LazyLock::new(|| Regex::new(SHAPES).unwrap());
+
+/// The places of what has the shape of a secret.
+pub(super) fn shapes(text: &str) -> impl Iterator<Item = Range<usize>> {
+    SHAPES_FOUND.captures_iter(text).filter_map(|found| {
+        let groups = ["authorization", "url", "dsn"];
+        let part = groups.iter().find_map(|group| found.name(group));
+        Some(part.or_else(|| found.get(0))?.range())
+    })
+}
