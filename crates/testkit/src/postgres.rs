@@ -161,19 +161,20 @@ impl Postgres {
 
     /// Asks the server's own database, as its superuser, for one number.
     pub async fn number(&self, question: &str) -> i64 {
-        let asked = async {
-            let options = self.url("postgres").parse::<PgConnectOptions>()?;
-            let mut connection = PgConnection::connect_with(&options).await?;
-            let number = sqlx::query_scalar(AssertSqlSafe(question))
-                .fetch_one(&mut connection)
-                .await?;
-            connection.close().await?;
-            Ok::<_, sqlx::Error>(number)
-        };
-        match asked.await {
-            Ok(number) => number,
-            Err(error) => panic!("Postgres does not answer {question:?}: {error}"),
-        }
+        number_of(&self.url("postgres"), question).await
+    }
+
+    /// How many rows of the database with this address have `text` in them, as text or as bytes. It must have no
+    /// quotes.
+    pub async fn rows_with(url: &str, text: &str) -> i64 {
+        let question = format!(
+            "SELECT coalesce(sum((xpath('/row/c/text()', query_to_xml(format( \
+               'SELECT count(*) AS c FROM %I.%I t WHERE t::text LIKE %L OR t::text LIKE %L', \
+               table_schema, table_name, '%{text}%', '%' || encode('{text}', 'hex') || '%'), false, true, '')))[1]::text::bigint), 0)::bigint \
+             FROM information_schema.tables \
+             WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_type = 'BASE TABLE'"
+        );
+        number_of(url, &question).await
     }
 
     /// Process id of the postmaster; panics while it is stopped.
@@ -269,6 +270,23 @@ impl Postgres {
     fn running(&self) -> &Server {
         let server = self.server.as_ref();
         server.unwrap_or_else(|| panic!("this Postgres was stopped"))
+    }
+}
+
+/// Asks the database with this address for one number.
+async fn number_of(url: &str, question: &str) -> i64 {
+    let asked = async {
+        let options = url.parse::<PgConnectOptions>()?;
+        let mut connection = PgConnection::connect_with(&options).await?;
+        let number = sqlx::query_scalar(AssertSqlSafe(question))
+            .fetch_one(&mut connection)
+            .await?;
+        connection.close().await?;
+        Ok::<_, sqlx::Error>(number)
+    };
+    match asked.await {
+        Ok(number) => number,
+        Err(error) => panic!("Postgres does not answer {question:?}: {error}"),
     }
 }
 

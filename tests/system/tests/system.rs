@@ -21,6 +21,8 @@ mod provider_environment;
 mod refusal;
 mod registry_module;
 mod restart;
+mod secrets;
 mod separate_services;
 mod termination;
 mod token_rights;
+mod vault;

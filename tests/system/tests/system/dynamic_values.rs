@@ -1,15 +1,12 @@
 //! Dynamic values of providers: resolved on the worker for each run.
 
 use std::fs;
-use std::net::SocketAddr;
 
-use axum::Router;
-use axum::http::{HeaderMap, StatusCode, Uri};
 use cts_testkit::ConsulAgent;
 use cts_tests::{Instance, LOCAL_BACKEND, Site};
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+
+use super::vault::{SECRET, TOKEN, vault};
 
 /// A provider that is part of Terraform, so that nothing is downloaded.
 const REQUIRED: &str = r#"
@@ -56,36 +53,6 @@ resource "terraform_data" "probe" {
 }
 "#;
 
-const SECRET: &str = "correct-horse-battery-staple";
-
-/// A Vault with one secret.
-async fn vault(servers: &mut JoinSet<()>) -> SocketAddr {
-    let answer = |headers: HeaderMap, uri: Uri| async move {
-        let refused = |status, text: &str| (status, json!({"errors": [text]}).to_string());
-        if headers
-            .get("x-vault-token")
-            .is_none_or(|token| token != "token-of-vault")
-        {
-            return refused(StatusCode::FORBIDDEN, "permission denied");
-        }
-        let answer: Value = match uri.path() {
-            "/v1/sys/internal/ui/mounts/kv/probe" => {
-                json!({"data": {"path": "kv/", "options": {"version": "2"}}})
-            }
-            "/v1/kv/data/probe" => {
-                json!({"data": {"data": {"password": SECRET}, "metadata": {"version": 1}}})
-            }
-            _ => return refused(StatusCode::NOT_FOUND, "no such path"),
-        };
-        (StatusCode::OK, answer.to_string())
-    };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let router = Router::new().fallback(answer);
-    servers.spawn(async { axum::serve(listener, router).await.unwrap() });
-    address
-}
-
 #[tokio::test]
 async fn values_are_those_of_the_moment_of_the_run() {
     let mut servers = JoinSet::new();
@@ -129,7 +96,7 @@ async fn values_are_those_of_the_moment_of_the_run() {
     }
     let output = cts.output();
     cts.stop().await;
-    for secret in [SECRET, "token-of-vault"] {
+    for secret in [SECRET, TOKEN] {
         assert!(!output.contains(secret), "in the log");
     }
 }

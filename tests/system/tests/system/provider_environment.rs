@@ -1,10 +1,11 @@
 //! Settings of providers: blocks in the root module, `task_env` in Terraform's environment only.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use cts_testkit::ConsulAgent;
 use cts_tests::{Instance, LOCAL_BACKEND, Site};
+
+use super::secrets::files_below;
 
 const SECRET: &str = "correct-horse-battery-staple";
 
@@ -44,19 +45,6 @@ resource "terraform_data" "probe" {
   }
 }
 "#;
-
-fn files_below(directory: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(files_below(&path));
-        } else {
-            files.push(path);
-        }
-    }
-    files
-}
 
 #[tokio::test]
 async fn a_task_environment_reaches_terraform_and_no_file() {
