@@ -26,12 +26,11 @@ impl ContentHasher {
         self.parts.push(path.to_vec());
     }
 
-    pub(crate) fn file(&mut self, path: &[u8], executable: bool, content: &[u8]) {
+    pub(crate) fn file(&mut self, path: &[u8], executable: bool, content: Digest) {
         let kind: &[u8] = if executable { b"executable" } else { b"file" };
         self.parts.push(kind.to_vec());
         self.parts.push(path.to_vec());
-        self.parts
-            .push(Digest::of(content).to_string().into_bytes());
+        self.parts.push(content.to_string().into_bytes());
     }
 
     pub(crate) fn finish(&self) -> Digest {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use crate::failure::PackFailure;
 use crate::limits::Limits;
-use crate::pack::PackFailure;
 use crate::references::local_sources;
 
 /// The directories of a bundle. All paths are absolute and free of `.` and `..`, which are resolved by

@@ -19,6 +19,7 @@
 
 mod cache;
 mod content;
+mod failure;
 mod layout;
 mod limits;
 mod pack;
@@ -29,7 +30,8 @@ mod unpack;
 mod walk;
 
 pub use cache::{BundleCache, EnsureError, Retention, UnpackedBundle};
+pub use failure::{PackError, PackFailure};
 pub use limits::Limits;
-pub use pack::{Bundle, BundleIdentity, PackError, PackFailure, identify, pack, pack_except};
+pub use pack::{Bundle, BundleIdentity, identify, pack, pack_except};
 pub use source::{InvalidModulePath, module_source};
 pub use unpack::{UnpackError, unpack};

@@ -9,12 +9,17 @@ pub struct Limits {
     pub max_files: usize,
 }
 
+impl Limits {
+    /// 64 MiB in 10,000 files.
+    pub(crate) const DEFAULT: Self = Self {
+        max_bytes: 64 * 1024 * 1024,
+        max_files: 10_000,
+    };
+}
+
 impl Default for Limits {
     /// 64 MiB in 10,000 files.
     fn default() -> Self {
-        Self {
-            max_bytes: 64 * 1024 * 1024,
-            max_files: 10_000,
-        }
+        Self::DEFAULT
     }
 }

@@ -4,12 +4,14 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use cts_core::Digest;
 use tar::{EntryType, Header};
 use zstd::stream::write::Encoder;
 
 use crate::content::ContentHasher;
+use crate::failure::{PackError, PackFailure};
 use crate::layout::Layout;
 use crate::limits::Limits;
 use crate::walk::{Found, walk};
@@ -53,108 +55,6 @@ pub struct BundleIdentity {
     pub module: PathBuf,
 }
 
-/// A module cannot be packed.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot pack module {}", module.display())]
-pub struct PackError {
-    /// The module's directory.
-    pub module: PathBuf,
-    /// Why not.
-    #[source]
-    pub failure: PackFailure,
-}
-
-/// Why a module cannot be packed.
-#[derive(Debug, thiserror::Error)]
-pub enum PackFailure {
-    /// The caller has not made the path absolute.
-    #[error("its path is not absolute")]
-    NotAbsolute,
-    /// There is something else of this name.
-    #[error("it is no directory")]
-    NotADirectory,
-    /// A file or a directory cannot be read.
-    #[error("cannot read {}", path.display())]
-    Read {
-        /// Its path.
-        path: PathBuf,
-        /// What the operating system said.
-        #[source]
-        source: io::Error,
-    },
-    /// A symbolic link leads to a directory that is not packed.
-    #[error(
-        "the symbolic link {} leads out of the module, to {}: put the directory in its place, or call it \
-         as a module",
-        path.display(),
-        target.display()
-    )]
-    LinkLeaves {
-        /// The link.
-        path: PathBuf,
-        /// Where it leads.
-        target: PathBuf,
-    },
-    /// A symbolic link leads to a directory around it.
-    #[error(
-        "the symbolic link {} leads to {}, which it is in: remove the link",
-        path.display(),
-        target.display()
-    )]
-    LinkLoop {
-        /// The link.
-        path: PathBuf,
-        /// Where it leads.
-        target: PathBuf,
-    },
-    /// A device, a pipe or a socket.
-    #[error("{} is neither file nor directory: remove it", path.display())]
-    SpecialFile {
-        /// Its path.
-        path: PathBuf,
-    },
-    /// There are more files than [`Limits::max_files`].
-    #[error(
-        "it has more than {limit} files and directories, with the modules that it calls: keep only what \
-         Terraform needs in its directory, or publish it in a registry or a repository"
-    )]
-    TooManyFiles {
-        /// The limit.
-        limit: usize,
-    },
-    /// The files have more content than [`Limits::max_bytes`].
-    #[error(
-        "its files have more than {limit} bytes, with the modules that it calls: keep only what Terraform \
-         needs in its directory, or publish it in a registry or a repository"
-    )]
-    TooLarge {
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// The archive cannot be written; it is in memory, so this is not expected.
-    #[error("cannot write the archive")]
-    Archive(#[source] io::Error),
-}
-
-impl PackFailure {
-    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Read { path, source }
-    }
-
-    pub(crate) fn too_many_files(limits: &Limits) -> Self {
-        Self::TooManyFiles {
-            limit: limits.max_files,
-        }
-    }
-
-    pub(crate) fn too_large(limits: &Limits) -> Self {
-        Self::TooLarge {
-            limit: limits.max_bytes,
-        }
-    }
-}
-
 /// Packs the module in `module_directory`, an absolute path, with the directories that its module
 /// calls lead to.
 ///
@@ -174,8 +74,27 @@ pub fn pack_except(
 ) -> Result<Bundle, PackError> {
     let write = || {
         let mut archive = Archive::new().map_err(PackFailure::Archive)?;
-        let add = |path: &[u8], content: Content<'_>| archive.add(path, content);
-        let identity = read(module_directory, excluded, limits, add)?;
+        let mut bytes_left = limits.max_bytes;
+        let layout = Layout::of(module_directory, limits)?;
+        if let Some(path) = layout.outermost().find(|path| excluded.contains(path)) {
+            return Err(PackFailure::WorkingDirectory { path: path.clone() });
+        }
+        let identity = read(layout, excluded, limits, |path, found| {
+            let Found::File { source, executable } = found else {
+                let added = archive.add(path, Content::Directory);
+                return added.map(|()| None).map_err(PackFailure::Archive);
+            };
+            let bytes = read_at_most(source, bytes_left).map_err(PackFailure::read(source))?;
+            bytes_left = bytes_left
+                .checked_sub(bytes.len() as u64)
+                .ok_or_else(|| PackFailure::too_large(limits))?;
+            let content = Content::File {
+                bytes: &bytes,
+                executable: *executable,
+            };
+            archive.add(path, content).map_err(PackFailure::Archive)?;
+            Ok(Some(Digest::of(&bytes)))
+        })?;
         let bytes = archive.finish().map_err(PackFailure::Archive)?;
         Ok(Bundle {
             hash: identity.hash,
@@ -187,13 +106,26 @@ pub fn pack_except(
 }
 
 /// The hash that [`pack_except`] would give the module at this moment, without an archive.
+///
+/// A file that fits into no
+/// bundle, and which only stricter limits keep out, counts by its size and the time of its last change: it may be larger
+/// than memory, and take longer to read than a start may.
 pub fn identify(
     module_directory: &Path,
     excluded: &[PathBuf],
     limits: &Limits,
 ) -> Result<BundleIdentity, PackError> {
-    read(module_directory, excluded, limits, |_path, _content| Ok(()))
-        .map_err(failed(module_directory))
+    let name = || {
+        let layout = Layout::of(module_directory, limits)?;
+        read(layout, excluded, limits, |_path, found| match found {
+            Found::Directory => Ok(None),
+            Found::File { source, .. } => {
+                let named = identify_file(source).map(Some);
+                named.map_err(PackFailure::read(source))
+            }
+        })
+    };
+    name().map_err(failed(module_directory))
 }
 
 fn failed(module: &Path) -> impl FnOnce(PackFailure) -> PackError {
@@ -207,40 +139,44 @@ enum Content<'a> {
     File { bytes: &'a [u8], executable: bool },
 }
 
-/// Reads every file once, so that hash and archive agree even if they change meanwhile.
+/// Goes through everything that is packed; `visit` gives the digest of a file. Every file is read once, so that hash and
+/// archive agree even if it changes meanwhile.
 fn read(
-    module_directory: &Path,
+    layout: Layout,
     excluded: &[PathBuf],
     limits: &Limits,
-    mut add: impl FnMut(&[u8], Content<'_>) -> io::Result<()>,
+    mut visit: impl FnMut(&[u8], &Found) -> Result<Option<Digest>, PackFailure>,
 ) -> Result<BundleIdentity, PackFailure> {
-    let layout = Layout::of(module_directory, limits)?;
     let mut hasher = ContentHasher::new();
-    let mut bytes_left = limits.max_bytes;
     for (path, found) in walk(&layout, excluded, limits)? {
-        let content = match found {
-            Found::Directory => {
-                hasher.directory(&path);
-                add(&path, Content::Directory)
+        match (visit(&path, &found)?, found) {
+            (Some(content), Found::File { executable, .. }) => {
+                hasher.file(&path, executable, content);
             }
-            Found::File { source, executable } => {
-                let bytes =
-                    read_at_most(&source, bytes_left).map_err(PackFailure::read(&source))?;
-                bytes_left = bytes_left
-                    .checked_sub(bytes.len() as u64)
-                    .ok_or_else(|| PackFailure::too_large(limits))?;
-                hasher.file(&path, executable, &bytes);
-                let bytes = bytes.as_slice();
-                add(&path, Content::File { bytes, executable })
-            }
-        };
-        content.map_err(PackFailure::Archive)?;
+            _ => hasher.directory(&path),
+        }
     }
     Ok(BundleIdentity {
         hash: hasher.finish(),
         root: layout.root,
         module: layout.module,
     })
+}
+
+/// Files from this size on fit into no bundle, in bytes.
+const FITS_NOWHERE: u64 = Limits::DEFAULT.max_bytes + 1;
+
+fn identify_file(path: &Path) -> io::Result<Digest> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.len() < FITS_NOWHERE {
+        return Digest::of_reader(file);
+    }
+    let changed = metadata.modified()?;
+    let since_epoch = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let size = metadata.len().to_be_bytes();
+    let time = since_epoch.as_nanos().to_be_bytes();
+    Ok(Digest::of_parts([b"large".as_slice(), &size, &time]))
 }
 
 /// A longer file gives one byte more than `limit`.

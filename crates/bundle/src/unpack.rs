@@ -238,6 +238,7 @@ impl Unpacking<'_> {
             .open(&path)
             .and_then(|mut opened| opened.write_all(content))
             .map_err(UnpackError::write(&path))?;
+        let content = Digest::of(content);
         self.hasher.file(&file.path, file.executable, content);
         Ok(())
     }

@@ -6,9 +6,9 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::failure::PackFailure;
 use crate::layout::Layout;
 use crate::limits::Limits;
-use crate::pack::PackFailure;
 
 /// One thing to pack.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Names of contents.
 
 use std::fmt;
+use std::io;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,16 @@ impl Digest {
     /// The digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// The digest of all that `reader` gives.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn of_reader(mut reader: impl io::Read) -> io::Result<Self> {
+        let mut hasher = Sha256::new();
+        io::copy(&mut reader, &mut hasher)?;
+        Ok(Self(hasher.finalize().into()))
     }
 
     /// Its bytes.

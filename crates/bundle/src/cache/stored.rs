@@ -1,7 +1,7 @@
 //! What is on disk.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub(super) fn hash_of_directory(root: &Path) -> io::Result<Option<Digest>> {
             hasher.directory(&name);
         } else {
             let executable = fs::metadata(&path)?.permissions().mode() & 0o100 != 0;
-            hasher.file(&name, executable, &fs::read(&path)?);
+            hasher.file(&name, executable, Digest::of_reader(File::open(&path)?)?);
         }
     }
     Ok(Some(hasher.finish()))

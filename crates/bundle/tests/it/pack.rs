@@ -1,7 +1,7 @@
 use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use cts_bundle::{Limits, PackFailure, identify, pack, pack_except};
 
@@ -110,6 +110,49 @@ fn a_module_that_is_too_large_is_told_what_to_do() {
         ..limits
     };
     pack(&tree.path("module"), &exact).unwrap();
+}
+
+#[test]
+fn a_file_that_fits_into_no_bundle_is_not_read() {
+    let tree = Tree::new(&[MAIN]);
+    let large = File::create(tree.path("module/image")).unwrap();
+    // More than memory, and than a test could read.
+    large.set_len(50 * 1024 * 1024 * 1024).unwrap();
+    let failure = tree.failure("module", &Limits::default());
+    assert!(matches!(failure, PackFailure::TooLarge { .. }), "{failure}");
+
+    let unlimited = Limits {
+        max_bytes: u64::MAX,
+        max_files: usize::MAX,
+    };
+    let mut hashes = Vec::new();
+    let mut identify = || {
+        let identity = identify(&tree.path("module"), &[], &unlimited).unwrap();
+        hashes.push(identity.hash);
+    };
+    identify();
+    identify();
+    let hour = SystemTime::UNIX_EPOCH + Duration::from_hours(1);
+    large.set_modified(hour).unwrap();
+    identify();
+    large.set_len(51 * 1024 * 1024 * 1024).unwrap();
+    large.set_modified(hour).unwrap();
+    identify();
+    assert_eq!(hashes[0], hashes[1]);
+    assert_ne!(hashes[1], hashes[2]);
+    assert_ne!(hashes[2], hashes[3]);
+}
+
+#[test]
+fn the_working_directory_is_no_module() {
+    let tree = Tree::new(&[MAIN, ("module/web/terraform.tfvars", "1")]);
+    let module = tree.path("module");
+    let error =
+        pack_except(&module, std::slice::from_ref(&module), &Limits::default()).unwrap_err();
+    assert!(
+        matches!(error.failure, PackFailure::WorkingDirectory { .. }),
+        "{error}"
+    );
 }
 
 #[test]
