@@ -164,6 +164,7 @@ impl<'a> TaskDecoder<'a> {
             requirement: Requirement::default(),
             timeouts: written.timeouts.values(),
             guard: written.guard.value(),
+            concurrency_group: written.concurrency_group.map(|group| group.value),
         };
         self.warn_of_useless_guard(&written.guard, &spec.definition);
         Some(spec)

@@ -82,6 +82,7 @@ impl DeclaredTasks {
             buffer_period,
             skip_unchanged: true,
             guard: ShrinkGuard::default(),
+            concurrency_group: None,
             retry_failed: true,
             requirement: Requirement::default(),
             timeouts: TaskTimeouts::default(),

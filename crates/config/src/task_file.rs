@@ -176,7 +176,10 @@ fn warn_of_losses(written: &RawTask, sink: &Sink) {
             sink.warning(&flag.place, message);
         }
     }
+    let group = written.concurrency_group.as_ref();
+    let group = group.map(|group| ("concurrency_group", &group.place));
     let others = written.timeouts.places().chain(written.guard.places());
+    let others = others.chain(group);
     for (name, place) in others {
         let message = format!("`{name}` is not sent: the API has no such member");
         sink.warning(place, message);

@@ -112,6 +112,7 @@ mod tests {
             requirement: Requirement::default(),
             timeouts: TaskTimeouts::default(),
             guard: ShrinkGuard::default(),
+            concurrency_group: None,
         }
     }
 

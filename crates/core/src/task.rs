@@ -59,6 +59,9 @@ pub struct TaskSpec {
     /// What it may lose without a person's consent; ours, by default everything.
     #[serde(default, skip_serializing_if = "ShrinkGuard::is_empty")]
     pub guard: ShrinkGuard,
+    /// Of the tasks with the same one, at most one applies at a time; ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency_group: Option<String>,
 }
 
 impl TaskSpec {

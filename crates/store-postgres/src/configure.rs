@@ -26,6 +26,7 @@ struct Columns<'a> {
     drivers: Vec<&'a str>,
     versions: Vec<Option<&'a str>>,
     bundles: Vec<bool>,
+    groups: Vec<Option<&'a str>>,
     specs: Vec<String>,
     event_configs: Vec<String>,
     configured: Vec<String>,
@@ -46,6 +47,7 @@ impl<'a> Columns<'a> {
         self.drivers.push(&task.requirement.driver);
         self.versions.push(task.requirement.version.as_deref());
         self.bundles.push(task.requirement.bundle);
+        self.groups.push(task.concurrency_group.as_deref());
         self.specs.push(encoded("encode a task", task)?);
         let event_config = encoded("encode a task", &event_config(task))?;
         self.event_configs.push(event_config);
@@ -205,13 +207,15 @@ async fn take_effect(
         "-- replace_config_tasks: new and changed ones
         INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
                            requires_driver, requires_version, requires_bundle, spec, event_config,
-                           configured, created_at, updated_at)
+                           configured, concurrency_group, created_at, updated_at)
         SELECT n.name, n.position, 'config', n.enabled, n.skip_unchanged, n.retry_failed,
-               n.driver, n.version, n.bundle, n.spec, n.event_config, n.configured, $12, $12
+               n.driver, n.version, n.bundle, n.spec, n.event_config, n.configured,
+               n.concurrency_group, $13, $13
         FROM unnest($1::TEXT[], $2::BIGINT[], $3::BOOLEAN[], $4::BOOLEAN[], $5::BOOLEAN[],
-                    $6::TEXT[], $7::TEXT[], $8::BOOLEAN[], $9::TEXT[], $10::TEXT[], $11::TEXT[])
+                    $6::TEXT[], $7::TEXT[], $8::BOOLEAN[], $9::TEXT[], $10::TEXT[], $11::TEXT[],
+                    $12::TEXT[])
              AS n (name, position, enabled, skip_unchanged, retry_failed,
-                   driver, version, bundle, spec, event_config, configured)
+                   driver, version, bundle, spec, event_config, configured, concurrency_group)
         ON CONFLICT (name) DO UPDATE
         SET position = excluded.position,
             origin = 'config',
@@ -221,6 +225,7 @@ async fn take_effect(
             requires_driver = excluded.requires_driver,
             requires_version = excluded.requires_version,
             requires_bundle = excluded.requires_bundle,
+            concurrency_group = excluded.concurrency_group,
             revision = tasks.revision + (tasks.spec <> excluded.spec)::INTEGER,
             spec = excluded.spec,
             event_config = excluded.event_config,
@@ -241,6 +246,7 @@ async fn take_effect(
     .bind(&columns.specs)
     .bind(&columns.event_configs)
     .bind(&columns.configured)
+    .bind(&columns.groups)
     .bind(now)
     .execute(&mut **transaction)
     .await

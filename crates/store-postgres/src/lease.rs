@@ -5,6 +5,7 @@ use std::time::Duration;
 use cts_core::{LeaseEpoch, RunId, WorkerId};
 use cts_store::decode;
 use cts_store::{Claim, Lease, LeaseError, StoreError};
+use sqlx::error::DatabaseError;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
@@ -17,17 +18,57 @@ use crate::row::{Cell, by, failed_to, span_micros};
 /// Runs must be looked at in the order of the index. What the statistics say of a queue is always out of date: if the
 /// planner could conclude from them that hardly any run is to be had, it would sort all that wait to find the first. So
 /// the conditions stand in a `CASE`, of which it takes half to be true.
+///
+/// Two calls may look for a run of the same concurrency group at the same time. One of them gets it; the other one looks
+/// again.
 pub(crate) async fn acquire(
     connection: &mut PgConnection,
     claim: &Claim,
 ) -> Result<Option<Lease>, StoreError> {
+    for _ in 0..TRIES {
+        match try_acquire(connection, claim).await {
+            Err(error) if is_group_taken(&error) => {}
+            Err(error) => return Err(failed_to("lease a run")(error)),
+            Ok(rows) => return leased(connection, &rows).await,
+        }
+    }
+    Ok(None)
+}
+
+/// So often a call looks for a run before it waits for the next hint.
+const TRIES: usize = 5;
+
+/// Another call has leased an apply of the same group in the meantime.
+fn is_group_taken(error: &sqlx::Error) -> bool {
+    let database = error.as_database_error();
+    database.and_then(DatabaseError::constraint) == Some("runs_one_of_group")
+}
+
+async fn leased(
+    connection: &mut PgConnection,
+    rows: &[PgRow],
+) -> Result<Option<Lease>, StoreError> {
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    let leased = by(decode::lease)(row);
+    if leased.is_err() {
+        give_back_unreadable(connection, row).await?;
+    }
+    leased.map(Some)
+}
+
+async fn try_acquire(
+    connection: &mut PgConnection,
+    claim: &Claim,
+) -> Result<Vec<PgRow>, sqlx::Error> {
     let engines = &claim.capabilities.engines;
     let drivers: Vec<&str> = engines.iter().map(|engine| &*engine.driver).collect();
     let versions: Vec<&str> = engines.iter().map(|engine| &*engine.version).collect();
-    let rows = sqlx::query(
+    sqlx::query(
         "-- acquire; index runs_due
         WITH candidate AS (
-            SELECT r.id
+            SELECT r.id, CASE r.kind WHEN 'apply' THEN t.concurrency_group END AS concurrency_group
             FROM runs r JOIN tasks t ON t.name = r.task_name
             WHERE r.status = 'queued' AND r.due_at BETWEEN 0 AND cts_now()
               AND CASE
@@ -35,6 +76,8 @@ pub(crate) async fn acquire(
                   WHEN $8 AND NOT r.no_retry OR t.requires_bundle AND NOT $5 THEN FALSE
                   WHEN r.kind = 'plan' AND NOT $6 OR r.kind = 'check' AND NOT $9 THEN FALSE
                   WHEN r.kind = 'apply' AND NOT ($7 AND (t.enabled OR r.requested)) THEN FALSE
+                  WHEN r.kind = 'apply' AND EXISTS (
+                    SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) THEN FALSE
                   ELSE EXISTS (
                     SELECT FROM unnest($3::TEXT[], $4::TEXT[]) AS engine (driver, version)
                     WHERE engine.driver = t.requires_driver
@@ -50,6 +93,7 @@ pub(crate) async fn acquire(
             SET status = 'running',
                 holder = $1,
                 claim = $10,
+                concurrency_group = candidate.concurrency_group,
                 expires_at = cts_now() + $2,
                 epoch = r.epoch + 1,
                 attempts = r.attempts + 1,
@@ -81,17 +125,8 @@ pub(crate) async fn acquire(
     .bind(claim.only_requested)
     .bind(claim.kinds.checks)
     .bind(&claim.request)
-    .fetch_all(&mut *connection)
+    .fetch_all(connection)
     .await
-    .map_err(failed_to("lease a run"))?;
-    let Some(row) = rows.first() else {
-        return Ok(None);
-    };
-    let leased = by(decode::lease)(row);
-    if leased.is_err() {
-        give_back_unreadable(connection, row).await?;
-    }
-    leased.map(Some)
 }
 
 /// A row that cannot be read was leased to a worker that will never know: undone, so that what failed

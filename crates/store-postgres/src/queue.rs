@@ -19,8 +19,11 @@ pub(crate) async fn next_due(
         SELECT r.due_at - cts_now()
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.status = 'queued' AND r.due_at >= 0
-          AND CASE WHEN t.active_run IS NULL THEN t.enabled OR r.kind <> 'apply' OR r.requested
-              ELSE FALSE END
+          AND CASE
+              WHEN t.active_run IS NOT NULL THEN FALSE
+              WHEN r.kind = 'apply' AND EXISTS (
+                SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) THEN FALSE
+              ELSE t.enabled OR r.kind <> 'apply' OR r.requested END
         ORDER BY r.due_at
         LIMIT 1",
     )
@@ -38,7 +41,10 @@ pub(crate) async fn depth(connection: &mut PgConnection) -> Result<QueueDepth, S
                count(*) FILTER (WHERE ready) AS ready,
                cts_now() - min(due_at) FILTER (WHERE ready) AS oldest_ready,
                (SELECT count(*) FROM runs WHERE status = 'running') AS running
-        FROM (SELECT r.due_at, r.due_at <= cts_now() AND t.active_run IS NULL AS ready
+        FROM (SELECT r.due_at,
+                     r.due_at <= cts_now() AND t.active_run IS NULL
+                     AND NOT (r.kind = 'apply' AND EXISTS (
+                         SELECT FROM busy_groups g WHERE g.name = t.concurrency_group)) AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
               WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested)) q",
     )

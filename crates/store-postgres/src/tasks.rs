@@ -18,9 +18,10 @@ pub(crate) async fn insert_draft(
         "-- create_task
         INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
                            requires_driver, requires_version, requires_bundle, spec, event_config,
-                           phase, creation, creation_run, created_at, updated_at)
+                           phase, creation, creation_run, concurrency_group, created_at,
+                           updated_at)
         VALUES ($1, (SELECT coalesce(max(position) + 1, 0) FROM tasks), 'api', $2, $3, $4, $5, $6,
-                $7, $8, $9, 'creating', $10, $11, cts_now(), cts_now())
+                $7, $8, $9, 'creating', $10, $11, $12, cts_now(), cts_now())
         ON CONFLICT (name) DO NOTHING",
     )
     .bind(task.name().as_str())
@@ -34,6 +35,7 @@ pub(crate) async fn insert_draft(
     .bind(encoded("encode a task", &event_config(task))?)
     .bind(new.creation.as_str())
     .bind(new.run.as_uuid())
+    .bind(&task.concurrency_group)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("create a task"))?;
@@ -51,7 +53,7 @@ pub(crate) async fn write_spec(
         UPDATE tasks
         SET enabled = $2, skip_unchanged = $3, retry_failed = $4, requires_driver = $5,
             requires_version = $6, requires_bundle = $7, spec = $8, event_config = $9,
-            revision = $10, updated_at = cts_now()
+            revision = $10, concurrency_group = $11, updated_at = cts_now()
         WHERE name = $1",
     )
     .bind(task.name().as_str())
@@ -64,6 +66,7 @@ pub(crate) async fn write_spec(
     .bind(encoded("encode a task", task)?)
     .bind(encoded("encode a task", &event_config(task))?)
     .bind(i64::try_from(revision).unwrap_or(i64::MAX))
+    .bind(&task.concurrency_group)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("store a task"))?;

@@ -22,6 +22,8 @@ pub(crate) async fn waiting_runs(
         WHERE r.status = 'queued' AND r.due_at <= cts_now() - $1
           AND (t.enabled OR r.kind <> 'apply' OR r.requested)
           AND t.phase IN ('ready', 'creating') AND t.active_run IS NULL
+          AND NOT (r.kind = 'apply' AND EXISTS (
+            SELECT FROM busy_groups g WHERE g.name = t.concurrency_group))
         GROUP BY t.requires_driver, t.requires_version, t.requires_bundle
         ORDER BY min(r.due_at), name",
     )
@@ -44,6 +46,22 @@ pub(crate) async fn waiting_runs(
             })
         })
         .collect()
+}
+
+/// The task whose apply makes the others of this group wait.
+pub(crate) async fn applying_of_group(
+    connection: &mut PgConnection,
+    group: &str,
+) -> Result<Option<TaskName>, StoreError> {
+    let name: Option<String> = sqlx::query_scalar(
+        "-- applying_of_group; index runs_one_of_group
+        SELECT task_name FROM busy_groups WHERE name = $1",
+    )
+    .bind(group)
+    .fetch_optional(connection)
+    .await
+    .map_err(failed_to("find the running apply of a group"))?;
+    name.as_deref().map(task_name).transpose()
 }
 
 pub(crate) async fn hasten_retries(

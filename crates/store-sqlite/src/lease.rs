@@ -23,6 +23,8 @@ pub(crate) async fn acquire(
         SET status = 'running',
             holder = ?1,
             claim = ?10,
+            concurrency_group = CASE kind WHEN 'apply' THEN (
+                SELECT t.concurrency_group FROM tasks t WHERE t.name = task_name) END,
             expires_at = ?2,
             epoch = epoch + 1,
             attempts = attempts + 1,
@@ -38,6 +40,8 @@ pub(crate) async fn acquire(
               AND (r.no_retry OR NOT ?8)
               AND NOT EXISTS (
                 SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
+              AND NOT (r.kind = 'apply' AND EXISTS (
+                SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
               AND NOT EXISTS (
                 SELECT 1 FROM workers w WHERE w.id = ?1 AND (w.draining OR w.drain_requested))
               AND t.requires_bundle <= ?4

@@ -19,6 +19,8 @@ pub(crate) async fn next_due(
         WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested)
           AND NOT EXISTS (
             SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
+          AND NOT (r.kind = 'apply' AND EXISTS (
+            SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
         ORDER BY r.due_at
         LIMIT 1",
     )
@@ -42,7 +44,9 @@ pub(crate) async fn depth(
         FROM (SELECT r.due_at,
                      r.due_at <= ? AND NOT EXISTS (
                          SELECT 1 FROM runs a
-                         WHERE a.task_name = r.task_name AND a.status = 'running') AS ready
+                         WHERE a.task_name = r.task_name AND a.status = 'running')
+                     AND NOT (r.kind = 'apply' AND EXISTS (
+                         SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group)) AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
               WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested))",
     )

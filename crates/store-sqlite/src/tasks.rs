@@ -32,8 +32,8 @@ pub(crate) async fn insert(
         INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed, spec,
                            event_config, requires_driver, requires_version, requires_bundle,
                            configured, phase, creation, creation_run, created_at, updated_at,
-                           incarnation)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?16,
+                           concurrency_group, incarnation)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?16, ?17,
                 (SELECT coalesce(max(incarnation), 0) + 1 FROM runs WHERE task_name = ?1))",
     )
     .bind(task.name().as_str())
@@ -52,6 +52,7 @@ pub(crate) async fn insert(
     .bind(row.draft.map(|(creation, _)| creation.as_str()))
     .bind(row.draft.map(|(_, run)| run.to_string()))
     .bind(now)
+    .bind(&task.concurrency_group)
     .execute(connection)
     .await
     .map_err(failed_to("store a task"))?;
@@ -70,7 +71,7 @@ pub(crate) async fn write_spec(
         UPDATE tasks
         SET enabled = ?2, skip_unchanged = ?3, retry_failed = ?4, spec = ?5, event_config = ?6,
             requires_driver = ?7, requires_version = ?8, requires_bundle = ?9, revision = ?10,
-            updated_at = ?11
+            updated_at = ?11, concurrency_group = ?12
         WHERE name = ?1",
     )
     .bind(task.name().as_str())
@@ -84,6 +85,7 @@ pub(crate) async fn write_spec(
     .bind(task.requirement.bundle)
     .bind(i64::try_from(revision).unwrap_or(i64::MAX))
     .bind(now)
+    .bind(&task.concurrency_group)
     .execute(connection)
     .await
     .map_err(failed_to("store a task"))?;

@@ -24,6 +24,8 @@ pub(crate) async fn waiting_runs(
           AND t.phase IN ('ready', 'creating')
           AND NOT EXISTS (
             SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
+          AND NOT (r.kind = 'apply' AND EXISTS (
+            SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
         GROUP BY t.requires_driver, t.requires_version, t.requires_bundle
         ORDER BY oldest, t.name",
     )
@@ -47,6 +49,22 @@ pub(crate) async fn waiting_runs(
             })
         })
         .collect()
+}
+
+/// The task whose apply makes the others of this group wait.
+pub(crate) async fn applying_of_group(
+    executor: impl SqliteExecutor<'_>,
+    group: &str,
+) -> Result<Option<TaskName>, StoreError> {
+    let name: Option<String> = sqlx::query_scalar(
+        "-- applying_of_group; index runs_one_of_group
+        SELECT task_name FROM busy_groups WHERE name = ?",
+    )
+    .bind(group)
+    .fetch_optional(executor)
+    .await
+    .map_err(failed_to("find the running apply of a group"))?;
+    name.as_deref().map(task_name).transpose()
 }
 
 pub(crate) async fn hasten_retries(

@@ -39,6 +39,8 @@ pub mod enqueue;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod fences;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod groups;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod guards;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod hints;
@@ -329,6 +331,14 @@ macro_rules! store_suite {
                 a_requirement_outlives_a_restart,
                 a_run_that_no_worker_can_have_is_due_nevertheless,
             }
+            groups {
+                of_a_group_one_applies_at_a_time,
+                plans_and_other_tasks_wait_for_no_group,
+                a_lost_apply_makes_room_in_its_group,
+                the_group_of_a_running_apply_is_that_of_its_lease,
+                parallel_calls_lease_one_apply_of_a_group,
+                a_group_outlives_a_restart,
+            }
             queue {
                 an_empty_queue_has_no_depth,
                 runs_are_counted_by_what_they_wait_for,
@@ -519,6 +529,7 @@ mod tests {
             include_str!("conformance/deletion.rs"),
             include_str!("conformance/enqueue.rs"),
             include_str!("conformance/fences.rs"),
+            include_str!("conformance/groups.rs"),
             include_str!("conformance/hints.rs"),
             include_str!("conformance/leadership.rs"),
             include_str!("conformance/lease.rs"),

@@ -238,6 +238,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// A worker that is known to drain gets none; one that is not known gets what there is.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
+    /// The task of this concurrency group that is applying now, for which the others wait.
+    async fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError>;
+
     /// The leases that were granted to these [calls](Claim::request) of a worker and have not ended.
     async fn grants(
         &self,

@@ -51,6 +51,7 @@ pub fn task(name: &str, services: &[&str]) -> TaskSpec {
         buffer_period: BufferPeriod::DISABLED,
         skip_unchanged: true,
         guard: ShrinkGuard::default(),
+        concurrency_group: None,
         retry_failed: true,
         requirement: Requirement::default(),
         timeouts: TaskTimeouts::default(),

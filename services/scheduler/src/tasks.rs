@@ -157,6 +157,7 @@ impl TaskCommands {
         spec.retry_failed = before.retry_failed;
         spec.timeouts = before.timeouts;
         spec.guard = before.guard;
+        spec.concurrency_group = before.concurrency_group;
         let kind = if run == Run::Now && spec.enabled {
             RunKind::Apply
         } else {

@@ -9,6 +9,7 @@ mod crash;
 mod dynamic_values;
 mod embedded;
 mod failing_module;
+mod groups;
 mod grpc;
 mod grpc_log;
 mod hostile_values;

@@ -45,9 +45,13 @@ pub(crate) struct RawTask {
     pub(crate) retry_failed: Option<Located<bool>>,
     pub(crate) timeouts: RawTimeouts,
     pub(crate) guard: RawGuard,
+    pub(crate) concurrency_group: Option<Located<String>>,
     /// Deprecated keys of the block that are not reported yet.
     pub(crate) deprecated: Vec<DeprecatedKeyUse>,
 }
+
+/// Characters of the name of a concurrency group.
+const LONGEST_GROUP: usize = 100;
 
 impl RawTask {
     /// Reads a block. `now` is for schedules that are over.
@@ -86,6 +90,7 @@ impl RawTask {
             retry_failed: block.take("retry_failed", coerce::flag),
             timeouts: RawTimeouts::decode(&mut block),
             guard: RawGuard::decode(&mut block),
+            concurrency_group: decode_concurrency_group(&mut block),
             deprecated,
         };
         block.finish();
@@ -142,6 +147,18 @@ fn decode_name(block: &mut Block<'_>) -> Option<Located<TaskName>> {
             None
         }
     }
+}
+
+fn decode_concurrency_group(block: &mut Block<'_>) -> Option<Located<String>> {
+    const KEY: &str = "concurrency_group";
+    let group = block.take(KEY, coerce::text)?;
+    if !group.value.is_empty() && group.value.chars().count() <= LONGEST_GROUP {
+        return Some(group);
+    }
+    let path = block.path_of(KEY);
+    let message = format!("`{path}` must be a name of 1 to {LONGEST_GROUP} characters");
+    block.sink().error(&group.place, message);
+    None
 }
 
 /// `module`, or what it was called before.

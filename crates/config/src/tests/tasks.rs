@@ -25,7 +25,7 @@ fn a_full_task_is_read() {
       buffer_period { min = "2s" }
       skip_unchanged = false retry_failed = false
       init_timeout = "1m" plan_timeout = "90s" apply_timeout = "48h"
-      min_instances = 2 max_shrink = "50%"
+      min_instances = 2 max_shrink = "50%" concurrency_group = "fw.north"
     }"#;
     let task = sandbox.config(text).tasks.remove(0);
     let definition = &task.definition;
@@ -66,6 +66,7 @@ fn a_full_task_is_read() {
             max_shrink: Some(MaxShrink::Percent(50)),
         }
     );
+    assert_eq!(task.concurrency_group.as_deref(), Some("fw.north"));
     let min = Some(Duration::from_secs(2));
     assert_eq!(
         task.buffer_setting,
@@ -368,6 +369,21 @@ fn references_to_providers_that_lead_nowhere_are_warned_of() {
     assert!(warnings("\"fw\"", blocks).is_empty());
     assert!(warnings("\"fw.north\"", blocks).is_empty());
     assert!(warnings("\"dns\"", "").is_empty());
+}
+
+#[test]
+fn a_concurrency_group_has_a_name() {
+    for name in [String::new(), "x".repeat(101)] {
+        let written = format!("concurrency_group = \"{name}\"");
+        let found = problems(&task_with(&written));
+        let [(_line, problem)] = found.as_slice() else {
+            panic!("{written}: {found:?}");
+        };
+        assert!(
+            problem.contains("must be a name of 1 to 100 characters"),
+            "{problem}"
+        );
+    }
 }
 
 #[test]

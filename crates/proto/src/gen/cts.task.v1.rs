@@ -610,6 +610,8 @@ pub enum ObstacleKind {
     ViewUnreadable = 12,
     /// The release of what a guard holds back, or the return of the instances.
     Held = 13,
+    /// The end of the running apply of another task of its concurrency group.
+    GroupBusy = 14,
 }
 impl ObstacleKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -630,6 +632,7 @@ impl ObstacleKind {
             Self::NoLeader => "OBSTACLE_KIND_NO_LEADER",
             Self::ViewUnreadable => "OBSTACLE_KIND_VIEW_UNREADABLE",
             Self::Held => "OBSTACLE_KIND_HELD",
+            Self::GroupBusy => "OBSTACLE_KIND_GROUP_BUSY",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -647,6 +650,7 @@ impl ObstacleKind {
             "OBSTACLE_KIND_NO_LEADER" => Some(Self::NoLeader),
             "OBSTACLE_KIND_VIEW_UNREADABLE" => Some(Self::ViewUnreadable),
             "OBSTACLE_KIND_HELD" => Some(Self::Held),
+            "OBSTACLE_KIND_GROUP_BUSY" => Some(Self::GroupBusy),
             _ => None,
         }
     }

@@ -214,6 +214,10 @@ impl Store for PostgresStore {
         call!(&self.pool, c => self.acquire_on(c, claim))
     }
 
+    async fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError> {
+        call!(&self.pool, c => waiting::applying_of_group(c, group))
+    }
+
     async fn grants(
         &self,
         worker: &WorkerId,

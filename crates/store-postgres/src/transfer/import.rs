@@ -70,9 +70,9 @@ impl Import for PostgresImport {
                                    requires_driver, requires_version, requires_bundle, spec,
                                    event_config, last_applied, failures, skipped, created_at,
                                    updated_at, revision, configured, tried_input,
-                                   incarnation, applied_instances, held)
+                                   incarnation, applied_instances, held, concurrency_group)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                        $17, $18, $19, $20, $21, $22)",
+                        $17, $18, $19, $20, $21, $22, $23)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -96,6 +96,7 @@ impl Import for PostgresImport {
             .bind(stored_incarnation(row.incarnation))
             .bind(instances)
             .bind(held)
+            .bind(&spec.concurrency_group)
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;

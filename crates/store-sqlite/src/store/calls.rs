@@ -242,6 +242,10 @@ impl Store for SqliteStore {
         transaction!(self.begin, t, now => lease::acquire(&mut t, claim, now))
     }
 
+    async fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError> {
+        waiting::applying_of_group(&self.pools.reader, group).await
+    }
+
     async fn grants(
         &self,
         worker: &WorkerId,

@@ -50,6 +50,8 @@ pub struct ModelRun {
     pub epoch: u64,
     /// Of the last lease, live or not.
     pub holder: String,
+    /// The concurrency group of the last lease, if it was for an apply.
+    pub group: Option<String>,
     /// When the last lease was granted or renewed last.
     renewed: Duration,
     pub expires: Duration,
@@ -294,6 +296,7 @@ impl Model {
             plan: None,
             epoch: 0,
             holder: String::new(),
+            group: None,
             renewed: Duration::ZERO,
             expires: Duration::ZERO,
             due: self.now + wait,
@@ -309,8 +312,18 @@ impl Model {
             run.status == RunStatus::Queued
                 && self.may_run(run)
                 && self.only(&run.task, RunStatus::Running).is_none()
+                && !self.waits_for_group(run)
         });
         free.map(|(id, run)| (run.due, *id))
+    }
+
+    /// Whether another apply of its concurrency group is running.
+    fn waits_for_group(&self, run: &ModelRun) -> bool {
+        let group = &self.tasks[&run.task].stored.spec.concurrency_group;
+        let taken = |other: &ModelRun| {
+            other.status == RunStatus::Running && other.group.is_some() && other.group == *group
+        };
+        run.kind == RunKind::Apply && self.runs.values().any(taken)
     }
 
     fn may_run(&self, run: &ModelRun) -> bool {
@@ -355,6 +368,8 @@ impl Model {
         run.attempts += 1;
         (run.expires, run.renewed) = (self.now + claim.time_to_live, self.now);
         claim.worker.as_str().clone_into(&mut run.holder);
+        let group = &self.tasks.get(&run.task)?.stored.spec.concurrency_group;
+        run.group = group.clone().filter(|_| run.kind == RunKind::Apply);
         if run.kind == RunKind::Apply {
             self.tasks.get_mut(&run.task)?.last_applied = None;
         }

@@ -344,6 +344,7 @@ impl<F: Fixture> Walk<F> {
             spec.enabled = !self.dice.one_in(4);
             spec.skip_unchanged = !self.dice.one_in(3);
             spec.retry_failed = !self.dice.one_in(3);
+            spec.concurrency_group = self.dice.one_in(3).then(|| "group".to_owned());
             if self.dice.one_in(3) {
                 spec.requirement = Requirement {
                     driver: "tofu".to_owned(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use cts_core::runs::RunStatus;
+use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{Clock, Hold, TaskName, TaskPhase, excerpt, losses_text, no_taker};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
@@ -29,6 +29,8 @@ struct Facts {
     last: Option<RunRecord>,
     workers: Vec<WorkerState>,
     held: Option<Hold>,
+    /// The other task of its concurrency group that is applying.
+    applying: Option<TaskName>,
     led: bool,
     now: DateTime<Utc>,
 }
@@ -61,7 +63,12 @@ pub(crate) async fn explain(
     let last = ended.into_iter().max_by_key(|run| run.finished_at);
     let members = store.members(leadership).await?;
     let state = store.task_state(name).await?;
+    let applying = match &task.spec.concurrency_group {
+        Some(group) => store.applying_of_group(group).await?,
+        None => None,
+    };
     let facts = Facts {
+        applying: applying.filter(|applying| applying != name),
         held: state.and_then(|state| state.held),
         written,
         current,
@@ -220,6 +227,15 @@ impl Facts {
                 None => text,
             };
             add(ObstacleKind::NotDue, text, Some(run.due_at));
+            return;
+        }
+        if let (RunKind::Apply, Some(applying), Some(group)) =
+            (run.kind, &self.applying, &self.task.spec.concurrency_group)
+        {
+            let text = format!(
+                "task {applying} of its concurrency group {group:?} is applying, and of a group one does at a time"
+            );
+            add(ObstacleKind::GroupBusy, text, None);
             return;
         }
         let workers = self.workers.iter().map(candidate);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cts_core::TaskSpec;
 use cts_proto::run::v1::RunKind;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{DecisionKind, ObstacleKind, RunMode};
@@ -133,6 +134,33 @@ async fn runs_decisions_and_what_is_waited_for_are_told() {
     assert_eq!(told.last_run.as_ref().unwrap().id, lease.run_id);
     assert_eq!(told.current_run, None);
     assert_eq!(obstacles(&told), []);
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_its_group_says_for_which_task() {
+    let grouped = |name: &str| TaskSpec {
+        concurrency_group: Some("fw".to_owned()),
+        ..task(name)
+    };
+    let setup = Setup::new(vec![grouped("a"), grouped("b")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let first = setup.acquired().await;
+    let waiting = if first.task_name == "a" { "b" } else { "a" };
+    let queued = setup
+        .until(async |setup| {
+            let explanation = explained(setup, waiting).await;
+            explanation.current_run.is_some().then_some(explanation)
+        })
+        .await;
+    assert_eq!(obstacles(&queued), [ObstacleKind::GroupBusy]);
+    let expected = format!(
+        "task {} of its concurrency group \"fw\" is applying, and of a group one does at a time",
+        first.task_name
+    );
+    assert_eq!(queued.obstacles[0].text, expected);
+    setup.applied(&first).await;
+    let second = setup.acquired().await;
+    assert_eq!(second.task_name, waiting);
 }
 
 #[tokio::test]

@@ -137,6 +137,7 @@ faulty! {
     fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;
     fn enqueue(&self, leader: LeaderEpoch, requests: Vec<EnqueueRequest>) -> Result<Vec<Enqueued>, LeaderError>;
     fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
+    fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError>;
     fn grants(&self, worker: &WorkerId, requests: &[String]) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError>;
     fn renew(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, time_to_live: Duration) -> Result<(), LeaseError>;
     fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;

@@ -60,6 +60,7 @@ pub fn spec(name: &str) -> TaskSpec {
         buffer_period: BufferPeriod::BUILT_IN,
         skip_unchanged: true,
         guard: ShrinkGuard::default(),
+        concurrency_group: None,
         retry_failed: true,
         requirement: Requirement::default(),
         timeouts: TaskTimeouts::default(),
