@@ -107,9 +107,8 @@ pub fn pack_except(
 
 /// The hash that [`pack_except`] would give the module at this moment, without an archive.
 ///
-/// A file that fits into no
-/// bundle, and which only stricter limits keep out, counts by its size and the time of its last change: it may be larger
-/// than memory, and take longer to read than a start may.
+/// A file that fits into no bundle, and which only stricter limits keep out, counts by its size and the time of its last
+/// change: it may be larger than memory, and take longer to read than a start may.
 pub fn identify(
     module_directory: &Path,
     excluded: &[PathBuf],
