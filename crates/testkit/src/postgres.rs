@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, Decode, PgConnection, Type};
 use tokio::sync::OnceCell;
 
 use self::directory::DataDirectory;
@@ -161,7 +161,7 @@ impl Postgres {
 
     /// Asks the server's own database, as its superuser, for one number.
     pub async fn number(&self, question: &str) -> i64 {
-        number_of(&self.url("postgres"), question).await
+        value_of(&self.url("postgres"), question).await
     }
 
     /// How many rows of the database with this address have `text` in them, as text or as bytes. It must have no
@@ -174,7 +174,7 @@ impl Postgres {
              FROM information_schema.tables \
              WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_type = 'BASE TABLE'"
         );
-        number_of(url, &question).await
+        value_of(url, &question).await
     }
 
     /// Process id of the postmaster; panics while it is stopped.
@@ -273,19 +273,22 @@ impl Postgres {
     }
 }
 
-/// Asks the database with this address for one number.
-async fn number_of(url: &str, question: &str) -> i64 {
+/// The first column of the first row that answers a question to the database with this address.
+async fn value_of<T>(url: &str, question: &str) -> T
+where
+    T: for<'r> Decode<'r, sqlx::Postgres> + Type<sqlx::Postgres> + Send + Unpin,
+{
     let asked = async {
         let options = url.parse::<PgConnectOptions>()?;
         let mut connection = PgConnection::connect_with(&options).await?;
-        let number = sqlx::query_scalar(AssertSqlSafe(question))
+        let value = sqlx::query_scalar(AssertSqlSafe(question))
             .fetch_one(&mut connection)
             .await?;
         connection.close().await?;
-        Ok::<_, sqlx::Error>(number)
+        Ok::<_, sqlx::Error>(value)
     };
     match asked.await {
-        Ok(number) => number,
+        Ok(value) => value,
         Err(error) => panic!("Postgres does not answer {question:?}: {error}"),
     }
 }

@@ -142,12 +142,9 @@ fn has_text(block: &ProviderBlock, is_meant: fn(&str) -> bool) -> bool {
 }
 
 fn holds(value: &Value, is_meant: fn(&str) -> bool) -> bool {
-    match value {
-        Value::String(text) => is_meant(text),
-        Value::Array(values) => values.iter().any(|value| holds(value, is_meant)),
-        Value::Object(members) => members.values().any(|value| holds(value, is_meant)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
+    let mut texts = Vec::new();
+    texts_of(value, &mut texts);
+    texts.into_iter().any(is_meant)
 }
 
 fn is_template(text: &str) -> bool {

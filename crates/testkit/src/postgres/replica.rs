@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
-
 use super::directory::DataDirectory;
 use super::keeper::Keeper;
-use super::{Postgres, USER};
+use super::{Postgres, USER, value_of};
 use crate::eventually;
 use crate::ports::free_port;
 
@@ -91,17 +89,6 @@ impl Postgres {
 
     /// The first column of the first row, in the server's own database.
     async fn value(&self, query: &str) -> String {
-        let asked = async {
-            let mut connection = PgConnection::connect(&self.url("postgres")).await?;
-            let value = sqlx::query_scalar(AssertSqlSafe(query))
-                .fetch_one(&mut connection)
-                .await?;
-            connection.close().await?;
-            Ok::<String, sqlx::Error>(value)
-        };
-        match asked.await {
-            Ok(value) => value,
-            Err(error) => panic!("Postgres refused {query:?}: {error}"),
-        }
+        value_of(&self.url("postgres"), query).await
     }
 }

@@ -6,14 +6,8 @@ use cts_testkit::ConsulAgent;
 use cts_tests::{Instance, LOCAL_BACKEND, Site};
 use tokio::task::JoinSet;
 
+use super::provider_environment::REQUIRED;
 use super::vault::{SECRET, TOKEN, vault};
-
-/// A provider that is part of Terraform, so that nothing is downloaded.
-const REQUIRED: &str = r#"
-  required_providers {
-    terraform = { source = "terraform.io/builtin/terraform" }
-  }
-"#;
 
 const CONFIGURATION: &str = r#"
 vault {

@@ -8,21 +8,13 @@ use cts_testkit::{ConsulAgent, Postgres};
 use cts_tests::{Instance, Shape, Site};
 use tokio::task::JoinSet;
 
+use super::provider_environment::REQUIRED;
 use super::vault::{SECRET, TOKEN, vault};
 
 const CONSUL_TOKEN: &str = "token-of-consul-4711";
 const BACKEND_PASSWORD: &str = "password-of-backend";
 const ENVIRONMENT: &str = "value-of-task-env";
 const ARGUMENT: &str = "argument-of-provider";
-
-const DRIVER: &str = r#"
-  backend "pg" {
-    conn_str = "@STATE@"
-  }
-  required_providers {
-    terraform = { source = "terraform.io/builtin/terraform" }
-  }
-"#;
 
 /// `refused` has a provider that takes no arguments.
 const CONFIGURATION: &str = r#"
@@ -125,7 +117,7 @@ async fn secrets_stay_where_they_are_used() {
         .replace("@TOKEN@", TOKEN)
         .replace("@ENVIRONMENT@", ENVIRONMENT)
         .replace("@ARGUMENT@", ARGUMENT);
-    let driver = DRIVER.replace("@STATE@", &state);
+    let driver = format!("backend \"pg\" {{ conn_str = \"{state}\" }}\n{REQUIRED}");
     site.configure_driver(&consul.address(), &driver, &configuration);
 
     let cts = Instance::start(&site).await;
