@@ -12,6 +12,7 @@ use crate::environment;
 use crate::gateway::GatewayConfig;
 use crate::high_availability::{HaStorage, HighAvailability};
 use crate::scheduler::{OnTakeover, SchedulerConfig};
+use crate::security::SecurityConfig;
 use crate::services::ServicesConfig;
 use crate::syslog::SyslogConfig;
 use crate::terraform_cloud::TerraformCloudDriver;
@@ -56,6 +57,8 @@ pub struct Config {
     pub scheduler: SchedulerConfig,
     /// `worker`, a block of ours.
     pub worker: WorkerConfig,
+    /// `security`, a block of ours.
+    pub security: SecurityConfig,
     /// `gateway`, a block of ours.
     pub gateway: GatewayConfig,
     /// `high_availability`, the block of CTS Enterprise.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::block::Block;
 use crate::coerce;
 use crate::consul::ConsulConfig;
-use crate::driver::backend::decode_backend;
+use crate::driver::backend::{decode_backend, defaults};
 use crate::driver::version::{check_version, is_before};
 use crate::environment::Environment;
 use crate::free_form::free_form;
@@ -39,6 +39,8 @@ pub struct TerraformDriver {
     pub timeouts: StepTimeouts,
     /// State backend, for `consul` with its defaults (docs/configuration.md#driver-terraform).
     pub backend: Backend,
+    /// Names of the arguments of the backend that nothing says but the `consul` block, which each host has for itself.
+    pub backend_defaults: Vec<String>,
     /// Ours: whether the state of backend `local` is on storage that all workers share.
     pub shared_local_backend: bool,
     /// Provider name to version constraint or object, as written.
@@ -86,6 +88,7 @@ impl TerraformDriver {
             log: false,
             persist_log: false,
             timeouts: StepTimeouts::default(),
+            backend_defaults: defaults(&Map::new(), consul),
             backend: backend::default_backend(consul),
             shared_local_backend: false,
             required_providers: Map::new(),
@@ -110,7 +113,7 @@ fn decode_terraform(
         "working_dir",
         "it was removed in 0.5: use `working_dir` at the top level or in a task",
     );
-    let backend = decode_backend(block.united("backend"), consul);
+    let (backend, backend_defaults) = decode_backend(block.united("backend"), consul);
     warn_of_old_terraform(&block, version.as_ref(), &backend);
     let driver = TerraformDriver {
         version: version.map(|version| version.value),
@@ -120,6 +123,7 @@ fn decode_terraform(
         timeouts: RawTimeouts::decode(&mut block).or_default(),
         shared_local_backend: decode_shared(&mut block, &backend),
         backend,
+        backend_defaults,
         required_providers: decode_required(block.united("required_providers")),
     };
     block.finish();

@@ -20,7 +20,7 @@ use crate::variables::VariableFiles;
 use crate::variables::raw::expression_of;
 
 /// What else may stand in a configuration file.
-const OTHERS: [&str; 21] = [
+const OTHERS: [&str; 22] = [
     "buffer_period",
     "client_type",
     "consul",
@@ -41,6 +41,7 @@ const OTHERS: [&str; 21] = [
     "tls",
     "vault",
     "worker",
+    "security",
     "working_dir",
 ];
 

@@ -19,6 +19,7 @@ use crate::load::LoadContext;
 use crate::module_source::clean;
 use crate::provider::decode_providers;
 use crate::scheduler::decode_scheduler;
+use crate::security::decode_security;
 use crate::services::decode_services;
 use crate::sink::Sink;
 use crate::syslog::decode_syslog;
@@ -76,6 +77,7 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
     let services = decode_services(top.block("services"), context.current_dir);
     let scheduler = decode_scheduler(top.block("scheduler"));
     let worker = decode_worker(top.block("worker"), context.current_dir);
+    let security = decode_security(top.block("security"), context.current_dir);
     let gateway = decode_gateway(top.block("gateway"));
     let high_availability = top.block("high_availability");
     if let Some(place) = high_availability.as_ref().and_then(Block::place)
@@ -130,6 +132,7 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
         services,
         scheduler,
         worker,
+        security,
         gateway,
         high_availability,
         tasks: tasks.into_iter().filter_map(|task| task.spec).collect(),

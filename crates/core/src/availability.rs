@@ -11,6 +11,8 @@ pub struct Candidate<'a> {
     pub lost: bool,
     /// It takes no new runs.
     pub draining: bool,
+    /// It has the settings that the run needs.
+    pub has_settings: bool,
     /// Runs that it can work on at a time.
     pub slots: u32,
     /// Runs that it is working on.
@@ -34,6 +36,14 @@ pub enum NoTaker {
     /// None of those that take new runs has what the run requires.
     #[error("no worker can run it: {0}")]
     NoneFits(Lacks),
+    /// Those that have it have other settings than the run needs.
+    #[error(
+        "no worker that can run it has the settings in force: {workers} have other backend or provider blocks"
+    )]
+    OtherSettings {
+        /// How many.
+        workers: usize,
+    },
     /// Those that fit have no free slot.
     #[error("all {slots} slots of the workers that can run it are taken")]
     NoFreeSlot {
@@ -54,7 +64,7 @@ pub fn no_taker<'a>(
     workers: impl IntoIterator<Item = Candidate<'a>>,
     requirement: &Requirement,
 ) -> Option<NoTaker> {
-    let (mut lost, mut draining, mut slots) = (0, 0, 0_u64);
+    let (mut lost, mut draining, mut others, mut slots) = (0, 0, 0, 0_u64);
     let mut lacks = None;
     for worker in workers {
         if worker.lost {
@@ -63,6 +73,8 @@ pub fn no_taker<'a>(
             draining += 1;
         } else if let Err(lack) = worker.capabilities.can_run(requirement) {
             lacks.get_or_insert(lack);
+        } else if !worker.has_settings {
+            others += 1;
         } else if worker.running < worker.slots {
             return None;
         } else {
@@ -71,6 +83,8 @@ pub fn no_taker<'a>(
     }
     Some(if slots > 0 {
         NoTaker::NoFreeSlot { slots }
+    } else if others > 0 {
+        NoTaker::OtherSettings { workers: others }
     } else if let Some(lacks) = lacks {
         NoTaker::NoneFits(lacks)
     } else if lost + draining > 0 {
@@ -100,6 +114,7 @@ mod tests {
             capabilities,
             lost: false,
             draining: false,
+            has_settings: true,
             slots: 2,
             running: 0,
         }
@@ -138,6 +153,10 @@ mod tests {
             ..free
         };
         let busy = Candidate { running: 2, ..free };
+        let other = Candidate {
+            has_settings: false,
+            ..free
+        };
         let pinned = Requirement {
             version: Some("1.5.7".into()),
             ..Requirement::default()
@@ -150,6 +169,10 @@ mod tests {
         assert_eq!(
             reason(&[lost, draining], &any).unwrap(),
             "there is no worker that takes new runs: 1 are draining, 1 are lost"
+        );
+        assert_eq!(
+            reason(&[lost, other], &any).unwrap(),
+            "no worker that can run it has the settings in force: 1 have other backend or provider blocks"
         );
         assert_eq!(
             reason(&[lost, busy, busy], &any).unwrap(),

@@ -33,6 +33,11 @@ impl Digest {
         Ok(Self(hasher.finalize().into()))
     }
 
+    /// The digest that these bytes are.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// Its bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -19,8 +19,8 @@ use crate::view::{CatalogService, ItemKind, KeyValue};
 pub struct RunInput {
     /// The task.
     pub definition: TaskDefinition,
-    /// Digest of the driver, backend and provider settings that the task's runs use. The settings
-    /// themselves, with their secrets, stay with the worker.
+    /// [Identity](crate::settings::SettingsGeneration::identity) of the backend and provider blocks that the task's runs use.
+    /// The blocks themselves, with their secrets, stay with the worker.
     pub settings_digest: Digest,
     /// Instances in module order.
     pub services: Vec<Arc<ServiceInstance>>,
@@ -67,6 +67,9 @@ pub struct FrozenInput {
     /// The task with the digest of its settings, then what each of its views showed, in the order of
     /// [`TaskDefinition::dependencies`].
     pub contents: Vec<Arc<Content>>,
+    /// [Number](crate::settings::SettingsGeneration::number) of the settings that its worker must have; `None` if that does
+    /// not matter.
+    pub settings: Option<u64>,
 }
 
 /// What the first content of an input holds.
@@ -127,6 +130,16 @@ impl FrozenInput {
         Self {
             hash: Digest::of_parts(digests),
             contents,
+            settings: None,
+        }
+    }
+
+    /// The same input, for workers with these settings.
+    #[must_use]
+    pub fn for_settings(self, number: u64) -> Self {
+        Self {
+            settings: Some(number),
+            ..self
         }
     }
 }

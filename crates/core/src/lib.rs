@@ -39,6 +39,7 @@ mod regexp;
 pub mod runs;
 mod schedule;
 mod service;
+pub mod settings;
 mod task;
 mod timeouts;
 mod view;

@@ -2,6 +2,7 @@
 
 use crate::capability::Capabilities;
 use crate::identity::WorkerId;
+use crate::settings::BlockDigests;
 
 /// A worker as it registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,4 +19,6 @@ pub struct WorkerRecord {
     pub capabilities: Capabilities,
     /// It drains: it finishes what it has and takes nothing new.
     pub draining: bool,
+    /// Digests of its backend and provider blocks; `None` for an earlier version, which does not report them.
+    pub settings: Option<BlockDigests>,
 }

@@ -78,6 +78,9 @@ async fn try_acquire(
                   WHEN r.kind = 'apply' AND NOT ($7 AND (t.enabled OR r.requested)) THEN FALSE
                   WHEN r.kind = 'apply' AND EXISTS (
                     SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) THEN FALSE
+                  WHEN $11 AND r.settings IS NOT NULL AND NOT EXISTS (
+                    SELECT FROM worker_settings s
+                    WHERE s.worker_id = $1 AND s.number = r.settings) THEN FALSE
                   ELSE EXISTS (
                     SELECT FROM unnest($3::TEXT[], $4::TEXT[]) AS engine (driver, version)
                     WHERE engine.driver = t.requires_driver
@@ -125,6 +128,7 @@ async fn try_acquire(
     .bind(claim.only_requested)
     .bind(claim.kinds.checks)
     .bind(&claim.request)
+    .bind(claim.checks_settings)
     .fetch_all(connection)
     .await
 }

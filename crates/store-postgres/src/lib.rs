@@ -36,6 +36,7 @@ mod requests;
 mod row;
 mod schema;
 mod session;
+mod settings;
 mod states;
 mod statistics;
 mod store;

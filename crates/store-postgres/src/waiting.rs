@@ -15,7 +15,7 @@ pub(crate) async fn waiting_runs(
     let read = failed_to("find waiting runs");
     let rows = sqlx::query(
         "-- waiting_runs
-        SELECT t.requires_driver, t.requires_version, t.requires_bundle,
+        SELECT t.requires_driver, t.requires_version, t.requires_bundle, r.settings,
                count(*) AS runs, cts_now() - min(r.due_at) AS oldest,
                (array_agg(t.name ORDER BY r.due_at, t.name))[1] AS name
         FROM runs r JOIN tasks t ON t.name = r.task_name
@@ -24,7 +24,7 @@ pub(crate) async fn waiting_runs(
           AND t.phase IN ('ready', 'creating') AND t.active_run IS NULL
           AND NOT (r.kind = 'apply' AND EXISTS (
             SELECT FROM busy_groups g WHERE g.name = t.concurrency_group))
-        GROUP BY t.requires_driver, t.requires_version, t.requires_bundle
+        GROUP BY t.requires_driver, t.requires_version, t.requires_bundle, r.settings
         ORDER BY min(r.due_at), name",
     )
     .bind(span_micros(due_for))
@@ -40,6 +40,10 @@ pub(crate) async fn waiting_runs(
                     version: row.try_get("requires_version").map_err(&read)?,
                     bundle: row.try_get("requires_bundle").map_err(&read)?,
                 },
+                settings: row
+                    .try_get::<Option<i64>, _>("settings")
+                    .map_err(&read)?
+                    .map(i64::unsigned_abs),
                 runs: runs.unsigned_abs(),
                 oldest: span(row.try_get("oldest").map_err(&read)?),
                 task: task_name(row.try_get("name").map_err(&read)?)?,

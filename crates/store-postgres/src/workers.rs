@@ -16,14 +16,15 @@ pub(crate) async fn record_heartbeat(
     sqlx::query_scalar(
         "-- record_heartbeat
         INSERT INTO workers AS w (id, host, version, slots, capabilities, draining,
-                                  created_at, seen_at)
-        VALUES ($1, $2, $3, $4, $5, $6, cts_now(), cts_now())
+                                  settings, created_at, seen_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, cts_now(), cts_now())
         ON CONFLICT (id) DO UPDATE
         SET host = excluded.host,
             version = excluded.version,
             slots = excluded.slots,
             capabilities = excluded.capabilities,
             draining = excluded.draining,
+            settings = excluded.settings,
             seen_at = excluded.seen_at
         RETURNING w.draining OR w.drain_requested",
     )
@@ -33,9 +34,17 @@ pub(crate) async fn record_heartbeat(
     .bind(i64::from(worker.slots))
     .bind(encoded("encode a worker", &worker.capabilities)?)
     .bind(worker.draining)
+    .bind(reported(worker)?)
     .fetch_one(connection)
     .await
     .map_err(failed_to("note a worker"))
+}
+
+/// What it reports of its settings, as it is stored.
+fn reported(worker: &WorkerRecord) -> Result<Option<String>, StoreError> {
+    let settings = worker.settings.as_ref();
+    let encoded = settings.map(|settings| encoded("encode a worker", settings));
+    encoded.transpose()
 }
 
 pub(crate) async fn drain(
@@ -69,10 +78,12 @@ pub(crate) async fn all(
 ) -> Result<Vec<WorkerState>, StoreError> {
     let rows = sqlx::query(
         "-- workers; index runs_one_running
-        SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.created_at,
+        SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.settings, w.created_at,
                w.draining OR w.drain_requested AS draining,
                cts_now() - w.seen_at AS silent_for,
-               coalesce(r.running, 0) AS running
+               coalesce(r.running, 0) AS running,
+               (SELECT coalesce(json_agg(s.number ORDER BY s.number), '[]')
+                FROM worker_settings s WHERE s.worker_id = w.id)::TEXT AS has_settings
         FROM workers w
         LEFT JOIN (SELECT holder, count(*) AS running
                    FROM runs WHERE status = 'running' GROUP BY holder) r ON r.holder = w.id

@@ -96,6 +96,7 @@ async fn end(
                     requested: false,
                     input: end.input,
                     due_at: now.saturating_add(span_micros(wait)),
+                    settings: settings_of(connection, end.completion.run).await?,
                 };
                 insert_run(connection, retry, now).await?;
             }
@@ -295,4 +296,16 @@ async fn count_failure(
     .await
     .map_err(failed_to("count a failure"))?;
     Ok(())
+}
+
+/// The settings that the worker of a run must have.
+async fn settings_of(
+    connection: &mut SqliteConnection,
+    run: RunId,
+) -> Result<Option<i64>, StoreError> {
+    sqlx::query_scalar("-- complete: settings\nSELECT settings FROM runs WHERE id = ?")
+        .bind(run.to_string())
+        .fetch_one(connection)
+        .await
+        .map_err(failed_to("read a run"))
 }

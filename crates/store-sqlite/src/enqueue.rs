@@ -10,6 +10,7 @@ use crate::guards;
 use crate::inputs::{self, InputError};
 use crate::requests;
 use crate::row::{by, failed_to};
+use crate::settings::stored;
 
 /// A run to be queued.
 pub(crate) struct NewRun<'a> {
@@ -20,6 +21,8 @@ pub(crate) struct NewRun<'a> {
     pub(crate) requested: bool,
     pub(crate) input: Digest,
     pub(crate) due_at: i64,
+    /// The settings that its worker must have.
+    pub(crate) settings: Option<i64>,
 }
 
 /// Decides these requests, one after the other.
@@ -68,6 +71,7 @@ async fn enqueue(
             requested: new.requested,
             input: request.input.hash,
             due_at: new.place.map_or(now, |place| place.min(now)),
+            settings: request.input.settings.map(stored),
         };
         insert_run(connection, run, now).await?;
     }
@@ -123,8 +127,8 @@ pub(crate) async fn insert_run(
     sqlx::query(
         "-- insert_run
         INSERT INTO runs (id, task_name, incarnation, kind, no_retry, requested, input_hash, status,
-                          due_at, created_at, updated_at)
-        SELECT ?1, name, incarnation, ?3, ?4, ?4, ?5, 'queued', ?6, ?7, ?7
+                          due_at, created_at, updated_at, settings)
+        SELECT ?1, name, incarnation, ?3, ?4, ?4, ?5, 'queued', ?6, ?7, ?7, ?8
         FROM tasks WHERE name = ?2",
     )
     .bind(run.id.to_string())
@@ -134,6 +138,7 @@ pub(crate) async fn insert_run(
     .bind(run.input.to_string())
     .bind(run.due_at)
     .bind(now)
+    .bind(run.settings)
     .execute(connection)
     .await
     .map_err(failed_to("queue a run"))?;
@@ -151,12 +156,13 @@ async fn replace(
     sqlx::query(
         "-- enqueue: replace
         UPDATE runs
-        SET input_hash = ?1, no_retry = 0, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2
+        SET input_hash = ?1, settings = ?4, no_retry = 0, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2
         WHERE id = ?3 AND status = 'queued'",
     )
     .bind(request.input.hash.to_string())
     .bind(now)
     .bind(queued.map(|run| run.to_string()))
+    .bind(request.input.settings.map(stored))
     .execute(connection)
     .await
     .map_err(failed_to("replace the input of a queued run"))?;

@@ -44,6 +44,9 @@ pub(crate) async fn acquire(
                 SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
               AND NOT EXISTS (
                 SELECT 1 FROM workers w WHERE w.id = ?1 AND (w.draining OR w.drain_requested))
+              AND (r.settings IS NULL OR NOT ?11 OR EXISTS (
+                SELECT 1 FROM worker_settings s
+                WHERE s.worker_id = ?1 AND s.number = r.settings))
               AND t.requires_bundle <= ?4
               AND EXISTS (
                 SELECT 1 FROM json_each(?5) e
@@ -65,6 +68,7 @@ pub(crate) async fn acquire(
     .bind(claim.only_requested)
     .bind(claim.kinds.checks)
     .bind(&claim.request)
+    .bind(claim.checks_settings)
     .fetch_all(connection)
     .await
     .map_err(failed_to("lease a run"))?;

@@ -33,6 +33,7 @@ mod requests;
 mod row;
 mod runs;
 mod schema;
+mod settings;
 mod space;
 mod states;
 mod store;

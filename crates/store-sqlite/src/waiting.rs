@@ -16,7 +16,7 @@ pub(crate) async fn waiting_runs(
     let read = failed_to("find waiting runs");
     let rows = sqlx::query(
         "-- waiting_runs; the name is that of the row with the minimum
-        SELECT t.requires_driver, t.requires_version, t.requires_bundle,
+        SELECT t.requires_driver, t.requires_version, t.requires_bundle, r.settings,
                count(*) AS runs, min(r.due_at) AS oldest, t.name
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.status = 'queued' AND r.due_at <= ?
@@ -26,7 +26,7 @@ pub(crate) async fn waiting_runs(
             SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
           AND NOT (r.kind = 'apply' AND EXISTS (
             SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
-        GROUP BY t.requires_driver, t.requires_version, t.requires_bundle
+        GROUP BY t.requires_driver, t.requires_version, t.requires_bundle, r.settings
         ORDER BY oldest, t.name",
     )
     .bind(now.saturating_sub(span_micros(due_for)))
@@ -43,6 +43,10 @@ pub(crate) async fn waiting_runs(
                     version: row.try_get("requires_version").map_err(&read)?,
                     bundle: row.try_get("requires_bundle").map_err(&read)?,
                 },
+                settings: row
+                    .try_get::<Option<i64>, _>("settings")
+                    .map_err(&read)?
+                    .map(i64::unsigned_abs),
                 runs: runs.unsigned_abs(),
                 oldest: between(row.try_get("oldest").map_err(&read)?, now),
                 task: task_name(&name)?,

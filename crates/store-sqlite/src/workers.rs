@@ -16,14 +16,16 @@ pub(crate) async fn record_heartbeat(
 ) -> Result<bool, StoreError> {
     let drain: Vec<bool> = sqlx::query_scalar(
         "-- record_heartbeat
-        INSERT INTO workers (id, host, version, slots, capabilities, draining, created_at, seen_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
+        INSERT INTO workers (id, host, version, slots, capabilities, draining, settings,
+                             created_at, seen_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?8, ?7, ?7)
         ON CONFLICT (id) DO UPDATE
         SET host = excluded.host,
             version = excluded.version,
             slots = excluded.slots,
             capabilities = excluded.capabilities,
             draining = excluded.draining,
+            settings = excluded.settings,
             seen_at = excluded.seen_at
         RETURNING draining OR drain_requested",
     )
@@ -34,10 +36,18 @@ pub(crate) async fn record_heartbeat(
     .bind(encoded("encode a worker", &worker.capabilities)?)
     .bind(worker.draining)
     .bind(now)
+    .bind(reported(worker)?)
     .fetch_all(executor)
     .await
     .map_err(failed_to("note a worker"))?;
     Ok(drain.contains(&true))
+}
+
+/// What it reports of its settings, as it is stored.
+fn reported(worker: &WorkerRecord) -> Result<Option<String>, StoreError> {
+    let settings = worker.settings.as_ref();
+    let encoded = settings.map(|settings| encoded("encode a worker", settings));
+    encoded.transpose()
 }
 
 pub(crate) async fn drain(
@@ -85,9 +95,11 @@ pub(crate) async fn all(
 ) -> Result<Vec<WorkerState>, StoreError> {
     let rows = sqlx::query(
         "-- workers; index runs_one_running
-        SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.created_at,
+        SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.settings, w.created_at,
                ?2 - w.seen_at AS silent_for,
-               w.draining OR w.drain_requested AS draining, coalesce(l.running, 0) AS running
+               w.draining OR w.drain_requested AS draining, coalesce(l.running, 0) AS running,
+               (SELECT json_group_array(s.number ORDER BY s.number)
+                FROM worker_settings s WHERE s.worker_id = w.id) AS has_settings
         FROM workers w
         LEFT JOIN (SELECT holder, count(*) AS running FROM runs
                    WHERE status = 'running' GROUP BY holder) l ON l.holder = w.id

@@ -61,6 +61,8 @@ pub struct WorkerState {
     pub silent_for: Duration,
     /// Runs leased to it now.
     pub running: u32,
+    /// Numbers of the [settings](cts_core::settings::SettingsGeneration) in force that it has, sorted.
+    pub settings: Vec<u64>,
 }
 
 /// How much work waits.
@@ -76,11 +78,13 @@ pub struct QueueDepth {
     pub oldest_ready: Option<Duration>,
 }
 
-/// Runs that a worker could have had for a while, by what they require of it.
+/// Runs that a worker could have had for a while, by what they require of it and which settings it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingRuns {
     /// What they require.
     pub requirement: Requirement,
+    /// The settings that their worker must have.
+    pub settings: Option<u64>,
     /// How many there are.
     pub runs: u64,
     /// How long the oldest of them has been due.

@@ -70,6 +70,8 @@ pub mod requested;
 pub mod requests;
 mod scene;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod settings;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod states;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod swallowed;
@@ -339,6 +341,17 @@ macro_rules! store_suite {
                 parallel_calls_lease_one_apply_of_a_group,
                 a_group_outlives_a_restart,
             }
+            settings {
+                the_first_key_of_a_cluster_stays,
+                settings_are_read_as_they_were_stored,
+                only_the_leader_changes_settings,
+                what_a_worker_reports_and_has_is_listed,
+                a_run_goes_to_a_worker_that_has_its_settings,
+                a_worker_of_an_earlier_version_gets_what_there_is,
+                settings_stay_with_a_run_that_is_tried_again,
+                a_newer_input_brings_its_settings,
+                plans_go_to_workers_with_the_settings_that_follow,
+            }
             queue {
                 an_empty_queue_has_no_depth,
                 runs_are_counted_by_what_they_wait_for,
@@ -542,6 +555,7 @@ mod tests {
             include_str!("conformance/recovery.rs"),
             include_str!("conformance/requests.rs"),
             include_str!("conformance/requested.rs"),
+            include_str!("conformance/settings.rs"),
             include_str!("conformance/states.rs"),
             include_str!("conformance/swallowed.rs"),
             include_str!("conformance/tasks.rs"),

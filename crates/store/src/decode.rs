@@ -3,6 +3,7 @@
 use crate::{Refused, RefusedCode};
 use std::time::Duration;
 
+use cts_core::settings::SettingsGeneration;
 use cts_core::{Event, EventConfig, LeaseEpoch, TaskSpec, WorkerId, WorkerRecord};
 
 use crate::cluster::WorkerState;
@@ -85,10 +86,25 @@ pub fn worker_state(row: &dyn Columns) -> Result<WorkerState, StoreError> {
             slots: row.number("slots")?,
             capabilities: row.json("capabilities")?,
             draining: row.flag("draining")?,
+            settings: row.json_if_any("settings")?,
         },
         since: row.time("created_at")?,
         silent_for: Duration::from_micros(silent_for),
         running: row.number("running")?,
+        settings: row.json("has_settings")?,
+    })
+}
+
+/// A generation of settings.
+pub fn settings(row: &dyn Columns) -> Result<SettingsGeneration, StoreError> {
+    let row =
+        Fields::new(row, "read the settings in force", "settings").keyed_by_number("number")?;
+    Ok(SettingsGeneration {
+        number: row.number("number")?,
+        scope: row.json("scope")?,
+        identity: row.parse("identity")?,
+        digests: row.json("digests")?,
+        in_force: row.flag("in_force")?,
     })
 }
 

@@ -21,6 +21,7 @@ mod error;
 pub mod fields;
 mod model;
 pub mod schema;
+mod settings;
 mod store;
 mod task;
 pub mod transfer;
@@ -39,6 +40,7 @@ pub use model::{
     LogLine, LogPage, LogStream, PLANS_KEPT, PRUNED_AT_ONCE, Requeued, Retention, RunFilter,
     RunRecord, TakeBack, TaskState, Unchanged, lost_lease_error,
 };
+pub use settings::SettingsChange;
 pub use store::{HintStream, Store};
 pub use task::{
     DELETED, DRAFTS_KEPT, NewTask, Refused, RefusedCode, RunRequest, StoredTask, TaskChange,

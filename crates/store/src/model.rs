@@ -66,6 +66,8 @@ pub struct Claim {
     pub kinds: RunKinds,
     /// Only requested runs are leased to it, and none that an earlier process has left behind.
     pub only_requested: bool,
+    /// Only runs whose settings it has are leased to it; false for an earlier version, which does not report them.
+    pub checks_settings: bool,
     /// Life of the lease.
     pub time_to_live: Duration,
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
     ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
     TaskStatus, WorkerId, WorkerRecord,
@@ -19,6 +20,7 @@ use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
     Retention, RunFilter, RunRecord, TakeBack, TaskState,
 };
+use crate::settings::SettingsChange;
 use crate::task::{NewTask, Refused, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished};
 
 /// Hints of other processes, for ever; a broken connection is mended inside and shows as
@@ -235,7 +237,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Leases the run that has been due longest and is one that is claimed, of a task that has none running
     /// and requires nothing that the worker lacks; and that is enabled, if the run applies and was not requested. The
     /// lease expires after its life unless it is renewed.
-    /// A worker that is known to drain gets none; one that is not known gets what there is.
+    /// A worker that is known to drain gets none; one that is not known gets what there is. If the claim says so, a run whose
+    /// input is [for certain settings](cts_core::FrozenInput::settings) is leased only to a worker that has them.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
     /// The task of this concurrency group that is applying now, for which the others wait.
@@ -313,6 +316,19 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Every worker seen within the last `within`, just so long ago included, by host and id.
     async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;
+
+    /// The key of the cluster: `proposed`, unless there is one already.
+    async fn cluster_key(&self, proposed: &ClusterKey) -> Result<ClusterKey, StoreError>;
+
+    /// All generations of settings, by number.
+    async fn settings(&self) -> Result<Vec<SettingsGeneration>, StoreError>;
+
+    /// Stores what a leader has decided of the settings in force. Safe to repeat.
+    async fn change_settings(
+        &self,
+        leader: LeaderEpoch,
+        change: &SettingsChange,
+    ) -> Result<(), LeaderError>;
 
     /// Notes that these module bundles are in use, and returns which of them are not stored: each once, in
     /// the order asked.

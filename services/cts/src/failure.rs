@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cts_config::{BackendRefusal, ConfigError};
+use cts_config::{BackendRefusal, ConfigError, KeyFileError};
 use cts_consul::{ConsulError, SettingsError};
 use cts_rpc::{InvalidAddress, PeersError, PlainTextRefused, TlsError};
 use cts_runtime::{SyslogError, TaskFailure};
@@ -21,6 +21,9 @@ pub enum Failure {
     /// Vault cannot be asked with these settings.
     #[error("the settings of Vault cannot be used")]
     VaultSettings(#[source] cts_vault::SettingsError),
+    /// The key of the cluster cannot be read.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
     /// Neither `-config-file` nor `-config-dir` was given.
     #[error("cannot start without a configuration")]
     NoConfiguration,
@@ -167,6 +170,7 @@ impl Failure {
             Self::Configuration(_)
             | Self::ConsulSettings(_)
             | Self::VaultSettings(_)
+            | Self::Key(_)
             | Self::Consul { .. }
             | Self::LocalBackend(_)
             | Self::NoDatabase { .. }

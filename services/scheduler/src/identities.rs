@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use cts_core::{ArchiveId, EventId, Incarnation, RunId};
+use cts_core::settings::ClusterKey;
+use cts_core::{ArchiveId, Digest, EventId, Incarnation, RunId};
 use uuid::Uuid;
 
 /// Makes ids and random shares.
@@ -17,6 +18,8 @@ pub trait Identities: Send + Sync + fmt::Debug {
     fn archive_id(&self) -> ArchiveId {
         ArchiveId::from_uuid(self.run_id().as_uuid())
     }
+    /// A key that no other cluster has.
+    fn cluster_key(&self) -> ClusterKey;
     /// A random share in `[0, 1)`.
     fn jitter(&self) -> f64;
 }
@@ -36,6 +39,13 @@ impl Identities for RandomIdentities {
 
     fn event_id(&self) -> EventId {
         EventId::from_uuid(Uuid::new_v4())
+    }
+
+    fn cluster_key(&self) -> ClusterKey {
+        // Each has 122 random bits.
+        let random = [Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4()];
+        let random = Digest::of_parts(random.iter().map(|uuid| uuid.as_bytes().as_slice()));
+        ClusterKey::new(*random.as_bytes())
     }
 
     fn jitter(&self) -> f64 {

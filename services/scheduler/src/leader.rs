@@ -6,9 +6,11 @@ pub(crate) mod leader_loop;
 pub(crate) mod mode;
 pub(crate) mod recent_inputs;
 mod removals;
+pub(crate) mod settings;
 pub(crate) mod term;
 pub(crate) mod untaken;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,9 +29,10 @@ use crate::identities::Identities;
 use crate::leader::leader_loop::LeaderLoop;
 use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
+use crate::leader::settings::{SettingsInForce, SettingsKeeper};
 use crate::leader::term::Term;
 use crate::notifier::Notifier;
-use crate::options::{NextTick, SettingsDigest};
+use crate::options::{NextTick, Workers};
 use crate::planner::Planner;
 
 /// Wait before what the store refused is tried again.
@@ -48,7 +51,7 @@ pub(crate) struct Leader {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) watchers: Peers,
     pub(crate) identities: Arc<dyn Identities>,
-    pub(crate) settings_digest: SettingsDigest,
+    pub(crate) workers: Workers,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
     pub(crate) own: OwnConfiguration,
@@ -89,13 +92,15 @@ impl Leader {
             if self.mode == Mode::Daemon {
                 tracing::info!(target: "ctrl", tasks = tasks.len(), "executing all tasks, then watching for changes");
             }
-            let leader_loop = self.leader_loop(&term, &tasks);
+            let (keeper, settings) = SettingsKeeper::new(&self.store, &self.notifier, self.workers);
+            let leader_loop = self.leader_loop(&term, &tasks, settings);
             // The planner has copied what it needs. Thousands of tasks need not stay in memory beside it.
             drop(tasks);
             let removals = (unfinished != Unfinished::default()).then_some((declared, unfinished));
             tokio::select! {
                 never = leader_loop.run() => match never {},
                 never = self.reap(&term) => match never {},
+                never = keeper.keep(&term) => match never {},
                 never = self.keep_house() => match never {},
                 never = self.finish(&term, removals) => match never {},
                 () = self.own.changed(number), if self.mode == Mode::Daemon => {}
@@ -125,7 +130,12 @@ impl Leader {
         }
     }
 
-    fn leader_loop(&self, term: &Term, tasks: &[TaskSpec]) -> LeaderLoop {
+    fn leader_loop(
+        &self,
+        term: &Term,
+        tasks: &[TaskSpec],
+        settings: SettingsInForce,
+    ) -> LeaderLoop {
         let at_the_start = match self.mode {
             Mode::Daemon => tasks,
             Mode::OnRequest => &[],
@@ -138,7 +148,8 @@ impl Leader {
             store: Arc::clone(&self.store),
             watchers: self.watchers.clone(),
             identities: Arc::clone(&self.identities),
-            settings_digest: self.settings_digest.clone(),
+            settings,
+            unfrozen: BTreeMap::new(),
             notifier: Arc::clone(&self.notifier),
             recent_inputs: Arc::clone(&self.recent_inputs),
             clock: Arc::clone(&self.clock),

@@ -31,7 +31,7 @@ mod watch;
 
 pub use identities::{Identities, RandomIdentities};
 pub use leader::mode::Mode;
-pub use options::{Dependencies, NextTick, Options, RunError, SettingsDigest, Sharing};
+pub use options::{Dependencies, NextTick, Options, RunError, Sharing, Workers};
 pub use scheduler::Scheduler;
 pub use tasks::modules::Modules;
 pub use tasks::reader::TaskReader;

@@ -51,6 +51,8 @@ pub(crate) struct Notifier {
     calls: Mutex<HashMap<WorkerId, Arc<Notify>>>,
     /// Tasks or requests may be others, for the leader.
     pub(crate) tasks: Notify,
+    /// Workers may have other settings, for the leader.
+    pub(crate) settings: Notify,
     /// Who follows the log of a run.
     pub(crate) logs: FollowedLogs,
     followers: broadcast::Sender<RunChange>,
@@ -73,6 +75,7 @@ impl Notifier {
             leadership: Notify::new(),
             calls: Mutex::default(),
             tasks: Notify::new(),
+            settings: Notify::new(),
             logs: FollowedLogs::default(),
             followers: broadcast::Sender::new(backlog),
             replica: String::new(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeZone, Utc};
-use cts_core::{Clock, CronExpression, Digest, TaskDefinition, TaskSpec};
+use cts_core::{Clock, CronExpression, TaskSpec};
 use cts_rpc::Peers;
 use cts_store::{Member, Retention, Store, StoreError, Unchanged};
 
@@ -45,6 +45,19 @@ pub struct Options {
     /// Forget all tasks with what happened to them when this replica becomes the leader for the first time, so
     /// that only those of its configuration are left (`-reset-storage`).
     pub reset_storage: bool,
+    /// Whose workers come and go.
+    pub workers: Workers,
+    /// Whether workers get the key of the cluster from here; else each process has it in a file.
+    pub hands_out_key: bool,
+}
+
+/// Whose workers come and go, which is how long settings stay in force that none of them has any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workers {
+    /// The only one is in this process: what it has is in force at once, and nothing is queued before it has reported it.
+    Own,
+    /// Others, one after the other.
+    Others,
 }
 
 /// Who uses the store.
@@ -73,29 +86,9 @@ impl Options {
             retention: Retention::of_any_age(500),
             input_timeout: Duration::from_mins(1),
             reset_storage: false,
+            workers: Workers::Others,
+            hands_out_key: true,
         }
-    }
-}
-
-/// Digests the driver, backend and provider settings that runs of a task use; passed in, because those
-/// settings are no business of the scheduler's.
-#[derive(Clone)]
-pub struct SettingsDigest(Arc<dyn Fn(&TaskDefinition) -> Digest + Send + Sync>);
-
-impl SettingsDigest {
-    /// Wraps a function of a task; equal settings must give equal digests.
-    pub fn new(digest: impl Fn(&TaskDefinition) -> Digest + Send + Sync + 'static) -> Self {
-        Self(Arc::new(digest))
-    }
-
-    pub(crate) fn of(&self, definition: &TaskDefinition) -> Digest {
-        (self.0)(definition)
-    }
-}
-
-impl fmt::Debug for SettingsDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SettingsDigest")
     }
 }
 
@@ -146,8 +139,6 @@ pub struct Dependencies {
     pub next_tick: NextTick,
     /// Ids and jitter.
     pub identities: Arc<dyn Identities>,
-    /// Digests of settings.
-    pub settings_digest: SettingsDigest,
     /// Makes tasks of what callers declare.
     pub task_reader: TaskReader,
 }

@@ -301,6 +301,20 @@ impl Planner {
         due
     }
 
+    /// Other settings are in force for the tasks that use them: they are to run with these, and are not buffered.
+    pub(crate) fn settings_changed(
+        &mut self,
+        now: Duration,
+        concerns: impl Fn(&TaskDefinition) -> bool,
+    ) {
+        for (name, entry) in &mut self.tasks {
+            if concerns(&entry.definition) {
+                entry.look_again(now);
+                self.agenda.note(name, entry);
+            }
+        }
+    }
+
     /// Gives back a due task whose input could not be frozen; it is due again at `until`.
     pub(crate) fn postpone(&mut self, task: &TaskName, now: Duration, until: Duration) {
         if let Some(entry) = self.tasks.get_mut(task) {

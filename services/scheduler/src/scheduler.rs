@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use cts_core::Verdict;
+use cts_core::settings::ClusterKey;
 use cts_proto::bundle::v1::bundle_service_server::BundleServiceServer;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
@@ -52,6 +53,7 @@ pub struct Scheduler {
     store: Arc<dyn Store>,
     identities: Arc<dyn Identities>,
     task_reader: TaskReader,
+    cluster_key: Option<ClusterKey>,
     outgoing: Option<mpsc::Receiver<Hint>>,
     /// What must not end with the call that asked for it.
     grants: TaskTracker,
@@ -76,7 +78,6 @@ impl Scheduler {
             clock,
             next_tick,
             identities,
-            settings_digest,
             task_reader,
         } = dependencies;
         let tasks_of_a_pass = match options.mode {
@@ -109,6 +110,13 @@ impl Scheduler {
                 tracing::info!(target: "ctrl", task_name = %task, "a failed task is tried again because the program was started");
             }
         }
+        let cluster_key = if options.hands_out_key {
+            let proposed = identities.cluster_key();
+            let key = store.cluster_key(&proposed).await;
+            Some(key.map_err(RunError::Prepare)?)
+        } else {
+            None
+        };
         let started = Instant::now();
         let mut first = join(&*store, &options.member, options.leadership).await?;
         let own = OwnConfiguration::read(
@@ -135,7 +143,7 @@ impl Scheduler {
             store: Arc::clone(&store),
             watchers,
             identities: Arc::clone(&identities),
-            settings_digest,
+            workers: options.workers,
             next_tick,
             notifier: Arc::new(notifier),
             recent_inputs: Arc::default(),
@@ -161,6 +169,7 @@ impl Scheduler {
             store,
             identities,
             task_reader,
+            cluster_key,
             outgoing,
             grants: TaskTracker::new(),
             health: HealthSwitch::new(),
@@ -216,6 +225,7 @@ impl Scheduler {
                 store: Arc::clone(store),
                 notifier: Arc::clone(notifier),
                 runs,
+                cluster_key: self.cluster_key.clone(),
             }))
     }
 

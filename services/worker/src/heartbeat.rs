@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cts_core::Chain;
+use cts_core::settings::ClusterKey;
 use cts_rpc::convert;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -24,16 +25,33 @@ pub(crate) async fn heartbeat(
     ended: &CancellationToken,
 ) {
     let mut reported_draining = false;
+    let mut keys = shared.options.keys.clone();
+    let mut warned = false;
     while !ended.is_cancelled() {
         let draining = shutdown.drain.is_cancelled();
         let unanswered = shared.requests.to_be_named(Instant::now());
         let in_doubt = !unanswered.is_empty();
-        let heartbeat = shared
-            .scheduler
-            .heartbeat(record(shared, draining), false, unanswered);
+        let heartbeat = shared.scheduler.heartbeat(
+            record(shared, draining, &keys),
+            false,
+            unanswered,
+            keys.is_empty(),
+        );
         let pause = match heartbeat.await {
             Ok(answer) => {
                 reported_draining = draining;
+                if keys.is_empty() {
+                    if let Some(key) = cluster_key(&answer.cluster_key) {
+                        keys.push(key);
+                        // What it has is known before it is given runs.
+                        continue;
+                    }
+                    if !std::mem::replace(&mut warned, true) {
+                        tracing::warn!(
+                            "the scheduler hands out no key of the cluster; if it has a `security.key_file`, this worker needs the same one to get runs"
+                        );
+                    }
+                }
                 if answer.drain && !draining {
                     tracing::info!("the scheduler wants this worker to drain");
                     shutdown.drain.cancel();
@@ -58,15 +76,31 @@ pub(crate) async fn heartbeat(
     let unanswered = shared.requests.to_be_named(Instant::now());
     let last = shared
         .scheduler
-        .heartbeat(record(shared, true), true, unanswered);
+        .heartbeat(record(shared, true, &keys), true, unanswered, false);
     if let Err(error) = last.await {
         tracing::debug!(error = %Chain(&error), "the scheduler does not know that this worker leaves");
     }
 }
 
-fn record(shared: &Shared, draining: bool) -> cts_core::WorkerRecord {
+/// The key that a scheduler has answered with, if it keeps one for the cluster.
+fn cluster_key(answer: &[u8]) -> Option<ClusterKey> {
+    if answer.is_empty() {
+        return None;
+    }
+    let key = ClusterKey::from_slice(answer);
+    if key.is_err() {
+        tracing::warn!(
+            bytes = answer.len(),
+            "the scheduler answers with a key of the cluster that is none"
+        );
+    }
+    key.ok()
+}
+
+fn record(shared: &Shared, draining: bool, keys: &[ClusterKey]) -> cts_core::WorkerRecord {
     cts_core::WorkerRecord {
         draining,
+        settings: Some(shared.options.settings.digests(keys)),
         ..shared.options.record.clone()
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_bundle::BundleCache;
+use cts_core::settings::{ClusterKey, SettingsBlocks};
 use cts_core::{StepTimeouts, WorkerRecord};
 use cts_terraform::guard::Guard;
 use cts_terraform::{InheritedEnvironment, OutputSink, RenderSettings, StopPolicy, Terraform};
@@ -36,6 +37,11 @@ pub struct Options {
     pub drain_timeout: Duration,
     /// What generated root modules say about driver, backend and providers.
     pub render: Arc<RenderSettings>,
+    /// Its backend and provider blocks, of which it reports digests.
+    pub settings: SettingsBlocks,
+    /// The keys for these digests, one or several while they are replaced; without one it asks the scheduler for that of the
+    /// cluster.
+    pub keys: Vec<ClusterKey>,
     /// Further secrets of the configuration, which no output of a run may show: tokens and passwords.
     pub secrets: Vec<SecretString>,
 }

@@ -56,6 +56,7 @@ impl Scheduler {
             capabilities: Some(convert::capabilities_to_wire(&self.capabilities)),
             kinds: convert::known_kinds(),
             request_id,
+            reports_settings: true,
         };
         let mut runs = self.runs.clone();
         let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;
@@ -69,11 +70,13 @@ impl Scheduler {
         worker: WorkerRecord,
         leaving: bool,
         unanswered_requests: Vec<String>,
+        wants_cluster_key: bool,
     ) -> Result<HeartbeatResponse, Status> {
         let request = HeartbeatRequest {
             worker: Some(convert::worker_to_wire(worker)),
             leaving,
             unanswered_requests,
+            wants_cluster_key,
         };
         let mut workers = self.workers.clone();
         Ok(within(HEARTBEAT, workers.heartbeat(request))

@@ -86,6 +86,7 @@ fn claim(worker: &str) -> Claim {
         },
         kinds: RunKinds::ALL,
         only_requested: false,
+        checks_settings: false,
         time_to_live: LEASE,
     }
 }

@@ -96,6 +96,7 @@ pub(crate) fn worker(id: String, slots: u32) -> Worker {
         slots,
         capabilities: Some(capabilities()),
         draining: false,
+        settings: None,
     }
 }
 
@@ -114,6 +115,7 @@ pub(crate) async fn heartbeat(channel: &Channel, worker: &Worker) -> Result<()> 
         worker: Some(worker.clone()),
         leaving: false,
         unanswered_requests: Vec::new(),
+        wants_cluster_key: false,
     };
     let mut scheduler = WorkerServiceClient::new(channel.clone());
     let answer = scheduler.heartbeat(request).await;
@@ -155,6 +157,7 @@ pub(crate) async fn acquire(
         worker_id: worker.to_owned(),
         wait: Some(duration_to_wire(WAIT)),
         capabilities: Some(capabilities()),
+        reports_settings: false,
     };
     let answer = scheduler.acquire_run(request).await;
     Ok(answer.context("a worker gets no lease")?.into_inner().lease)

@@ -15,6 +15,7 @@ mod modules;
 mod rolling_restart;
 mod scale_out;
 mod scene;
+mod settings;
 mod stand_in;
 mod standstill;
 mod takeover;

@@ -18,7 +18,7 @@ mod migrate;
 mod module_variables;
 mod outside;
 mod passes;
-mod provider_environment;
+pub(crate) mod provider_environment;
 mod refusal;
 mod registry_module;
 mod restart;

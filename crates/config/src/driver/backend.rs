@@ -10,8 +10,8 @@ use crate::suggestion::suggestion;
 
 const DEFAULT_STATE_PATH: &str = "consul-terraform-sync/terraform";
 
-/// Reads all `backend` blocks as one; none means the one in Consul.
-pub(crate) fn decode_backend(block: Block<'_>, consul: &ConsulConfig) -> Backend {
+/// Reads all `backend` blocks as one; none means the one in Consul. With the [defaults].
+pub(crate) fn decode_backend(block: Block<'_>, consul: &ConsulConfig) -> (Backend, Vec<String>) {
     let sink = block.sink();
     let mut backend: Option<Backend> = None;
     for entry in block.into_entries() {
@@ -44,13 +44,24 @@ pub(crate) fn decode_backend(block: Block<'_>, consul: &ConsulConfig) -> Backend
     }
     match backend {
         Some(backend) if backend.kind == "consul" => {
+            let defaults = defaults(&backend.arguments, consul);
             let mut whole = default_backend(consul);
             whole.arguments.extend(backend.arguments);
-            whole
+            (whole, defaults)
         }
-        Some(backend) => backend,
-        None => default_backend(consul),
+        Some(backend) => (backend, Vec::new()),
+        None => (default_backend(consul), defaults(&Map::new(), consul)),
     }
+}
+
+/// Names of the arguments beside those that are `written` that come from the `consul` block and are only about the way to
+/// the Consul of this host. Path and compression are the same everywhere.
+pub(crate) fn defaults(written: &Map<String, Value>, consul: &ConsulConfig) -> Vec<String> {
+    let defaults = default_backend(consul).arguments;
+    let names = defaults.into_iter().map(|(name, _value)| name);
+    let of_host = names
+        .filter(|name| !["path", "gzip"].contains(&name.as_str()) && !written.contains_key(name));
+    of_host.collect()
 }
 
 /// The backend in the Consul that is watched. Token and the like reach Terraform by its environment.

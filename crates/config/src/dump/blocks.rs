@@ -15,6 +15,7 @@ use crate::dump::tree::Body;
 use crate::gateway::GatewayMode;
 use crate::high_availability::{HaStorage, HighAvailability};
 use crate::scheduler::OnTakeover;
+use crate::security::SecurityConfig;
 use crate::services::ServicesConfig;
 use crate::syslog::SyslogConfig;
 use crate::tls::ApiTls;
@@ -39,6 +40,7 @@ pub(super) fn tree(config: &Config) -> Body {
     top.block("services", services(&config.services));
     top.block("scheduler", scheduler(config));
     top.block("worker", worker(&config.worker));
+    top.block("security", security(&config.security));
     top.block("gateway", gateway(config.gateway.mode));
     if let Some(block) = &config.high_availability {
         top.block("high_availability", high_availability(block));
@@ -152,6 +154,15 @@ fn worker(worker: &WorkerConfig) -> Body {
     match &worker.environment {
         Some(names) => body.set("environment", names.clone()),
         None => body.note("environment: everything but the credentials of cts"),
+    }
+    body
+}
+
+fn security(security: &SecurityConfig) -> Body {
+    let mut body = Body::default();
+    match &security.key_file {
+        Some(file) => body.set("key_file", path(file)),
+        None => body.note("key_file: the key of the cluster is in the database"),
     }
     body
 }

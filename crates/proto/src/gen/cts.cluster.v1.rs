@@ -55,6 +55,22 @@ pub struct GetConfigurationResponse {
     /// Living members by id.
     #[prost(message, repeated, tag = "2")]
     pub members: ::prost::alloc::vec::Vec<MemberConfiguration>,
+    /// Workers whose backend or provider blocks are not those in force, by host and id.
+    #[prost(message, repeated, tag = "3")]
+    pub workers: ::prost::alloc::vec::Vec<WorkerDifference>,
+}
+/// A worker that gets no runs of some tasks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WorkerDifference {
+    /// Its id.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// Name of its machine.
+    #[prost(string, tag = "2")]
+    pub host: ::prost::alloc::string::String,
+    /// Names of the blocks that are not those in force, such as "provider aws.east".
+    #[prost(string, repeated, tag = "3")]
+    pub blocks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The task blocks that took effect last.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -18,6 +18,10 @@ pub struct AcquireRunRequest {
     /// back with a heartbeat.
     #[prost(string, tag = "5")]
     pub request_id: ::prost::alloc::string::String,
+    /// The worker reports its settings with its heartbeats, and is to get only runs of tasks whose settings it has. An
+    /// earlier version gets what there is.
+    #[prost(bool, tag = "6")]
+    pub reports_settings: bool,
 }
 /// Grants a lease.
 #[derive(Clone, PartialEq, ::prost::Message)]

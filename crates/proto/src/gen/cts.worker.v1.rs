@@ -40,6 +40,29 @@ pub struct Worker {
     /// It takes nothing new.
     #[prost(bool, tag = "6")]
     pub draining: bool,
+    /// What it has of backend and provider blocks; absent for an earlier version, which does not report that.
+    #[prost(message, optional, tag = "7")]
+    pub settings: ::core::option::Option<WorkerSettings>,
+}
+/// Digests of the backend and provider blocks of a worker, by which schedulers see whether workers have the same ones.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WorkerSettings {
+    /// Under each key that it has; none before it has got one.
+    #[prost(message, repeated, tag = "1")]
+    pub keys: ::prost::alloc::vec::Vec<KeyedDigests>,
+}
+/// Digests of blocks under one key.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct KeyedDigests {
+    /// Names the key.
+    #[prost(string, tag = "1")]
+    pub key_id: ::prost::alloc::string::String,
+    /// Digests by the name of the block, such as "backend" or "provider aws.east", in hexadecimal.
+    #[prost(btree_map = "string, string", tag = "2")]
+    pub blocks: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
 }
 /// Says that a worker lives.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -54,9 +77,12 @@ pub struct HeartbeatRequest {
     /// them goes back to the queue.
     #[prost(string, repeated, tag = "3")]
     pub unanswered_requests: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// It has no key for its digests and asks for that of the cluster.
+    #[prost(bool, tag = "4")]
+    pub wants_cluster_key: bool,
 }
 /// What is wanted of the worker.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HeartbeatResponse {
     /// It is to drain.
     #[prost(bool, tag = "1")]
@@ -64,6 +90,9 @@ pub struct HeartbeatResponse {
     /// When the next heartbeat is expected.
     #[prost(message, optional, tag = "2")]
     pub next: ::core::option::Option<::prost_types::Duration>,
+    /// The key of the cluster, if it was asked for; empty if each worker must have it in a file. Secret.
+    #[prost(bytes = "vec", tag = "3")]
+    pub cluster_key: ::prost::alloc::vec::Vec<u8>,
 }
 /// Asks for the workers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -93,6 +122,9 @@ pub struct WorkerState {
     /// It missed several heartbeats.
     #[prost(bool, tag = "5")]
     pub lost: bool,
+    /// Names of the blocks in which it differs from what is in force: it gets no runs of the tasks that use them.
+    #[prost(string, repeated, tag = "6")]
+    pub other_settings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Names a worker.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,9 +1,10 @@
 //! Workers and what they can do.
 
+use cts_core::settings::{BlockDigests, KeyId};
 use cts_core::{Capabilities, Engine, WorkerId, WorkerRecord};
 use cts_proto::worker::v1 as proto;
 
-use super::ConversionError;
+use super::{ConversionError, invalid};
 
 /// To the wire.
 pub fn worker_to_wire(worker: WorkerRecord) -> proto::Worker {
@@ -14,7 +15,37 @@ pub fn worker_to_wire(worker: WorkerRecord) -> proto::Worker {
         slots: worker.slots,
         capabilities: Some(capabilities_to_wire(&worker.capabilities)),
         draining: worker.draining,
+        settings: worker.settings.map(settings_to_wire),
     }
+}
+
+fn settings_to_wire(settings: BlockDigests) -> proto::WorkerSettings {
+    let keys = settings.into_iter().map(|(key, blocks)| {
+        let blocks = blocks.into_iter();
+        proto::KeyedDigests {
+            key_id: key.to_string(),
+            blocks: blocks
+                .map(|(name, digest)| (name, digest.to_string()))
+                .collect(),
+        }
+    });
+    proto::WorkerSettings {
+        keys: keys.collect(),
+    }
+}
+
+fn settings_from_wire(settings: proto::WorkerSettings) -> Result<BlockDigests, ConversionError> {
+    let keys = settings.keys.into_iter().map(|keyed| {
+        let blocks = keyed.blocks.into_iter().map(|(name, digest)| {
+            let read = digest.parse();
+            Ok((
+                name,
+                read.map_err(|_error| invalid("KeyedDigests.blocks", &digest))?,
+            ))
+        });
+        Ok((KeyId::from(keyed.key_id), blocks.collect::<Result<_, _>>()?))
+    });
+    keys.collect()
 }
 
 /// From the wire. A worker must name itself.
@@ -32,6 +63,7 @@ pub fn worker_from_wire(worker: Option<proto::Worker>) -> Result<WorkerRecord, C
         slots: worker.slots,
         capabilities: capabilities_from_wire(worker.capabilities),
         draining: worker.draining,
+        settings: worker.settings.map(settings_from_wire).transpose()?,
     })
 }
 

@@ -103,7 +103,7 @@ pub(super) async fn give_up(
             SET status = 'failed', errors = $3, finished_at = $4, updated_at = $4,
                 holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
-            RETURNING id, task_name, incarnation, input_hash, started_at
+            RETURNING id, task_name, incarnation, input_hash, started_at, settings
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
                                 error, config)
@@ -116,8 +116,8 @@ pub(super) async fn give_up(
             FROM closed WHERE t.name = closed.task_name
         ), retried AS (
             INSERT INTO runs (id, task_name, incarnation, input_hash, status, due_at, created_at,
-                              updated_at)
-            SELECT $8, task_name, incarnation, input_hash, 'queued', $9, $4, $4 FROM closed
+                              updated_at, settings)
+            SELECT $8, task_name, incarnation, input_hash, 'queued', $9, $4, $4, settings FROM closed
             WHERE $8::UUID IS NOT NULL
         )
         SELECT count(*) FROM closed",

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::guards;
 use crate::inputs::{self, InputError};
 use crate::row::failed_to;
+use crate::settings::stored;
 
 /// The changes of one wave: no task is in it twice.
 #[derive(Debug, Default)]
@@ -24,8 +25,10 @@ pub(super) struct Changes<'a> {
     new_inputs: Vec<String>,
     /// When those were due whose place they take.
     new_places: Vec<Option<i64>>,
+    new_settings: Vec<Option<i64>>,
     replaced_tasks: Vec<&'a str>,
     replaced_inputs: Vec<String>,
+    replaced_settings: Vec<Option<i64>>,
     /// Their newest input has not failed yet.
     begun_anew: Vec<&'a str>,
     /// The input of a change had its attempts before.
@@ -56,6 +59,8 @@ impl<'a> Changes<'a> {
         if plan.replaces {
             self.replaced_tasks.push(task);
             self.replaced_inputs.push(request.input.hash.to_string());
+            self.replaced_settings
+                .push(request.input.settings.map(stored));
         }
         if let Some(new) = plan.inserts {
             self.new_runs.push(request.run.as_uuid());
@@ -64,6 +69,7 @@ impl<'a> Changes<'a> {
             self.new_requested.push(new.requested);
             self.new_inputs.push(request.input.hash.to_string());
             self.new_places.push(new.place);
+            self.new_settings.push(request.input.settings.map(stored));
         }
     }
 
@@ -97,12 +103,12 @@ impl<'a> Changes<'a> {
                     WHERE a.run_id = n.id AND n.requested
                 )
                 INSERT INTO runs (id, task_name, incarnation, input_hash, kind, no_retry, requested,
-                                  status, due_at, created_at, updated_at)
+                                  status, due_at, created_at, updated_at, settings)
                 SELECT n.id, n.task, t.incarnation, n.input, n.kind, n.requested, n.requested, 'queued',
-                       least(n.place, $6), $6, $6
+                       least(n.place, $6), $6, $6, n.settings
                 FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BOOLEAN[],
-                            $7::BIGINT[])
-                    AS n (id, task, input, kind, requested, place)
+                            $7::BIGINT[], $8::BIGINT[])
+                    AS n (id, task, input, kind, requested, place, settings)
                 JOIN tasks t ON t.name = n.task",
             )
             .bind(self.new_runs)
@@ -112,6 +118,7 @@ impl<'a> Changes<'a> {
             .bind(self.new_requested)
             .bind(now)
             .bind(self.new_places)
+            .bind(self.new_settings)
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("queue runs"))?;
@@ -123,21 +130,22 @@ impl<'a> Changes<'a> {
             sqlx::query(
                 "-- enqueue: replace; index runs_one_queued
                 WITH n AS MATERIALIZED (
-                    SELECT queued.id, n.input
-                    FROM unnest($1::TEXT[], $2::TEXT[]) AS n (task, input)
+                    SELECT queued.id, n.input, n.settings
+                    FROM unnest($1::TEXT[], $2::TEXT[], $4::BIGINT[]) AS n (task, input, settings)
                     CROSS JOIN LATERAL (
                         SELECT id FROM runs
                         WHERE task_name = n.task AND status = 'queued' AND kind = 'apply'
                         LIMIT 1) queued
                 )
                 UPDATE runs r
-                SET input_hash = n.input, no_retry = FALSE, attempts = 0,
+                SET input_hash = n.input, settings = n.settings, no_retry = FALSE, attempts = 0,
                     due_at = least(r.due_at, $3), updated_at = $3
                 FROM n WHERE r.id = n.id AND r.status IS NOT DISTINCT FROM 'queued'",
             )
             .bind(self.replaced_tasks)
             .bind(self.replaced_inputs)
             .bind(now)
+            .bind(self.replaced_settings)
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("replace the inputs of queued runs"))?;

@@ -33,6 +33,7 @@ pub(crate) fn claim(worker: &str) -> Claim {
         },
         kinds: RunKinds::ALL,
         only_requested: false,
+        checks_settings: false,
         time_to_live: Duration::from_mins(2),
     }
 }

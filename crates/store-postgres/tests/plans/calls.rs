@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
-use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName};
+use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName, WorkerId};
 use cts_store::conformance::{claim, input, member, spec, task, worker_record};
 use cts_store::{
     Claim, Completion, EnqueueRequest, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode,
-    Retention, RunFilter, Store as _, TakeBack, TaskChange, Unchanged,
+    Retention, RunFilter, SettingsChange, Store as _, TakeBack, TaskChange, Unchanged,
 };
 use cts_store_postgres::PostgresStore;
 use uuid::Uuid;
@@ -102,6 +102,7 @@ impl Calls {
             let names: Vec<TaskName> = names.map(|name| task(name)).collect();
             self.enqueue(&names).await;
             self.run_some().await;
+            self.change_settings().await;
             self.change(&names[0]).await;
             self.reap().await;
         }
@@ -121,6 +122,17 @@ impl Calls {
         }
     }
 
+    async fn change_settings(&self) {
+        let change = SettingsChange {
+            moved: vec![(1, 2), (2, 3)],
+            workers: vec![(WorkerId::new("w"), vec![3])],
+            ..SettingsChange::default()
+        };
+        let changed = self.store.change_settings(self.leader, &change).await;
+        changed.unwrap();
+        self.store.settings().await.unwrap();
+    }
+
     async fn run_some(&self) {
         let store = &self.store;
         let failed = || AttemptOutcome::Failed("it failed".to_owned());
@@ -131,6 +143,7 @@ impl Calls {
         ] {
             let claim = Claim {
                 request: format!("request {}", self.number),
+                checks_settings: true,
                 ..claim()
             };
             let lease = store.acquire(&claim).await.unwrap();

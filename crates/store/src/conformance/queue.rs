@@ -130,6 +130,7 @@ pub async fn runs_that_wait_are_told_by_what_they_require<F: Fixture>() {
     scene.advance(seconds(2));
     scene.queue("a", "1").await;
     let of = |requirement: &Requirement, runs, oldest, name| WaitingRuns {
+        settings: None,
         requirement: requirement.clone(),
         runs,
         oldest: seconds(oldest),

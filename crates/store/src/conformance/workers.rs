@@ -58,6 +58,7 @@ pub async fn a_beat_makes_a_worker_known<F: Fixture>() {
         since: scene.run(run).await.created_at,
         silent_for: seconds(3),
         running: 0,
+        settings: Vec::new(),
     };
     assert_eq!(only(&scene).await, expected);
 }

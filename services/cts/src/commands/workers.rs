@@ -157,6 +157,18 @@ fn condition(state: &WorkerState) -> &'static str {
     }
 }
 
+/// Its condition, with the blocks for which it gets no runs.
+fn with_differences(state: &WorkerState) -> String {
+    let condition = condition(state);
+    if state.other_settings.is_empty() {
+        return condition.to_owned();
+    }
+    format!(
+        "{condition}, not in force: {}",
+        state.other_settings.join(", ")
+    )
+}
+
 fn engines(state: &WorkerState) -> Vec<String> {
     let capabilities = state
         .worker
@@ -179,7 +191,7 @@ fn table(workers: &[WorkerState], queue: &GetQueueResponse) -> String {
         [
             worker.id,
             worker.host,
-            condition(state).to_owned(),
+            with_differences(state),
             format!("{}/{}", state.running, worker.slots),
             engines(state).join(", "),
             format!("{} s ago", seconds(state.silent_for.as_ref())),
@@ -210,6 +222,7 @@ fn document(workers: &[WorkerState], queue: &GetQueueResponse) -> Value {
                 "running": state.running,
                 "slots": worker.slots,
                 "engines": engines(state),
+                "other_settings": state.other_settings,
                 "silent_for_seconds": seconds(state.silent_for.as_ref()),
                 "since": convert::timestamp_from_wire(state.since.as_ref()).map(|at| at.to_rfc3339()),
             })

@@ -1,5 +1,7 @@
 //! From the configuration to the settings of each part.
 
+mod blocks;
+
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -8,13 +10,13 @@ use std::time::Duration;
 
 use cts_config::{Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover};
 use cts_consul::{ConsulSettings, TlsSettings};
+use cts_core::settings::ClusterKey;
 use cts_core::{
-    Capabilities, DEFAULT_DRIVER, Digest, Engine, Incarnation, ProviderBlock, TaskDefinition,
-    TaskSpec, WorkerId, WorkerRecord,
+    Capabilities, DEFAULT_DRIVER, Engine, Incarnation, TaskSpec, WorkerId, WorkerRecord,
 };
 use cts_gateway::{Gateway, Mode};
 use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
-use cts_scheduler::{Modules, Options as SchedulerOptions, SettingsDigest, Sharing, TaskReader};
+use cts_scheduler::{Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
 use cts_store::{Member, Retention, Unchanged};
 use cts_terraform::{
     Executable, InheritedEnvironment, RenderSettings, SUPPORTED_RANGE, StopPolicy,
@@ -26,6 +28,7 @@ use cts_worker::Options as WorkerOptions;
 use secrecy::ExposeSecret as _;
 use uuid::Uuid;
 
+use self::blocks::settings_blocks;
 use crate::process_env::ProcessEnv;
 
 /// Longest time for an answer of Vault.
@@ -166,6 +169,12 @@ pub(crate) fn scheduler(
         options.cluster_name = Some(cluster.cluster_name.clone());
     }
     options.settings = common_settings(config, &options);
+    options.hands_out_key = config.security.key_file.is_none();
+    // A pass waits for its own worker.
+    options.workers = match (shape, mode) {
+        (Shape::Cluster, cts_scheduler::Mode::Daemon) => Workers::Others,
+        _ => Workers::Own,
+    };
     if shape == Shape::Cluster {
         let working_dirs = [
             Some(&config.working_dir),
@@ -185,20 +194,9 @@ pub(crate) fn scheduler(
     options
 }
 
-/// What members of a cluster should have in common beside their tasks. Of the settings of driver, backend and
-/// providers only a digest.
+/// What members of a cluster should have in common beside their tasks. Backend and provider blocks are the workers'.
 fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<String, String> {
-    let driver = &config.driver;
-    let mut parts = vec![
-        driver.backend.kind.clone(),
-        serde_json::Value::from(driver.backend.arguments.clone()).to_string(),
-        format!("{:?}", driver.required_providers),
-    ];
-    for block in &config.providers {
-        parts.push(serde_json::Value::from(block.arguments.clone()).to_string());
-        parts.push(format!("{:?}", block.task_env));
-    }
-    let engine = driver.version.as_deref().unwrap_or("any version");
+    let engine = config.driver.version.as_deref().unwrap_or("any version");
     let of = |text: &str| text.to_owned();
     BTreeMap::from([
         (
@@ -210,10 +208,6 @@ fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<Stri
         (of("on_takeover"), format!("{:?}", config.on_takeover())),
         (of("engine"), format!("{DEFAULT_DRIVER} {engine}")),
         (of("version"), of(env!("CARGO_PKG_VERSION"))),
-        (
-            of("driver and providers"),
-            Digest::of_parts(parts.iter().map(String::as_bytes)).to_string(),
-        ),
     ])
 }
 
@@ -268,6 +262,7 @@ pub(crate) fn worker(
     process_env: &ProcessEnv,
     executable: &Executable,
     working_dir: PathBuf,
+    keys: Vec<ClusterKey>,
     shape: Shape,
 ) -> WorkerOptions {
     let backend_environment = config
@@ -291,6 +286,7 @@ pub(crate) fn worker(
                 bundles: shape == Shape::Cluster,
             },
             draining: false,
+            settings: None,
         },
         working_dir,
         environment: inherited_environment(config, process_env),
@@ -306,6 +302,8 @@ pub(crate) fn worker(
             backend: config.driver.backend.clone(),
             providers: config.providers.clone(),
         }),
+        settings: settings_blocks(config),
+        keys,
         secrets: config.secrets(),
     }
 }
@@ -326,26 +324,4 @@ fn inherited_environment(config: &Config, process_env: &ProcessEnv) -> Inherited
 /// Terraform waits for remote systems more than it computes, so there are more slots than processors.
 fn default_slots() -> usize {
     2 * std::thread::available_parallelism().map_or(1, NonZero::get)
-}
-
-/// Digests everything outside a task that its generated files depend on, so that a changed backend or
-/// provider block runs the task again. Only the digest leaves this function.
-pub(crate) fn settings_digest(config: &Config) -> SettingsDigest {
-    let driver = config.driver.clone();
-    let providers: Arc<[ProviderBlock]> = config.providers.clone().into();
-    SettingsDigest::new(move |definition: &TaskDefinition| {
-        let mut parts = vec![
-            driver.backend.kind.clone(),
-            serde_json::Value::from(driver.backend.arguments.clone()).to_string(),
-        ];
-        for id in &definition.providers {
-            parts.push(id.to_string());
-            parts.push(format!("{:?}", driver.required_providers.get(&id.name)));
-            if let Some(block) = ProviderBlock::select(&providers, id) {
-                parts.push(serde_json::Value::from(block.arguments.clone()).to_string());
-                parts.push(format!("{:?}", block.task_env));
-            }
-        }
-        Digest::of_parts(parts.iter().map(String::as_bytes))
-    })
 }

@@ -119,7 +119,6 @@ pub(crate) async fn scheduler(
         clock: Arc::clone(&process_env.clock),
         next_tick: NextTick::of(chrono::Local),
         identities: Arc::new(identities),
-        settings_digest: settings::settings_digest(config),
         task_reader: settings::task_reader(config, process_env, shape),
     };
     Ok(Scheduler::prepare(options, dependencies).await?)
@@ -148,7 +147,8 @@ pub(crate) fn worker(
     let lock = DirectoryLock::take(&working_dir, Use::Tasks)?;
     let processes = TaskTracker::new();
     let bundles = working_dir.join(BUNDLES);
-    let options = settings::worker(config, process_env, &executable, working_dir, shape);
+    let keys = config.security.read_keys()?;
+    let options = settings::worker(config, process_env, &executable, working_dir, keys, shape);
     let withheld = options.environment.withheld();
     if !withheld.is_empty() {
         tracing::info!(

@@ -14,6 +14,7 @@ use crate::transport::request_log::RequestId;
 pub(crate) struct ConfigurationAnswer<'a> {
     in_force: Option<InForceObject<'a>>,
     members: Vec<MemberObject<'a>>,
+    workers: Vec<WorkerObject<'a>>,
     request_id: RequestId,
 }
 
@@ -49,6 +50,14 @@ struct DifferenceObject<'a> {
     difference: String,
 }
 
+/// A worker whose blocks are not those in force.
+#[derive(Debug, Serialize)]
+struct WorkerObject<'a> {
+    id: &'a str,
+    host: &'a str,
+    blocks: &'a [String],
+}
+
 impl<'a> ConfigurationAnswer<'a> {
     /// What `configuration` says, times shown by `local_time`.
     pub(crate) fn new(
@@ -66,8 +75,14 @@ impl<'a> ConfigurationAnswer<'a> {
             settings: &member.settings,
             registered_at: shown(member.registered_at.as_ref(), local_time),
         });
+        let workers = configuration.workers.iter().map(|worker| WorkerObject {
+            id: &worker.id,
+            host: &worker.host,
+            blocks: &worker.blocks,
+        });
         Self {
             members: members.collect(),
+            workers: workers.collect(),
             in_force: configuration
                 .in_force
                 .as_ref()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cts_proto::cluster::v1::{
     ConfigurationInForce, GetConfigurationResponse, MemberConfiguration, TaskDifference,
-    TaskDifferenceKind,
+    TaskDifferenceKind, WorkerDifference,
 };
 
 use crate::cluster::MemoryCluster;
@@ -31,6 +31,11 @@ async fn a_member_that_differs_names_its_tasks() {
             decided_at: None,
             task_names: vec!["edge".into()],
         }),
+        workers: vec![WorkerDifference {
+            id: "w-1".into(),
+            host: "w".into(),
+            blocks: vec!["provider aws.east".into()],
+        }],
         members: vec![MemberConfiguration {
             id: "cts-b".into(),
             address: Some("b:8558".into()),
@@ -52,7 +57,9 @@ async fn a_member_that_differs_names_its_tasks() {
              \"tasks\":[\"edge\"]}},\"members\":[{{\"id\":\"cts-b\",\"address\":\"b:8558\",\
              \"leader\":true,\"digest\":\"d2\",\"in_force\":false,\
              \"differences\":[{{\"task_name\":\"edge\",\"difference\":\"changed\"}}],\
-             \"settings\":{{\"session_ttl\":\"15s\"}}}}],\"request_id\":\"{REQUEST_ID}\"}}\n"
+             \"settings\":{{\"session_ttl\":\"15s\"}}}}],\
+             \"workers\":[{{\"id\":\"w-1\",\"host\":\"w\",\"blocks\":[\"provider aws.east\"]}}],\
+             \"request_id\":\"{REQUEST_ID}\"}}\n"
         )
     );
 }
@@ -61,6 +68,8 @@ async fn a_member_that_differs_names_its_tasks() {
 async fn nothing_is_in_force_before_the_first_start() {
     assert_eq!(
         body_of(GetConfigurationResponse::default()).await,
-        format!("{{\"in_force\":null,\"members\":[],\"request_id\":\"{REQUEST_ID}\"}}\n")
+        format!(
+            "{{\"in_force\":null,\"members\":[],\"workers\":[],\"request_id\":\"{REQUEST_ID}\"}}\n"
+        )
     );
 }

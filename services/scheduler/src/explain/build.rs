@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_core::runs::{RunKind, RunStatus};
+use cts_core::settings::SettingsScope;
 use cts_core::{Clock, Hold, TaskName, TaskPhase, excerpt, losses_text, no_taker};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
@@ -28,6 +29,8 @@ struct Facts {
     current: Option<RunRecord>,
     last: Option<RunRecord>,
     workers: Vec<WorkerState>,
+    /// The settings in force that its workers must have.
+    settings: Option<u64>,
     held: Option<Hold>,
     /// The other task of its concurrency group that is applying.
     applying: Option<TaskName>,
@@ -67,7 +70,12 @@ pub(crate) async fn explain(
         Some(group) => store.applying_of_group(group).await?,
         None => None,
     };
+    let scope = SettingsScope::of(&task.spec.definition);
+    let settings = store.settings().await?;
+    let mut in_force = settings.iter().filter(|known| known.in_force);
+    let in_force = in_force.find(|known| known.scope == scope);
     let facts = Facts {
+        settings: in_force.map(|known| known.number),
         applying: applying.filter(|applying| applying != name),
         held: state.and_then(|state| state.held),
         written,
@@ -238,7 +246,8 @@ impl Facts {
             add(ObstacleKind::GroupBusy, text, None);
             return;
         }
-        let workers = self.workers.iter().map(candidate);
+        let workers = self.workers.iter();
+        let workers = workers.map(|worker| candidate(worker, self.settings));
         if let Some(reason) = no_taker(workers, &self.task.spec.requirement) {
             let kind = if reason.ends_by_itself() {
                 ObstacleKind::NoFreeSlot

@@ -11,6 +11,8 @@ use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, S
 use tonic::{Request, Response, Status};
 
 use crate::grpc::status::OrStatus as _;
+use crate::leader::settings::other_settings;
+use crate::liveness::LOST;
 
 /// Why a scheduler does not serve.
 const NO_WRITES: &str = "its database takes no writes";
@@ -79,8 +81,19 @@ impl ClusterEndpoint {
             let own = registered.iter().find(|own| own.incarnation == incarnation);
             member_to_wire(state, own, fingerprint)
         });
+        let settings = self.store.settings().await?;
+        let workers = self.store.workers(LOST).await?;
+        let workers = workers.into_iter().filter_map(|state| {
+            let blocks = other_settings(&state.worker, &settings);
+            (!blocks.is_empty()).then(|| proto::WorkerDifference {
+                id: state.worker.id.to_string(),
+                host: state.worker.host,
+                blocks,
+            })
+        });
         Ok(proto::GetConfigurationResponse {
             members: members.collect(),
+            workers: workers.collect(),
             in_force: in_force.as_ref().map(in_force_to_wire),
         })
     }

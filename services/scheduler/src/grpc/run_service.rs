@@ -99,6 +99,7 @@ impl RunService for RunEndpoint {
             only_requested: self.mode == Mode::OnRequest,
             worker: holder(request.worker_id)?,
             request: request.request_id,
+            checks_settings: request.reports_settings,
             capabilities: convert::capabilities_from_wire(request.capabilities),
             time_to_live: self.lease,
         };

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::WorkerId;
+use cts_core::settings::ClusterKey;
+use cts_core::{WorkerId, WorkerRecord};
 use cts_proto::worker::v1 as proto;
 use cts_proto::worker::v1::worker_service_server::WorkerService;
 use cts_rpc::convert;
@@ -12,6 +13,7 @@ use tonic::{Request, Response, Status};
 
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::status::OrStatus as _;
+use crate::leader::settings::other_settings;
 use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 use crate::notifier::Notifier;
 
@@ -23,6 +25,8 @@ pub(crate) struct WorkerEndpoint {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) runs: RunEndpoint,
+    /// The key of the cluster, unless each process has it in a file.
+    pub(crate) cluster_key: Option<ClusterKey>,
 }
 
 impl WorkerEndpoint {
@@ -55,16 +59,20 @@ impl WorkerService for WorkerEndpoint {
             tracing::info!(worker.id = %worker.id, "a worker has left");
             return Ok(Response::new(proto::HeartbeatResponse {
                 drain: true,
-                next: None,
+                ..proto::HeartbeatResponse::default()
             }));
         }
         let drain = self.store.record_heartbeat(&worker).await.or_status()?;
         if worker.draining {
             self.notifier.drains(&worker.id);
         }
+        self.notifier.settings.notify_one();
+        let key = self.cluster_key.as_ref();
+        let key = key.filter(|_| request.wants_cluster_key);
         Ok(Response::new(proto::HeartbeatResponse {
             drain,
             next: Some(convert::duration_to_wire(HEARTBEAT)),
+            cluster_key: key.map_or_else(Vec::new, |key| key.expose().to_vec()),
         }))
     }
 
@@ -73,12 +81,17 @@ impl WorkerService for WorkerEndpoint {
         _request: Request<proto::ListWorkersRequest>,
     ) -> Result<Response<proto::ListWorkersResponse>, Status> {
         let workers = self.store.workers(FORGOTTEN_AFTER).await.or_status()?;
+        let settings = self.store.settings().await.or_status()?;
         let workers = workers.into_iter().map(|worker| proto::WorkerState {
+            other_settings: other_settings(&worker.worker, &settings),
             lost: is_lost(&worker),
             since: Some(convert::timestamp_to_wire(worker.since)),
             silent_for: Some(convert::duration_to_wire(worker.silent_for)),
             running: worker.running,
-            worker: Some(convert::worker_to_wire(worker.worker)),
+            worker: Some(convert::worker_to_wire(WorkerRecord {
+                settings: None,
+                ..worker.worker
+            })),
         });
         Ok(Response::new(proto::ListWorkersResponse {
             workers: workers.collect(),

@@ -5,12 +5,14 @@ mod poll_schedule;
 mod refresh;
 mod seen;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use cts_core::{Clock, ViewId};
+use cts_core::settings::SettingsScope;
+use cts_core::{Clock, RunId, TaskName, ViewId};
 use cts_rpc::Peers;
 use cts_store::{EnqueueRequest, Store, Unchanged};
 use futures::FutureExt as _;
@@ -22,10 +24,11 @@ use crate::explain::Journal;
 use crate::identities::Identities;
 use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
+use crate::leader::settings::SettingsInForce;
 use crate::leader::term::Term;
 use crate::notifier::Notifier;
-use crate::options::{NextTick, SettingsDigest};
-use crate::planner::{Planner, ViewProblem};
+use crate::options::NextTick;
+use crate::planner::{DueTask, Planner, ViewProblem};
 use crate::watch::{Trouble, WatchEvent, WatchSet};
 
 /// Wait before what could not be stored is tried again.
@@ -44,7 +47,9 @@ pub(crate) struct LeaderLoop {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) watchers: Peers,
     pub(crate) identities: Arc<dyn Identities>,
-    pub(crate) settings_digest: SettingsDigest,
+    pub(crate) settings: SettingsInForce,
+    /// What is due of tasks of whose settings nothing is known yet: the newest change and each request.
+    pub(crate) unfrozen: BTreeMap<(TaskName, Option<RunId>), DueTask>,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -89,6 +94,10 @@ impl LeaderLoop {
                 }
                 () = at(next), if may_write => {}
                 Ok(()) = epochs.changed() => {}
+                changed = self.settings.changed() => {
+                    let now = self.started.elapsed();
+                    self.planner.settings_changed(now, |definition| changed.contains(&SettingsScope::of(definition)));
+                }
                 () = notifier.tasks.notified() => {
                     poll_schedule.hint(Instant::now());
                     continue;

@@ -22,20 +22,30 @@ const IDLE_AFTER: Duration = Duration::from_secs(30);
 /// Before a reason that has not changed is logged again.
 const AGAIN: Duration = Duration::from_hours(1);
 
-/// A worker, as far as it matters for who takes a run.
-pub(crate) fn candidate(worker: &WorkerState) -> Candidate<'_> {
+/// A worker, as far as it matters for who takes a run that needs these settings.
+pub(crate) fn candidate(worker: &WorkerState, settings: Option<u64>) -> Candidate<'_> {
+    // An earlier version, which does not report them, takes what there is.
+    let checks = worker.worker.settings.is_some();
     Candidate {
         capabilities: &worker.worker.capabilities,
         lost: is_lost(worker),
         draining: worker.worker.draining,
+        has_settings: settings.is_none_or(|number| !checks || worker.settings.contains(&number)),
         slots: worker.worker.slots,
         running: worker.running,
     }
 }
 
+fn why_untaken(runs: &WaitingRuns, workers: &[WorkerState]) -> Option<NoTaker> {
+    let workers = workers
+        .iter()
+        .map(|worker| candidate(worker, runs.settings));
+    no_taker(workers, &runs.requirement)
+}
+
 /// Why no worker takes these runs; `None` if that is a matter of moments.
 pub(crate) fn reason(runs: &WaitingRuns, workers: &[WorkerState]) -> Option<String> {
-    match no_taker(workers.iter().map(candidate), &runs.requirement) {
+    match why_untaken(runs, workers) {
         Some(reason) => Some(reason.to_string()),
         None if runs.oldest >= IDLE_AFTER => {
             Some("a worker that can run it has a free slot and does not ask for runs".to_owned())
@@ -109,8 +119,8 @@ impl Untaken {
         let mut untaken = HashMap::new();
         for runs in waiting {
             // A queue behind workers that are busy is no trouble.
-            let busy = no_taker(workers.iter().map(candidate), &runs.requirement)
-                .is_some_and(|reason| NoTaker::ends_by_itself(&reason));
+            let busy =
+                why_untaken(&runs, &workers).is_some_and(|reason| NoTaker::ends_by_itself(&reason));
             if let Some(reason) = reason(&runs, &workers).filter(|_| !busy) {
                 untaken.insert(runs.requirement.clone(), (runs, reason));
             }

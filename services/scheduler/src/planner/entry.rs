@@ -177,8 +177,9 @@ impl Entry {
         }
     }
 
-    /// A guard may have no reason any more to hold back what it held. A person waits for it, so that it is not buffered.
-    fn look_again(&mut self, now: Duration) {
+    /// A guard may have no reason any more to hold back what it held, or its settings are others. A person waits for it, so
+    /// that it is not buffered.
+    pub(super) fn look_again(&mut self, now: Duration) {
         self.schedule = TaskSchedule::new(self.buffer_period);
         self.schedule.trigger(now);
     }

@@ -30,9 +30,11 @@ async fn heartbeat(setup: &Setup, number: usize, draining: bool) {
             slots: 10,
             capabilities: Some(worker::Capabilities::default()),
             draining,
+            settings: None,
         }),
         leaving: false,
         unanswered_requests: Vec::new(),
+        wants_cluster_key: false,
     };
     setup.workers.clone().heartbeat(heartbeat).await.unwrap();
 }
@@ -49,6 +51,7 @@ async fn waiting_calls(setup: &Setup, store: &FaultyStore) -> JoinSet<usize> {
                 request_id: call.to_string(),
                 wait: Some(convert::duration_to_wire(Duration::from_mins(1))),
                 capabilities: Some(worker::Capabilities::default()),
+                reports_settings: false,
             };
             let mut runs = setup.runs.clone();
             calls.spawn(async move {

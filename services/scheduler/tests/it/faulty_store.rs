@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
     ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
     TaskStatus, WorkerId, WorkerRecord,
@@ -12,9 +13,9 @@ use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
     EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
     LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Refused,
-    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
-    StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished,
-    WaitingRuns, WorkerState,
+    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, SettingsChange, Store,
+    StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState,
+    Unfinished, WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -147,6 +148,9 @@ faulty! {
     fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
     fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
     fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
+    fn cluster_key(&self, proposed: &ClusterKey) -> Result<ClusterKey, StoreError>;
+    fn settings(&self) -> Result<Vec<SettingsGeneration>, StoreError>;
+    fn change_settings(&self, leader: LeaderEpoch, change: &SettingsChange) -> Result<(), LeaderError>;
     fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
     fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
     fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;

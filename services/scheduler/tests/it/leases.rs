@@ -161,6 +161,7 @@ async fn senseless_requests_are_refused() {
         capabilities: None,
         kinds: Vec::new(),
         request_id: String::new(),
+        reports_settings: false,
     };
     assert_eq!(
         runs.acquire_run(nameless).await.unwrap_err().code(),
@@ -246,6 +247,7 @@ async fn what_was_granted_to_a_call_whose_answer_is_lost_is_queued_again_with_a_
             }),
             leaving: false,
             unanswered_requests: vec![unanswered.into()],
+            wants_cluster_key: false,
         };
         setup.workers.clone().heartbeat(request).await.unwrap();
     };

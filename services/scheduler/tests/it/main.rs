@@ -18,6 +18,7 @@ mod partial_data;
 mod played_watcher;
 mod removals;
 mod replicas;
+mod settings;
 mod setup;
 mod tasks;
 mod untaken;

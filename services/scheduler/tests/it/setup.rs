@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{
-    Capabilities, DEFAULT_DRIVER, Digest, Engine, InvalidDraft, RunInput, ServiceInstance,
-    SystemClock, TaskDraft, TaskSpec,
+    Capabilities, DEFAULT_DRIVER, Engine, InvalidDraft, RunInput, ServiceInstance, SystemClock,
+    TaskDraft, TaskSpec,
 };
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
@@ -21,7 +21,7 @@ use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
 use cts_scheduler::{
     Dependencies, Identities as _, NextTick, Options, RandomIdentities, RunError, RunRequests,
-    Scheduler, SettingsDigest, TaskReader,
+    Scheduler, TaskReader,
 };
 use cts_store::{Member, Store};
 use cts_store_sqlite::SqliteStore;
@@ -90,7 +90,6 @@ impl Setup {
                 clock: Arc::new(SystemClock),
                 next_tick: NextTick::of(chrono::Utc),
                 identities: Arc::new(RandomIdentities),
-                settings_digest: SettingsDigest::new(|_task| Digest::of(b"settings")),
                 task_reader: TaskReader::new(read),
             },
         )
@@ -179,6 +178,7 @@ impl Setup {
             request_id: "1".into(),
             wait: Some(convert::duration_to_wire(wait)),
             capabilities: Some(convert::capabilities_to_wire(&capabilities)),
+            reports_settings: false,
         };
         self.runs
             .clone()

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cts_consul::{ConsulClient, ConsulSettings};
+use cts_core::settings::SettingsBlocks;
 use cts_core::{
     Backend, Capabilities, Condition, Digest, RunInput, StepTimeouts, TaskDefinition, TaskName,
     WorkerId, WorkerRecord,
@@ -129,6 +130,7 @@ fn options(
                 bundles: false,
             },
             draining: false,
+            settings: None,
         },
         working_dir: root.to_owned(),
         environment: InheritedEnvironment::of(environment),
@@ -147,6 +149,8 @@ fn options(
             },
             providers: Vec::new(),
         }),
+        settings: SettingsBlocks::default(),
+        keys: Vec::new(),
         secrets: vec![SECRET.into()],
     }
 }

@@ -10,7 +10,7 @@ use super::secrets::files_below;
 const SECRET: &str = "correct-horse-battery-staple";
 
 /// A provider that is part of Terraform, so that nothing is downloaded.
-pub(super) const REQUIRED: &str = r#"
+pub(crate) const REQUIRED: &str = r#"
   required_providers {
     terraform = { source = "terraform.io/builtin/terraform" }
   }

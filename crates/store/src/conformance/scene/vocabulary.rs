@@ -147,6 +147,7 @@ pub fn claim() -> Claim {
         capabilities: capabilities(&[("terraform", "1.9.8")], false),
         kinds: RunKinds::ALL,
         only_requested: false,
+        checks_settings: false,
         time_to_live: LEASE,
     }
 }
@@ -177,6 +178,7 @@ pub fn worker_record(id: &str) -> WorkerRecord {
         slots: 4,
         capabilities: claim().capabilities,
         draining: false,
+        settings: None,
     }
 }
 

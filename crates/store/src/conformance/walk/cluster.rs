@@ -82,6 +82,7 @@ impl<F: Fixture> Walk<F> {
                 checks: !self.dice.one_in(5),
             },
             only_requested: self.dice.one_in(5),
+            checks_settings: false,
             time_to_live: LEASE,
         }
     }

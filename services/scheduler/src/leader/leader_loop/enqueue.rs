@@ -9,6 +9,7 @@ use cts_store::{EnqueueRequest, Enqueued, Guarded, LeaderError, Refused, Refused
 use tokio::time::Instant;
 
 use super::{LeaderLoop, STORE_RETRY};
+use crate::leader::settings::InForce;
 use crate::planner::{Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
 
 /// Runs that one transaction queues, at most: what waits for its locks does not wait long.
@@ -30,8 +31,15 @@ impl LeaderLoop {
         let now = self.started.elapsed();
         self.planner.tick(now, self.clock.now(), &self.next_tick);
         let Due { tasks, overdue } = self.planner.take_due(now);
-        for task in tasks {
-            match self.frozen(&task) {
+        for task in std::mem::take(&mut self.unfrozen)
+            .into_values()
+            .chain(tasks)
+        {
+            let Some(settings) = self.settings.of(&task.definition) else {
+                self.keep_unfrozen(task);
+                continue;
+            };
+            match frozen(&task, settings) {
                 Ok(frozen) => {
                     let request = self.enqueue_request(&task, frozen);
                     self.unsaved.push(request);
@@ -50,6 +58,20 @@ impl LeaderLoop {
             } = overdue;
             self.refuse(&task, requested, &refused).await;
         }
+    }
+
+    fn keep_unfrozen(&mut self, mut task: DueTask) {
+        let requested = match &task.reason {
+            EnqueueReason::Request(requested) => Some(requested.run),
+            EnqueueReason::Change { .. } => None,
+        };
+        let key = (task.definition.name.clone(), requested);
+        if let Some(before) = self.unfrozen.remove(&key)
+            && let EnqueueReason::Change { first: true } = before.reason
+        {
+            task.reason = before.reason;
+        }
+        self.unfrozen.insert(key, task);
     }
 
     /// Queues what is frozen. Says whether the next may be frozen: not while there is no epoch, and not
@@ -82,16 +104,6 @@ impl LeaderLoop {
             }
         }
         true
-    }
-
-    fn frozen(&self, task: &DueTask) -> Result<FrozenInput, serde_json::Error> {
-        let settings_digest = self.settings_digest.of(&task.definition);
-        match &task.data {
-            DueData::Complete(input) => input.freeze(settings_digest),
-            DueData::NotNeeded => {
-                FrozenInput::for_check_without_data(&task.definition, settings_digest)
-            }
-        }
     }
 
     fn enqueue_request(&self, task: &DueTask, input: FrozenInput) -> EnqueueRequest {
@@ -217,6 +229,16 @@ impl LeaderLoop {
     fn decide(&mut self, task: &TaskName, decision: Decision) {
         self.planner.decided(task, self.started.elapsed(), decision);
     }
+}
+
+fn frozen(task: &DueTask, settings: InForce) -> Result<FrozenInput, serde_json::Error> {
+    let frozen = match &task.data {
+        DueData::Complete(input) => input.freeze(settings.identity),
+        DueData::NotNeeded => {
+            FrozenInput::for_check_without_data(&task.definition, settings.identity)
+        }
+    };
+    Ok(frozen?.for_settings(settings.number))
 }
 
 /// The first requests that go into one transaction, at least one.

@@ -233,3 +233,18 @@ fn a_creation_that_an_earlier_leader_has_begun_may_have_missed_a_change() {
     planner.reconcile([active(&spec)], at(2));
     assert_eq!(planner.next_due(), None);
 }
+
+#[test]
+fn other_settings_run_the_tasks_that_use_them_at_once() {
+    let spec = task("t", &["web"], BufferPeriod::BUILT_IN);
+    let mut planner = Planner::new([&spec]);
+    let due = |planner: &mut Planner, seconds| planner.take_due(at(seconds)).tasks.len();
+    planner.settings_changed(at(0), |_definition| true);
+    assert_eq!(due(&mut planner, 1), 0, "its input is not complete");
+    planner.observe(&id("web"), full(1, []), at(2)).unwrap();
+    assert_eq!(due(&mut planner, 2), 1);
+    planner.settings_changed(at(3), |_definition| false);
+    assert_eq!(due(&mut planner, 3), 0);
+    planner.settings_changed(at(3), |_definition| true);
+    assert_eq!(due(&mut planner, 3), 1, "it is not buffered");
+}

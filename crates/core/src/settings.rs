@@ -1,0 +1,128 @@
+//! Whose settings count: the backend and provider blocks that workers have, compared by keyed digests
+//! (docs/configuration.md#settings-of-the-workers).
+
+mod decision;
+mod digests;
+mod key;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::decision::{SettingsDecision, SettingsPatience, Successor, decide_settings};
+pub use self::digests::{BlockDigests, Comparison, SettingsBlocks};
+pub use self::key::{ClusterKey, InvalidKey, KeyId};
+
+use crate::digest::Digest;
+use crate::provider::ProviderId;
+use crate::task::TaskDefinition;
+
+/// Name of the block of the state backend.
+pub const BACKEND_BLOCK: &str = "backend";
+
+/// The blocks that the runs of a task use, by name, in the order of the task. Tasks with the same ones have the same
+/// settings.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SettingsScope(Vec<String>);
+
+impl SettingsScope {
+    /// The blocks that this task names.
+    pub fn of(definition: &TaskDefinition) -> Self {
+        let mut blocks = vec![BACKEND_BLOCK.to_owned()];
+        for id in &definition.providers {
+            blocks.push(provider_block(id));
+            let required = required_provider(&id.name);
+            if !blocks.contains(&required) {
+                blocks.push(required);
+            }
+        }
+        Self(blocks)
+    }
+
+    /// Their names.
+    pub fn blocks(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
+
+impl fmt::Display for SettingsScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
+}
+
+/// Name of the provider block that a task means by `id`.
+pub fn provider_block(id: &ProviderId) -> String {
+    format!("provider {id}")
+}
+
+/// Name of what `required_providers` says of a provider.
+pub fn required_provider(name: &str) -> String {
+    format!("required_provider {name}")
+}
+
+/// What the blocks of a scope were at a time. Each change makes a new generation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsGeneration {
+    /// Its number, of all generations of all scopes.
+    pub number: u64,
+    /// Its blocks.
+    pub scope: SettingsScope,
+    /// What stands in the inputs of the runs.
+    pub identity: Digest,
+    /// Digests of its blocks under each key that was in use; none while no worker has reported any.
+    pub digests: BlockDigests,
+    /// It counts now; one of each scope does.
+    pub in_force: bool,
+}
+
+impl SettingsGeneration {
+    /// The identity of a generation that no earlier version has given another one.
+    pub fn identity_of(number: u64) -> Digest {
+        Digest::of_parts([&b"settings"[..], &number.to_be_bytes()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    use crate::condition::{Condition, ServicesCondition};
+
+    fn web() -> Condition {
+        Condition::Services(ServicesCondition {
+            regexp: None,
+            declared: BTreeMap::new(),
+            names: vec!["web".to_owned()],
+            datacenter: String::new(),
+            namespace: String::new(),
+            filter: String::new(),
+            cts_user_defined_meta: BTreeMap::new(),
+            use_as_module_input: true,
+        })
+    }
+
+    #[test]
+    fn the_scope_of_a_task_has_each_block_that_it_names_once() {
+        let mut definition = TaskDefinition::sample(web(), Vec::new());
+        definition.providers = vec!["aws.east".into(), "aws.west".into(), "dns".into()];
+        let scope = SettingsScope::of(&definition);
+        assert_eq!(
+            scope.to_string(),
+            "backend, provider aws.east, required_provider aws, provider aws.west, provider dns, required_provider dns"
+        );
+        let stored = serde_json::to_string(&scope).unwrap();
+        assert_eq!(
+            serde_json::from_str::<SettingsScope>(&stored).unwrap(),
+            scope
+        );
+    }
+
+    #[test]
+    fn generations_have_different_identities() {
+        let [one, two] = [1, 2].map(SettingsGeneration::identity_of);
+        assert_ne!(one, two);
+    }
+}

@@ -1,0 +1,213 @@
+//! Which settings are in force.
+
+use std::time::Duration;
+
+use super::{BlockDigests, Comparison, SettingsGeneration};
+
+/// How long settings stay in force that no worker has any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SettingsPatience {
+    /// Before others take their place that were never in force.
+    pub new: Duration,
+    /// Before others take their place that were in force before: a rollback, or a worker with an old configuration that
+    /// is the only one for a moment.
+    pub earlier: Duration,
+}
+
+impl SettingsPatience {
+    /// For several workers that start and end one after the other.
+    pub const CLUSTER: Self = Self {
+        new: Duration::from_secs(15),
+        earlier: Duration::from_mins(2),
+    };
+
+    /// For a process that has the only worker.
+    pub const NONE: Self = Self {
+        new: Duration::ZERO,
+        earlier: Duration::ZERO,
+    };
+}
+
+/// What becomes of the generation in force of a scope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SettingsDecision {
+    /// It stays.
+    Keep,
+    /// It stays, and has these digests.
+    Note(BlockDigests),
+    /// Another one takes its place, with these digests.
+    Replace(Successor, BlockDigests),
+    /// No worker has it any more, and another one takes its place when the patience is over.
+    Wait,
+    /// No worker has it any more, and those that there are differ in these blocks.
+    Disagree(Vec<String>),
+}
+
+/// What takes the place of a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Successor {
+    /// A new one.
+    New,
+    /// The one with this number, which was in force before.
+    Earlier(u64),
+}
+
+/// Decides about the generation in force.
+///
+/// `earlier` are those that were in force before, `workers` what those workers have of the scope that live, take runs and
+/// report it. `absent` is how long no worker has had `current`.
+pub fn decide_settings(
+    current: &SettingsGeneration,
+    earlier: &[&SettingsGeneration],
+    workers: &[BlockDigests],
+    absent: Duration,
+    patience: SettingsPatience,
+) -> SettingsDecision {
+    let Some((first, others)) = workers.split_first() else {
+        return SettingsDecision::Keep;
+    };
+    let is_current = |worker: &&BlockDigests| worker.compare(&current.digests) == Comparison::Equal;
+    let mut having = workers.iter().filter(is_current).peekable();
+    if having.peek().is_some() {
+        let digests = having.fold(current.digests.clone(), |all, one| all.with_keys_of(one));
+        return note(current, digests);
+    }
+    let mut shared = first.clone();
+    for other in others {
+        match shared.compare(other) {
+            Comparison::Equal => shared = shared.with_keys_of(other),
+            Comparison::Different(blocks) => return SettingsDecision::Disagree(blocks),
+            Comparison::NoCommonKey => return SettingsDecision::Disagree(Vec::new()),
+        }
+    }
+    if current.digests.is_empty() {
+        return note(current, shared);
+    }
+    let is_over = |patience: Duration| absent >= patience;
+    if current.digests.compare(&shared) == Comparison::NoCommonKey {
+        // Nothing says that they are others.
+        return if is_over(patience.new) {
+            SettingsDecision::Note(shared)
+        } else {
+            SettingsDecision::Wait
+        };
+    }
+    let mut earlier = earlier.iter();
+    match earlier.find(|before| before.digests.compare(&shared) == Comparison::Equal) {
+        Some(before) if is_over(patience.earlier) => SettingsDecision::Replace(
+            Successor::Earlier(before.number),
+            before.digests.with_keys_of(&shared),
+        ),
+        None if is_over(patience.new) => SettingsDecision::Replace(Successor::New, shared),
+        _ => SettingsDecision::Wait,
+    }
+}
+
+fn note(current: &SettingsGeneration, digests: BlockDigests) -> SettingsDecision {
+    if digests == current.digests {
+        SettingsDecision::Keep
+    } else {
+        SettingsDecision::Note(digests)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{ClusterKey, SettingsBlocks, SettingsScope};
+
+    const PATIENCE: SettingsPatience = SettingsPatience::CLUSTER;
+
+    fn under(keys: &[u8], text: &str) -> BlockDigests {
+        let mut blocks = SettingsBlocks::default();
+        blocks.insert("backend".to_owned(), vec![text.to_owned()]);
+        let keys: Vec<_> = keys
+            .iter()
+            .map(|&byte| ClusterKey::new([byte; 32]))
+            .collect();
+        blocks.digests(&keys)
+    }
+
+    fn generation(number: u64, digests: BlockDigests) -> SettingsGeneration {
+        SettingsGeneration {
+            number,
+            scope: serde_json::from_str::<SettingsScope>(r#"["backend"]"#).unwrap(),
+            identity: SettingsGeneration::identity_of(number),
+            digests,
+            in_force: true,
+        }
+    }
+
+    fn decide(workers: &[BlockDigests], absent: u64) -> SettingsDecision {
+        let current = generation(2, under(&[1], "two"));
+        let earlier = generation(1, under(&[1], "one"));
+        let absent = Duration::from_secs(absent);
+        decide_settings(&current, &[&earlier], workers, absent, PATIENCE)
+    }
+
+    #[test]
+    fn settings_stay_in_force_as_long_as_a_worker_has_them() {
+        let [two, three] = ["two", "three"].map(|text| under(&[1], text));
+        assert_eq!(decide(&[], 1000), SettingsDecision::Keep);
+        assert_eq!(
+            decide(std::slice::from_ref(&two), 1000),
+            SettingsDecision::Keep
+        );
+        assert_eq!(
+            decide(&[three.clone(), two, three], 1000),
+            SettingsDecision::Keep
+        );
+    }
+
+    #[test]
+    fn what_all_workers_share_takes_their_place_after_a_while() {
+        let three = [under(&[1], "three"), under(&[1], "three")];
+        assert_eq!(decide(&three, 14), SettingsDecision::Wait);
+        let [digests, _] = three.clone();
+        let replaced = SettingsDecision::Replace(Successor::New, digests);
+        assert_eq!(decide(&three, 15), replaced);
+        let one = [under(&[1], "one")];
+        assert_eq!(decide(&one, 119), SettingsDecision::Wait);
+        let [digests] = one.clone();
+        let back = SettingsDecision::Replace(Successor::Earlier(1), digests);
+        assert_eq!(decide(&one, 120), back);
+    }
+
+    #[test]
+    fn workers_that_do_not_agree_are_waited_for() {
+        let workers = ["three", "four"].map(|text| under(&[1], text));
+        let disagree = SettingsDecision::Disagree(vec!["backend".to_owned()]);
+        assert_eq!(decide(&workers, 1000), disagree);
+        let without_key = [under(&[1], "three"), under(&[9], "three")];
+        assert_eq!(
+            decide(&without_key, 1000),
+            SettingsDecision::Disagree(Vec::new())
+        );
+    }
+
+    #[test]
+    fn the_first_that_report_are_taken_at_once() {
+        let open = generation(1, BlockDigests::default());
+        let decide = |workers: &[BlockDigests]| {
+            decide_settings(&open, &[], workers, Duration::ZERO, PATIENCE)
+        };
+        let one = under(&[1], "one");
+        assert_eq!(decide(&[]), SettingsDecision::Keep);
+        assert_eq!(
+            decide(std::slice::from_ref(&one)),
+            SettingsDecision::Note(one.clone())
+        );
+        let disagree = SettingsDecision::Disagree(vec!["backend".to_owned()]);
+        assert_eq!(decide(&[one, under(&[1], "two")]), disagree);
+    }
+
+    #[test]
+    fn another_key_is_no_change() {
+        let rotated = SettingsDecision::Note(under(&[1, 2], "two"));
+        assert_eq!(decide(&[under(&[1, 2], "two")], 0), rotated);
+        let other_key = [under(&[3], "two")];
+        assert_eq!(decide(&other_key, 14), SettingsDecision::Wait);
+        let [digests] = other_key.clone();
+        assert_eq!(decide(&other_key, 15), SettingsDecision::Note(digests));
+    }
+}

@@ -1,0 +1,177 @@
+//! Digests of blocks, and how two of them compare.
+
+use std::collections::{BTreeMap, btree_map};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ClusterKey, KeyId, SettingsScope};
+use crate::digest::Digest;
+
+/// The blocks of a configuration, by name, as parts of which the digest of each is made. They may hold secrets, so
+/// `Debug` shows only the names.
+#[derive(Clone, Default)]
+pub struct SettingsBlocks(BTreeMap<String, Vec<String>>);
+
+/// Digests of blocks, by name, under each of some keys.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BlockDigests(BTreeMap<KeyId, BTreeMap<String, Digest>>);
+
+/// How the blocks of two processes compare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Comparison {
+    /// They are the same.
+    Equal,
+    /// They differ in these.
+    Different(Vec<String>),
+    /// No key was used for both.
+    NoCommonKey,
+}
+
+impl SettingsBlocks {
+    /// Adds a block. Equal blocks have equal parts.
+    pub fn insert(&mut self, name: String, parts: Vec<String>) {
+        self.0.insert(name, parts);
+    }
+
+    /// The digests of all blocks under each of `keys`.
+    pub fn digests(&self, keys: &[ClusterKey]) -> BlockDigests {
+        let under = |key: &ClusterKey| {
+            let blocks = self.0.iter().map(|(name, parts)| {
+                let named = std::iter::once(name).chain(parts);
+                (name.clone(), key.digest(named.map(String::as_bytes)))
+            });
+            (key.id(), blocks.collect())
+        };
+        BlockDigests(keys.iter().map(under).collect())
+    }
+}
+
+impl fmt::Debug for SettingsBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl FromIterator<(KeyId, BTreeMap<String, Digest>)> for BlockDigests {
+    fn from_iter<I: IntoIterator<Item = (KeyId, BTreeMap<String, Digest>)>>(keys: I) -> Self {
+        Self(keys.into_iter().collect())
+    }
+}
+
+impl IntoIterator for BlockDigests {
+    type Item = (KeyId, BTreeMap<String, Digest>);
+    type IntoIter = btree_map::IntoIter<KeyId, BTreeMap<String, Digest>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl BlockDigests {
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Only the blocks of this scope.
+    #[must_use]
+    pub fn within(&self, scope: &SettingsScope) -> Self {
+        let of_scope = |blocks: &BTreeMap<String, Digest>| {
+            let named = scope.blocks();
+            let known = named.filter_map(|name| Some((name.to_owned(), *blocks.get(name)?)));
+            known.collect()
+        };
+        let keys = self.0.iter();
+        Self(
+            keys.map(|(key, blocks)| (key.clone(), of_scope(blocks)))
+                .collect(),
+        )
+    }
+
+    /// Compares what both have digests of under the same key. A block that only one of them has is a difference.
+    pub fn compare(&self, other: &Self) -> Comparison {
+        let mut common = self
+            .0
+            .iter()
+            .filter_map(|(key, blocks)| Some((blocks, other.0.get(key)?)));
+        let Some((mine, theirs)) = common.next() else {
+            return Comparison::NoCommonKey;
+        };
+        let names = mine
+            .keys()
+            .chain(theirs.keys().filter(|name| !mine.contains_key(*name)));
+        let different: Vec<String> = names
+            .filter(|name| mine.get(*name) != theirs.get(*name))
+            .cloned()
+            .collect();
+        if different.is_empty() {
+            Comparison::Equal
+        } else {
+            Comparison::Different(different)
+        }
+    }
+
+    /// Adds the keys of `other`, whose blocks are the same.
+    #[must_use]
+    pub fn with_keys_of(&self, other: &Self) -> Self {
+        let mut both = other.clone();
+        both.0.extend(self.0.clone());
+        both
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(byte: u8) -> ClusterKey {
+        ClusterKey::new([byte; 32])
+    }
+
+    fn blocks(of: &[(&str, &str)]) -> SettingsBlocks {
+        let mut blocks = SettingsBlocks::default();
+        for (name, text) in of {
+            blocks.insert((*name).to_owned(), vec![(*text).to_owned()]);
+        }
+        blocks
+    }
+
+    #[test]
+    fn blocks_compare_under_a_common_key_only() {
+        let one = blocks(&[("backend", "a"), ("provider x", "s3cr3t")]);
+        let other = blocks(&[("backend", "a"), ("provider y", "s3cr3t")]);
+        let of_one = one.digests(&[key(1), key(2)]);
+        assert_eq!(
+            of_one.compare(&one.digests(&[key(2), key(3)])),
+            Comparison::Equal
+        );
+        assert_eq!(
+            of_one.compare(&one.digests(&[key(3)])),
+            Comparison::NoCommonKey
+        );
+        let names = ["provider x", "provider y"].map(str::to_owned).to_vec();
+        assert_eq!(
+            of_one.compare(&other.digests(&[key(1)])),
+            Comparison::Different(names)
+        );
+        let rotated = of_one.with_keys_of(&one.digests(&[key(2), key(3)]));
+        assert_eq!(rotated.compare(&one.digests(&[key(3)])), Comparison::Equal);
+        assert!(BlockDigests::default().is_empty());
+    }
+
+    #[test]
+    fn nothing_outside_of_a_scope_counts() {
+        let scope: SettingsScope = serde_json::from_str(r#"["backend","provider x"]"#).unwrap();
+        let of = |text| blocks(&[("backend", "a"), ("provider y", text)]).digests(&[key(1)]);
+        assert_ne!(of("1"), of("2"));
+        assert_eq!(of("1").within(&scope), of("2").within(&scope));
+        let with = blocks(&[("backend", "a"), ("provider x", "")]).digests(&[key(1)]);
+        let different = Comparison::Different(vec!["provider x".to_owned()]);
+        assert_eq!(
+            with.within(&scope).compare(&of("1").within(&scope)),
+            different
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! Whose settings count, and the key of the cluster.
+
+use cts_core::settings::{ClusterKey, SettingsGeneration};
+use cts_store::decode;
+use cts_store::{SettingsChange, StoreError};
+use sqlx::{SqliteConnection, SqliteExecutor};
+
+use crate::row::{Cell, by, encoded, failed_to};
+
+const OPERATION: &str = "change the settings in force";
+
+pub(crate) async fn cluster_key(
+    connection: &mut SqliteConnection,
+    proposed: &ClusterKey,
+    now: i64,
+) -> Result<ClusterKey, StoreError> {
+    let failed = failed_to("read the key of the cluster");
+    sqlx::query(
+        "-- cluster_key: the first one stays
+        INSERT INTO cluster_key (key, created_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+    )
+    .bind(proposed.expose().as_slice())
+    .bind(now)
+    .execute(&mut *connection)
+    .await
+    .map_err(&failed)?;
+    let key: Vec<u8> = sqlx::query_scalar("-- cluster_key\nSELECT key FROM cluster_key")
+        .fetch_one(connection)
+        .await
+        .map_err(&failed)?;
+    let cell = Cell {
+        table: "cluster_key",
+        column: "key",
+        row: "",
+    };
+    ClusterKey::from_slice(&key).map_err(|error| cell.corrupt(error))
+}
+
+pub(crate) async fn all(
+    executor: impl SqliteExecutor<'_>,
+) -> Result<Vec<SettingsGeneration>, StoreError> {
+    let rows = sqlx::query(
+        "-- settings
+        SELECT number, scope, identity, digests, in_force FROM settings ORDER BY number",
+    )
+    .fetch_all(executor)
+    .await
+    .map_err(failed_to("read the settings in force"))?;
+    rows.iter().map(by(decode::settings)).collect()
+}
+
+pub(crate) async fn change(
+    connection: &mut SqliteConnection,
+    change: &SettingsChange,
+    now: i64,
+) -> Result<(), StoreError> {
+    let failed = failed_to(OPERATION);
+    // Of each scope one is in force at any time.
+    let mut generations: Vec<_> = change.generations.iter().collect();
+    generations.sort_by_key(|generation| generation.in_force);
+    for generation in generations {
+        put(connection, generation, now).await?;
+    }
+    for (from, to) in &change.moved {
+        sqlx::query(
+            "-- change_settings: what nothing takes the place of
+            UPDATE runs SET settings = ?2
+            WHERE status = 'queued' AND settings = ?1 AND (requested OR kind <> 'apply')",
+        )
+        .bind(stored(*from))
+        .bind(stored(*to))
+        .execute(&mut *connection)
+        .await
+        .map_err(&failed)?;
+    }
+    for (worker, numbers) in &change.workers {
+        sqlx::query("-- change_settings: what a worker had\nDELETE FROM worker_settings WHERE worker_id = ?")
+            .bind(worker.as_str())
+            .execute(&mut *connection)
+            .await
+            .map_err(&failed)?;
+        for number in numbers {
+            sqlx::query(
+                "-- change_settings: what a worker has
+                INSERT INTO worker_settings (worker_id, number)
+                SELECT id, ?2 FROM workers WHERE id = ?1",
+            )
+            .bind(worker.as_str())
+            .bind(stored(*number))
+            .execute(&mut *connection)
+            .await
+            .map_err(&failed)?;
+        }
+    }
+    Ok(())
+}
+
+async fn put(
+    connection: &mut SqliteConnection,
+    generation: &SettingsGeneration,
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- change_settings
+        INSERT INTO settings (number, scope, identity, digests, in_force, created_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        ON CONFLICT (number) DO UPDATE
+        SET digests = excluded.digests, in_force = excluded.in_force",
+    )
+    .bind(stored(generation.number))
+    .bind(encoded(OPERATION, &generation.scope)?)
+    .bind(generation.identity.to_string())
+    .bind(encoded(OPERATION, &generation.digests)?)
+    .bind(generation.in_force)
+    .bind(now)
+    .execute(connection)
+    .await
+    .map_err(failed_to(OPERATION))?;
+    Ok(())
+}
+
+/// A number of settings for a column.
+pub(crate) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

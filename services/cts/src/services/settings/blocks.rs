@@ -1,0 +1,40 @@
+//! The blocks of the configuration of which workers report digests (docs/configuration.md#settings-of-the-workers).
+
+use cts_config::Config;
+use cts_core::settings::{BACKEND_BLOCK, SettingsBlocks, provider_block, required_provider};
+use cts_core::{ProviderBlock, ProviderId};
+use serde_json::{Map, Value};
+
+/// What a worker has for its tasks: the backend as it is written, the provider blocks under each name that tasks may use,
+/// and what is required of each provider. What the host adds, such as the address of its Consul, does not count.
+pub(super) fn settings_blocks(config: &Config) -> SettingsBlocks {
+    let mut blocks = SettingsBlocks::default();
+    let driver = &config.driver;
+    let mut arguments = driver.backend.arguments.clone();
+    arguments.retain(|name, _value| !driver.backend_defaults.contains(name));
+    let backend = vec![driver.backend.kind.clone(), json(&arguments)];
+    blocks.insert(BACKEND_BLOCK.to_owned(), backend);
+    for block in &config.providers {
+        let by_name = ProviderId::from(block.name.as_str());
+        for id in [by_name, block.id()] {
+            // A name alone stands for the first block of that name.
+            let Some(selected) = ProviderBlock::select(&config.providers, &id) else {
+                continue;
+            };
+            let environment = selected.task_env.iter();
+            let mut parts = vec![json(&selected.arguments)];
+            for (name, value) in environment {
+                parts.extend([name.clone(), value.clone()]);
+            }
+            blocks.insert(provider_block(&id), parts);
+        }
+    }
+    for (name, required) in &driver.required_providers {
+        blocks.insert(required_provider(name), vec![required.to_string()]);
+    }
+    blocks
+}
+
+fn json(arguments: &Map<String, Value>) -> String {
+    Value::from(arguments.clone()).to_string()
+}

@@ -1,0 +1,301 @@
+//! One look at what workers report, and what follows from it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use cts_core::runs::{RunKind, RunStatus};
+use cts_core::settings::{
+    BlockDigests, Comparison, SettingsDecision, SettingsGeneration, SettingsPatience,
+    SettingsScope, Successor, decide_settings,
+};
+use cts_core::{Digest, RunInput, TaskName};
+use cts_store::{RunFilter, SettingsChange, StoreError, StoredInput, WorkerState};
+use tokio::time::Instant;
+
+use super::differences::Differences;
+use super::{InForce, Known, SettingsKeeper};
+use crate::liveness::is_lost;
+
+/// Newest runs of a task among which one is looked for that was applied.
+const RUNS: u32 = 30;
+
+/// Since when no worker has had what is in force, by number.
+#[derive(Debug, Default)]
+pub(super) struct Absences(HashMap<u64, Instant>);
+
+impl Absences {
+    /// How long it has been so.
+    fn lasts(&mut self, number: u64, is_absent: bool, now: Instant) -> Duration {
+        if is_absent {
+            now.duration_since(*self.0.entry(number).or_insert(now))
+        } else {
+            self.0.remove(&number);
+            Duration::ZERO
+        }
+    }
+}
+
+/// What is looked at, and what is to be written.
+#[derive(Debug)]
+pub(super) struct Round {
+    generations: Vec<SettingsGeneration>,
+    workers: Vec<WorkerState>,
+    pub(super) change: SettingsChange,
+    /// The scopes of which no worker has what is in force, with what the others do not agree on.
+    disagreements: BTreeMap<SettingsScope, Vec<String>>,
+    replaced: Vec<SettingsScope>,
+}
+
+impl Round {
+    pub(super) fn new(generations: Vec<SettingsGeneration>, workers: Vec<WorkerState>) -> Self {
+        Self {
+            generations,
+            workers,
+            change: SettingsChange::default(),
+            disagreements: BTreeMap::new(),
+            replaced: Vec::new(),
+        }
+    }
+
+    /// Whether nothing was in force of it yet.
+    pub(super) fn is_new(&self, scope: &SettingsScope) -> bool {
+        self.generations.iter().all(|known| known.scope != *scope)
+    }
+
+    /// The first generation of a scope, which an earlier version may have given an identity.
+    pub(super) fn begin(&mut self, scope: &SettingsScope, identity: Option<Digest>) {
+        let number = self.next_number();
+        let generation = SettingsGeneration {
+            number,
+            scope: scope.clone(),
+            identity: identity.unwrap_or_else(|| SettingsGeneration::identity_of(number)),
+            digests: BlockDigests::default(),
+            in_force: true,
+        };
+        self.generations.push(generation.clone());
+        self.change.generations.push(generation);
+    }
+
+    fn next_number(&self) -> u64 {
+        let numbers = self.generations.iter().map(|known| known.number);
+        numbers.max().unwrap_or_default() + 1
+    }
+
+    /// Decides about each scope, and notes what workers have then.
+    pub(super) fn decide(
+        &mut self,
+        absences: &mut Absences,
+        patience: SettingsPatience,
+        now: Instant,
+    ) {
+        let current: Vec<usize> = (0..self.generations.len())
+            .filter(|&place| self.generations[place].in_force)
+            .collect();
+        for place in current {
+            self.decide_about(place, absences, patience, now);
+        }
+        for worker in &self.workers {
+            let Some(reported) = &worker.worker.settings else {
+                continue;
+            };
+            let in_force = self.generations.iter().filter(|known| known.in_force);
+            let has = in_force.filter(|known| has(reported, known));
+            let has: Vec<u64> = has.map(|known| known.number).collect();
+            if has != worker.settings {
+                self.change.workers.push((worker.worker.id.clone(), has));
+            }
+        }
+    }
+
+    fn decide_about(
+        &mut self,
+        place: usize,
+        absences: &mut Absences,
+        patience: SettingsPatience,
+        now: Instant,
+    ) {
+        let current = &self.generations[place];
+        let reported: Vec<BlockDigests> = self
+            .active()
+            .map(|reported| reported.within(&current.scope))
+            .collect();
+        let is_absent = !self.is_had_by_any(current);
+        let absent = absences.lasts(current.number, is_absent, now);
+        let earlier: Vec<&SettingsGeneration> = self
+            .generations
+            .iter()
+            .filter(|known| known.scope == current.scope && !known.in_force)
+            .collect();
+        match decide_settings(current, &earlier, &reported, absent, patience) {
+            SettingsDecision::Keep | SettingsDecision::Wait => {}
+            SettingsDecision::Disagree(blocks) => {
+                self.disagreements.insert(current.scope.clone(), blocks);
+            }
+            SettingsDecision::Note(digests) => {
+                self.generations[place].digests = digests;
+                self.note(place);
+            }
+            SettingsDecision::Replace(successor, digests) => {
+                let (number, scope) = (current.number, current.scope.clone());
+                self.generations[place].in_force = false;
+                self.note(place);
+                let successor = self.succeed(successor, &scope, digests);
+                self.change.moved.push((number, successor));
+                self.replaced.push(scope);
+            }
+        }
+    }
+
+    /// Puts the successor in force and gives its number.
+    fn succeed(
+        &mut self,
+        successor: Successor,
+        scope: &SettingsScope,
+        digests: BlockDigests,
+    ) -> u64 {
+        let known = match successor {
+            Successor::Earlier(number) => {
+                let mut known = self.generations.iter();
+                known.position(|known| known.number == number)
+            }
+            Successor::New => None,
+        };
+        let place = known.unwrap_or_else(|| {
+            let number = self.next_number();
+            self.generations.push(SettingsGeneration {
+                number,
+                scope: scope.clone(),
+                identity: SettingsGeneration::identity_of(number),
+                digests: BlockDigests::default(),
+                in_force: true,
+            });
+            self.generations.len() - 1
+        });
+        let generation = &mut self.generations[place];
+        (generation.digests, generation.in_force) = (digests, true);
+        let number = generation.number;
+        self.note(place);
+        number
+    }
+
+    /// Notes that a generation is to be written, as it is now.
+    fn note(&mut self, place: usize) {
+        let generation = self.generations[place].clone();
+        let written = &mut self.change.generations;
+        written.retain(|known| known.number != generation.number);
+        written.push(generation);
+    }
+
+    /// What those workers report that live and take runs.
+    fn active(&self) -> impl Iterator<Item = &BlockDigests> {
+        let active = self
+            .workers
+            .iter()
+            .filter(|worker| !worker.worker.draining && !is_lost(worker));
+        let reported = active.filter_map(|worker| worker.worker.settings.as_ref());
+        reported.filter(|reported| !reported.is_empty())
+    }
+
+    fn is_had_by_any(&self, generation: &SettingsGeneration) -> bool {
+        self.active().any(|reported| has(reported, generation))
+    }
+
+    /// Whether a worker has what is in force of it.
+    pub(super) fn is_had(&self, scope: &SettingsScope) -> bool {
+        let mut of_scope = self.generations.iter();
+        let current = of_scope.find(|known| known.in_force && known.scope == *scope);
+        current.is_some_and(|current| self.is_had_by_any(current))
+    }
+
+    /// What is in force of those scopes.
+    pub(super) fn in_force(&self, of: impl Fn(&SettingsScope) -> bool) -> Known {
+        let in_force = self.generations.iter().filter(|known| known.in_force);
+        let in_force = in_force.filter(|known| of(&known.scope));
+        let known = in_force.map(|known| {
+            let in_force = InForce {
+                number: known.number,
+                identity: known.identity,
+            };
+            (known.scope.clone(), in_force)
+        });
+        known.collect()
+    }
+
+    /// Says what has changed and what differs, of the scopes that tasks use.
+    pub(super) fn log(
+        &self,
+        used: &BTreeMap<SettingsScope, BTreeSet<TaskName>>,
+        differences: &mut Differences,
+    ) {
+        for scope in &self.replaced {
+            if used.contains_key(scope) {
+                tracing::info!(target: "ctrl", blocks = %scope, "the workers have other settings, which are in force now: the tasks that use them run");
+            }
+        }
+        differences.log_disagreements(&self.disagreements, used);
+        differences.log_workers(&self.workers, &self.generations, used);
+    }
+}
+
+fn has(reported: &BlockDigests, generation: &SettingsGeneration) -> bool {
+    let reported = reported.within(&generation.scope);
+    reported.compare(&generation.digests) == Comparison::Equal
+}
+
+impl SettingsKeeper {
+    /// What stands for the settings in the input that one of these tasks has applied last. Earlier versions made it from the
+    /// file of the scheduler. It stays, so that an update runs nothing.
+    pub(super) async fn earlier_identity(
+        &self,
+        tasks: &BTreeSet<TaskName>,
+    ) -> Result<Option<Digest>, StoreError> {
+        for task in tasks {
+            let filter = RunFilter {
+                task: Some(task.clone()),
+                limit: RUNS,
+                ..RunFilter::default()
+            };
+            let runs = self.store.runs(&filter).await?;
+            let applied = runs
+                .iter()
+                .find(|run| run.kind == RunKind::Apply && run.status == RunStatus::Succeeded);
+            let Some(applied) = applied else {
+                continue;
+            };
+            if let Some(identity) = self.identity_in(applied.input).await? {
+                return Ok(Some(identity));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn identity_in(&self, input: Digest) -> Result<Option<Digest>, StoreError> {
+        let thawed = match self.store.input(input).await? {
+            None => return Ok(None),
+            Some(StoredInput::OnePiece(bytes)) => RunInput::from_one_piece(&bytes),
+            Some(StoredInput::Contents(hashes)) => {
+                let head: Vec<Digest> = hashes.into_iter().take(1).collect();
+                let contents = self.store.contents(&head).await?;
+                RunInput::thaw(contents.iter().map(|content| &*content.bytes))
+            }
+        };
+        // What cannot be read is not what a run can have applied.
+        Ok(thawed.ok().map(|input| input.settings_digest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absence_lasts_until_a_worker_is_back() {
+        let mut absences = Absences::default();
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        assert_eq!(absences.lasts(1, true, at(0)), Duration::ZERO);
+        assert_eq!(absences.lasts(1, true, at(9)), Duration::from_secs(9));
+        assert_eq!(absences.lasts(1, false, at(10)), Duration::ZERO);
+        assert_eq!(absences.lasts(1, true, at(12)), Duration::ZERO);
+    }
+}

@@ -1,0 +1,176 @@
+//! Whose settings count.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::runs::{AttemptOutcome, RunKind, RunKinds};
+use cts_core::settings::{ClusterKey, SettingsBlocks};
+use cts_core::{
+    Capabilities, CompleteInput, DEFAULT_DRIVER, Digest, Engine, Item, ViewItems, ViewSnapshot,
+    WorkerId, WorkerRecord,
+};
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::DecisionKind;
+use cts_proto::{run::v1 as run, worker::v1 as worker};
+use cts_rpc::convert;
+use cts_scheduler::{Identities as _, Options, RandomIdentities};
+use cts_store::{Claim, Completion, EnqueueRequest, Store, Unchanged};
+
+use crate::setup::{Setup, instance, member, store_in, task};
+
+const LONG: Duration = Duration::from_mins(1);
+
+async fn explained(setup: &Setup) -> proto::Explanation {
+    let request = proto::ExplainTaskRequest { name: "t".into() };
+    let response = setup.tasks.clone().explain_task(request).await.unwrap();
+    response.into_inner().explanation.unwrap()
+}
+
+fn engine() -> Capabilities {
+    Capabilities {
+        engines: vec![Engine {
+            driver: DEFAULT_DRIVER.into(),
+            version: "1.11.4".into(),
+        }],
+        bundles: false,
+    }
+}
+
+/// A heartbeat of a worker with this backend; the key of the cluster, if it is asked for.
+async fn heartbeat(setup: &Setup, id: &str, backend: &str, leaving: bool) -> ClusterKey {
+    let mut blocks = SettingsBlocks::default();
+    blocks.insert("backend".into(), vec![backend.into()]);
+    let ask = |keys: Vec<ClusterKey>| worker::HeartbeatRequest {
+        wants_cluster_key: keys.is_empty(),
+        leaving: leaving && !keys.is_empty(),
+        worker: Some(convert::worker_to_wire(WorkerRecord {
+            id: WorkerId::new(id),
+            host: "h".into(),
+            version: "1".into(),
+            slots: 1,
+            capabilities: engine(),
+            draining: false,
+            settings: Some(blocks.digests(&keys)),
+        })),
+        unanswered_requests: Vec::new(),
+    };
+    let mut workers = setup.workers.clone();
+    let answer = workers.heartbeat(ask(Vec::new())).await.unwrap();
+    let key = ClusterKey::from_slice(&answer.into_inner().cluster_key).unwrap();
+    let answer = workers.heartbeat(ask(vec![key.clone()])).await.unwrap();
+    assert!(answer.into_inner().cluster_key.is_empty(), "not asked for");
+    key
+}
+
+async fn acquire(setup: &Setup, id: &str, wait: Duration) -> Option<run::Lease> {
+    let request = run::AcquireRunRequest {
+        kinds: convert::known_kinds(),
+        worker_id: id.into(),
+        request_id: String::new(),
+        wait: Some(convert::duration_to_wire(wait)),
+        capabilities: Some(convert::capabilities_to_wire(&engine())),
+        reports_settings: true,
+    };
+    let answer = setup.runs.clone().acquire_run(request).await;
+    answer.unwrap().into_inner().lease
+}
+
+#[tokio::test]
+async fn a_worker_with_other_settings_gets_no_run_and_the_task_says_why() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let key = heartbeat(&setup, "one", "a", false).await;
+    let lease = acquire(&setup, "one", Duration::from_secs(20)).await;
+    let lease = lease.expect("it has the settings in force");
+    let completed = run::CompleteRunRequest {
+        run_id: lease.run_id,
+        epoch: lease.epoch,
+        worker_id: "one".into(),
+        outcome: Some(run::complete_run_request::Outcome::Applied(run::Applied {})),
+        log: Vec::new(),
+    };
+    setup.runs.clone().complete_run(completed).await.unwrap();
+    assert_eq!(heartbeat(&setup, "other", "b", false).await, key);
+    heartbeat(&setup, "one", "a", true).await;
+    setup.watcher.show(vec![instance("w", 2)]);
+    let text = setup
+        .until(async |setup| {
+            let explanation = explained(setup).await;
+            let mut texts = explanation.obstacles.into_iter().map(|it| it.text);
+            texts.find(|text| text.contains("has the settings in force"))
+        })
+        .await;
+    assert!(
+        text.ends_with("1 have other backend or provider blocks"),
+        "{text}"
+    );
+    let nothing = acquire(&setup, "other", Duration::from_millis(300)).await;
+    assert_eq!(nothing, None);
+    let mut workers = setup.workers.clone();
+    let listed = workers.list_workers(worker::ListWorkersRequest {}).await;
+    let listed = listed.unwrap().into_inner().workers;
+    assert_eq!(listed[0].other_settings, ["backend"]);
+    // Its digests are between it and the scheduler.
+    assert_eq!(listed[0].worker.as_ref().unwrap().settings, None);
+
+    heartbeat(&setup, "another", "a", false).await;
+    let lease = acquire(&setup, "another", Duration::from_secs(20)).await;
+    assert!(lease.is_some(), "it has the settings in force");
+}
+
+/// The store of an earlier version, whose inputs had a digest of the scheduler's own settings.
+#[tokio::test]
+async fn an_update_runs_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let (spec, earlier) = (task("t"), Digest::of(b"of an earlier version"));
+    let leader = store.lead(&member(), None, LONG).await.unwrap().epoch;
+    let tasks = std::slice::from_ref(&spec);
+    store.replace_config_tasks(leader, tasks).await.unwrap();
+    let shown = Arc::new(ViewItems::of(&ViewSnapshot::new::<Item>(
+        1,
+        [instance("w", 1).into()],
+    )));
+    let definition = Arc::new(spec.definition.clone());
+    let complete = CompleteInput::new(definition, |_view| Some(Arc::clone(&shown))).unwrap();
+    let request = EnqueueRequest {
+        task: spec.name().clone(),
+        input: complete.freeze(earlier).unwrap(),
+        run: RandomIdentities.run_id(),
+        kind: RunKind::Apply,
+        unchanged: Unchanged::AsTaskSays,
+        guarded: None,
+    };
+    store.enqueue(leader, vec![request]).await.unwrap();
+    let claim = Claim {
+        worker: WorkerId::new("w"),
+        request: String::new(),
+        capabilities: engine(),
+        kinds: RunKinds::ALL,
+        only_requested: false,
+        checks_settings: false,
+        time_to_live: LONG,
+    };
+    let lease = store.acquire(&claim).await.unwrap().unwrap();
+    let completion = Completion {
+        run: lease.run,
+        holder: lease.holder,
+        epoch: lease.epoch,
+        outcome: AttemptOutcome::Applied,
+        event: RandomIdentities.event_id(),
+        retry_run: RandomIdentities.run_id(),
+        jitter: 0.0,
+        log: Vec::new(),
+    };
+    store.complete(completion).await.unwrap();
+
+    let setup = Setup::over(store, Options::alone(vec![spec], member())).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let decision = setup
+        .until(async |setup| explained(setup).await.last_decision)
+        .await;
+    assert_eq!(decision.kind(), DecisionKind::SkippedUnchanged);
+    setup.watcher.show(vec![instance("w", 2)]);
+    let lease = setup.acquired().await;
+    assert_eq!(setup.input(&lease).await.settings_digest, earlier);
+}
