@@ -1,4 +1,4 @@
-//! What tests of several crates share: a real Consul, a real Postgres, a PgBouncer, a clock that stands still,
+//! What tests of several crates share: a real Consul, a real Postgres, a PgBouncer, a real Vault, a clock that stands still,
 //! polling with a deadline, free ports, an HTTP server with a script, a TCP proxy that breaks connections, certificates, a long history, and
 //! where the outside programs are; and tasks and instances to change.
 //!
@@ -23,6 +23,7 @@ mod postgres;
 mod programs;
 mod proxy;
 mod scripted_http;
+mod vault;
 
 pub use certificates::{Authority, KeyPairFiles};
 pub use clock::ManualClock;
@@ -33,6 +34,7 @@ pub use limited_disk::LimitedDisk;
 pub use openssl::{KeyKind, Openssl};
 pub use ports::free_port;
 pub use postgres::{PgBouncer, Postgres, PostgresSettings};
-pub use programs::{consul_path, pgbouncer_path, postgres_path, terraform_path};
+pub use programs::{consul_path, pgbouncer_path, postgres_path, terraform_path, vault_path};
 pub use proxy::{Link, TcpProxy};
 pub use scripted_http::{ScriptedAnswer, ScriptedHttp, ScriptedRequest};
+pub use vault::VaultServer;

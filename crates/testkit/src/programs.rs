@@ -17,6 +17,11 @@ pub fn pgbouncer_path() -> PathBuf {
     find("CTS_TEST_PGBOUNCER", "pgbouncer")
 }
 
+/// The Vault to test with (`crates/testkit/vault`): `CTS_TEST_VAULT`, else `cts-test-vault` on `PATH`.
+pub fn vault_path() -> PathBuf {
+    find("CTS_TEST_VAULT", "cts-test-vault")
+}
+
 /// A program of the Postgres to test with, such as `initdb`: in the directory `CTS_TEST_POSTGRES_BIN`,
 /// else on `PATH`, else in the newest of the directories that Debian installs.
 pub fn postgres_path(name: &str) -> PathBuf {

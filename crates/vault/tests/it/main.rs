@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod real;
 mod stub;
 
 use std::time::Duration;

@@ -4,14 +4,13 @@ use std::fs;
 
 use cts_testkit::ConsulAgent;
 use cts_tests::{Instance, LOCAL_BACKEND, Site};
-use tokio::task::JoinSet;
 
 use super::provider_environment::REQUIRED;
-use super::vault::{SECRET, TOKEN, vault};
+use super::vault::{SECRET, TOKEN, has, vault};
 
 const CONFIGURATION: &str = r#"
 vault {
-  address = "http://@VAULT@"
+  address = "@VAULT@"
   token   = "token-of-vault"
 }
 
@@ -49,14 +48,13 @@ resource "terraform_data" "probe" {
 
 #[tokio::test]
 async fn values_are_those_of_the_moment_of_the_run() {
-    let mut servers = JoinSet::new();
-    let vault = vault(&mut servers).await;
+    let vault = vault().await;
     let consul = ConsulAgent::start().await;
     let mut site = Site::new();
     site.set_environment("REGION", "east");
     let path = site.path().to_str().unwrap().to_owned();
     site.write("modules/probe/main.tf", &MODULE.replace("@SITE@", &path));
-    let configuration = CONFIGURATION.replace("@VAULT@", &vault.to_string());
+    let configuration = CONFIGURATION.replace("@VAULT@", &vault.address());
     let driver = LOCAL_BACKEND.to_owned() + REQUIRED;
     site.configure_driver(&consul.address(), &driver, &configuration);
     consul.kv_put("trigger", "1").await;
@@ -77,9 +75,11 @@ async fn values_are_those_of_the_moment_of_the_run() {
     // Another value triggers nothing, and is used by the next run.
     let mut evidence = Vec::new();
     for (number, name) in ["first", "second"].into_iter().enumerate() {
+        let secret = format!("{SECRET} {number}");
+        has(&vault, &secret).await;
         consul.kv_put("probe/name", name).await;
         consul.kv_put("trigger", format!("again {number}")).await;
-        evidence.push(format!("east/<{name}>/{SECRET}"));
+        evidence.push(format!("east/<{name}>/{secret}"));
         let file = site.path().join("evidence");
         cts_testkit::eventually(cts_tests::DEADLINE, async || {
             let text = fs::read_to_string(&file).unwrap_or_default();

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use cts_testkit::{ConsulAgent, Postgres};
 use cts_tests::{Instance, Shape, Site};
-use tokio::task::JoinSet;
 
 use super::provider_environment::REQUIRED;
 use super::vault::{SECRET, TOKEN, vault};
@@ -19,7 +18,7 @@ const ARGUMENT: &str = "argument-of-provider";
 /// `refused` has a provider that takes no arguments.
 const CONFIGURATION: &str = r#"
 vault {
-  address = "http://@VAULT@"
+  address = "@VAULT@"
   token   = "@TOKEN@"
 }
 
@@ -102,8 +101,7 @@ fn assert_none(text: &[u8], place: &str) {
 
 #[tokio::test]
 async fn secrets_stay_where_they_are_used() {
-    let mut servers = JoinSet::new();
-    let vault = vault(&mut servers).await;
+    let vault = vault().await;
     let consul = ConsulAgent::start().await;
     let database = Postgres::shared().await.create_database().await;
     let (user, host) = database.split_once('@').unwrap();
@@ -113,7 +111,7 @@ async fn secrets_stay_where_they_are_used() {
     let path = site.path().to_str().unwrap().to_owned();
     site.write("modules/probe/main.tf", &MODULE.replace("@SITE@", &path));
     let configuration = CONFIGURATION
-        .replace("@VAULT@", &vault.to_string())
+        .replace("@VAULT@", &vault.address())
         .replace("@TOKEN@", TOKEN)
         .replace("@ENVIRONMENT@", ENVIRONMENT)
         .replace("@ARGUMENT@", ARGUMENT);
