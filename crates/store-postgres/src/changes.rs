@@ -133,7 +133,7 @@ pub(crate) async fn change(
         tasks::write_spec(&mut transaction, &spec, changed.revision).await?;
     }
     if definition_differs {
-        forget_applied(&mut transaction, name).await?;
+        forget_failures(&mut transaction, name).await?;
     }
     if change.cancels_applies(&current.task.spec, &spec) {
         let (applies, reason) = (Some(RunKind::Apply), change.reason());
@@ -148,13 +148,13 @@ pub(crate) async fn change(
     Ok(changed)
 }
 
-async fn forget_applied(
+async fn forget_failures(
     transaction: &mut PgTransaction<'_>,
     name: &TaskName,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- change_task: another definition
-        UPDATE tasks SET last_applied = NULL, failures = 0 WHERE name = $1",
+        UPDATE tasks SET failures = 0 WHERE name = $1",
     )
     .bind(name.as_str())
     .execute(&mut **transaction)

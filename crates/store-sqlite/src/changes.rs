@@ -136,7 +136,7 @@ pub(crate) async fn change(
         tasks::write_spec(connection, &spec, changed.revision, now).await?;
     }
     if definition_differs {
-        forget_applied(connection, name).await?;
+        forget_failures(connection, name).await?;
     }
     if change.cancels_applies(&current.task.spec, &spec) {
         cancel_queued(connection, name.as_str(), true, now).await?;
@@ -150,13 +150,13 @@ pub(crate) async fn change(
     Ok(changed)
 }
 
-async fn forget_applied(
+async fn forget_failures(
     connection: &mut SqliteConnection,
     name: &TaskName,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- change_task: another definition
-        UPDATE tasks SET last_applied = NULL, failures = 0 WHERE name = ?",
+        UPDATE tasks SET failures = 0 WHERE name = ?",
     )
     .bind(name.as_str())
     .execute(connection)

@@ -385,7 +385,7 @@ macro_rules! store_suite {
                 a_task_is_busy_while_something_of_it_goes_on,
                 a_task_is_busy_between_its_attempts_and_idle_before_a_slow_retry,
                 disabling_cancels_what_would_be_applied,
-                another_definition_has_nothing_applied_and_nothing_queued,
+                another_definition_has_nothing_queued,
                 what_is_not_there_is_not_changed,
                 a_slow_retry_gives_way_to_a_request,
                 of_parallel_changes_of_one_revision_one_is_made,

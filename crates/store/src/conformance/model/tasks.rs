@@ -224,7 +224,7 @@ impl Model {
         if let Some(task) = self.tasks.get_mut(name) {
             task.stored = stored.clone();
             if redefined {
-                (task.last_applied, task.failures) = (None, 0);
+                task.failures = 0;
             }
         }
         if cancels {
