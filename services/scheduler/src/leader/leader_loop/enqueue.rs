@@ -65,7 +65,17 @@ impl LeaderLoop {
             EnqueueReason::Request(requested) => Some(requested.run),
             EnqueueReason::Change { .. } => None,
         };
-        let key = (task.definition.name.clone(), requested);
+        // Whatever is frozen last, it is of the newest data.
+        let name = &task.definition.name;
+        let held = self.unfrozen.range_mut((name.clone(), None)..);
+        for (_key, held) in held.take_while(|((of, _run), _held)| of == name) {
+            if let (DueData::Complete(held), DueData::Complete(newer)) =
+                (&mut held.data, &task.data)
+            {
+                held.clone_from(newer);
+            }
+        }
+        let key = (name.clone(), requested);
         if let Some(before) = self.unfrozen.remove(&key)
             && let EnqueueReason::Change { first: true } = before.reason
         {
