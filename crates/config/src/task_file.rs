@@ -34,6 +34,7 @@ const OTHERS: [&str; 22] = [
     "log_level",
     "port",
     "scheduler",
+    "security",
     "service",
     "services",
     "syslog",
@@ -41,7 +42,6 @@ const OTHERS: [&str; 22] = [
     "tls",
     "vault",
     "worker",
-    "security",
     "working_dir",
 ];
 

@@ -87,26 +87,11 @@ impl SettingsGeneration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
-
-    use crate::condition::{Condition, ServicesCondition};
-
-    fn web() -> Condition {
-        Condition::Services(ServicesCondition {
-            regexp: None,
-            declared: BTreeMap::new(),
-            names: vec!["web".to_owned()],
-            datacenter: String::new(),
-            namespace: String::new(),
-            filter: String::new(),
-            cts_user_defined_meta: BTreeMap::new(),
-            use_as_module_input: true,
-        })
-    }
+    use crate::condition::Condition;
 
     #[test]
     fn the_scope_of_a_task_has_each_block_that_it_names_once() {
-        let mut definition = TaskDefinition::sample(web(), Vec::new());
+        let mut definition = TaskDefinition::sample(Condition::NoCondition, Vec::new());
         definition.providers = vec!["aws.east".into(), "aws.west".into(), "dns".into()];
         let scope = SettingsScope::of(&definition);
         assert_eq!(

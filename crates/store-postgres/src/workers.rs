@@ -13,6 +13,9 @@ pub(crate) async fn record_heartbeat(
     connection: &mut PgConnection,
     worker: &WorkerRecord,
 ) -> Result<bool, StoreError> {
+    let settings = worker.settings.as_ref();
+    let settings = settings.map(|settings| encoded("encode a worker", settings));
+    let settings = settings.transpose()?;
     sqlx::query_scalar(
         "-- record_heartbeat
         INSERT INTO workers AS w (id, host, version, slots, capabilities, draining,
@@ -34,17 +37,10 @@ pub(crate) async fn record_heartbeat(
     .bind(i64::from(worker.slots))
     .bind(encoded("encode a worker", &worker.capabilities)?)
     .bind(worker.draining)
-    .bind(reported(worker)?)
+    .bind(settings)
     .fetch_one(connection)
     .await
     .map_err(failed_to("note a worker"))
-}
-
-/// What it reports of its settings, as it is stored.
-fn reported(worker: &WorkerRecord) -> Result<Option<String>, StoreError> {
-    let settings = worker.settings.as_ref();
-    let encoded = settings.map(|settings| encoded("encode a worker", settings));
-    encoded.transpose()
 }
 
 pub(crate) async fn drain(

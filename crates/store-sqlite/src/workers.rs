@@ -14,6 +14,9 @@ pub(crate) async fn record_heartbeat(
     worker: &WorkerRecord,
     now: i64,
 ) -> Result<bool, StoreError> {
+    let settings = worker.settings.as_ref();
+    let settings = settings.map(|settings| encoded("encode a worker", settings));
+    let settings = settings.transpose()?;
     let drain: Vec<bool> = sqlx::query_scalar(
         "-- record_heartbeat
         INSERT INTO workers (id, host, version, slots, capabilities, draining, settings,
@@ -36,18 +39,11 @@ pub(crate) async fn record_heartbeat(
     .bind(encoded("encode a worker", &worker.capabilities)?)
     .bind(worker.draining)
     .bind(now)
-    .bind(reported(worker)?)
+    .bind(settings)
     .fetch_all(executor)
     .await
     .map_err(failed_to("note a worker"))?;
     Ok(drain.contains(&true))
-}
-
-/// What it reports of its settings, as it is stored.
-fn reported(worker: &WorkerRecord) -> Result<Option<String>, StoreError> {
-    let settings = worker.settings.as_ref();
-    let encoded = settings.map(|settings| encoded("encode a worker", settings));
-    encoded.transpose()
 }
 
 pub(crate) async fn drain(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::Chain;
-use cts_core::settings::ClusterKey;
+use cts_core::settings::{BlockDigests, ClusterKey};
 use cts_rpc::convert;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -25,24 +25,25 @@ pub(crate) async fn heartbeat(
     ended: &CancellationToken,
 ) {
     let mut reported_draining = false;
-    let mut keys = shared.options.keys.clone();
+    let options = &shared.options;
+    let mut settings = options.settings.digests(&options.keys);
     let mut warned = false;
     while !ended.is_cancelled() {
         let draining = shutdown.drain.is_cancelled();
         let unanswered = shared.requests.to_be_named(Instant::now());
         let in_doubt = !unanswered.is_empty();
         let heartbeat = shared.scheduler.heartbeat(
-            record(shared, draining, &keys),
+            record(shared, draining, &settings),
             false,
             unanswered,
-            keys.is_empty(),
+            settings.is_empty(),
         );
         let pause = match heartbeat.await {
             Ok(answer) => {
                 reported_draining = draining;
-                if keys.is_empty() {
+                if settings.is_empty() {
                     if let Some(key) = cluster_key(&answer.cluster_key) {
-                        keys.push(key);
+                        settings = options.settings.digests(&[key]);
                         // What it has is known before it is given runs.
                         continue;
                     }
@@ -76,7 +77,7 @@ pub(crate) async fn heartbeat(
     let unanswered = shared.requests.to_be_named(Instant::now());
     let last = shared
         .scheduler
-        .heartbeat(record(shared, true, &keys), true, unanswered, false);
+        .heartbeat(record(shared, true, &settings), true, unanswered, false);
     if let Err(error) = last.await {
         tracing::debug!(error = %Chain(&error), "the scheduler does not know that this worker leaves");
     }
@@ -97,10 +98,10 @@ fn cluster_key(answer: &[u8]) -> Option<ClusterKey> {
     key.ok()
 }
 
-fn record(shared: &Shared, draining: bool, keys: &[ClusterKey]) -> cts_core::WorkerRecord {
+fn record(shared: &Shared, draining: bool, settings: &BlockDigests) -> cts_core::WorkerRecord {
     cts_core::WorkerRecord {
         draining,
-        settings: Some(shared.options.settings.digests(keys)),
+        settings: Some(settings.clone()),
         ..shared.options.record.clone()
     }
 }

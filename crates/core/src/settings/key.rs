@@ -64,10 +64,7 @@ impl ClusterKey {
         let Ok(mut hmac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
             unreachable!("a key of any length is taken")
         };
-        for part in parts {
-            hmac.update(&(part.len() as u64).to_be_bytes());
-            hmac.update(part);
-        }
+        hmac.update(Digest::of_parts(parts).as_bytes());
         Digest::from_bytes(hmac.finalize().into_bytes().into())
     }
 }

@@ -4,19 +4,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Cluster, DEADLINE, Plan, Service, Site};
+use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, task};
 use serde_json::json;
 
 use crate::system::provider_environment::REQUIRED;
-
-const TASK: &str = r#"
-task {
-  name      = "probe"
-  module    = "./modules/probe"
-  providers = ["terraform"]
-  condition "services" { names = ["web"] }
-}
-"#;
 
 /// Each apply adds a line with the value that it got.
 const MODULE: &str = r#"
@@ -40,15 +31,23 @@ struct Scene {
 }
 
 impl Scene {
-    /// So many workers whose provider block has the value "one", and what they have applied; `more` is in the files of
-    /// schedulers and workers.
-    async fn start(workers: usize, more: &str) -> Self {
+    /// So many workers whose provider block has the value "one", and what they have applied.
+    async fn start(workers: usize) -> Self {
         let consul = ConsulAgent::start().await;
         let site = Site::new();
         let path = site.path().to_str().unwrap();
         site.write("modules/probe/main.tf", &MODULE.replace("@SITE@", path));
         let driver = site.shared_backend() + REQUIRED;
-        site.configure_driver(&consul.address(), &driver, &format!("{more}{TASK}"));
+        site.configure_driver(
+            &consul.address(),
+            &driver,
+            &task(
+                "probe",
+                "./modules/probe",
+                &["web"],
+                "providers = [\"terraform\"]",
+            ),
+        );
         for worker in 0..=workers {
             write_value(&site, worker, "one");
         }
@@ -120,7 +119,7 @@ fn write_value(site: &Site, worker: usize, value: &str) {
 
 #[tokio::test]
 async fn a_changed_block_counts_when_no_worker_has_the_old_one_any_more() {
-    let mut scene = Scene::start(2, "").await;
+    let mut scene = Scene::start(2).await;
     write_value(&scene.site, 0, "two");
     scene.cluster.restart(Service::Worker, 0).await;
     let rolled = scene.cluster.worker_id(0).await;
@@ -165,7 +164,7 @@ async fn another_key_applies_nothing() {
         let file = site.path().join("cluster.key");
         fs::set_permissions(file, Permissions::from_mode(0o600)).unwrap();
     };
-    let mut scene = Scene::start(1, "").await;
+    let mut scene = Scene::start(1).await;
     // From the key in the database to one in a file, then to another one, and both at a time in between.
     write_keys(&scene.site, &["a1"]);
     let file = scene.site.path().join("cts.hcl");
