@@ -15,7 +15,7 @@ use crate::error::VaultError;
 /// Between two looks at the token, at least and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_hours(1));
 
-/// Before the next try after a failed one.
+/// Before the next try after a failed one, at most: a token that lives shorter gets three tries in its last third.
 const RETRY: Duration = Duration::from_secs(10);
 
 impl Vault {
@@ -27,10 +27,12 @@ impl Vault {
             return pending().await;
         }
         let mut failing = false;
+        let mut retry = RETRY;
         loop {
             match self.renew_if_possible().await {
                 Ok(Some(life)) => {
                     failing = false;
+                    retry = (life / 9).clamp(PAUSES.0, RETRY);
                     sleep((life * 2 / 3).clamp(PAUSES.0, PAUSES.1)).await;
                 }
                 Ok(None) => {
@@ -42,7 +44,7 @@ impl Vault {
                         tracing::warn!(error = %Chain(&error), "the token for Vault cannot be renewed");
                     }
                     failing = true;
-                    sleep(RETRY).await;
+                    sleep(retry).await;
                 }
             }
         }

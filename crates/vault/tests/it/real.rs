@@ -4,7 +4,7 @@ use cts_testkit::{VaultServer, eventually};
 use cts_tls::ClientFiles;
 use cts_vault::{Vault, VaultError, VaultSettings};
 use secrecy::SecretString;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{DEADLINE, report};
 
@@ -118,23 +118,38 @@ async fn a_wrapped_token_is_unwrapped_once() {
 }
 
 #[tokio::test]
-async fn a_token_is_renewed_and_without_that_it_ends() {
+async fn a_token_that_is_not_renewed_ends() {
     let server = VaultServer::start().await;
-    let short = || server.token(json!({"ttl": "3s", "policies": ["root"]}));
-    let (kept, left) = (short().await, short().await);
-    let settings = VaultSettings {
-        renew_token: true,
-        ..settings(&server, &kept)
-    };
-    let kept_vault = Vault::new(settings).unwrap();
-    let keeper = kept_vault.clone();
-    let mut keeping = tokio::task::JoinSet::new();
-    keeping.spawn(async move { match keeper.keep_token().await {} });
-    let left_vault = vault(&server, &left);
-    eventually(DEADLINE, async || match left_vault.read("kv/ready").await {
+    let policies = json!(["root"]);
+    let token = server.token(json!({"ttl": "2s", "policies": policies}));
+    let vault = vault(&server, &token.await);
+    eventually(DEADLINE, async || match vault.read("kv/ready").await {
         Err(VaultError::Refused { status: 403, .. }) => Ok(()),
         other => Err(format!("{other:?}")),
     })
     .await;
-    assert!(kept_vault.read("kv/ready").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_token_is_renewed_as_vault_wants_it() {
+    let server = VaultServer::start().await;
+    let policies = json!(["root"]);
+    let token = server.token(json!({"ttl": "5m", "policies": policies}));
+    let token = token.await;
+    let settings = VaultSettings {
+        renew_token: true,
+        ..settings(&server, &token)
+    };
+    let vault = Vault::new(settings).unwrap();
+    let mut keeping = tokio::task::JoinSet::new();
+    keeping.spawn(async move { match vault.keep_token().await {} });
+    eventually(DEADLINE, async || {
+        let token = json!({"token": token});
+        let found = server.write("auth/token/lookup", token).await;
+        match &found["data"]["last_renewal_time"] {
+            Value::Number(_) => Ok(()),
+            _ => Err(found.to_string()),
+        }
+    })
+    .await;
 }
