@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use cts_core::{ProviderBlock, StepTimeouts, TaskDefinition, TaskName};
@@ -156,8 +156,8 @@ pub struct ChildEnvironment {
 impl ChildEnvironment {
     /// Puts the environment of `task` together (docs/terraform.md#the-environment-of-terraform).
     ///
-    /// An absolute `TF_DATA_DIR` would be shared by all tasks, whose workspaces and modules would
-    /// overwrite each other: each task gets a subdirectory of its own name in it.
+    /// A `TF_DATA_DIR` that may be outside of the task directory would be shared by all tasks, whose workspaces and
+    /// modules would overwrite each other: each task gets a subdirectory of its own name in it.
     pub fn new(
         sources: EnvironmentSources<'_>,
         task: &TaskName,
@@ -194,7 +194,7 @@ impl ChildEnvironment {
         }
         agent.push(concat!("cts/", env!("CARGO_PKG_VERSION")));
         if let Some(data) = variables.get_mut(OsStr::new("TF_DATA_DIR"))
-            && Path::new(data).is_absolute()
+            && may_be_outside(Path::new(data))
         {
             *data = Path::new(data).join(task.as_str()).into();
         }
@@ -228,6 +228,11 @@ impl fmt::Debug for ChildEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.variables.keys()).finish()
     }
+}
+
+/// Whether the path can lead out of the directory that it is relative to.
+fn may_be_outside(path: &Path) -> bool {
+    path.is_absolute() || path.components().any(|part| part == Component::ParentDir)
 }
 
 /// The `task_env` of `definition`'s providers in the order in which the task names them, so that

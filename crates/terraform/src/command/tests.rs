@@ -129,6 +129,11 @@ fn a_shared_data_directory_is_divided_among_tasks() {
         shared.data_directory(&directory()),
         Path::new("/var/tf/edge")
     );
+    for outside in ["../data", "x/../../data"] {
+        let shared = environment(&[("TF_DATA_DIR", outside)], &[], &[], false);
+        let own = Path::new("/srv/cts/sync-tasks/edge").join(outside);
+        assert_eq!(shared.data_directory(&directory()), own.join("edge"));
+    }
     let relative = environment(&[("TF_DATA_DIR", ".data")], &[], &[], false);
     assert_eq!(
         relative.data_directory(&directory()),
