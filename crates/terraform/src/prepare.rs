@@ -1,27 +1,35 @@
 //! Initialisation, and knowing when it can be left out.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use cts_core::Digest;
 
 use crate::attempt::Attempt;
 use crate::command::Step;
 use crate::directory::{remove_if_present, write_if_different};
 use crate::error::{CommandError, FileError};
 use crate::render::RootModule;
+use crate::shared_init::SharedInit;
 use crate::terraform::{Terraform, failed};
 
 /// Where Terraform keeps the name of the chosen workspace, inside its data directory.
-const WORKSPACE_FILE: &str = "environment";
+pub(crate) const WORKSPACE_FILE: &str = "environment";
 
-/// Says for which root module the data directory was initialised. It lies beside what `init`
+/// Says for which root module the data directory was initialised, and with which lock file. It lies beside what `init`
 /// brought, so deleting that deletes this too.
-const FINGERPRINT_FILE: &str = "cts-initialised";
+pub(crate) const FINGERPRINT_FILE: &str = "cts-initialised";
+
+/// Where Terraform keeps versions and checksums of providers, in the task directory.
+pub(crate) const LOCK_FILE: &str = ".terraform.lock.hcl";
 
 /// What [`Terraform::prepare`] had to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preparation {
     /// The directory was already initialised for this root module: no process was started.
     Reused,
+    /// The directory got a copy of what `init` had made for another task of the same shape.
+    Shared,
     /// `init` ran, `validate` was left out: the same shape had been found valid before.
     Initialised,
     /// `init` and `validate` ran.
@@ -33,9 +41,9 @@ impl Terraform {
     /// `root` must have been written.
     ///
     /// All of it is left out while nothing has changed that `init` depends on: `main.tf`, the
-    /// declared variables, the content of a local module, the version of Terraform. `validate` alone
-    /// is left out when a root module that differs only in the task's name and description, with the
-    /// same known module content, was valid before.
+    /// declared variables, the content of a local module, the version of Terraform, the lock file. `init` is left out
+    /// where another task of the same shape has just had the same one. `validate` is left out when a root module that
+    /// differs only in the task's name and description, with the same known module content, was valid before.
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`]; an interrupted preparation starts from the beginning next time.
@@ -45,15 +53,25 @@ impl Terraform {
         root: &RootModule,
     ) -> Result<Preparation, CommandError> {
         let fingerprint = root.init_fingerprint.to_string();
-        let known = fs::read(fingerprint_file(attempt));
-        if known.is_ok_and(|known| known == fingerprint.as_bytes()) {
+        let known = fs::read_to_string(fingerprint_file(attempt)).unwrap_or_default();
+        if is_current(&known, &fingerprint, attempt) {
             Self::select_workspace(attempt)?;
             return Ok(Preparation::Reused);
         }
 
         Self::forget_initialisation(attempt)?;
-        self.init(attempt, root.backend_credentials.as_ref())
-            .await?;
+        let shape = SharedInit::shape(attempt, root);
+        let mut _turn = None;
+        let mut taken_over = false;
+        if let Some(shape) = shape {
+            // Kept until this directory can be a source itself.
+            _turn = self.shared_init.turn(shape, attempt).await;
+            taken_over = self.shared_init.take_over(shape, attempt).await;
+        }
+        if !taken_over {
+            self.init(attempt, root.backend_credentials.as_ref())
+                .await?;
+        }
         Self::select_workspace(attempt)?;
         let known_valid = root
             .validation_shape
@@ -64,12 +82,20 @@ impl Terraform {
                 self.remember_valid(shape);
             }
         }
-        write_if_different(&fingerprint_file(attempt), &fingerprint)
+        let record = format!("{fingerprint} {}", lock_digest(attempt));
+        write_if_different(&fingerprint_file(attempt), &record)
             .map_err(|error| failed(attempt, Step::Init, error))?;
-        Ok(if known_valid {
-            Preparation::Initialised
+        Ok(if taken_over {
+            Preparation::Shared
         } else {
-            Preparation::Validated
+            if let Some(shape) = shape {
+                self.shared_init.offer(shape, attempt).await;
+            }
+            if known_valid {
+                Preparation::Initialised
+            } else {
+                Preparation::Validated
+            }
         })
     }
 
@@ -78,6 +104,27 @@ impl Terraform {
         remove_if_present(&fingerprint_file(attempt))
             .map_err(|error| failed(attempt, Step::Init, error))
     }
+}
+
+/// Whether the record of the last initialisation fits. That of an earlier version does not name the lock file.
+fn is_current(record: &str, fingerprint: &str, attempt: &Attempt) -> bool {
+    match record.split_once(' ') {
+        Some((known, lock)) => known == fingerprint && lock == lock_digest(attempt),
+        None => record == fingerprint,
+    }
+}
+
+/// Identifies the content of the lock file; a dash if there is none.
+fn lock_digest(attempt: &Attempt) -> String {
+    match fs::read(attempt.directory.path().join(LOCK_FILE)) {
+        Ok(content) => Digest::of(&content).to_string(),
+        Err(_) => "-".to_owned(),
+    }
+}
+
+/// Whether a data directory is complete.
+pub(crate) fn is_initialised(data_directory: &Path) -> bool {
+    data_directory.join(FINGERPRINT_FILE).exists()
 }
 
 fn fingerprint_file(attempt: &Attempt) -> PathBuf {

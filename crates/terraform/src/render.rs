@@ -92,6 +92,8 @@ pub struct RootModule {
     pub(crate) backend_credentials: Option<GeneratedFile>,
     /// Identifies everything that `init` depends on.
     pub(crate) init_fingerprint: Digest,
+    /// Identifies what `init` depends on, whatever the task is called; only for a module whose content is known.
+    pub(crate) init_shape: Option<Digest>,
     /// Identifies everything that `validate` depends on, whatever the task is called; only for a
     /// module whose content is known.
     pub(crate) validation_shape: Option<Digest>,
@@ -153,23 +155,20 @@ pub fn render_root_module(
         .map(|file| file.contents.as_str());
     let of_init = of_init.into_iter().chain(credentials);
     let init_fingerprint = Digest::of_parts(of_init.map(str::as_bytes));
-    let validation_shape = match &module_digest {
-        None => None,
-        Some(module_digest) => {
-            let nameless = Title::nameless();
-            Some(Digest::of_parts(
-                [
-                    &version,
-                    &main_tf::render(&nameless, definition, settings, &providers)?,
-                    &variables_tf::render(&nameless, definition, settings, &providers),
-                    &variables_tf::render_module_variables(&nameless, &definition.variables)
-                        .unwrap_or_default(),
-                    module_digest,
-                ]
-                .map(String::as_bytes),
-            ))
-        }
-    };
+    let nameless = Title::nameless();
+    let of_shape = [
+        version,
+        main_tf::render(&nameless, definition, settings, &providers)?,
+        variables_tf::render(&nameless, definition, settings, &providers),
+        variables_tf::render_module_variables(&nameless, &definition.variables).unwrap_or_default(),
+        module_digest.clone().unwrap_or_default(),
+    ];
+    let of_shape = of_shape.iter().map(String::as_bytes);
+    // A version of a registry's module never changes.
+    let is_known = module_digest.is_some() || definition.version.parse::<semver::Version>().is_ok();
+    let init_shape =
+        is_known.then(|| Digest::of_parts(of_shape.clone().chain(credentials.map(str::as_bytes))));
+    let validation_shape = module_digest.is_some().then(|| Digest::of_parts(of_shape));
 
     let has_arguments = providers
         .iter()
@@ -192,6 +191,7 @@ pub fn render_root_module(
         files,
         backend_credentials,
         init_fingerprint,
+        init_shape,
         validation_shape,
     })
 }

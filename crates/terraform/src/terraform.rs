@@ -1,7 +1,7 @@
 //! The commands of one attempt (docs/terraform.md#commands).
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cts_core::Digest;
@@ -15,9 +15,11 @@ use crate::command::Step;
 use crate::directory::{make_secret, remove_if_present, write_if_different, write_secret};
 use crate::error::{CommandError, CommandFailure};
 use crate::executable::Executable;
+use crate::plugin_cache::{self, CacheLock};
 use crate::prepare;
 use crate::process::{self, Ended, Job, StdoutUse};
 use crate::render::{BACKEND_CONFIG, GeneratedFile};
+use crate::shared_init::SharedInit;
 
 /// Terraform ends with this code when it has failed and says why; a crash has a greater one.
 const FAILED: i32 = 1;
@@ -39,6 +41,8 @@ pub struct Terraform {
     supervisors: TaskTracker,
     /// Shapes of root modules that were found valid in this process.
     pub(crate) validated: Mutex<HashSet<Digest>>,
+    /// What `init` has made, for tasks of the same shape.
+    pub(crate) shared_init: SharedInit,
     /// Held during `init` with a shared plugin cache, which Terraform does not lock itself.
     plugin_cache: Turn,
     /// Held while a process runs in a directory.
@@ -64,6 +68,7 @@ impl Terraform {
             executable,
             supervisors,
             validated: Mutex::new(HashSet::new()),
+            shared_init: SharedInit::default(),
             plugin_cache: Turn::default(),
             directories: Mutex::default(),
         }
@@ -86,14 +91,10 @@ impl Terraform {
     ) -> Result<(), CommandError> {
         let unwritten = |error| failed(attempt, Step::Init, error);
         prepare::forget_workspace(attempt).map_err(unwritten)?;
-        let has_cache = attempt
-            .environment
-            .get("TF_PLUGIN_CACHE_DIR")
-            .is_some_and(|directory| !directory.is_empty());
-        let cache = if has_cache {
-            Some(self.take_plugin_cache(attempt).await?)
-        } else {
-            None
+        self.shared_init.forget(attempt.directory.path()).await;
+        let cache = match plugin_cache::directory(&attempt.environment) {
+            Some(directory) => Some(self.lock_plugin_cache(attempt, &directory).await?),
+            None => None,
         };
         let mut arguments = self.arguments(Step::Init);
         let credentials = credentials.map(|file| (attempt.directory.path().join(file.name), file));
@@ -116,14 +117,23 @@ impl Terraform {
         step.arguments(self.executable.version())
     }
 
-    /// Waits for the shared plugin cache, no longer than an `init` may take.
-    async fn take_plugin_cache(
+    /// Waits for the plugin cache in `directory`, relative to that of the task, no longer than an `init` may take.
+    async fn lock_plugin_cache(
         &self,
         attempt: &Attempt,
-    ) -> Result<OwnedMutexGuard<()>, CommandError> {
+        directory: &Path,
+    ) -> Result<CacheLock, CommandError> {
         let (limit, key) = Step::Init.timeout(&attempt.timeouts);
-        let turn = take_turn(&self.plugin_cache, attempt, Step::Init);
-        timeout(limit, turn).await.unwrap_or_else(|_elapsed| {
+        let directory = attempt.directory.path().join(directory);
+        let lock = async {
+            let turn = take_turn(&self.plugin_cache, attempt, Step::Init).await?;
+            tokio::select! {
+                biased;
+                () = attempt.stop.cancelled() => Err(failed(attempt, Step::Init, CommandFailure::Cancelled)),
+                lock = CacheLock::acquire(turn, &directory) => Ok(lock),
+            }
+        };
+        timeout(limit, lock).await.unwrap_or_else(|_elapsed| {
             let failure = CommandFailure::CacheInUse { limit, key };
             Err(failed(attempt, Step::Init, failure))
         })
@@ -232,7 +242,7 @@ impl Terraform {
         step: Step,
         arguments: Vec<&'static str>,
         stdout: StdoutUse,
-        lock: Option<OwnedMutexGuard<()>>,
+        lock: Option<CacheLock>,
     ) -> Result<Ended, CommandError> {
         let directory = self.directory_turn(attempt);
         let turn = take_turn(&directory, attempt, step).await?;

@@ -55,6 +55,8 @@ async fn a_module_that_was_valid_for_one_task_is_not_validated_for_the_next() {
     sandbox.definition.name = TaskName::new("other").unwrap();
     sandbox.definition.working_dir = "sync-tasks/other".into();
     let root = sandbox.write(Vec::new());
+    // Nothing is taken over where something is already.
+    fs::create_dir(sandbox.directory().path().join(".terraform")).unwrap();
     let (attempt, _lines) = sandbox.attempt();
     let prepared = sandbox.terraform.prepare(&attempt, &root).await.unwrap();
     assert_eq!(prepared, Preparation::Initialised);

@@ -1,5 +1,6 @@
 //! Commands that take too long, and processes that outlive their Terraform.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -91,6 +92,45 @@ async fn the_wait_for_a_shared_plugin_cache_is_bounded_and_can_be_stopped() {
         hanging.stop.cancel();
     };
     let (result, ()) = tokio::join!(terraform.init(&hanging, None), wait);
+    assert!(result.unwrap_err().is_interrupted());
+}
+
+#[tokio::test]
+async fn workers_of_one_machine_use_a_shared_plugin_cache_one_after_the_other() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    fs::create_dir(sandbox.path().join("cache")).unwrap();
+    // The home directory of the tests' processes.
+    let configuration = "plugin_cache_dir = \"$HOME/cache\"\n";
+    fs::write(sandbox.path().join(".terraformrc"), configuration).unwrap();
+    sandbox.write(Vec::new());
+    let one = played(&sandbox, deaf_terraform).await;
+    let mut life = Life::watch(sandbox.directory().path());
+    let (mut hanging, _lines) = sandbox.attempt();
+    hanging.stop = StopOrder::new(QUICK);
+    sandbox.definition.working_dir = "sync-tasks/other".into();
+    sandbox.write(Vec::new());
+    let another_place = |directory: &Path| {
+        let directory = directory.join("other");
+        fs::create_dir(&directory).unwrap();
+        terraform_that_leaves_something_behind(&directory)
+    };
+    let other = played(&sandbox, another_place).await;
+    let mut other_life = Life::watch(sandbox.directory().path());
+    let (mut waiting, _lines) = sandbox.attempt();
+    let wait = async {
+        life.hear("started").await;
+        waiting.timeouts.init = Duration::from_millis(300);
+        let failure = other.init(&waiting, None).await.unwrap_err().failure;
+        assert!(
+            matches!(failure, CommandFailure::CacheInUse { .. }),
+            "{failure}"
+        );
+        hanging.stop.cancel();
+        waiting.timeouts.init = Duration::from_secs(30);
+        other.init(&waiting, None).await.unwrap();
+        other_life.hear("started").await;
+    };
+    let (result, ()) = tokio::join!(one.init(&hanging, None), wait);
     assert!(result.unwrap_err().is_interrupted());
 }
 

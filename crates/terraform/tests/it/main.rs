@@ -21,5 +21,6 @@ mod limits;
 mod orphans;
 mod plan;
 mod script;
+mod shared_init;
 mod stop;
 mod values;

@@ -1,0 +1,141 @@
+//! What `init` has made for one task, taken over for others of the same shape (docs/terraform.md#what-init-makes).
+//!
+//! Tasks with the same engine, module, providers and backend get the same from `init` but for their names. The first one
+//! of a shape runs it; those that come within [`FRESH_FOR`] take copies, without a process. Only a directory that `init`
+//! has never seen takes one: `init` also moves states, and keeps the versions that a lock file has.
+//!
+//! A copy is put together beside its place and renamed, so that a kill leaves a whole one or none.
+
+mod copy;
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cts_core::{Chain, Digest, TaskName};
+use tokio::sync::{OwnedMutexGuard, RwLock};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout};
+
+use crate::attempt::Attempt;
+use crate::command::TASK_DIRECTORY_MARKER;
+use crate::render::RootModule;
+
+/// How old a copy may be: where versions are open, a task that comes later gets what is the newest then.
+const FRESH_FOR: Duration = Duration::from_mins(10);
+
+/// How long a task waits for another one's `init` before it runs its own: an `init` that hangs must not hold up all
+/// slots of a worker.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Shapes of which a copy is kept in mind, at most.
+const SHAPES_KEPT: usize = 1_000;
+
+/// Variables that differ between tasks and mean nothing to `init`.
+const OF_ONE_TASK: [&str; 2] = [TASK_DIRECTORY_MARKER, "TF_LOG_PATH"];
+
+/// The shapes that this process has initialised.
+#[derive(Debug, Default)]
+pub(crate) struct SharedInit {
+    shapes: Mutex<HashMap<Digest, Arc<tokio::sync::Mutex<()>>>>,
+    /// Read while a copy is made, written before `init` changes a directory.
+    sources: Arc<RwLock<HashMap<Digest, Source>>>,
+}
+
+/// A directory that was initialised, and not since.
+#[derive(Debug, Clone)]
+struct Source {
+    directory: PathBuf,
+    task: TaskName,
+    made: Instant,
+}
+
+impl SharedInit {
+    /// What `init` depends on for this attempt; `None` if its result is not to be shared: nothing says that the content of
+    /// the module is the same, the data directory is elsewhere, or `init` was here before.
+    pub(crate) fn shape(attempt: &Attempt, root: &RootModule) -> Option<Digest> {
+        let shape = root.init_shape?.to_string();
+        let directory = attempt.directory.path();
+        let is_elsewhere = attempt.data_directory() != directory.join(copy::DATA_DIRECTORY);
+        let was_here = |name: &str| directory.join(name).symlink_metadata().is_ok();
+        if is_elsewhere || was_here(copy::DATA_DIRECTORY) || was_here(copy::LOCK_FILE) {
+            return None;
+        }
+        let variables = attempt.environment.variables();
+        let shared = variables.filter(|(name, _value)| OF_ONE_TASK.iter().all(|one| name != one));
+        let parts = shared.flat_map(|(name, value)| [name, value].map(OsStr::as_encoded_bytes));
+        Some(Digest::of_parts(
+            std::iter::once(shape.as_bytes()).chain(parts),
+        ))
+    }
+
+    /// Waits, for a while, until no other task of the shape is being initialised.
+    pub(crate) async fn turn(
+        &self,
+        shape: Digest,
+        attempt: &Attempt,
+    ) -> Option<OwnedMutexGuard<()>> {
+        let turn = {
+            let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that no task has or waits for.
+            shapes.retain(|_shape, turn| Arc::strong_count(turn) > 1);
+            Arc::clone(shapes.entry(shape).or_default())
+        };
+        tokio::select! {
+            () = attempt.stop.cancelled() => None,
+            turn = timeout(WAIT, turn.lock_owned()) => turn.ok(),
+        }
+    }
+
+    /// Gives the attempt's directory what another one of the shape has got from `init`; whether it did. What fails is
+    /// logged, and leaves the directory as it was.
+    pub(crate) async fn take_over(&self, shape: Digest, attempt: &Attempt) -> bool {
+        let sources = Arc::clone(&self.sources).read_owned().await;
+        let Some(source) = sources.get(&shape).cloned() else {
+            return false;
+        };
+        if source.made.elapsed() >= FRESH_FOR {
+            return false;
+        }
+        let (target, task) = (attempt.directory.path().to_owned(), attempt.task.clone());
+        let copied = spawn_blocking(move || {
+            let copied = copy::copy((&source.directory, &source.task), (&target, &task));
+            drop(sources);
+            copied
+        });
+        match copied.await {
+            Ok(Ok(copied)) => copied,
+            Ok(Err(error)) => Self::not_copied(attempt, &error),
+            Err(error) => Self::not_copied(attempt, &error),
+        }
+    }
+
+    fn not_copied(attempt: &Attempt, error: &(dyn std::error::Error + 'static)) -> bool {
+        tracing::debug!(task = %attempt.task, error = %Chain(error), "cannot take over what init has made for another task");
+        false
+    }
+
+    /// `init` is about to change the directory.
+    pub(crate) async fn forget(&self, directory: &Path) {
+        let mut sources = self.sources.write().await;
+        sources.retain(|_shape, source| source.directory != directory);
+    }
+
+    /// The attempt's directory has got from `init` what the shape says.
+    pub(crate) async fn offer(&self, shape: Digest, attempt: &Attempt) {
+        let source = Source {
+            directory: attempt.directory.path().to_owned(),
+            task: attempt.task.clone(),
+            made: Instant::now(),
+        };
+        let mut sources = self.sources.write().await;
+        if sources.len() >= SHAPES_KEPT {
+            sources.retain(|_shape, source| source.made.elapsed() < FRESH_FOR);
+        }
+        if sources.len() < SHAPES_KEPT {
+            sources.insert(shape, source);
+        }
+    }
+}
