@@ -12,13 +12,17 @@ use cts_core::TaskName;
 use tokio::task::JoinError;
 
 use crate::command::Step;
+use crate::state_lock::StateLock;
 
 /// A command of a task failed. Displayed in the form that runbooks look for:
-/// `error tf-apply for '<task>': exit status 1`, then the complete standard error.
+/// `error tf-apply for '<task>': exit status 1`, then the complete standard error. Where the state was locked, advice
+/// follows.
 #[derive(Debug)]
 pub struct CommandError {
     /// The task.
     pub task: TaskName,
+    /// Its directory.
+    pub directory: PathBuf,
     /// What was being done.
     pub step: Step,
     /// What happened.
@@ -119,6 +123,14 @@ impl CommandError {
         matches!(self.failure, CommandFailure::LeftBehind { .. })
     }
 
+    /// The lock of the state that the command did not get, if it failed for that.
+    fn state_lock(&self) -> Option<StateLock> {
+        match &self.failure {
+            CommandFailure::Exit { stderr, .. } => StateLock::read(stderr),
+            _ => None,
+        }
+    }
+
     /// Whether Terraform asks for `terraform init`: modules, providers or the backend are not what
     /// the directory was initialised for.
     pub fn needs_initialisation(&self) -> bool {
@@ -141,7 +153,11 @@ impl fmt::Display for CommandError {
             f,
             "error tf-{} for '{}': {}",
             self.step, self.task, self.failure
-        )
+        )?;
+        match self.state_lock() {
+            Some(lock) => write!(f, "\n{}", lock.advice(&self.directory)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -191,6 +207,7 @@ mod tests {
     fn failed(stderr: &str) -> CommandError {
         CommandError {
             task: TaskName::new("edge").unwrap(),
+            directory: PathBuf::from("/srv/edge"),
             step: Step::Apply,
             failure: CommandFailure::Exit {
                 status: ExitStatus::from_raw(1 << 8),

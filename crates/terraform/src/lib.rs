@@ -30,6 +30,7 @@ mod process;
 mod processes;
 mod render;
 mod shared_init;
+mod state_lock;
 mod stop;
 mod terraform;
 mod validate;

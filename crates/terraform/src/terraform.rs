@@ -334,6 +334,7 @@ pub(crate) fn failed(
 ) -> CommandError {
     CommandError {
         task: attempt.task.clone(),
+        directory: attempt.directory.path().to_owned(),
         step,
         failure: failure.into(),
     }

@@ -22,5 +22,6 @@ mod orphans;
 mod plan;
 mod script;
 mod shared_init;
+mod state_lock;
 mod stop;
 mod values;

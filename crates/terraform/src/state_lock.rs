@@ -1,0 +1,127 @@
+//! The lock of a state that somebody else holds, as Terraform describes it.
+
+use std::fmt;
+use std::path::Path;
+
+/// What Terraform says of a lock that it could not get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StateLock {
+    /// What `force-unlock` takes; not every backend keeps it readable.
+    id: Option<String>,
+    /// User and host.
+    who: String,
+    /// When, in Terraform's words.
+    created: String,
+    /// `OperationTypeApply` and the like.
+    operation: String,
+}
+
+impl StateLock {
+    /// Reads it from the standard error of a command. `None` if that is about something else.
+    pub(crate) fn read(stderr: &str) -> Option<Self> {
+        let (_before, info) = stderr.split_once("Lock Info:")?;
+        let mut fields = [const { None }; 4];
+        for line in info.lines().map(without_frame) {
+            let Some((name, value)) = line.split_once(':') else {
+                continue;
+            };
+            let names = ["ID", "Who", "Created", "Operation"];
+            if let Some(index) = names.iter().position(|known| *known == name) {
+                fields[index].get_or_insert(value.trim());
+            }
+        }
+        let [id, who, created, operation] = fields;
+        let is_id = |id: &&str| {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            // It stands in a command that is meant to be copied, where a dash would begin an option.
+            !id.is_empty() && id.chars().all(is_plain) && !id.starts_with('-')
+        };
+        Some(Self {
+            id: id.filter(is_id).map(str::to_owned),
+            who: who?.to_owned(),
+            created: created.unwrap_or_default().to_owned(),
+            operation: operation.unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// Who holds it, and how it is released by hand in `directory`, that of the task.
+    pub(crate) fn advice<'a>(&'a self, directory: &'a Path) -> impl fmt::Display + 'a {
+        fmt::from_fn(move |f| {
+            let Self {
+                who,
+                created,
+                operation,
+                ..
+            } = self;
+            writeln!(
+                f,
+                "The state is locked by {who} since {created} ({operation})."
+            )?;
+            let directory = directory.display();
+            match &self.id {
+                Some(id) => write!(
+                    f,
+                    "If that one is gone, `terraform force-unlock {id}` in {directory} releases the lock."
+                ),
+                None => write!(
+                    f,
+                    "If that one is gone, release the lock where the state is kept: Terraform does not say its ID."
+                ),
+            }
+        })
+    }
+}
+
+/// A line without the frame that Terraform draws around its errors.
+fn without_frame(line: &str) -> &str {
+    line.trim_matches(|c: char| c.is_whitespace() || c == '│')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "
+╷
+│ Error: Error acquiring the state lock
+│ 
+│ Error message: resource temporarily unavailable
+│ Lock Info:
+│   ID:        7c1e5a10-8c3b-4c0f-9d8e-2f6d1a4b5c6d
+│   Path:      terraform.tfstate.d/edge/terraform.tfstate
+│   Operation: OperationTypeApply
+│   Who:       ops@worker-1
+│   Version:   1.11.4
+│   Created:   2026-11-24 20:15:30.5 +0000 UTC
+│   Info:      
+│ 
+│ 
+│ Terraform acquires a state lock to protect the state from being written
+╵
+";
+
+    fn advice(text: &str) -> Option<String> {
+        let lock = StateLock::read(text)?;
+        Some(lock.advice(Path::new("/srv/cts/edge")).to_string())
+    }
+
+    #[test]
+    fn a_lock_comes_with_the_command_that_releases_it() {
+        assert_eq!(
+            advice(TEXT).unwrap(),
+            "The state is locked by ops@worker-1 since 2026-11-24 20:15:30.5 +0000 UTC (OperationTypeApply).\n\
+             If that one is gone, `terraform force-unlock 7c1e5a10-8c3b-4c0f-9d8e-2f6d1a4b5c6d` in /srv/cts/edge \
+             releases the lock."
+        );
+        assert_eq!(advice("Error: no such host\n"), None);
+    }
+
+    #[test]
+    fn no_command_is_made_of_a_hostile_id() {
+        for id in ["", "$(reboot)", "x; rm -rf /", "-force"] {
+            let text = TEXT.replace("7c1e5a10-8c3b-4c0f-9d8e-2f6d1a4b5c6d", id);
+            let advice = advice(&text).unwrap();
+            assert!(!advice.contains("force-unlock"), "{advice}");
+        }
+    }
+}
