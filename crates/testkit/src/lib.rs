@@ -1,4 +1,4 @@
-//! What tests of several crates share: a real Consul, a real Postgres, a PgBouncer, a real Vault, a clock that stands still,
+//! What tests of several crates share: a real Consul, a real Postgres, a PgBouncer, a real Vault, an emulator of S3, a clock that stands still,
 //! polling with a deadline, free ports, an HTTP server with a script, a TCP proxy that breaks connections, certificates, a long history, and
 //! where the outside programs are; and tasks and instances to change.
 //!
@@ -17,6 +17,7 @@ mod eventually;
 pub mod fixtures;
 mod history;
 mod limited_disk;
+mod object_store;
 mod openssl;
 mod ports;
 mod postgres;
@@ -31,10 +32,13 @@ pub use consul::{ConsulAgent, access_control};
 pub use eventually::eventually;
 pub use history::History;
 pub use limited_disk::LimitedDisk;
+pub use object_store::ObjectStore;
 pub use openssl::{KeyKind, Openssl};
 pub use ports::free_port;
 pub use postgres::{PgBouncer, Postgres, PostgresSettings};
-pub use programs::{consul_path, pgbouncer_path, postgres_path, terraform_path, vault_path};
+pub use programs::{
+    consul_path, moto_path, pgbouncer_path, postgres_path, terraform_path, vault_path,
+};
 pub use proxy::{Link, TcpProxy};
 pub use scripted_http::{ScriptedAnswer, ScriptedHttp, ScriptedRequest};
 pub use vault::VaultServer;

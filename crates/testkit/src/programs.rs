@@ -17,6 +17,11 @@ pub fn pgbouncer_path() -> PathBuf {
     find("CTS_TEST_PGBOUNCER", "pgbouncer")
 }
 
+/// The emulator of S3 to test with: `CTS_TEST_MOTO`, else `moto_server` on `PATH`.
+pub fn moto_path() -> PathBuf {
+    find("CTS_TEST_MOTO", "moto_server")
+}
+
 /// The Vault to test with (`crates/testkit/vault`): `CTS_TEST_VAULT`, else `cts-test-vault` on `PATH`.
 pub fn vault_path() -> PathBuf {
     find("CTS_TEST_VAULT", "cts-test-vault")

@@ -187,6 +187,9 @@ pub(super) fn object<K: AsRef<str>>(pairs: &[(K, String)], depth: usize) -> Stri
     text
 }
 
+/// Longer names have their `=` right behind them: one of a megabyte must not make a megabyte of blanks on each line.
+const WIDEST_NAME: usize = 512;
+
 /// One `name = value` per line, with `=` aligned over runs of values that fit on their line.
 pub(super) fn write_assignments<K: AsRef<str>>(
     out: &mut String,
@@ -197,13 +200,17 @@ pub(super) fn write_assignments<K: AsRef<str>>(
         let width = run
             .iter()
             .map(|(name, _value)| name.as_ref().chars().count())
+            .filter(|width| *width <= WIDEST_NAME)
             .max()
             .unwrap_or_default();
         for (name, value) in run {
             let name = name.as_ref();
             indent(out, depth);
             out.push_str(name);
-            out.extend(std::iter::repeat_n(' ', width - name.chars().count()));
+            out.extend(std::iter::repeat_n(
+                ' ',
+                width.saturating_sub(name.chars().count()),
+            ));
             out.push_str(" = ");
             out.push_str(value);
             out.push('\n');

@@ -31,15 +31,15 @@ pub fn render_tfvars(input: &RunInput) -> String {
             }
             InputKind::CatalogServices => {
                 begin(&mut text, "catalog_services");
-                for service in &input.catalog_services {
-                    write_pair(&mut text, &service.name, &string_list(&service.tags));
-                }
+                let services = input.catalog_services.iter();
+                let pairs = services.map(|one| (quoted(&one.name), string_list(&one.tags)));
+                write_assignments(&mut text, &pairs.collect::<Vec<_>>(), 1);
             }
             InputKind::ConsulKv => {
                 begin(&mut text, "consul_kv");
-                for pair in &input.consul_kv {
-                    write_pair(&mut text, &pair.key, &quoted(&pair.value));
-                }
+                let keys = input.consul_kv.iter();
+                let pairs = keys.map(|one| (quoted(&one.key), quoted(&one.value)));
+                write_assignments(&mut text, &pairs.collect::<Vec<_>>(), 1);
             }
         }
         text.push_str("}\n");
@@ -55,14 +55,6 @@ fn begin(out: &mut String, variable: &str) {
     out.push('\n');
     out.push_str(variable);
     out.push_str(" = {\n");
-}
-
-fn write_pair(out: &mut String, key: &str, value: &str) {
-    indent(out, 1);
-    out.push_str(&quoted(key));
-    out.push_str(" = ");
-    out.push_str(value);
-    out.push('\n');
 }
 
 fn write_services(out: &mut String, query: ServicesQuery<'_>, instances: &[Arc<ServiceInstance>]) {

@@ -17,6 +17,7 @@ use cts_terraform::{
 use cts_testkit::fixtures;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
+use tokio::process::Command;
 use tokio::sync::mpsc::Receiver;
 use tokio_util::task::TaskTracker;
 
@@ -218,6 +219,21 @@ pub(crate) fn clean_environment(home: &Path) -> BTreeMap<OsString, OsString> {
         ("HOME".into(), home.into()),
         ("CHECKPOINT_DISABLE".into(), "1".into()),
     ])
+}
+
+/// The generated files are as `terraform fmt` would have them, which looks at .tf and .tfvars files, not at templates.
+pub(crate) async fn is_formatted(sandbox: &Sandbox) {
+    let output = Command::new(terraform_path())
+        .args(["fmt", "-check", "-diff", "-no-color"])
+        .current_dir(sandbox.directory().path())
+        .env_clear()
+        .envs(clean_environment(sandbox.path()))
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{error}");
 }
 
 /// The value that the module of [`KEEPS_SERVICES`] got.

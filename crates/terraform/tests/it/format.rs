@@ -2,11 +2,8 @@ use std::collections::BTreeMap;
 
 use cts_core::{ProviderBlock, ProviderId};
 use serde_json::json;
-use tokio::process::Command;
 
-use crate::fixture::{
-    KEEPS_SERVICES, Sandbox, clean_environment, instance, object, terraform_path,
-};
+use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, is_formatted, object};
 
 #[tokio::test]
 async fn generated_files_are_formatted_as_terraform_formats() {
@@ -37,19 +34,5 @@ async fn generated_files_are_formatted_as_terraform_formats() {
         instance("hostile", "${x}\"\n\0é😀\u{301}"),
     ]);
 
-    // `fmt` looks at .tf and .tfvars files, not at templates.
-    let output = Command::new(terraform_path())
-        .args(["fmt", "-check", "-diff", "-no-color"])
-        .current_dir(sandbox.directory().path())
-        .env_clear()
-        .envs(clean_environment(sandbox.path()))
-        .output()
-        .await
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "{said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    is_formatted(&sandbox).await;
 }

@@ -9,6 +9,7 @@
     reason = "what fixtures do not expect fails the test, too"
 )]
 
+mod backends;
 mod consul;
 mod credentials;
 mod find;
@@ -18,6 +19,7 @@ mod guard;
 mod guard_process;
 mod lifecycle;
 mod limits;
+mod matrix;
 mod orphans;
 mod plan;
 mod script;
