@@ -43,6 +43,8 @@ pub struct TerraformDriver {
     pub backend_defaults: Vec<String>,
     /// Ours: whether the state of backend `local` is on storage that all workers share.
     pub shared_local_backend: bool,
+    /// Ours: whether the lock of a state that a lost attempt at the same task has left is released.
+    pub release_lost_locks: bool,
     /// Provider name to version constraint or object, as written.
     pub required_providers: Map<String, Value>,
 }
@@ -91,6 +93,7 @@ impl TerraformDriver {
             backend_defaults: defaults(&Map::new(), consul),
             backend: backend::default_backend(consul),
             shared_local_backend: false,
+            release_lost_locks: false,
             required_providers: Map::new(),
         }
     }
@@ -122,6 +125,7 @@ fn decode_terraform(
         persist_log: block.flag("persist_log").unwrap_or(false),
         timeouts: RawTimeouts::decode(&mut block).or_default(),
         shared_local_backend: decode_shared(&mut block, &backend),
+        release_lost_locks: block.flag("release_lost_locks").unwrap_or(false),
         backend,
         backend_defaults,
         required_providers: decode_required(block.united("required_providers")),

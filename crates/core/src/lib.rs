@@ -33,6 +33,7 @@ mod guard;
 mod identity;
 mod input;
 pub mod lease;
+mod lost_lease;
 mod phase;
 mod provider;
 mod regexp;
@@ -75,6 +76,7 @@ pub use identity::{
     WorkerId,
 };
 pub use input::{Content, FrozenInput, RunInput, ThawError};
+pub use lost_lease::LostLease;
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};

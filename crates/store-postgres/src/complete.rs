@@ -11,6 +11,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use self::close::{close, give_up, put_back, succeed};
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
+use crate::lost_leases;
 use crate::row::{Cell, by, failed_to, span};
 use crate::tasks;
 
@@ -153,6 +154,7 @@ pub(crate) async fn lose(
             source: Box::new(completion.lost()),
         });
     };
+    lost_leases::note(transaction, Some(completion.run), now).await?;
     let end = attempt.lost(&completion, renewable, now)?;
     write(transaction, end, now).await
 }

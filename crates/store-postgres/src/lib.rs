@@ -29,6 +29,7 @@ mod inputs;
 mod leadership;
 mod lease;
 mod logs;
+mod lost_leases;
 mod pooling;
 mod prune;
 mod queue;

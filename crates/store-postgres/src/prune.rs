@@ -8,6 +8,7 @@ use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
 use crate::inputs;
+use crate::lost_leases;
 use crate::row::{failed_to, span_micros};
 
 /// Key of the advisory lock of inputs: shared by writers that are about to refer to one, exclusive for what
@@ -30,6 +31,7 @@ pub(crate) async fn prune(
     retention: Retention,
 ) -> Result<u64, StoreError> {
     forget_drafts(connection).await?;
+    lost_leases::forget(connection, retention).await?;
     forget_bundles(connection).await?;
     let mut forgotten = 0;
     let mut names = next_names(connection, "").await?;

@@ -8,7 +8,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
 use crate::row::{Cell, by, failed_to};
-use crate::{complete, leadership};
+use crate::{complete, leadership, lost_leases};
 
 const OPERATION: &str = "take back leases";
 
@@ -172,6 +172,7 @@ async fn take_back_all(
     .execute(&mut **transaction)
     .await
     .map_err(&failed)?;
+    lost_leases::note(transaction, None, now).await?;
     // A statement of its own: what changed while the locks were waited for is seen.
     let rows = sqlx::query(
         "-- release_all; indexes runs_one_running, runs_one_queued

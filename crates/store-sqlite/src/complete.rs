@@ -12,6 +12,7 @@ use sqlx::sqlite::SqliteQueryResult;
 use crate::enqueue::{NewRun, insert_run};
 use crate::lease::stored_epoch;
 use crate::logs;
+use crate::lost_leases;
 use crate::queue::next_due_of;
 use crate::row::{by, encoded, encoded_plan, failed_to, micros, span_micros};
 use crate::tasks;
@@ -38,6 +39,7 @@ pub(crate) async fn lose(
 ) -> Result<Completed, LeaseError> {
     let completion = Completion::of_lost_lease(lease, holder, ids);
     let attempt = attempt(connection, &completion).await?;
+    lost_leases::note(connection, Some(completion.run), now).await?;
     end(connection, attempt.lost(&completion, renewable, now)?, now).await
 }
 

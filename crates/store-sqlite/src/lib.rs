@@ -27,6 +27,7 @@ mod inputs;
 mod leadership;
 mod lease;
 mod logs;
+mod lost_leases;
 mod prune;
 mod queue;
 mod requests;

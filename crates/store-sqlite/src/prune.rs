@@ -9,6 +9,7 @@ use sqlx::{SqliteConnection, SqliteExecutor};
 use crate::bundles;
 use crate::connection::Pools;
 use crate::inputs;
+use crate::lost_leases;
 use crate::row::{failed_to, span_micros};
 use crate::space;
 use crate::writer::Durability;
@@ -22,6 +23,8 @@ pub(crate) async fn prune(
 ) -> Result<u64, StoreError> {
     let mut write = pools.writer.begin(Durability::Process).await?;
     forget_drafts(&mut write, now).await?;
+    let oldest = now.saturating_sub(span_micros(retention.age));
+    lost_leases::forget(&mut write, oldest).await?;
     bundles::prune(&mut write, now).await?;
     write.commit().await?;
     let old = old_runs(&pools.reader, retention, now).await?;

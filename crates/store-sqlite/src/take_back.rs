@@ -7,6 +7,7 @@ use cts_store::{LeaseError, Requeued, StoreError, TakeBack};
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::complete;
+use crate::lost_leases;
 use crate::row::{Cell, by, failed_to};
 
 const OPERATION: &str = "take back leases";
@@ -93,6 +94,7 @@ pub(crate) async fn all(
     connection: &mut SqliteConnection,
     now: i64,
 ) -> Result<Vec<Requeued>, StoreError> {
+    lost_leases::note(connection, None, now).await?;
     let write = failed_to(OPERATION);
     let rows = sqlx::query(
         "-- release_all; newer is what makes the run pointless

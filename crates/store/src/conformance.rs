@@ -471,6 +471,8 @@ macro_rules! store_suite {
                 releasing_everything_forgets_requests_and_drafts,
             }
             losses {
+                a_lost_lease_is_remembered_with_its_task,
+                leases_that_a_dead_process_had_are_lost,
                 the_first_lost_lease_costs_no_time_and_later_ones_delay,
                 the_newest_errors_of_a_run_stay_and_none_is_long,
                 a_run_that_loses_its_workers_fails_with_one_event_that_says_why,

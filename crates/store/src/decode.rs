@@ -4,7 +4,7 @@ use crate::{Refused, RefusedCode};
 use std::time::Duration;
 
 use cts_core::settings::SettingsGeneration;
-use cts_core::{Event, EventConfig, LeaseEpoch, TaskSpec, WorkerId, WorkerRecord};
+use cts_core::{Event, EventConfig, LeaseEpoch, LostLease, TaskSpec, WorkerId, WorkerRecord};
 
 use crate::cluster::WorkerState;
 use crate::error::StoreError;
@@ -92,6 +92,16 @@ pub fn worker_state(row: &dyn Columns) -> Result<WorkerState, StoreError> {
         silent_for: Duration::from_micros(silent_for),
         running: row.number("running")?,
         settings: row.json("has_settings")?,
+    })
+}
+
+/// A lease that was lost.
+pub fn lost_lease(row: &dyn Columns) -> Result<LostLease, StoreError> {
+    let row = Fields::new(row, "read lost leases", "lost_leases").keyed_by_id("id")?;
+    Ok(LostLease {
+        worker: WorkerId::new(row.text("holder")?),
+        started_at: row.time("started_at")?,
+        lost_at: row.time("lost_at")?,
     })
 }
 

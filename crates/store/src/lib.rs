@@ -36,9 +36,9 @@ pub use contents::{EncodedContents, InputContents, StoredInput};
 pub use cts_core::WorkerRecord;
 pub use error::{LeaderError, LeaseError, StoreError, TaskError};
 pub use model::{
-    Claim, Completed, Completion, EnqueueRequest, Enqueued, Guarded, LINES_PRUNED_AT_ONCE, Lease,
-    LogLine, LogPage, LogStream, PLANS_KEPT, PRUNED_AT_ONCE, Requeued, Retention, RunFilter,
-    RunRecord, TakeBack, TaskState, Unchanged, lost_lease_error,
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, Guarded, LINES_PRUNED_AT_ONCE,
+    LOST_LEASES_SHOWN, Lease, LogLine, LogPage, LogStream, PLANS_KEPT, PRUNED_AT_ONCE, Requeued,
+    Retention, RunFilter, RunRecord, TakeBack, TaskState, Unchanged, lost_lease_error,
 };
 pub use settings::SettingsChange;
 pub use store::{HintStream, Store};

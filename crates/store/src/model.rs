@@ -13,6 +13,9 @@ use cts_core::{
 /// plans are large.
 pub const PLANS_KEPT: u32 = 20;
 
+/// Lost leases of a task that are shown, at most.
+pub const LOST_LEASES_SHOWN: u32 = 5;
+
 /// A frozen input that may need a run.
 #[derive(Debug, Clone)]
 pub struct EnqueueRequest {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
-    TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, LostLease, RunId, TaskName,
+    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use futures::stream::BoxStream;
 
@@ -287,6 +287,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// cancelled, and requests, drafts and tasks that are being deleted go. A requested apply of an enabled task
     /// may stand for a change and goes on as an ordinary run ([`cts_core::runs::goes_on_alone`]).
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
+
+    /// The newest leases of the task of this run that were lost, those lost last first, at most
+    /// [`LOST_LEASES_SHOWN`](crate::LOST_LEASES_SHOWN). Checks are not among them: they lock no state.
+    async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
 
     /// Time until the next queued run is due, zero if one is; `None` if there is none that could be
     /// acquired by a worker that can do everything.

@@ -49,6 +49,8 @@ pub enum Step {
     Plan,
     /// `terraform apply`.
     Apply,
+    /// `terraform force-unlock`.
+    Unlock,
 }
 
 impl Step {
@@ -95,6 +97,7 @@ impl Step {
                 "-parallelism=10",
                 "-refresh=true",
             ],
+            Self::Unlock => vec!["force-unlock", "-force"],
         }
     }
 }
@@ -103,7 +106,7 @@ impl Step {
     /// How long this step may take, and what that is called in a configuration.
     pub(crate) const fn timeout(self, timeouts: &StepTimeouts) -> (Duration, &'static str) {
         match self {
-            Self::Init | Self::Validate => (timeouts.init, "init_timeout"),
+            Self::Init | Self::Validate | Self::Unlock => (timeouts.init, "init_timeout"),
             Self::Plan => (timeouts.plan, "plan_timeout"),
             Self::Apply => (timeouts.apply, "apply_timeout"),
         }
@@ -117,6 +120,7 @@ impl fmt::Display for Step {
             Self::Validate => "validate",
             Self::Plan => "plan",
             Self::Apply => "apply",
+            Self::Unlock => "unlock",
         })
     }
 }

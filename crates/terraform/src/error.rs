@@ -124,7 +124,7 @@ impl CommandError {
     }
 
     /// The lock of the state that the command did not get, if it failed for that.
-    fn state_lock(&self) -> Option<StateLock> {
+    pub fn state_lock(&self) -> Option<StateLock> {
         match &self.failure {
             CommandFailure::Exit { stderr, .. } => StateLock::read(stderr),
             _ => None,

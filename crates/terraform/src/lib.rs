@@ -49,5 +49,6 @@ pub use prepare::Preparation;
 pub use render::{
     GeneratedFile, RenderError, RenderSettings, RootModule, render_root_module, render_tfvars,
 };
+pub use state_lock::StateLock;
 pub use stop::{StopOrder, StopPolicy};
 pub use terraform::{PlanOutput, Terraform};

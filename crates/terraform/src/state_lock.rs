@@ -3,13 +3,15 @@
 use std::fmt;
 use std::path::Path;
 
+use chrono::{DateTime, Utc};
+
 /// What Terraform says of a lock that it could not get.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StateLock {
+pub struct StateLock {
     /// What `force-unlock` takes; not every backend keeps it readable.
-    id: Option<String>,
-    /// User and host.
-    who: String,
+    pub id: Option<String>,
+    /// `user@host`.
+    pub who: String,
     /// When, in Terraform's words.
     created: String,
     /// `OperationTypeApply` and the like.
@@ -42,6 +44,16 @@ impl StateLock {
             created: created.unwrap_or_default().to_owned(),
             operation: operation.unwrap_or_default().to_owned(),
         })
+    }
+
+    /// When it was made, by the clock of that host; `None` if that cannot be read.
+    pub fn created(&self) -> Option<DateTime<Utc>> {
+        // Behind the offset comes a name of the zone.
+        let mut words = self.created.split_whitespace();
+        let [date, time, offset] = [(); 3].map(|()| words.next().unwrap_or_default());
+        let written = format!("{date} {time} {offset}");
+        let read = DateTime::parse_from_str(&written, "%Y-%m-%d %H:%M:%S%.f %z");
+        read.ok().map(|time| time.to_utc())
     }
 
     /// Who holds it, and how it is released by hand in `directory`, that of the task.
@@ -114,6 +126,19 @@ mod tests {
              releases the lock."
         );
         assert_eq!(advice("Error: no such host\n"), None);
+    }
+
+    #[test]
+    fn the_time_of_a_lock_is_read() {
+        let created = |text: &str| StateLock::read(text).unwrap().created();
+        let expected = "2026-11-24T20:15:30.5Z".parse::<DateTime<Utc>>().unwrap();
+        assert_eq!(created(TEXT), Some(expected));
+        let whole = TEXT.replace("30.5 +0000 UTC", "30 +0200 CEST");
+        assert_eq!(
+            created(&whole).unwrap().to_rfc3339(),
+            "2026-11-24T18:15:30+00:00"
+        );
+        assert_eq!(created(&TEXT.replace("+0000 UTC", "")), None);
     }
 
     #[test]

@@ -196,6 +196,18 @@ impl Terraform {
         result.map(drop)
     }
 
+    /// Releases the lock `id` of the task's state, whoever holds it: to be called for one that is known to be left over.
+    ///
+    /// # Cancellation
+    /// As for [`Terraform::apply`].
+    pub async fn force_unlock(&self, attempt: &Attempt, id: &str) -> Result<(), CommandError> {
+        Self::select_workspace(attempt)?;
+        let mut arguments = self.arguments(Step::Unlock);
+        arguments.push(id);
+        let ended = self.run_holding(attempt, Step::Unlock, arguments, StdoutUse::Live, None);
+        must_succeed(attempt, Step::Unlock, ended.await?).map(drop)
+    }
+
     /// The turn of the attempt's directory.
     fn directory_turn(&self, attempt: &Attempt) -> Turn {
         let mut directories = self
@@ -240,7 +252,7 @@ impl Terraform {
         &self,
         attempt: &Attempt,
         step: Step,
-        arguments: Vec<&'static str>,
+        arguments: Vec<&str>,
         stdout: StdoutUse,
         lock: Option<CacheLock>,
     ) -> Result<Ended, CommandError> {
@@ -262,7 +274,7 @@ impl Terraform {
             stop,
             last_orderly_code: match step {
                 Step::Plan => CHANGES_PRESENT,
-                Step::Init | Step::Validate | Step::Apply => FAILED,
+                Step::Init | Step::Validate | Step::Apply | Step::Unlock => FAILED,
             },
         };
         tracing::debug!(task = %attempt.task, %step, "running terraform");

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
 use cts_core::runs::{AttemptOutcome, Plan, RunKind};
-use cts_core::{Chain, ProviderBlock, RunInput, TaskDefinition};
+use cts_core::{Chain, LostLease, ProviderBlock, RunInput, TaskDefinition};
 use cts_rpc::ConversionError;
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
-    OutputSink, RenderError, RenderSettings, RootModule, StopOrder, TaskDirectory, Terraform,
+    OutputSink, RenderError, RenderSettings, RootModule, StopOrder, TaskDirectory,
     render_root_module, render_tfvars, stop_orphans, task_env,
 };
 use tokio::task::{JoinError, spawn_blocking};
@@ -18,6 +18,7 @@ use tonic::Status;
 
 use crate::inputs::InputError;
 use crate::leased_run::LeasedRun;
+use crate::own_lock::release_own_lock;
 use crate::redaction::{RedactingSink, Redactor};
 use crate::shared::Shared;
 use crate::values::{Resolved, ValueError, resolve, texts_of};
@@ -57,6 +58,16 @@ pub(crate) enum AttemptError {
     Stopped,
     #[error(transparent)]
     Terraform(#[from] CommandError),
+    #[error(
+        "{error}\nThe lock was left by worker {}, which lost the task at {}; nothing of it is alive. With \
+         `release_lost_locks = true` in the driver block cts releases such locks",
+        lease.worker,
+        lease.lost_at.format("%F %T UTC")
+    )]
+    OwnLock {
+        error: CommandError,
+        lease: LostLease,
+    },
 }
 
 /// Fetches, renders and prepares, and applies or plans unless it is a check. Giving `order` stops Terraform gently.
@@ -136,15 +147,14 @@ async fn try_attempt(
         timeouts: run.lease.timeouts.or(options.timeouts),
     };
     run.enter(&attempt.directory, turn);
-    let outcome = run_terraform(&shared.terraform, &attempt, &root, kind, &redactor).await;
-    if outcome
-        .as_ref()
-        .is_err_and(CommandError::has_left_processes)
+    let outcome = run_terraform(run, &attempt, &root, kind, &redactor).await;
+    if let Err(AttemptError::Terraform(error)) = &outcome
+        && error.has_left_processes()
     {
         // The next attempt waits for their end as if an earlier worker had left them.
         shared.adopted.lock().await.remove(&attempt.directory);
     }
-    Ok(outcome?)
+    outcome
 }
 
 /// The arguments of a provider that say nothing about a remote system.
@@ -187,20 +197,30 @@ async fn render(
 }
 
 async fn run_terraform(
-    terraform: &Terraform,
+    run: &LeasedRun,
     attempt: &Attempt,
     root: &RootModule,
     kind: RunKind,
     redactor: &Redactor,
-) -> Result<AttemptOutcome, CommandError> {
+) -> Result<AttemptOutcome, AttemptError> {
+    let terraform = &run.shared.terraform;
     terraform.prepare(attempt, root).await?;
     Ok(match kind {
         RunKind::Apply => {
-            terraform.apply(attempt).await?;
+            if let Err(error) = terraform.apply(attempt).await {
+                release_own_lock(run, attempt, error).await?;
+                terraform.apply(attempt).await?;
+            }
             AttemptOutcome::Applied
         }
         RunKind::Plan => {
-            let plan = terraform.plan(attempt).await?;
+            let plan = match terraform.plan(attempt).await {
+                Ok(plan) => plan,
+                Err(error) => {
+                    release_own_lock(run, attempt, error).await?;
+                    terraform.plan(attempt).await?
+                }
+            };
             let text = redactor.redact(&plan.text).into_owned();
             AttemptOutcome::Planned(Plan::new(plan.changes_present, text))
         }

@@ -14,6 +14,7 @@ mod lease;
 mod leased_run;
 mod log;
 mod options;
+mod own_lock;
 mod redaction;
 mod requests;
 mod scheduler_calls;

@@ -29,6 +29,8 @@ pub struct Options {
     pub backend_environment: Vec<(String, String)>,
     /// Whether Terraform writes its trace into the task directory.
     pub persist_log: bool,
+    /// Whether the lock of a state that a lost attempt at the same task has left is released.
+    pub release_lost_locks: bool,
     /// How Terraform is stopped.
     pub stop: StopPolicy,
     /// How long each step of Terraform may take, where a task says nothing else.

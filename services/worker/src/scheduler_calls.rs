@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable as _};
 use cts_core::runs::AttemptOutcome;
-use cts_core::{Capabilities, Chain, Digest, RunInput, WorkerId, WorkerRecord};
+use cts_core::{Capabilities, Chain, Digest, LostLease, RunInput, WorkerId, WorkerRecord};
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -13,7 +13,7 @@ use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
-use cts_rpc::convert;
+use cts_rpc::{ConversionError, convert};
 use cts_terraform::{OutputLine, OutputStream};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -103,6 +103,19 @@ impl Scheduler {
     /// The frozen input of a leased run.
     pub(crate) async fn input(&self, input: &FrozenInput) -> Result<RunInput, InputError> {
         self.contents.input(&self.runs, input).await
+    }
+
+    /// The leases of the run's task that were lost.
+    pub(crate) async fn lost_leases(&self, lease: &Lease) -> Result<Vec<LostLease>, Status> {
+        let request = proto::ListLostLeasesRequest {
+            run_id: lease.run.to_string(),
+        };
+        let mut runs = self.runs.clone();
+        let response = within(CALL, runs.list_lost_leases(request)).await?;
+        let leases = response.into_inner().leases.into_iter();
+        let leases: Result<_, ConversionError> =
+            leases.map(convert::lost_lease_from_wire).collect();
+        Ok(leases?)
     }
 
     /// More time for a lease; how much.

@@ -12,6 +12,7 @@ mod embedded_replicas;
 mod grpc_document;
 mod local_backend;
 mod modules;
+mod own_lock;
 mod rolling_restart;
 mod scale_out;
 mod scene;

@@ -34,6 +34,7 @@ fn terraform(driver: &TerraformDriver) -> Body {
     body.set("plan_timeout", duration(driver.timeouts.plan));
     body.set("apply_timeout", duration(driver.timeouts.apply));
     body.set("shared_local_backend", driver.shared_local_backend);
+    body.set("release_lost_locks", driver.release_lost_locks);
     let mut backend = Body::default();
     for (name, value) in without_secrets(&driver.backend.arguments) {
         backend.set(name, value);

@@ -82,7 +82,9 @@ fn the_driver_is_read() {
     let driver = sandbox.config(text).driver;
     assert_eq!(driver.version.as_deref(), Some("1.9.8"));
     assert_eq!(driver.path, Some(sandbox.path().join("bin")));
-    assert!(driver.log && driver.persist_log);
+    assert!(driver.log && driver.persist_log && !driver.release_lost_locks);
+    let released = config("driver \"terraform\" { release_lost_locks = true }");
+    assert!(released.driver.release_lost_locks);
     assert_eq!(
         config("driver \"terraform\" { version = \"\" path = \"\" }")
             .driver

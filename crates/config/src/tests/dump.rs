@@ -375,6 +375,7 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
       plan_timeout = "24h"
       apply_timeout = "24h"
       shared_local_backend = false
+      release_lost_locks = false
       backend "consul" {
         address = "localhost:8500"
         gzip = true

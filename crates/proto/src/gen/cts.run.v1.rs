@@ -218,6 +218,33 @@ pub struct CompleteRunResponse {
     #[prost(enumeration = "RunStatus", tag = "1")]
     pub status: i32,
 }
+/// Asks for lost leases.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListLostLeasesRequest {
+    /// A run of the task.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+}
+/// Lost leases of a task.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListLostLeasesResponse {
+    /// The leases, those lost last first.
+    #[prost(message, repeated, tag = "1")]
+    pub leases: ::prost::alloc::vec::Vec<LostLease>,
+}
+/// A lease that was taken back because its holder had fallen silent.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LostLease {
+    /// The worker that held it.
+    #[prost(string, tag = "1")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// When the first attempt of its run began.
+    #[prost(message, optional, tag = "2")]
+    pub started_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it was taken back.
+    #[prost(message, optional, tag = "3")]
+    pub lost_at: ::core::option::Option<::prost_types::Timestamp>,
+}
 /// Asks for a run.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetRunRequest {
@@ -671,6 +698,32 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "CompleteRun"));
             self.inner.unary(req, path, codec).await
         }
+        /// Lists leases of the task of a run that were taken back because their holder had fallen silent, so that a worker
+        /// recognises what their Terraform has left behind: the newest first, at most five.
+        pub async fn list_lost_leases(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListLostLeasesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListLostLeasesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/ListLostLeases",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "ListLostLeases"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Gets one run with its result. One that was requested and waits for the data of its task counts as
         /// queued, and one that was refused as failed. NOT_FOUND if there is none of that id, or not any more.
         pub async fn get_run(
@@ -839,6 +892,15 @@ pub mod run_service_server {
             request: tonic::Request<super::CompleteRunRequest>,
         ) -> std::result::Result<
             tonic::Response<super::CompleteRunResponse>,
+            tonic::Status,
+        >;
+        /// Lists leases of the task of a run that were taken back because their holder had fallen silent, so that a worker
+        /// recognises what their Terraform has left behind: the newest first, at most five.
+        async fn list_lost_leases(
+            &self,
+            request: tonic::Request<super::ListLostLeasesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListLostLeasesResponse>,
             tonic::Status,
         >;
         /// Gets one run with its result. One that was requested and waits for the data of its task counts as
@@ -1170,6 +1232,51 @@ pub mod run_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = CompleteRunSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/ListLostLeases" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListLostLeasesSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::ListLostLeasesRequest>
+                    for ListLostLeasesSvc<T> {
+                        type Response = super::ListLostLeasesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListLostLeasesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::list_lost_leases(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListLostLeasesSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

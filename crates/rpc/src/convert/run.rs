@@ -1,10 +1,13 @@
 //! Runs and leases.
 
 use cts_core::runs::{AttemptOutcome, Plan, RunKind, RunKinds, RunStatus};
-use cts_core::{LeaseEpoch, RunId, TaskTimeouts};
+use cts_core::{LeaseEpoch, LostLease, RunId, TaskTimeouts, WorkerId};
 use cts_proto::run::v1 as proto;
 
-use super::{ConversionError, duration_from_wire, duration_to_wire, invalid};
+use super::{
+    ConversionError, duration_from_wire, duration_to_wire, invalid, timestamp_from_wire,
+    timestamp_to_wire,
+};
 
 /// A run id from the wire.
 pub fn run_id(text: &str) -> Result<RunId, ConversionError> {
@@ -59,6 +62,27 @@ pub fn timeouts_from_wire(timeouts: Option<&proto::StepTimeouts>) -> TaskTimeout
         plan: limit(&timeouts.plan),
         apply: limit(&timeouts.apply),
     }
+}
+
+/// A lost lease for the wire.
+pub fn lost_lease_to_wire(lease: LostLease) -> proto::LostLease {
+    proto::LostLease {
+        worker_id: lease.worker.to_string(),
+        started_at: Some(timestamp_to_wire(lease.started_at)),
+        lost_at: Some(timestamp_to_wire(lease.lost_at)),
+    }
+}
+
+/// A lost lease from the wire.
+pub fn lost_lease_from_wire(lease: proto::LostLease) -> Result<LostLease, ConversionError> {
+    let time = |at: Option<prost_types::Timestamp>, field| {
+        timestamp_from_wire(at.as_ref()).ok_or(ConversionError::Missing { field })
+    };
+    Ok(LostLease {
+        worker: WorkerId::new(lease.worker_id),
+        started_at: time(lease.started_at, "LostLease.started_at")?,
+        lost_at: time(lease.lost_at, "LostLease.lost_at")?,
+    })
 }
 
 /// The kinds of runs that a worker of this version knows, for the wire.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
-    TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, LostLease, RunId, TaskName,
+    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
@@ -22,8 +22,8 @@ use crate::inputs::{self, InputError};
 use crate::row::{failed_to, span_micros};
 use crate::{
     archive, bundles, changes, complete, configurations, configure, enqueue, guards, leadership,
-    lease, logs, prune, queue, requests, runs, settings, states, take_back, tasks, waiting,
-    workers,
+    lease, logs, lost_leases, prune, queue, requests, runs, settings, states, take_back, tasks,
+    waiting, workers,
 };
 
 /// Silence after which a member or a worker is forgotten, in microseconds.
@@ -293,6 +293,10 @@ impl Store for SqliteStore {
         workers::forget_silent(&mut *transaction, i64::MAX).await?;
         transaction.commit().await?;
         Ok(requeued)
+    }
+
+    async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError> {
+        lost_leases::of_task(&self.pools.reader, run).await
     }
 
     async fn next_due(&self) -> Result<Option<Duration>, StoreError> {

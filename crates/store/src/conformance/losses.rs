@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use cts_core::TaskStatus;
 use cts_core::runs::{ERROR_BYTES, RunKind, RunStatus};
+use cts_core::{LostLease, TaskStatus};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, line, seconds, spec, worker};
-use crate::{Lease, Requeued, lost_lease_error};
+use crate::{Lease, Requeued, Retention, lost_lease_error};
 
 /// A life of the leadership; schedulers say that they are there once in a third of it.
 const LEADERSHIP: Duration = Duration::from_secs(15);
@@ -236,4 +236,56 @@ pub async fn the_log_of_a_lost_attempt_stays<F: Fixture>() {
     let page = scene.store().read_log(lease.run, 0, 10).await;
     let page = page.expect("logs can be read").expect("the run is there");
     assert_eq!((page.lines.len(), page.ended), (1, false));
+}
+
+/// What the store remembers of lost leases: who had them, and how many seconds after the beginning they were lost.
+async fn remembered<F: Fixture>(scene: &Scene<F>, lease: &Lease) -> Vec<(String, i64)> {
+    let lost = scene.store().lost_leases(lease.run).await;
+    let lost = lost.expect("lost leases can be read");
+    let seconds = |lost: &LostLease| (lost.lost_at - lost.started_at).num_seconds();
+    lost.iter()
+        .map(|lost| (lost.worker.to_string(), seconds(lost)))
+        .collect()
+}
+
+pub async fn a_lost_lease_is_remembered_with_its_task<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let lease = scene.leased("a", "1").await;
+    let ended = scene.leased("b", "1").await;
+    scene.applied(&ended).await;
+    assert!(remembered(&scene, &lease).await.is_empty());
+    lose(&scene, &lease).await;
+    let once = (worker().to_string(), LEASE.as_secs().cast_signed());
+    assert_eq!(remembered(&scene, &lease).await, [once.clone()]);
+
+    // Other runs of the task know it, the newest first; other tasks do not, nor is a check among them.
+    let again = scene.lease().await;
+    scene.applied(&again).await;
+    let check = scene.ask("a", RunKind::Check).await;
+    let check = scene.carried_out(check, "1").await;
+    lose(&scene, &check).await;
+    scene.checked(&scene.lease().await).await;
+    let next = scene.leased("a", "2").await;
+    lose(&scene, &next).await;
+    let known = remembered(&scene, &next).await;
+    assert_eq!((known.len(), &known[1]), (2, &once));
+    assert!(remembered(&scene, &ended).await.is_empty());
+
+    let day = Duration::from_hours(24);
+    scene.advance(day);
+    let kept = Retention {
+        age: day - Duration::from_secs(1),
+        ..Retention::of_any_age(100)
+    };
+    scene.store().prune(kept).await.expect("runs can be pruned");
+    assert!(remembered(&scene, &next).await.is_empty());
+}
+
+pub async fn leases_that_a_dead_process_had_are_lost<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    scene.advance(seconds(3));
+    scene.release_all().await;
+    let lost = remembered(&scene, &lease).await;
+    assert_eq!(lost, [(worker().to_string(), 3)]);
 }

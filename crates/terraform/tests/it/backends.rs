@@ -8,9 +8,8 @@ use cts_testkit::{ObjectStore, Postgres};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use tokio::process::Command;
 
-use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, object, terraform_path, wait_for};
+use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, object, wait_for};
 
 /// A module whose apply says the process id of its Terraform, and then takes a minute.
 const SAYS_PARENT: &str = r#"
@@ -140,15 +139,7 @@ async fn the_lock_that_a_killed_apply_leaves_in_s3_is_released_as_its_error_says
         rest.starts_with(sandbox.directory().path().to_str().unwrap()),
         "{text}"
     );
-    let unlocked = Command::new(terraform_path())
-        .args(["force-unlock", "-force", id])
-        .current_dir(sandbox.directory().path())
-        .env_clear()
-        .envs(attempt.environment.variables())
-        .output()
-        .await
-        .unwrap();
-    assert!(unlocked.status.success(), "{unlocked:?}");
+    sandbox.terraform.force_unlock(&attempt, id).await.unwrap();
     can_apply(&sandbox).await;
 }
 

@@ -292,6 +292,7 @@ pub(crate) fn worker(
         environment: inherited_environment(config, process_env),
         backend_environment,
         persist_log: config.driver.persist_log,
+        release_lost_locks: config.driver.release_lost_locks,
         stop: StopPolicy::default(),
         timeouts: config.driver.timeouts,
         drain_timeout: config.worker.drain_timeout,

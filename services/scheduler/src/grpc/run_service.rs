@@ -182,6 +182,19 @@ impl RunService for RunEndpoint {
         Ok(Response::new(proto::CompleteRunResponse { status }))
     }
 
+    async fn list_lost_leases(
+        &self,
+        request: Request<proto::ListLostLeasesRequest>,
+    ) -> Result<Response<proto::ListLostLeasesResponse>, Status> {
+        let run = convert::run_id(&request.into_inner().run_id)?;
+        let leases = self.store.lost_leases(run).await.or_status()?;
+        let leases = leases
+            .into_iter()
+            .map(convert::lost_lease_to_wire)
+            .collect();
+        Ok(Response::new(proto::ListLostLeasesResponse { leases }))
+    }
+
     async fn get_run(
         &self,
         request: Request<proto::GetRunRequest>,

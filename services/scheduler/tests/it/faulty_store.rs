@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
-    TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, LostLease, RunId, TaskName,
+    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
     Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
@@ -144,6 +144,7 @@ faulty! {
     fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
     fn reap(&self, leader: LeaderEpoch, each: &[TakeBack]) -> Result<Vec<Requeued>, LeaderError>;
     fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
+    fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
     fn next_due(&self) -> Result<Option<Duration>, StoreError>;
     fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
     fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;

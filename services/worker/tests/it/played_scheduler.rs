@@ -207,6 +207,13 @@ fn not_played<T>() -> Result<Response<T>, Status> {
 
 #[tonic::async_trait]
 impl RunService for PlayedScheduler {
+    async fn list_lost_leases(
+        &self,
+        _request: Request<run::ListLostLeasesRequest>,
+    ) -> Result<Response<run::ListLostLeasesResponse>, Status> {
+        Err(Status::unimplemented("a scheduler of an earlier version"))
+    }
+
     type GetRunInputStream = tokio_stream::Once<Result<run::GetRunInputResponse, Status>>;
     type GetInputContentsStream =
         tokio_stream::Iter<std::vec::IntoIter<Result<run::GetInputContentsResponse, Status>>>;

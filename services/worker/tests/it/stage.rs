@@ -136,6 +136,7 @@ fn options(
         environment: InheritedEnvironment::of(environment),
         backend_environment: Vec::new(),
         persist_log: false,
+        release_lost_locks: false,
         stop: StopPolicy::default(),
         timeouts: StepTimeouts::default(),
         drain_timeout: std::time::Duration::from_mins(1),

@@ -1,0 +1,92 @@
+//! Leases that were lost, and the locks of states that their Terraform may have left.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use uuid::Uuid;
+
+use crate::identity::WorkerId;
+
+/// How far the clocks of a worker and of the database may be apart.
+const CLOCKS: TimeDelta = TimeDelta::seconds(10);
+
+/// Length of the text of a UUID.
+const UUID_LENGTH: usize = 36;
+
+/// A lease that was taken back because its holder had fallen silent. Nothing of it is alive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostLease {
+    /// Who had it.
+    pub worker: WorkerId,
+    /// When the first attempt of its run began.
+    pub started_at: DateTime<Utc>,
+    /// When it was taken back.
+    pub lost_at: DateTime<Utc>,
+}
+
+impl LostLease {
+    /// Whether a lock of the task's state was made under this lease: by a Terraform on the machine of its holder, while
+    /// the holder had it. `who` is `user@host`, `created` the time by the clock of that machine.
+    pub fn has_locked(&self, who: &str, created: DateTime<Utc>) -> bool {
+        let host = who.rsplit_once('@').map(|(_user, host)| host);
+        let is_there = host.is_some() && host == host_of(&self.worker);
+        is_there && (self.started_at - CLOCKS..=self.lost_at + CLOCKS).contains(&created)
+    }
+}
+
+/// The machine of a worker, from an id of the form `host-uuid`.
+fn host_of(worker: &WorkerId) -> Option<&str> {
+    let at = worker.as_str().len().checked_sub(UUID_LENGTH)?;
+    let (host, life) = worker.as_str().split_at_checked(at)?;
+    life.parse::<Uuid>().ok()?;
+    host.strip_suffix('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIFE: &str = "0192f0c1-2b3c-7d4e-8f50-616263646566";
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(second, 0).unwrap()
+    }
+
+    fn lease(worker: &str) -> LostLease {
+        LostLease {
+            worker: WorkerId::new(worker),
+            started_at: at(1_000),
+            lost_at: at(2_000),
+        }
+    }
+
+    #[test]
+    fn a_lock_of_that_machine_and_time_is_of_the_lease() {
+        let lost = lease(&format!("worker-1-{LIFE}"));
+        for (who, second, expected) in [
+            ("cts@worker-1", 1_500, true),
+            ("a@b@worker-1", 995, true),
+            ("cts@worker-1", 2_005, true),
+            ("cts@worker-1", 900, false),
+            ("cts@worker-1", 2_100, false),
+            ("cts@worker-11", 1_500, false),
+            ("worker-1", 1_500, false),
+            ("cts@", 1_500, false),
+        ] {
+            assert_eq!(lost.has_locked(who, at(second)), expected, "{who} {second}");
+        }
+    }
+
+    #[test]
+    fn a_worker_with_another_kind_of_id_has_locked_nothing() {
+        for worker in [
+            "",
+            "worker-1",
+            LIFE,
+            &format!("é{LIFE}"),
+            &format!("-{LIFE}x"),
+        ] {
+            let lost = lease(worker);
+            assert!(!lost.has_locked("cts@worker-1", at(1_500)), "{worker}");
+            assert!(!lost.has_locked("cts@", at(1_500)), "{worker}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Leases that were lost.
+
+use cts_core::{LostLease, RunId};
+use cts_store::{LOST_LEASES_SHOWN, StoreError, decode};
+use sqlx::{SqliteConnection, SqliteExecutor};
+
+use crate::row::{by, failed_to};
+
+/// Notes that the lease of this run, or of all that run, is lost.
+pub(crate) async fn note(
+    connection: &mut SqliteConnection,
+    run: Option<RunId>,
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- lost_leases: one more
+        INSERT INTO lost_leases (run_id, epoch, task_name, holder, started_at, lost_at)
+        SELECT id, epoch, task_name, holder, coalesce(started_at, ?1), ?1 FROM runs
+        WHERE status = 'running' AND kind <> 'check' AND (?2 IS NULL OR id = ?2)",
+    )
+    .bind(now)
+    .bind(run.map(|run| run.to_string()))
+    .execute(connection)
+    .await
+    .map_err(failed_to("note a lost lease"))?;
+    Ok(())
+}
+
+pub(crate) async fn of_task(
+    executor: impl SqliteExecutor<'_>,
+    run: RunId,
+) -> Result<Vec<LostLease>, StoreError> {
+    let rows = sqlx::query(
+        "-- lost_leases; index lost_leases_of_task
+        SELECT run_id AS id, holder, started_at, lost_at FROM lost_leases
+        WHERE task_name = (SELECT task_name FROM runs WHERE id = ?)
+        ORDER BY lost_at DESC, run_id DESC, epoch DESC LIMIT ?",
+    )
+    .bind(run.to_string())
+    .bind(LOST_LEASES_SHOWN)
+    .fetch_all(executor)
+    .await
+    .map_err(failed_to("read lost leases"))?;
+    rows.iter().map(by(decode::lost_lease)).collect()
+}
+
+/// Forgets those that were lost before this moment.
+pub(crate) async fn forget(
+    connection: &mut SqliteConnection,
+    before: i64,
+) -> Result<(), StoreError> {
+    sqlx::query("-- prune: lost leases\nDELETE FROM lost_leases WHERE lost_at < ?")
+        .bind(before)
+        .execute(connection)
+        .await
+        .map_err(failed_to("forget lost leases"))?;
+    Ok(())
+}

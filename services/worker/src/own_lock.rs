@@ -1,0 +1,49 @@
+//! Locks of a state that an earlier attempt at the same task has left (docs/terraform.md#locks-of-lost-attempts).
+
+use cts_core::{Chain, LostLease};
+use cts_terraform::{Attempt, CommandError};
+
+use crate::attempt::AttemptError;
+use crate::leased_run::LeasedRun;
+
+/// What follows a command that has failed: its error, unless that is a lock that a lost attempt has left and that the
+/// configuration wants to be released. Then it is released, and the command can run once more.
+pub(crate) async fn release_own_lock(
+    run: &LeasedRun,
+    attempt: &Attempt,
+    error: CommandError,
+) -> Result<(), AttemptError> {
+    let Some((id, lease)) = left_by_us(run, &error).await else {
+        return Err(error.into());
+    };
+    let shared = &run.shared;
+    let Some(id) = id.filter(|_id| shared.options.release_lost_locks) else {
+        return Err(AttemptError::OwnLock { error, lease });
+    };
+    tracing::warn!(
+        task_name = %attempt.task,
+        run.id = %run.lease.run,
+        worker = %lease.worker,
+        lost_at = %lease.lost_at,
+        lock = id,
+        "releasing the state lock that a lost attempt has left"
+    );
+    Ok(shared.terraform.force_unlock(attempt, &id).await?)
+}
+
+/// The id of the lock, as far as it can be read, and the lost lease under which it was made.
+async fn left_by_us(run: &LeasedRun, error: &CommandError) -> Option<(Option<String>, LostLease)> {
+    let lock = error.state_lock()?;
+    let created = lock.created()?;
+    let lost = match run.shared.scheduler.lost_leases(&run.lease).await {
+        Ok(lost) => lost,
+        Err(status) => {
+            // A scheduler of an earlier version does not know.
+            tracing::debug!(run.id = %run.lease.run, error = %Chain(&status), "cannot ask who has left a state lock");
+            return None;
+        }
+    };
+    let mut lost = lost.into_iter();
+    let lease = lost.find(|lease| lease.has_locked(&lock.who, created))?;
+    Some((lock.id, lease))
+}
