@@ -18,6 +18,7 @@ use crate::syslog::SyslogConfig;
 use crate::terraform_cloud::TerraformCloudDriver;
 use crate::tls::ApiTls;
 use crate::vault::VaultConfig;
+use crate::webhook::WebhookConfig;
 use crate::worker::WorkerConfig;
 
 /// A valid configuration: nothing in it is unset, relative or of doubtful type any more. Its `Debug`
@@ -49,6 +50,8 @@ pub struct Config {
     pub terraform_cloud: Option<TerraformCloudDriver>,
     /// `terraform_provider` blocks in the order of the files.
     pub providers: Vec<ProviderBlock>,
+    /// `webhook` blocks, of ours, in the order of the files; names are unique.
+    pub webhooks: Vec<WebhookConfig>,
     /// `database`, a block of ours, or what the environment says; without it SQLite is used.
     pub database: Option<DatabaseConfig>,
     /// `services`, a block of ours.
@@ -91,7 +94,9 @@ impl Config {
             self.database.as_ref().map(|database| &database.url),
             self.terraform_cloud.as_ref().map(|driver| &driver.token),
         ];
-        known.into_iter().flatten().cloned().collect()
+        let of_webhooks = self.webhooks.iter().flat_map(WebhookConfig::secrets);
+        let known = known.into_iter().flatten().chain(of_webhooks);
+        known.cloned().collect()
     }
 
     /// What a new leader runs. Who brings the `high_availability` block of CTS Enterprise, with its

@@ -58,6 +58,7 @@ mod transport;
 mod tree;
 mod variables;
 mod vault;
+mod webhook;
 mod worker;
 
 pub use client_tls::ClientTls;
@@ -80,6 +81,7 @@ pub use terraform_cloud::{CloudWorkspaces, TerraformCloudDriver};
 pub use tls::ApiTls;
 pub use transport::Transport;
 pub use vault::VaultConfig;
+pub use webhook::WebhookConfig;
 pub use worker::WorkerConfig;
 
 #[cfg(test)]

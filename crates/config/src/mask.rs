@@ -47,11 +47,13 @@ pub(crate) fn authority_end(rest: &[u8]) -> usize {
 /// Of a block whose contents are covered whatever they are called, the keys that are shown.
 ///
 /// Such are arguments of providers and backends and environments of processes, whose names are not
-/// ours, and `database`: its URL holds a password, under a misspelt key as well.
+/// ours, `webhook`, whose URL is often the secret itself, and `database`: its URL holds a password, under a misspelt key as well.
 fn shown_of(block: &str) -> Option<&'static [&'static str]> {
     const OF_OTHERS: &[&str] = &["alias", "auto_commit"];
-    const BLOCKS: [(&str, &[&str]); 4] = [
+    const OF_WEBHOOKS: &[&str] = &["timeout", "retries", "tls"];
+    const BLOCKS: [(&str, &[&str]); 5] = [
         ("terraform_provider", OF_OTHERS),
+        ("webhook", OF_WEBHOOKS),
         ("backend", OF_OTHERS),
         ("task_env", OF_OTHERS),
         ("database", &["max_connections", "ca_cert"]),

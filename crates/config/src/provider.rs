@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, HashMap};
 
-use cts_core::{ProviderBlock, ProviderId};
+use cts_core::{FAKE_SYNC, ProviderBlock, ProviderId};
 use cts_hcl1::{Number, ValueKind};
 use serde_json::Value;
 
@@ -80,8 +80,8 @@ fn decode_provider(block: Block<'_>, sink: &Sink) -> Option<(ProviderBlock, Plac
         .flat_map(|part| part.entries)
         .partition(|argument| argument.name() == "task_env");
     let alias = decode_alias(&arguments, sink);
-    if name == PANOS {
-        refuse_commits(&arguments, sink);
+    if name == FAKE_SYNC {
+        check_fake(&arguments, &entry.key_place(), sink);
     }
     let provider = ProviderBlock {
         name: name.to_owned(),
@@ -113,16 +113,23 @@ fn decode_alias(arguments: &[Entry<'_>], sink: &Sink) -> Option<String> {
     }
 }
 
-/// Committing is done by the program, not by Terraform; without it the changes would have no effect.
-fn refuse_commits(arguments: &[Entry<'_>], sink: &Sink) {
-    let entry = arguments
-        .iter()
-        .rfind(|entry| entry.name() == "auto_commit");
-    if let Some(entry) = entry
-        && let Some(value) = entry.single_value()
-        && value.kind == ValueKind::Bool(true)
-    {
-        sink.unsupported(&entry.key_place(), "auto_commit");
+/// What is no flag would be taken for false, and nothing would fail that is meant to.
+fn check_fake(arguments: &[Entry<'_>], place: &Place, sink: &Sink) {
+    let last = |name: &str| arguments.iter().rfind(|entry| entry.name() == name);
+    let is_name = |entry: &Entry<'_>| {
+        let value = entry.single_value().map(|value| &value.kind);
+        matches!(value, Some(ValueKind::String(text)) if !text.is_empty())
+    };
+    if !last("name").is_some_and(is_name) {
+        sink.error(place, format!("provider `{FAKE_SYNC}` needs a `name`"));
+    }
+    for name in ["err", "success_first"] {
+        let Some(entry) = last(name) else { continue };
+        let value = entry.single_value().map(|value| &value.kind);
+        if !matches!(value, Some(ValueKind::Bool(_))) {
+            let message = format!("`{name}` of provider `{FAKE_SYNC}` must be true or false");
+            sink.error(&entry.value_place(), message);
+        }
     }
 }
 
@@ -138,6 +145,18 @@ fn check_panos(provider: &ProviderBlock, place: &Place, environment: Environment
     {
         let variable = Setting::PanosUsername.variable();
         let message = format!("provider `{PANOS}` needs a `username`, or the variable {variable}");
+        sink.warning(place, message);
+    }
+    let commits = provider.arguments.get("auto_commit") == Some(&Value::Bool(true));
+    let says_nothing = [
+        "verify_certificate",
+        "skip_verify_certificate",
+        "json_config_file",
+    ];
+    if commits && !says_nothing.into_iter().any(given) {
+        let message = format!(
+            "provider `{PANOS}` does not check the certificate of the firewall unless it has `verify_certificate = true`"
+        );
         sink.warning(place, message);
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct DecodedTask {
     pub(crate) spec: Option<TaskSpec>,
     /// The references to providers with their places.
     pub(crate) providers: Vec<Located<ProviderId>>,
+    /// The names of webhooks with their places.
+    pub(crate) webhooks: Vec<Located<String>>,
 }
 
 /// Reads task blocks and what they refer to: variable files and local modules.
@@ -95,8 +97,13 @@ impl<'a> TaskDecoder<'a> {
             self.refuse_duplicate(name.value.as_str(), &name.place);
         }
         let providers = written.providers.take().unwrap_or_default();
-        let spec = self.spec(written, &providers);
-        self.tasks.push(DecodedTask { spec, providers });
+        let webhooks = std::mem::take(&mut written.webhooks);
+        let spec = self.spec(written, &providers, &webhooks);
+        self.tasks.push(DecodedTask {
+            spec,
+            providers,
+            webhooks,
+        });
     }
 
     /// The tasks in the order in which they were decoded.
@@ -118,6 +125,7 @@ impl<'a> TaskDecoder<'a> {
         &mut self,
         mut written: RawTask,
         providers: &[Located<ProviderId>],
+        webhooks: &[Located<String>],
     ) -> Option<TaskSpec> {
         let resolved = written.module.as_ref();
         let resolved = resolved.map(|module| self.modules.resolve(module));
@@ -149,6 +157,7 @@ impl<'a> TaskDecoder<'a> {
                 bundle: None,
                 version: written.version.unwrap_or_default(),
                 providers: providers.iter().map(|id| id.value.clone()).collect(),
+                webhooks: webhooks.iter().map(|name| name.value.clone()).collect(),
                 condition,
                 module_inputs,
                 services,

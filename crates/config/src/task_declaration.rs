@@ -74,6 +74,7 @@ impl DeclaredTasks {
                 condition,
                 module_inputs: draft.module_inputs.clone(),
                 services: Vec::new(),
+                webhooks: Vec::new(),
                 workspace: None,
                 variables,
             },

@@ -20,7 +20,7 @@ use crate::variables::VariableFiles;
 use crate::variables::raw::expression_of;
 
 /// What else may stand in a configuration file.
-const OTHERS: [&str; 22] = [
+const OTHERS: [&str; 23] = [
     "buffer_period",
     "client_type",
     "consul",
@@ -39,6 +39,7 @@ const OTHERS: [&str; 22] = [
     "services",
     "syslog",
     "terraform_provider",
+    "webhook",
     "tls",
     "vault",
     "worker",
@@ -180,7 +181,9 @@ fn warn_of_losses(written: &RawTask, sink: &Sink) {
     let group = written.concurrency_group.as_ref();
     let group = group.map(|group| ("concurrency_group", &group.place));
     let others = written.timeouts.places().chain(written.guard.places());
-    let others = others.chain(group);
+    let webhooks = written.webhooks.first();
+    let webhooks = webhooks.map(|first| ("webhooks", &first.place));
+    let others = others.chain(group).chain(webhooks);
     for (name, place) in others {
         let message = format!("`{name}` is not sent: the API has no such member");
         sink.warning(place, message);

@@ -12,8 +12,11 @@ use crate::tree::{Entry, Part};
 /// template is of no use (docs/compatibility.md).
 const LITERAL: [&[&str]; 1] = [&["task", "variables"]];
 
-/// Where a template may stand beside `terraform_provider`.
+/// Where a template may stand beside `terraform_provider` and `webhook`.
 const CLOUD_TOKEN: &[&str] = &["driver", "terraform-cloud", "token"];
+
+/// What of a `webhook` may be a template.
+const OF_WEBHOOK: [&str; 2] = ["url", "secret"];
 
 /// Looks for templates in the files, and collects those for which Vault is needed.
 #[derive(Debug)]
@@ -93,7 +96,7 @@ impl<'a> Templates<'a> {
         let Some(recognised) = recognise(text) else {
             return;
         };
-        let allowed = is_provider(path) || is_one_of(path, &[CLOUD_TOKEN]);
+        let allowed = is_provider(path) || is_of_webhook(path) || is_one_of(path, &[CLOUD_TOKEN]);
         match recognised {
             Recognised::Unlike if allowed => {
                 let message = "this looks like a dynamic template but is passed on as it is: only \
@@ -123,7 +126,7 @@ impl<'a> Templates<'a> {
     }
 
     fn report_misplaced(&self, place: &Place) {
-        let message = "dynamic templates (`{{ … }}`) are only allowed in the values of `terraform_provider` blocks";
+        let message = "dynamic templates (`{{ … }}`) are only allowed in the values of `terraform_provider` blocks and in `url` and `secret` of `webhook` blocks";
         self.sink.error(place, message);
     }
 }
@@ -131,6 +134,14 @@ impl<'a> Templates<'a> {
 fn is_provider(path: &[&str]) -> bool {
     path.first()
         .is_some_and(|first| first.eq_ignore_ascii_case("terraform_provider"))
+}
+
+fn is_of_webhook(path: &[&str]) -> bool {
+    let [block, _name, key] = path else {
+        return false;
+    };
+    let mut known = OF_WEBHOOK.iter();
+    block.eq_ignore_ascii_case("webhook") && known.any(|known| key.eq_ignore_ascii_case(known))
 }
 
 fn is_one_of(path: &[&str], known: &[&[&str]]) -> bool {

@@ -28,6 +28,7 @@ mod templates;
 mod terraform_cloud;
 mod values;
 mod vault;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::fs;

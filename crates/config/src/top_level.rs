@@ -28,6 +28,7 @@ use crate::task::references::{refuse_shared_commits, warn_of_unknown_providers};
 use crate::tls::decode_tls;
 use crate::tree::Part;
 use crate::vault::decode_vault;
+use crate::webhook::{check_references, decode_webhooks};
 use crate::worker::decode_worker;
 
 const DEFAULT_PORT: u16 = 8558;
@@ -67,6 +68,7 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
     let (driver, terraform_cloud) =
         decode_driver(driver, &consul, environment, context.current_dir);
     let providers = decode_providers(top.repeated("terraform_provider"), environment, sink);
+    let webhooks = decode_webhooks(top.repeated("webhook"));
 
     let database = decode_database(
         top.block("database"),
@@ -106,6 +108,7 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
     let tasks = decoder.finish();
     refuse_shared_commits(&tasks, &providers, sink);
     warn_of_unknown_providers(&tasks, &providers, sink);
+    check_references(&tasks, &webhooks, database.is_some(), sink);
 
     // Typed, but of no effect in the original either.
     top.text("client_type");
@@ -128,6 +131,7 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
         driver,
         terraform_cloud,
         providers,
+        webhooks,
         database,
         services,
         scheduler,

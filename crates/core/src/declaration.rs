@@ -100,6 +100,7 @@ mod tests {
                 condition: Condition::NoCondition,
                 module_inputs: Vec::new(),
                 services: Vec::new(),
+                webhooks: Vec::new(),
                 workspace: None,
                 variables: BTreeMap::new(),
                 working_dir: "sync-tasks/a".into(),

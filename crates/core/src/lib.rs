@@ -78,7 +78,7 @@ pub use identity::{
 pub use input::{Content, FrozenInput, RunInput, ThawError};
 pub use lost_lease::LostLease;
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
-pub use provider::{ProviderBlock, ProviderId};
+pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};
 pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance};

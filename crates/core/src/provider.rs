@@ -8,6 +8,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// Name of the provider that is none of Terraform: it is there for trying out what happens after an apply
+/// (docs/terraform.md#fake-sync).
+pub const FAKE_SYNC: &str = "fake-sync";
+
 /// A reference to a provider block: `name` or `name.alias`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]

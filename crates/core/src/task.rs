@@ -91,6 +91,9 @@ pub struct TaskDefinition {
     pub version: String,
     /// Providers, at most one per provider name.
     pub providers: Vec<ProviderId>,
+    /// Names of the webhooks that get to know of its applies, in their order; ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub webhooks: Vec<String>,
     /// What triggers the task.
     pub condition: Condition,
     /// What the module gets beside the condition.
@@ -126,6 +129,7 @@ impl TaskDefinition {
             bundle: None,
             version: String::new(),
             providers: Vec::new(),
+            webhooks: Vec::new(),
             condition,
             variables: BTreeMap::new(),
             working_dir: "/w".into(),

@@ -14,7 +14,7 @@ mod variables_tf;
 
 use std::fmt;
 
-use cts_core::{Backend, Digest, ProviderBlock, TaskDefinition};
+use cts_core::{Backend, Digest, FAKE_SYNC, ProviderBlock, TaskDefinition};
 use serde_json::{Map, Value};
 
 pub use tfvars::render_tfvars;
@@ -203,14 +203,14 @@ struct TaskProvider<'a> {
     arguments: Vec<(&'a str, &'a Value)>,
 }
 
-/// The providers of a task, each name once, sorted.
+/// The providers of a task, each name once, sorted; without the one that Terraform does not know.
 fn task_providers<'a>(
     definition: &'a TaskDefinition,
     settings: &'a RenderSettings,
 ) -> Result<Vec<TaskProvider<'a>>, RenderError> {
     let mut providers = Vec::<TaskProvider<'a>>::with_capacity(definition.providers.len());
     for id in &definition.providers {
-        if providers.iter().any(|known| known.name == id.name) {
+        if id.name == FAKE_SYNC || providers.iter().any(|known| known.name == id.name) {
             continue;
         }
         require_identifier("provider", &id.name)?;

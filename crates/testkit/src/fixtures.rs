@@ -13,6 +13,7 @@ pub fn definition(name: &str, services: &[&str]) -> TaskDefinition {
     TaskDefinition {
         module_inputs: Vec::new(),
         services: Vec::new(),
+        webhooks: Vec::new(),
         workspace: None,
         name: TaskName::new(name).expect("a name of a task"),
         description: String::new(),

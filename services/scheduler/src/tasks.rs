@@ -158,6 +158,7 @@ impl TaskCommands {
         spec.timeouts = before.timeouts;
         spec.guard = before.guard;
         spec.concurrency_group = before.concurrency_group;
+        spec.definition.webhooks = before.definition.webhooks;
         let kind = if run == Run::Now && spec.enabled {
             RunKind::Apply
         } else {

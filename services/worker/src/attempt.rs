@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
 use cts_core::runs::{AttemptOutcome, Plan, RunKind};
-use cts_core::{Chain, LostLease, ProviderBlock, RunInput, TaskDefinition};
+use cts_core::{Chain, FAKE_SYNC, LostLease, ProviderBlock, RunInput, TaskDefinition};
+use cts_handlers::{HandlersError, PrepareError};
 use cts_rpc::ConversionError;
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
@@ -16,6 +17,7 @@ use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 use tonic::Status;
 
+use crate::handlers::{applied_run, prepare_handlers};
 use crate::inputs::InputError;
 use crate::leased_run::LeasedRun;
 use crate::own_lock::release_own_lock;
@@ -54,7 +56,7 @@ pub(crate) enum AttemptError {
     File(#[from] FileError),
     #[error("an earlier Terraform is still at work in the task directory")]
     Orphan(#[from] OrphanError),
-    #[error("stopped before Terraform was started")]
+    #[error("stopped before or after Terraform was at work")]
     Stopped,
     #[error(transparent)]
     Terraform(#[from] CommandError),
@@ -68,6 +70,12 @@ pub(crate) enum AttemptError {
         error: CommandError,
         lease: LostLease,
     },
+    #[error("the handlers of the task cannot be made")]
+    Handlers(#[from] PrepareError),
+    #[error("the handlers of the task cannot be made")]
+    Preparing(#[source] JoinError),
+    #[error(transparent)]
+    Handler(#[from] HandlersError),
 }
 
 /// Fetches, renders and prepares, and applies or plans unless it is a check. Giving `order` stops Terraform gently.
@@ -116,10 +124,21 @@ async fn try_attempt(
     let turn = order_or(&order, shared.lock_directory(&directory)).await?;
     adopt(shared, &directory, &order).await?;
 
-    let resolved = resolve(&options.render, definition, &shared.values);
-    let Resolved { settings, answers } = order_or(&order, resolved).await??;
-    let environment = task_env(definition, &settings.providers);
+    let resolved = resolve(
+        &options.render,
+        &options.webhooks,
+        definition,
+        &shared.values,
+    );
+    let resolved = order_or(&order, resolved).await??;
+    let environment = task_env(definition, &resolved.settings.providers);
+    let prepared = prepare_handlers(shared, definition, &resolved, &environment);
+    let handlers = order_or(&order, prepared).await??;
+    let Resolved {
+        settings, answers, ..
+    } = resolved;
     let secrets = run_secrets(definition, &settings, &environment, &answers);
+    let secrets = secrets.chain(handlers.secrets());
     let redactor = Arc::new(Redactor::new(options.secrets().chain(secrets))?);
     *known = Some(Arc::clone(&redactor));
     let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), output));
@@ -154,7 +173,13 @@ async fn try_attempt(
         // The next attempt waits for their end as if an earlier worker had left them.
         shared.adopted.lock().await.remove(&attempt.directory);
     }
-    outcome
+    let outcome = outcome?;
+    // What is stopped after it has done everything has done it, unless something follows.
+    if matches!(outcome, AttemptOutcome::Applied) && !handlers.is_empty() {
+        let applied = applied_run(shared, &run.lease, &input);
+        order_or(&attempt.stop, handlers.run(&applied)).await??;
+    }
+    Ok(outcome)
 }
 
 /// The arguments of a provider that say nothing about a remote system.
@@ -170,6 +195,8 @@ fn run_secrets<'s>(
 ) -> impl Iterator<Item = &'s str> {
     let mut texts = Vec::new();
     let ids = definition.providers.iter();
+    // What only tries things out has no secrets.
+    let ids = ids.filter(|id| id.name != FAKE_SYNC);
     for block in ids.filter_map(|id| ProviderBlock::select(&settings.providers, id)) {
         for (name, value) in &block.arguments {
             if !NO_SECRETS.contains(&name.as_str()) {

@@ -3,11 +3,12 @@
 //!
 //! It holds nothing that matters: directories and caches may be lost at any time. It talks to the
 //! scheduler through gRPC clients and to Terraform through `cts-terraform`; it knows no database. Of Consul and Vault it
-//! reads the dynamic values of providers, nothing else. Start with [`Worker`].
+//! reads the dynamic values of providers and webhooks, nothing else; what follows an apply is `cts-handlers`. Start with [`Worker`].
 #![warn(missing_docs)]
 
 mod attempt;
 mod call_timeout;
+mod handlers;
 mod heartbeat;
 mod inputs;
 mod lease;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use cts_bundle::BundleCache;
 use cts_core::settings::{ClusterKey, SettingsBlocks};
 use cts_core::{StepTimeouts, WorkerRecord};
+use cts_handlers::{Handlers, WebhookSettings};
 use cts_terraform::guard::Guard;
 use cts_terraform::{InheritedEnvironment, OutputSink, RenderSettings, StopPolicy, Terraform};
 use secrecy::{ExposeSecret, SecretString};
@@ -44,6 +45,8 @@ pub struct Options {
     /// The keys for these digests, one or several while they are replaced; without one it asks the scheduler for that of the
     /// cluster.
     pub keys: Vec<ClusterKey>,
+    /// The webhooks that tasks may name.
+    pub webhooks: Vec<WebhookSettings>,
     /// Further secrets of the configuration, which no output of a run may show: tokens and passwords.
     pub secrets: Vec<SecretString>,
 }
@@ -83,6 +86,8 @@ pub struct Dependencies {
     pub guard: Option<Guard>,
     /// Where the dynamic values of providers come from.
     pub values: ValueSources,
+    /// What happens after a successful apply.
+    pub handlers: Handlers,
     /// Where Terraform's output is shown live besides, if anywhere.
     pub console: Option<Arc<dyn OutputSink>>,
 }

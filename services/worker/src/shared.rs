@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use cts_bundle::BundleCache;
+use cts_handlers::Handlers;
 use cts_terraform::guard::Guard;
 use cts_terraform::{OutputSink, TaskDirectory, Terraform};
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) guard: Option<Guard>,
     pub(crate) console: Console,
     pub(crate) values: ValueSources,
+    pub(crate) handlers: Handlers,
     /// Directories in which no earlier process can be at work any more.
     pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
     /// One attempt at a time in each directory: one whose lease was lost may still be ending when the

@@ -1,4 +1,4 @@
-//! Dynamic values of provider blocks, resolved for each run (docs/configuration.md#dynamic-values).
+//! Dynamic values of provider blocks and webhooks, resolved for each run (docs/configuration.md#dynamic-values).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use cts_consul::{ConsulClient, ConsulError, Query};
 use cts_core::{Item, KvQuery, ProviderBlock, TaskDefinition};
+use cts_handlers::WebhookSettings;
 use cts_template::{
     Evaluation, Found, KeyPath, Recognised, Source, Template, TemplateError, recognise,
 };
 use cts_terraform::RenderSettings;
 use cts_vault::{Vault, VaultError};
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -42,7 +44,7 @@ impl fmt::Debug for ValueSources {
 
 /// A value of a provider block cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[error("`{argument}` of terraform_provider \"{block}\" has no value")]
+#[error("`{argument}` of {block} has no value")]
 pub(crate) struct ValueError {
     block: String,
     argument: String,
@@ -78,13 +80,17 @@ enum Cause {
 /// The settings of one run.
 pub(crate) struct Resolved {
     pub(crate) settings: Arc<RenderSettings>,
+    /// Those of the webhooks that the task names.
+    pub(crate) webhooks: Vec<WebhookSettings>,
     /// What Vault has answered, as far as it is text.
     pub(crate) answers: Vec<String>,
 }
 
-/// The settings with the values of the providers that the task names. The same settings if none of them is dynamic.
+/// The settings with the values of the providers that the task names, the same settings if none of them is dynamic, and
+/// those of `webhooks` that it names.
 pub(crate) async fn resolve(
     settings: &Arc<RenderSettings>,
+    webhooks: &[WebhookSettings],
     definition: &TaskDefinition,
     sources: &ValueSources,
 ) -> Result<Resolved, ValueError> {
@@ -107,6 +113,12 @@ pub(crate) async fn resolve(
             *known = block;
         }
     }
+    let mut named = Vec::new();
+    for webhook in webhooks {
+        if definition.webhooks.contains(&webhook.name) {
+            named.push(run.webhook(webhook).await?);
+        }
+    }
     let mut answers = Vec::new();
     for found in run.found.values() {
         if let Found::Secret(answer) = found {
@@ -115,6 +127,7 @@ pub(crate) async fn resolve(
     }
     Ok(Resolved {
         settings: resolved.map_or_else(|| Arc::clone(settings), Arc::new),
+        webhooks: named,
         answers: answers.into_iter().map(str::to_owned).collect(),
     })
 }
@@ -129,10 +142,15 @@ pub(crate) fn texts_of<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// Whether any of `blocks` may ask Vault for something.
-pub fn reads_secrets(blocks: &[ProviderBlock]) -> bool {
+/// Whether any of `blocks` or `webhooks` may ask Vault for something.
+pub fn reads_secrets(blocks: &[ProviderBlock], webhooks: &[WebhookSettings]) -> bool {
     let reads = |text: &str| is_template(text) && text.contains("secret");
-    blocks.iter().any(|block| has_text(block, reads))
+    let of_webhooks = |webhook: &WebhookSettings| {
+        let texts = [Some(&webhook.url), webhook.secret.as_ref()];
+        let mut texts = texts.into_iter().flatten();
+        texts.any(|text| reads(text.expose_secret()))
+    };
+    blocks.iter().any(|block| has_text(block, reads)) || webhooks.iter().any(of_webhooks)
 }
 
 fn has_text(block: &ProviderBlock, is_meant: fn(&str) -> bool) -> bool {
@@ -168,19 +186,43 @@ impl Resolution<'_> {
         for (name, text) in &mut resolved.task_env {
             texts.push((format!("task_env.{name}"), text));
         }
+        let named = format!("terraform_provider \"{}\"", block.id());
         for (argument, text) in texts {
-            if !is_template(text) {
-                continue;
-            }
-            let evaluated = timeout(LONGEST, self.evaluate(text)).await;
-            let evaluated = evaluated.unwrap_or(Err(Cause::Slow));
-            *text = evaluated.map_err(|cause| ValueError {
-                block: block.id().to_string(),
-                argument,
-                cause,
-            })?;
+            self.replace(&named, argument, text).await?;
         }
         Ok(resolved)
+    }
+
+    async fn webhook(&mut self, webhook: &WebhookSettings) -> Result<WebhookSettings, ValueError> {
+        let mut resolved = webhook.clone();
+        let named = format!("webhook {:?}", webhook.name);
+        let secret = resolved.secret.as_mut().map(|secret| ("secret", secret));
+        for (argument, value) in [("url", &mut resolved.url)].into_iter().chain(secret) {
+            let mut text = value.expose_secret().to_owned();
+            self.replace(&named, argument.to_owned(), &mut text).await?;
+            *value = SecretString::from(text);
+        }
+        Ok(resolved)
+    }
+
+    /// Puts the value of a template in its place; what is none stays.
+    async fn replace(
+        &mut self,
+        block: &str,
+        argument: String,
+        text: &mut String,
+    ) -> Result<(), ValueError> {
+        if !is_template(text) {
+            return Ok(());
+        }
+        let evaluated = timeout(LONGEST, self.evaluate(text)).await;
+        let evaluated = evaluated.unwrap_or(Err(Cause::Slow));
+        *text = evaluated.map_err(|cause| ValueError {
+            block: block.to_owned(),
+            argument,
+            cause,
+        })?;
+        Ok(())
     }
 
     async fn evaluate(&mut self, text: &str) -> Result<String, Cause> {

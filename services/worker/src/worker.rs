@@ -53,6 +53,7 @@ impl Worker {
             bundles,
             guard,
             values,
+            handlers,
             console,
         } = dependencies;
         let scheduler = Scheduler {
@@ -72,6 +73,7 @@ impl Worker {
             guard,
             console: Console(console),
             values,
+            handlers,
             adopted: Mutex::default(),
             directories: std::sync::Mutex::default(),
             started: Instant::now(),

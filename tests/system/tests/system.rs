@@ -12,6 +12,7 @@ mod failing_module;
 mod groups;
 mod grpc;
 mod grpc_log;
+mod handlers;
 mod hostile_values;
 mod large_task;
 mod migrate;

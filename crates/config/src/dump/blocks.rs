@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 use crate::config::Config;
 use crate::database::DatabaseConfig;
 use crate::dump::connections::{consul, vault};
-use crate::dump::drivers::{driver, providers};
+use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
 use crate::dump::tree::Body;
 use crate::gateway::GatewayMode;
@@ -34,6 +34,7 @@ pub(super) fn tree(config: &Config) -> Body {
     top.block("vault", vault(config.vault.as_ref()));
     driver(&mut top, config);
     providers(&mut top, &config.providers);
+    webhooks(&mut top, &config.webhooks);
     if let Some(block) = &config.database {
         top.block("database", database(block));
     }

@@ -1,4 +1,4 @@
-//! `driver` and `terraform_provider`.
+//! `driver`, `terraform_provider` and `webhook`.
 
 use cts_core::ProviderBlock;
 use serde_json::{Map, Value};
@@ -10,6 +10,7 @@ use crate::dump::connections::client_tls;
 use crate::dump::hidden::{HIDDEN, without_secrets};
 use crate::dump::tree::Body;
 use crate::terraform_cloud::TerraformCloudDriver;
+use crate::webhook::WebhookConfig;
 
 pub(super) fn driver(top: &mut Body, config: &Config) {
     match &config.terraform_cloud {
@@ -88,5 +89,20 @@ pub(super) fn providers(top: &mut Body, providers: &[ProviderBlock]) {
             body.block("task_env", environment);
         }
         top.repeated("terraform_provider", Some(&provider.name), body);
+    }
+}
+
+/// Receivers often have a token in the path of their URL, so of that only the host is shown.
+pub(super) fn webhooks(top: &mut Body, webhooks: &[WebhookConfig]) {
+    for webhook in webhooks {
+        let mut body = Body::default();
+        body.set("url", webhook.shown_url());
+        if webhook.secret.is_some() {
+            body.set("secret", HIDDEN);
+        }
+        body.set("timeout", duration(webhook.timeout));
+        body.set("retries", webhook.retries);
+        body.block("tls", client_tls(&webhook.tls));
+        top.repeated("webhook", Some(&webhook.name), body);
     }
 }

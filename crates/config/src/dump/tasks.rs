@@ -52,6 +52,9 @@ fn task(spec: &TaskSpec) -> Body {
     let max_shrink = guard.max_shrink.as_ref().map(ToString::to_string);
     body.set_some("max_shrink", max_shrink);
     body.set_some("concurrency_group", spec.concurrency_group.as_deref());
+    if !task.webhooks.is_empty() {
+        body.set("webhooks", task.webhooks.clone());
+    }
     // A schedule has none, and one that is written is warned of.
     if !matches!(task.condition, Condition::Schedule(_)) {
         body.block("buffer_period", buffer_period(spec.buffer_period));

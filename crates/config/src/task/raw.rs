@@ -46,6 +46,8 @@ pub(crate) struct RawTask {
     pub(crate) timeouts: RawTimeouts,
     pub(crate) guard: RawGuard,
     pub(crate) concurrency_group: Option<Located<String>>,
+    /// Each once.
+    pub(crate) webhooks: Vec<Located<String>>,
     /// Deprecated keys of the block that are not reported yet.
     pub(crate) deprecated: Vec<DeprecatedKeyUse>,
 }
@@ -91,6 +93,7 @@ impl RawTask {
             timeouts: RawTimeouts::decode(&mut block),
             guard: RawGuard::decode(&mut block),
             concurrency_group: decode_concurrency_group(&mut block),
+            webhooks: decode_webhook_names(&mut block),
             deprecated,
         };
         block.finish();
@@ -159,6 +162,20 @@ fn decode_concurrency_group(block: &mut Block<'_>) -> Option<Located<String>> {
     let message = format!("`{path}` must be a name of 1 to {LONGEST_GROUP} characters");
     block.sink().error(&group.place, message);
     None
+}
+
+fn decode_webhook_names(block: &mut Block<'_>) -> Vec<Located<String>> {
+    let list = block.list("webhooks").map(|list| list.value);
+    let mut names = Vec::<Located<String>>::new();
+    for name in list.unwrap_or_default() {
+        if names.iter().any(|known| known.value == name.value) {
+            let message = format!("`webhooks` names {:?} twice", name.value);
+            block.sink().error(&name.place, message);
+        } else {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// `module`, or what it was called before.

@@ -100,19 +100,43 @@ fn panos_needs_a_user() {
 }
 
 #[test]
-fn commits_of_panos_are_not_supported_yet() {
-    let unsupported = |name: &str, value: &str| {
-        let text =
-            format!("terraform_provider \"{name}\" {{ username = \"u\"\n auto_commit = {value} }}");
-        Sandbox::new().unsupported(&text)
+fn commits_of_panos_are_accepted_and_unchecked_certificates_warned_of() {
+    let warnings = |name: &str, more: &str| {
+        let text = format!("terraform_provider \"{name}\" {{ username = \"u\"\n {more} }}");
+        let sandbox = Sandbox::new();
+        assert!(sandbox.unsupported(&text).is_empty());
+        sandbox.warnings(&text)
     };
-    assert_eq!(
-        unsupported("panos", "true"),
-        [(2, "`auto_commit` is not supported yet".to_owned())]
+    let [warning] = warnings("panos", "auto_commit = true").try_into().unwrap();
+    assert!(
+        warning.contains("does not check the certificate"),
+        "{warning}"
     );
-    assert!(unsupported("panos", "\"true\"").is_empty());
-    assert!(unsupported("panos", "false").is_empty());
-    assert!(unsupported("other", "true").is_empty());
+    for harmless in [
+        "auto_commit = \"true\"",
+        "auto_commit = false",
+        "auto_commit = true verify_certificate = true",
+        "auto_commit = true skip_verify_certificate = true",
+        "auto_commit = true json_config_file = \"f\"",
+    ] {
+        assert!(warnings("panos", harmless).is_empty(), "{harmless}");
+    }
+    assert!(warnings("other", "auto_commit = true").is_empty());
+}
+
+#[test]
+fn fake_sync_needs_a_name_and_flags() {
+    let read = |text: &str| format!("terraform_provider \"fake-sync\" {{ {text} }}");
+    for text in ["err = true", "name = \"\"", "name = true", "name { a = 1 }"] {
+        assert_problem(&read(text), 1, "provider `fake-sync` needs a `name`");
+    }
+    for name in ["err", "success_first"] {
+        let text = read(&format!("name = \"x\" {name} = \"true\""));
+        let expected = format!("`{name}` of provider `fake-sync` must be true or false");
+        assert_problem(&text, 1, &expected);
+    }
+    let whole = config(&read("name = \"x\" err = true success_first = true"));
+    assert_eq!(whole.providers[0].arguments["err"], json!(true));
 }
 
 #[test]

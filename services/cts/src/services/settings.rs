@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_config::{Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover};
+use cts_config::{
+    ClientTls, Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover, WebhookConfig,
+};
 use cts_consul::{ConsulSettings, TlsSettings};
 use cts_core::settings::ClusterKey;
 use cts_core::{
     Capabilities, DEFAULT_DRIVER, Engine, Incarnation, TaskSpec, WorkerId, WorkerRecord,
 };
 use cts_gateway::{Gateway, Mode};
+use cts_handlers::WebhookSettings;
 use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
 use cts_store::{Member, Retention, Unchanged};
@@ -118,15 +121,35 @@ pub(crate) fn vault(config: &Config) -> Option<VaultSettings> {
         token_file: vault.vault_agent_token_file.clone(),
         renew_token: vault.renew_token,
         unwrap_token: vault.unwrap_token,
-        tls: ClientFiles {
-            authorities: Authorities::of(path(&tls.ca_cert), path(&tls.ca_path)),
-            identity: IdentityFiles::of(path(&tls.cert), path(&tls.key)),
-            verify: tls.verify,
-        },
-        server_name: (!tls.server_name.is_empty()).then(|| tls.server_name.clone()),
+        tls: client_files(tls),
+        server_name: server_name(tls),
         connect_timeout: vault.transport.dial_timeout + vault.transport.tls_handshake_timeout,
         timeout: LONGEST_VAULT_ANSWER,
     })
+}
+
+fn webhook(webhook: &WebhookConfig) -> WebhookSettings {
+    WebhookSettings {
+        name: webhook.name.clone(),
+        url: webhook.url.clone(),
+        secret: webhook.secret.clone(),
+        timeout: webhook.timeout,
+        retries: webhook.retries,
+        tls: client_files(&webhook.tls),
+        server_name: server_name(&webhook.tls),
+    }
+}
+
+fn client_files(tls: &ClientTls) -> ClientFiles {
+    ClientFiles {
+        authorities: Authorities::of(path(&tls.ca_cert), path(&tls.ca_path)),
+        identity: IdentityFiles::of(path(&tls.cert), path(&tls.key)),
+        verify: tls.verify,
+    }
+}
+
+fn server_name(tls: &ClientTls) -> Option<String> {
+    (!tls.server_name.is_empty()).then(|| tls.server_name.clone())
 }
 
 /// An empty text names no file.
@@ -305,6 +328,7 @@ pub(crate) fn worker(
         }),
         settings: settings_blocks(config),
         keys,
+        webhooks: config.webhooks.iter().map(webhook).collect(),
         secrets: config.secrets(),
     }
 }

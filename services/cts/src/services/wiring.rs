@@ -8,6 +8,7 @@ use cts_bundle::{BundleCache, Limits};
 use cts_config::Config;
 use cts_consul::ConsulClient;
 use cts_gateway::{Deps as GatewayDeps, Gateway, Options as GatewayOptions};
+use cts_handlers::{Handlers, Pace};
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
@@ -179,7 +180,8 @@ pub(crate) fn worker(
         ))),
     };
     // Its address may be in the environment for other programs.
-    let vault = settings::vault(config).filter(|_| reads_secrets(&config.providers));
+    let reads_secrets = reads_secrets(&config.providers, &options.webhooks);
+    let vault = settings::vault(config).filter(|_| reads_secrets);
     let vault = vault.map(Vault::new).transpose();
     let values = ValueSources {
         environment: process_env.text_environment(),
@@ -194,6 +196,7 @@ pub(crate) fn worker(
             terraform: Arc::new(Terraform::new(executable, processes.clone())),
             bundles,
             guard,
+            handlers: Handlers::new(Pace::default(), Arc::clone(&process_env.clock)),
             console: config
                 .driver
                 .log

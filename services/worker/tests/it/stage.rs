@@ -9,9 +9,10 @@ use std::sync::Arc;
 use cts_consul::{ConsulClient, ConsulSettings};
 use cts_core::settings::SettingsBlocks;
 use cts_core::{
-    Backend, Capabilities, Condition, Digest, RunInput, StepTimeouts, TaskDefinition, TaskName,
-    WorkerId, WorkerRecord,
+    Backend, Capabilities, Condition, Digest, RunInput, StepTimeouts, SystemClock, TaskDefinition,
+    TaskName, WorkerId, WorkerRecord,
 };
+use cts_handlers::{Handlers, Pace};
 use cts_rpc::memory_transport;
 use cts_terraform::{Executable, InheritedEnvironment, RenderSettings, StopPolicy, Terraform};
 use cts_worker::{Dependencies, Options, ShutdownTokens, ValueSources, Worker};
@@ -35,6 +36,11 @@ pub(crate) struct Stage {
 impl Stage {
     /// A worker, and a module for its only task.
     pub(crate) async fn new(module: &str) -> Self {
+        Self::configured(module, |_options| {}).await
+    }
+
+    /// The same with other options.
+    pub(crate) async fn configured(module: &str, configure: impl FnOnce(&mut Options)) -> Self {
         let root = TempDir::new().unwrap();
         fs::create_dir(root.path().join("module")).unwrap();
         fs::write(root.path().join("module/main.tf"), module).unwrap();
@@ -48,7 +54,8 @@ impl Stage {
             drain: CancellationToken::new(),
             stop: CancellationToken::new(),
         };
-        let options = options(root.path(), &environment, &executable);
+        let mut options = options(root.path(), &environment, &executable);
+        configure(&mut options);
         let terraform = Arc::new(Terraform::new(executable, TaskTracker::new()));
         let worker = Worker::new(
             options,
@@ -58,10 +65,14 @@ impl Stage {
                 bundles: None,
                 guard: None,
                 values: ValueSources {
-                    environment: BTreeMap::new(),
+                    environment: BTreeMap::from([
+                        ("HOOK_PATH".to_owned(), "path-of-the-stage".to_owned()),
+                        ("HOOK_SECRET".to_owned(), "secret-of-the-stage".to_owned()),
+                    ]),
                     consul: ConsulClient::new(&ConsulSettings::default()).unwrap(),
                     vault: None,
                 },
+                handlers: Handlers::new(Pace::default(), Arc::new(SystemClock)),
                 console: None,
             },
         );
@@ -82,10 +93,16 @@ impl Stage {
 
     /// The frozen input of the task.
     pub(crate) fn input(&self) -> Vec<u8> {
+        self.input_of(|_definition| {})
+    }
+
+    /// The same of a task that says more.
+    pub(crate) fn input_of(&self, change: impl FnOnce(&mut TaskDefinition)) -> Vec<u8> {
         let module = self.root.path().join("module");
-        let definition = TaskDefinition {
+        let mut definition = TaskDefinition {
             module_inputs: Vec::new(),
             services: Vec::new(),
+            webhooks: Vec::new(),
             workspace: None,
             name: TaskName::new("edge").unwrap(),
             description: String::new(),
@@ -99,6 +116,7 @@ impl Stage {
             variables: BTreeMap::new(),
             working_dir: PathBuf::from("sync-tasks/edge"),
         };
+        change(&mut definition);
         let input = RunInput::without_data(definition, Digest::of(b""));
         serde_json::to_vec(&input).unwrap()
     }
@@ -152,6 +170,7 @@ fn options(
         }),
         settings: SettingsBlocks::default(),
         keys: Vec::new(),
+        webhooks: Vec::new(),
         secrets: vec![SECRET.into()],
     }
 }

@@ -33,6 +33,7 @@ pub fn spec(name: &str) -> TaskSpec {
         definition: TaskDefinition {
             module_inputs: Vec::new(),
             services: Vec::new(),
+            webhooks: Vec::new(),
             workspace: None,
             name: task(name),
             description: format!("the task {name}"),

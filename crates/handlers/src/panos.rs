@@ -1,0 +1,97 @@
+//! Provider `panos` with `auto_commit`: what Terraform has changed is committed (docs/terraform.md#commits-of-panos).
+
+mod answer;
+mod session;
+mod settings;
+
+use std::collections::BTreeMap;
+
+use cts_core::ProviderBlock;
+use secrecy::SecretString;
+use serde_json::Value;
+use tokio::time::sleep;
+
+pub use answer::AnswerError;
+pub use session::PanosError;
+pub use settings::SettingError;
+
+use crate::pace::Pace;
+use session::{Commit, Session};
+use settings::Settings;
+
+/// Name of the provider.
+pub(crate) const PANOS: &str = "panos";
+
+/// Further tries after one that failed.
+const RETRIES: u32 = 4;
+
+#[derive(Debug)]
+pub(crate) struct Panos {
+    task: String,
+    session: Session,
+}
+
+impl Panos {
+    /// Whether changes made through this block are to be committed.
+    pub(crate) fn is_wanted(block: &ProviderBlock) -> bool {
+        block.arguments.get("auto_commit") == Some(&Value::Bool(true))
+    }
+
+    /// Reads `json_config_file`, blocking.
+    pub(crate) fn new(
+        task: &str,
+        block: &ProviderBlock,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Self, SettingError> {
+        let settings = Settings::read(&block.arguments, environment)?;
+        Ok(Self {
+            task: task.to_owned(),
+            session: Session::new(settings)?,
+        })
+    }
+
+    /// The password and the key.
+    pub(crate) fn secrets(&self) -> Vec<SecretString> {
+        self.session.secrets()
+    }
+
+    /// Commits what the administrator has changed, and waits until that has taken effect.
+    pub(crate) async fn commit(&self, pace: Pace) -> Result<(), PanosError> {
+        let mut pauses = pace.pauses(RETRIES);
+        loop {
+            let error = match self.session.commit(pace.poll).await {
+                Ok(committed) => {
+                    self.log(committed);
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            let pause = if error.is_passing() {
+                pauses.next()
+            } else {
+                None
+            };
+            let Some(pause) = pause else {
+                return Err(error);
+            };
+            tracing::warn!(
+                target: "handler.panos",
+                task_name = self.task,
+                error = self.session.hidden(&cts_core::Chain(&error).to_string()),
+                "a commit has failed and is tried again"
+            );
+            sleep(pause).await;
+        }
+    }
+
+    fn log(&self, committed: Commit) {
+        match committed {
+            Commit::Done { job } => {
+                tracing::info!(target: "handler.panos", task_name = self.task, job, "commit successful");
+            }
+            Commit::Nothing => {
+                tracing::info!(target: "handler.panos", task_name = self.task, "nothing to commit");
+            }
+        }
+    }
+}
