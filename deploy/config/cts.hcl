@@ -28,12 +28,16 @@ consul {
 }
 
 driver "terraform" {
-  # Directory that holds the executable `terraform`. Where it is missing: PATH, then an installation
-  # into this directory.
-  path = "/opt/cts/bin"
-
-  # The version to install, as x.y.z, from 0.13.0 to 1.14.3. Default: the newest that is supported.
+  # The version to use, as x.y.z. It is installed into working_dir unless it is on the PATH. Default: what is on the
+  # PATH, else the newest that cts is tested with.
   version = "1.14.3"
+
+  # Directory of the executable `terraform`, which is then the only place; where it is missing it is installed there, so
+  # the service must be able to write there, as below /var/lib/cts.
+  # path = "/var/lib/cts/bin"
+
+  # A mirror of the vendor's release site.
+  # releases_url = "https://mirror.example.net/releases"
 
   # Terraform's output in the log of cts. Default: false.
   log = true

@@ -1,12 +1,12 @@
 //! `terraform_cloud_workspace` and `terraform_version` of a task, for the driver `terraform-cloud`
 //! (`docs/configuration.md#terraform_cloud_workspace`).
 
-use cts_core::{CloudExecution, CloudWorkspace};
+use cts_core::{CloudExecution, CloudWorkspace, EngineKind};
 use serde_json::{Map, Value};
 
 use crate::block::Block;
 use crate::coerce;
-use crate::driver::version::check_version;
+use crate::driver::version::ExactVersion;
 use crate::place::{Located, Place};
 use crate::query::insert_some;
 use crate::sink::Sink;
@@ -114,7 +114,8 @@ impl RawWorkspace {
             .into_iter()
             .flatten()
         {
-            if let Err(reason) = check_version(&version.value) {
+            let read = ExactVersion::read_tested(&version.value, EngineKind::Terraform);
+            if let Err(reason) = read {
                 sink.error(&version.place, reason.to_string());
             }
         }

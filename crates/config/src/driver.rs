@@ -1,19 +1,21 @@
 //! `driver "terraform"` (docs/configuration.md#driver-terraform).
 
 mod backend;
+mod release;
 mod sharing;
 pub(crate) mod version;
 
 use std::path::{Path, PathBuf};
 
-use cts_core::{Backend, StepTimeouts};
+use cts_core::{Backend, EngineKind, StepTimeouts};
 use serde_json::{Map, Value};
 
 use crate::block::Block;
 use crate::coerce;
 use crate::consul::ConsulConfig;
 use crate::driver::backend::{decode_backend, defaults};
-use crate::driver::version::{check_version, is_before};
+use crate::driver::release::{decode_engine, decode_source, decode_version};
+use crate::driver::version::ExactVersion;
 use crate::environment::Environment;
 use crate::free_form::free_form;
 use crate::module_source::clean;
@@ -21,15 +23,21 @@ use crate::place::Located;
 use crate::terraform_cloud::{TerraformCloudDriver, decode_terraform_cloud};
 use crate::timeouts::RawTimeouts;
 
+pub use release::ReleaseSource;
 pub use sharing::BackendRefusal;
 
 /// How Terraform is run.
 #[derive(Clone, Debug)]
 pub struct TerraformDriver {
-    /// Exact Terraform version as written; `None` for the newest compatible one.
+    /// Ours: the program that applies modules.
+    pub engine: EngineKind,
+    /// Exact version of the engine, in the form in which it writes its own; `None` for what is there, or the newest
+    /// one that is tested.
     pub version: Option<String>,
-    /// Absolute directory that holds or receives the executable; `None` for the default place.
+    /// Absolute directory that holds or receives the executable; `None` for the default places.
     pub path: Option<PathBuf>,
+    /// Ours: where an engine that is missing comes from.
+    pub releases: ReleaseSource,
     /// Whether Terraform's output goes into our log.
     pub log: bool,
     /// Whether Terraform writes a trace log into the task directory.
@@ -85,8 +93,10 @@ impl TerraformDriver {
     /// What counts without a block.
     fn absent(consul: &ConsulConfig) -> Self {
         Self {
+            engine: EngineKind::default(),
             version: None,
             path: None,
+            releases: ReleaseSource::default(),
             log: false,
             persist_log: false,
             timeouts: StepTimeouts::default(),
@@ -104,13 +114,8 @@ fn decode_terraform(
     consul: &ConsulConfig,
     current_dir: &Path,
 ) -> TerraformDriver {
-    let version = block.take("version", coerce::text);
-    let version = version.filter(|version| !version.value.is_empty());
-    if let Some(version) = &version
-        && let Err(reason) = check_version(&version.value)
-    {
-        block.sink().error(&version.place, reason.to_string());
-    }
+    let engine = decode_engine(&mut block);
+    let version = decode_version(&mut block, engine);
     let path = block.text("path").filter(|path| !path.is_empty());
     block.removed(
         "working_dir",
@@ -119,8 +124,10 @@ fn decode_terraform(
     let (backend, backend_defaults) = decode_backend(block.united("backend"), consul);
     warn_of_old_terraform(&block, version.as_ref(), &backend);
     let driver = TerraformDriver {
-        version: version.map(|version| version.value),
+        engine,
+        version: version.map(|version| version.value.to_string()),
         path: path.map(|path| clean(&current_dir.join(path))),
+        releases: decode_source(&mut block, current_dir),
         log: block.flag("log").unwrap_or(false),
         persist_log: block.flag("persist_log").unwrap_or(false),
         timeouts: RawTimeouts::decode(&mut block).or_default(),
@@ -135,10 +142,14 @@ fn decode_terraform(
 }
 
 /// No error: a binary of another version may be there already, and is used then.
-fn warn_of_old_terraform(block: &Block<'_>, version: Option<&Located<String>>, backend: &Backend) {
+fn warn_of_old_terraform(
+    block: &Block<'_>,
+    version: Option<&Located<ExactVersion>>,
+    backend: &Backend,
+) {
     if let Some(version) = version
         && backend.kind == "pg"
-        && is_before(&version.value, &FIRST_WITH_PG)
+        && version.value.is_before(&FIRST_WITH_PG)
     {
         let message = "backend `pg` needs Terraform 0.14.0 or later";
         block.sink().warning(&version.place, message);

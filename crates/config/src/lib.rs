@@ -65,7 +65,7 @@ pub use client_tls::ClientTls;
 pub use config::{Config, LogLevel};
 pub use consul::{BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration};
 pub use database::DatabaseConfig;
-pub use driver::{BackendRefusal, TerraformDriver};
+pub use driver::{BackendRefusal, ReleaseSource, TerraformDriver};
 pub use dump::{dump, dump_json};
 pub use gateway::{GatewayConfig, GatewayMode};
 pub use high_availability::{HaStorage, HighAvailability};

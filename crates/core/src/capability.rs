@@ -10,7 +10,8 @@ pub const DEFAULT_DRIVER: &str = "terraform";
 /// What a run asks of the worker that leases it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Requirement {
-    /// Driver, by the label of its block.
+    /// Driver, by the label of its block; of a driver with several engines the name of the engine
+    /// ([`EngineKind::driver`](crate::EngineKind::driver)).
     pub driver: String,
     /// Exact version of the engine, as it names itself; `None` for any.
     pub version: Option<String>,
@@ -31,7 +32,7 @@ impl Default for Requirement {
 /// One program that a worker can run tasks with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Engine {
-    /// Driver that uses it.
+    /// What a [`Requirement`] of it names.
     pub driver: String,
     /// Its version.
     pub version: String,

@@ -26,6 +26,7 @@ mod declaration;
 mod dependency;
 mod digest;
 mod draft;
+mod engine;
 mod event;
 mod excerpt;
 pub mod go;
@@ -66,6 +67,7 @@ pub use declaration::{Declared, DeclaredBefore, read_declaration};
 pub use dependency::{Dependency, ServicesQuery, Trigger};
 pub use digest::{Digest, InvalidDigest};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};
+pub use engine::EngineKind;
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
 pub use guard::{

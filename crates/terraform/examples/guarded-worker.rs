@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{StepTimeouts, TaskName};
+use cts_core::{EngineKind, StepTimeouts, TaskName};
 use cts_terraform::guard::{Guard, GuardCommand, GuardSettings, serve};
 use cts_terraform::{
     Attempt, ChildEnvironment, EnvironmentSources, Executable, InheritedEnvironment, OutputLine,
@@ -60,7 +60,7 @@ async fn work(id: &str, directory: &str, terraform: &str, [stop_in, gone_in]: [D
     let (guard, keeper) = Guard::start(command).unwrap();
     let inherited: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let root = Path::new("/");
-    let executable = Executable::at(terraform.into(), &inherited, root)
+    let executable = Executable::at(EngineKind::Terraform, terraform.into(), &inherited, root)
         .await
         .unwrap();
     let task = TaskName::new("edge").unwrap();

@@ -131,7 +131,7 @@ impl CommandError {
         }
     }
 
-    /// Whether Terraform asks for `terraform init`: modules, providers or the backend are not what
+    /// Whether the engine asks for `terraform init` or `tofu init`: modules, providers or the backend are not what
     /// the directory was initialised for.
     pub fn needs_initialisation(&self) -> bool {
         let CommandFailure::Exit { stderr, .. } = &self.failure else {
@@ -143,7 +143,8 @@ impl CommandError {
             .map(|word| word.trim_matches(['"', '\'', '`', '.', ',', ':', '(', ')']))
             .filter(|word| !word.is_empty())
             .collect();
-        words.windows(2).any(|pair| pair == ["terraform", "init"])
+        let asks = |pair: &[&str]| pair == ["terraform", "init"] || pair == ["tofu", "init"];
+        words.windows(2).any(asks)
     }
 }
 
@@ -249,6 +250,7 @@ mod tests {
             failed("│ Module not installed. Run \"terraform\n│ init\" to install")
                 .needs_initialisation()
         );
+        assert!(failed("│ please run \"tofu init\" to install").needs_initialisation());
         assert!(!failed("│ Error: init script failed").needs_initialisation());
     }
 }

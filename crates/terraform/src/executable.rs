@@ -1,46 +1,48 @@
-//! Finding the Terraform executable and judging its version (docs/terraform.md#the-executable).
+//! Finding the executable of the engine and judging its version (docs/terraform.md#the-executable).
+
+mod range;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{ExitStatus, Output, Stdio};
+use std::time::Duration;
 
-use cts_core::Backend;
-use semver::{BuildMetadata, Version};
+use cts_core::{Backend, EngineKind};
+use semver::Version;
 use serde::Deserialize;
 use tokio::process::Command;
+use tokio::time::sleep;
 
 use crate::inherited::InheritedEnvironment;
-
-/// Versions of Terraform that are supported; pre-releases are not.
-pub const SUPPORTED_RANGE: &str = ">= 0.13.0, <= 1.14.3";
-
-const OLDEST: Version = Version::new(0, 13, 0);
-const NEWEST: Version = Version::new(1, 14, 3);
+pub use range::{SUPPORTED_RANGE, is_supported, is_tested, required_version};
 
 /// First version whose `pg` backend is supported (docs/configuration.md#driver-terraform).
 const PG_BACKEND_SINCE: Version = Version::new(0, 14, 0);
 
-/// File name of the executable.
-const FILE_NAME: &str = "terraform";
+/// A file that another process of this program has just inherited open for writing cannot be run for a moment.
+const BUSY_TRIES: u32 = 20;
+const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
-/// A Terraform executable whose version is supported.
+/// An executable of an engine whose version is supported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executable {
+    engine: EngineKind,
     path: PathBuf,
     version: Version,
 }
 
-/// There is no usable Terraform.
+/// The executable cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// No directory has an executable.
-    #[error("no terraform executable in {}", searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
-    NotFound {
-        /// The directories, in the order of the search.
-        searched: Vec<PathBuf>,
+    /// `path` names something that is no directory.
+    #[error("{} is no directory; driver.terraform.path must be the directory of the executable", path.display())]
+    NotDirectory {
+        /// What it names.
+        path: PathBuf,
     },
     /// The file cannot be run: not executable, or made for another machine.
     #[error("{} cannot be run; remove it or change driver.terraform.path", path.display())]
@@ -51,7 +53,7 @@ pub enum FindError {
         #[source]
         source: io::Error,
     },
-    /// `terraform version` failed.
+    /// Its command `version` failed.
     #[error("{} version ended with {status}\n{stderr}", path.display())]
     Failed {
         /// The executable.
@@ -61,7 +63,7 @@ pub enum FindError {
         /// What it said.
         stderr: String,
     },
-    /// `terraform version -json` printed something else than its version.
+    /// Its command `version -json` printed something else than its version.
     #[error("{} does not tell its version", path.display())]
     UnknownVersion {
         /// The executable.
@@ -70,74 +72,88 @@ pub enum FindError {
         #[source]
         source: serde_json::Error,
     },
-    /// The version is outside the supported range.
+    /// The version is too old, or a pre-release.
     #[error(
-        "{} is terraform {version}, supported is {SUPPORTED_RANGE}; remove it or change driver.terraform.path",
-        path.display()
+        "{} is {} {version}, supported is {}; remove it or change driver.terraform.path",
+        path.display(),
+        engine.title(),
+        range::supported(*engine)
     )]
     Unsupported {
         /// The executable.
         path: PathBuf,
+        /// What it should be.
+        engine: EngineKind,
         /// Its version.
         version: Version,
     },
 }
 
+/// OpenTofu uses the name of the other one, too.
 #[derive(Debug, Deserialize)]
 struct VersionReport {
     terraform_version: Version,
 }
 
 impl Executable {
-    /// Looks for `terraform` in `configured_directory` (the start directory if there is none), then
-    /// in the directories of `environment`'s `PATH`, and asks it for its version. Relative
-    /// directories are relative to `start_directory`.
-    ///
-    /// A `terraform` in the configured directory is used or refused, never passed over.
-    pub async fn find(
-        configured_directory: Option<&Path>,
+    /// The executable in `directory`, which is used or refused, never passed over; `None` if there is none.
+    /// A relative directory is relative to `start_directory`.
+    pub async fn in_directory(
+        engine: EngineKind,
+        directory: &Path,
         environment: &BTreeMap<OsString, OsString>,
         start_directory: &Path,
-    ) -> Result<Self, FindError> {
-        let configured = start_directory.join(configured_directory.unwrap_or(Path::new("")));
-        let candidate = configured.join(FILE_NAME);
-        if candidate.is_file() {
-            return Self::at(candidate, environment, start_directory).await;
+    ) -> Result<Option<Self>, FindError> {
+        let directory = start_directory.join(directory);
+        let candidate = directory.join(engine.executable());
+        match fs::metadata(&candidate) {
+            Ok(metadata) if metadata.is_dir() => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                return Err(FindError::NotDirectory { path: directory });
+            }
+            // A link that leads nowhere is there, and nothing that could be run.
+            Err(error)
+                if error.kind() == ErrorKind::NotFound
+                    && fs::symlink_metadata(&candidate).is_err() =>
+            {
+                return Ok(None);
+            }
+            Ok(_) | Err(_) => {}
         }
-        let mut searched = vec![configured];
+        let executable = Self::at(engine, candidate, environment, start_directory);
+        executable.await.map(Some)
+    }
+
+    /// The first executable in the directories of `environment`'s `PATH`; `None` if there is none.
+    pub async fn on_path(
+        engine: EngineKind,
+        environment: &BTreeMap<OsString, OsString>,
+        start_directory: &Path,
+    ) -> Result<Option<Self>, FindError> {
         let path = environment
             .get(OsStr::new("PATH"))
             .map(OsString::as_os_str)
             .unwrap_or_default();
-        for directory in std::env::split_paths(path) {
-            let directory = start_directory.join(directory);
-            let candidate = directory.join(FILE_NAME);
-            if is_executable_file(&candidate) {
-                return Self::at(candidate, environment, start_directory).await;
+        let directories = std::env::split_paths(path).map(|path| start_directory.join(path));
+        let mut candidates = directories.map(|directory| directory.join(engine.executable()));
+        match candidates.find(|candidate| is_executable_file(candidate)) {
+            Some(candidate) => {
+                let executable = Self::at(engine, candidate, environment, start_directory);
+                executable.await.map(Some)
             }
-            searched.push(directory);
+            None => Ok(None),
         }
-        Err(FindError::NotFound { searched })
     }
 
     /// Asks the executable at `path`, relative to `start_directory`, for its version.
     pub async fn at(
+        engine: EngineKind,
         path: PathBuf,
         environment: &BTreeMap<OsString, OsString>,
         start_directory: &Path,
     ) -> Result<Self, FindError> {
         let path = start_directory.join(path);
-        let output = Command::new(&path)
-            .args(["version", "-json"])
-            .current_dir(start_directory)
-            .env_clear()
-            .envs(InheritedEnvironment::of(environment).variables())
-            // It would ask the vendor's server for news and wait for the answer.
-            .env("CHECKPOINT_DISABLE", "1")
-            .stdin(Stdio::null())
-            .output()
-            .await;
-        let output = match output {
+        let output = match version_report(&path, environment, start_directory).await {
             Ok(output) => output,
             Err(source) => return Err(FindError::NotExecutable { path, source }),
         };
@@ -153,16 +169,29 @@ impl Executable {
             Ok(report) => report.terraform_version,
             Err(source) => return Err(FindError::UnknownVersion { path, source }),
         };
-        if is_supported(&version) {
-            Ok(Self { path, version })
+        if is_supported(engine, &version) {
+            Ok(Self {
+                engine,
+                path,
+                version,
+            })
         } else {
-            Err(FindError::Unsupported { path, version })
+            Err(FindError::Unsupported {
+                path,
+                engine,
+                version,
+            })
         }
     }
 
     /// Absolute path of the file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What it is.
+    pub const fn engine(&self) -> EngineKind {
+        self.engine
     }
 
     /// Its version.
@@ -176,35 +205,31 @@ impl Executable {
     }
 }
 
-/// Whether a version of Terraform is supported; build metadata does not matter.
-pub fn is_supported(version: &Version) -> bool {
-    let mut plain = version.clone();
-    plain.build = BuildMetadata::EMPTY;
-    plain.pre.is_empty() && (OLDEST..=NEWEST).contains(&plain)
+async fn version_report(
+    path: &Path,
+    environment: &BTreeMap<OsString, OsString>,
+    start_directory: &Path,
+) -> io::Result<Output> {
+    let mut command = Command::new(path);
+    command
+        .args(["version", "-json"])
+        .current_dir(start_directory)
+        .env_clear()
+        .envs(InheritedEnvironment::of(environment).variables())
+        // It would ask the vendor's server for news and wait for the answer.
+        .env("CHECKPOINT_DISABLE", "1")
+        .kill_on_drop(true)
+        .stdin(Stdio::null());
+    for _ in 1..BUSY_TRIES {
+        match command.output().await {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => sleep(BUSY_PAUSE).await,
+            output => return output,
+        }
+    }
+    command.output().await
 }
 
 fn is_executable_file(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_range_has_both_ends_and_no_pre_releases() {
-        for (text, supported) in [
-            ("0.12.31", false),
-            ("0.13.0", true),
-            ("1.11.4", true),
-            ("1.14.3", true),
-            ("1.14.3+ent", true),
-            ("1.14.4", false),
-            ("1.14.0-rc1", false),
-            ("2.0.0", false),
-        ] {
-            assert_eq!(is_supported(&text.parse().unwrap()), supported, "{text}");
-        }
-    }
 }

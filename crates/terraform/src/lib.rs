@@ -2,7 +2,7 @@
 //!
 //! The first half is pure: [`render_root_module`] and [`render_tfvars`] turn a task and its frozen
 //! input into the text of the files that Terraform reads (docs/terraform.md#the-task-directory). The second
-//! half drives the executable: [`Executable`] is the checked binary, [`TaskDirectory`] the place
+//! half drives the executable: [`Executable`] is the checked binary of an engine, [`TaskDirectory`] the place
 //! where one task lives, [`Terraform`] runs the commands of one [`Attempt`] and stops them gently
 //! on request, and [`stop_orphans`] ends what a killed predecessor left behind. The
 //! [`guard`] is a process of its own that does it where the worker is dead or stands still.
@@ -41,7 +41,9 @@ pub use command::{
 };
 pub use directory::{SecretFiles, TaskDirectory};
 pub use error::{CommandError, CommandFailure, FileError};
-pub use executable::{Executable, FindError, SUPPORTED_RANGE, is_supported};
+pub use executable::{
+    Executable, FindError, SUPPORTED_RANGE, is_supported, is_tested, required_version,
+};
 pub use inherited::InheritedEnvironment;
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};

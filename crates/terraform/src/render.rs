@@ -14,7 +14,7 @@ mod variables_tf;
 
 use std::fmt;
 
-use cts_core::{Backend, Digest, FAKE_SYNC, ProviderBlock, TaskDefinition};
+use cts_core::{Backend, Digest, EngineKind, FAKE_SYNC, ProviderBlock, TaskDefinition};
 use serde_json::{Map, Value};
 
 pub use tfvars::render_tfvars;
@@ -30,9 +30,11 @@ use header::Title;
 /// May hold secrets (backend arguments, provider arguments), so `Debug` shows names only.
 #[derive(Clone)]
 pub struct RenderSettings {
-    /// `required_version` of the root module, usually [`crate::SUPPORTED_RANGE`].
+    /// `required_version` of the root module, of [`crate::required_version`].
     pub required_version: String,
-    /// Version of the Terraform that will read the files.
+    /// The engine that will read the files.
+    pub engine: EngineKind,
+    /// Its version.
     pub terraform_version: semver::Version,
     /// Configured `required_providers`, by provider name without alias: a version or an object.
     pub required_providers: Map<String, Value>,
@@ -42,10 +44,22 @@ pub struct RenderSettings {
     pub providers: Vec<ProviderBlock>,
 }
 
+impl RenderSettings {
+    /// What differs where a directory must be initialised anew, because another program reads it.
+    fn engine_version(&self) -> String {
+        let version = &self.terraform_version;
+        match self.engine {
+            EngineKind::Terraform => version.to_string(),
+            EngineKind::OpenTofu => format!("{} {version}", self.engine.driver()),
+        }
+    }
+}
+
 impl fmt::Debug for RenderSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RenderSettings")
             .field("required_version", &self.required_version)
+            .field("engine", &self.engine)
             .field("terraform_version", &self.terraform_version)
             .field("backend", &self.backend)
             .field("providers", &self.providers)
@@ -141,7 +155,7 @@ pub fn render_root_module(
     let backend_credentials = credentials::render(&settings.backend);
     let template = template::render(&title, definition);
 
-    let version = settings.terraform_version.to_string();
+    let version = settings.engine_version();
     let module_digest = definition.module_digest.map(|digest| digest.to_string());
     let of_init = [
         version.as_str(),

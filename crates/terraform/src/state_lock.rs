@@ -4,10 +4,13 @@ use std::fmt;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
+use cts_core::EngineKind;
 
 /// What Terraform says of a lock that it could not get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateLock {
+    /// The engine that says so.
+    engine: EngineKind,
     /// What `force-unlock` takes; not every backend keeps it readable.
     pub id: Option<String>,
     /// `user@host`.
@@ -22,6 +25,11 @@ impl StateLock {
     /// Reads it from the standard error of a command. `None` if that is about something else.
     pub(crate) fn read(stderr: &str) -> Option<Self> {
         let (_before, info) = stderr.split_once("Lock Info:")?;
+        let engine = if info.contains("OpenTofu acquires a state lock") {
+            EngineKind::OpenTofu
+        } else {
+            EngineKind::Terraform
+        };
         let mut fields = [const { None }; 4];
         for line in info.lines().map(without_frame) {
             let Some((name, value)) = line.split_once(':') else {
@@ -39,6 +47,7 @@ impl StateLock {
             !id.is_empty() && id.chars().all(is_plain) && !id.starts_with('-')
         };
         Some(Self {
+            engine,
             id: id.filter(is_id).map(str::to_owned),
             who: who?.to_owned(),
             created: created.unwrap_or_default().to_owned(),
@@ -69,11 +78,11 @@ impl StateLock {
                 f,
                 "The state is locked by {who} since {created} ({operation})."
             )?;
-            let directory = directory.display();
+            let (directory, program) = (directory.display(), self.engine.executable());
             match &self.id {
                 Some(id) => write!(
                     f,
-                    "If that one is gone, `terraform force-unlock {id}` in {directory} releases the lock."
+                    "If that one is gone, `{program} force-unlock {id}` in {directory} releases the lock."
                 ),
                 None => write!(
                     f,
@@ -125,6 +134,9 @@ mod tests {
              If that one is gone, `terraform force-unlock 7c1e5a10-8c3b-4c0f-9d8e-2f6d1a4b5c6d` in /srv/cts/edge \
              releases the lock."
         );
+        let of_tofu = TEXT.replace("Terraform acquires", "OpenTofu acquires");
+        let command = "`tofu force-unlock 7c1e5a10-8c3b-4c0f-9d8e-2f6d1a4b5c6d`";
+        assert!(advice(&of_tofu).unwrap().contains(command));
         assert_eq!(advice("Error: no such host\n"), None);
     }
 

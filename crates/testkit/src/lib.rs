@@ -1,5 +1,5 @@
 //! What tests of several crates share: a real Consul, a real Postgres, a PgBouncer, a real Vault, an emulator of S3, a clock that stands still,
-//! polling with a deadline, free ports, an HTTP server with a script, a TCP proxy that breaks connections, certificates, a long history, and
+//! polling with a deadline, free ports, an HTTP server with a script, a release site, a TCP proxy that breaks connections, certificates, a long history, and
 //! where the outside programs are; and tasks and instances to change.
 //!
 //! A dev-dependency only. It panics where a test cannot go on, with what to do about it. Start with
@@ -23,6 +23,7 @@ mod ports;
 mod postgres;
 mod programs;
 mod proxy;
+mod release_site;
 mod scripted_http;
 mod vault;
 
@@ -37,8 +38,11 @@ pub use openssl::{KeyKind, Openssl};
 pub use ports::free_port;
 pub use postgres::{PgBouncer, Postgres, PostgresSettings};
 pub use programs::{
-    consul_path, moto_path, pgbouncer_path, postgres_path, terraform_path, vault_path,
+    consul_path, moto_path, pgbouncer_path, postgres_path, terraform_path, tofu_path, vault_path,
 };
 pub use proxy::{Link, TcpProxy};
+pub use release_site::{
+    Delivery, ReleaseKey, ReleaseSite, engine_script, zip_archive, zip_archive_with_link,
+};
 pub use scripted_http::{ScriptedAnswer, ScriptedHttp, ScriptedRequest};
 pub use vault::VaultServer;

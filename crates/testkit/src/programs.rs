@@ -27,6 +27,11 @@ pub fn vault_path() -> PathBuf {
     find("CTS_TEST_VAULT", "cts-test-vault")
 }
 
+/// The `OpenTofu` to test with (`crates/testkit/tofu`): `CTS_TEST_TOFU`, else `tofu` on `PATH`.
+pub fn tofu_path() -> PathBuf {
+    find("CTS_TEST_TOFU", "tofu")
+}
+
 /// A program of the Postgres to test with, such as `initdb`: in the directory `CTS_TEST_POSTGRES_BIN`,
 /// else on `PATH`, else in the newest of the directories that Debian installs.
 pub fn postgres_path(name: &str) -> PathBuf {

@@ -11,9 +11,9 @@ use cts_rpc::{InvalidAddress, PeersError, PlainTextRefused, TlsError};
 use cts_runtime::{SyslogError, TaskFailure};
 use cts_scheduler::RunError;
 use cts_store::StoreError;
-use cts_terraform::FindError;
 
 use crate::commands::migrate::place_error::PlaceError;
+use crate::services::engine::EngineError;
 
 /// A program cannot start, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -48,17 +48,9 @@ pub enum Failure {
         /// Its configured address.
         address: String,
     },
-    /// There is no Terraform that can be used.
-    #[error("Terraform cannot be used; install it on PATH or set driver.terraform.path")]
-    Terraform(#[source] FindError),
-    /// This Terraform is too old for the configured backend.
-    #[error("the backend {backend:?} needs a newer Terraform than {version}")]
-    Backend {
-        /// The backend.
-        backend: String,
-        /// Version of Terraform.
-        version: String,
-    },
+    /// There is no Terraform or `OpenTofu` that can be used.
+    #[error(transparent)]
+    Engine(Box<EngineError>),
     /// This backend keeps its state on one machine.
     #[error(transparent)]
     LocalBackend(#[from] BackendRefusal),
@@ -183,7 +175,7 @@ impl Failure {
             | Self::Place(_)
             | Self::UnknownTask { .. }
             | Self::NoLeader { .. } => 15,
-            Self::Terraform(_) | Self::Backend { .. } => 16,
+            Self::Engine(_) => 16,
             Self::Locked { .. }
             | Self::Path { .. }
             | Self::Store(_)

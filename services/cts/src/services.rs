@@ -3,6 +3,7 @@
 pub(crate) mod connections;
 pub(crate) mod database;
 pub(crate) mod embedded;
+pub(crate) mod engine;
 pub(crate) mod lock;
 pub(crate) mod registration;
 pub(crate) mod settings;

@@ -8,6 +8,7 @@ mod consul_outage;
 mod crash;
 mod dynamic_values;
 mod embedded;
+mod engine;
 mod failing_module;
 mod groups;
 mod grpc;

@@ -21,13 +21,25 @@ pub(super) fn driver(top: &mut Body, config: &Config) {
 
 fn terraform(driver: &TerraformDriver) -> Body {
     let mut body = Body::default();
+    body.set("engine", driver.engine.driver());
     match &driver.version {
         Some(version) => body.set("version", version.as_str()),
         None => body.note("version: any that is supported"),
     }
     match &driver.path {
         Some(directory) => body.set("path", path(directory)),
-        None => body.note("path: the current directory, then PATH"),
+        None => body.note("path: the current directory, then PATH, then the working directory"),
+    }
+    match &driver.releases.url {
+        Some(url) => body.set("releases_url", url.as_str()),
+        None => body.note("releases_url: the site of the vendor"),
+    }
+    if !driver.releases.keys.is_empty() {
+        let keys = driver.releases.keys.iter();
+        body.set(
+            "release_keys",
+            keys.map(|key| path(key)).collect::<Vec<_>>(),
+        );
     }
     body.set("log", driver.log);
     body.set("persist_log", driver.persist_log);

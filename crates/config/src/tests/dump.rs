@@ -21,8 +21,11 @@ consul {
 }
 vault { address = "https://vault:8200" namespace = "net" token = "x" }
 driver "terraform" {
+  engine = "opentofu"
   version = "1.9.8"
   path = "bin"
+  releases_url = "https://mirror.example/engines"
+  release_keys = ["keys/one.asc", "/keys/two.asc"]
   backend "consul" { gzip = false nested { a = 1 } nested { a = 2 } "odd key" = "${x}" }
   required_providers { fw = { source = "acme/fw" version = ">= 2.1.0" } dns = "3.4.0" }
 }
@@ -367,8 +370,10 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
     }
 
     driver "terraform" {
+      engine = "terraform"
       # version: any that is supported
-      # path: the current directory, then PATH
+      # path: the current directory, then PATH, then the working directory
+      # releases_url: the site of the vendor
       log = false
       persist_log = false
       init_timeout = "30m"

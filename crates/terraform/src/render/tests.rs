@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cts_core::{
-    Condition, HealthStatus, Labels, ProviderId, RunInput, ServiceInstance, ServicesCondition,
-    TaskName,
+    Condition, EngineKind, HealthStatus, Labels, ProviderId, RunInput, ServiceInstance,
+    ServicesCondition, TaskName,
 };
 use cts_testkit::fixtures;
 use serde_json::json;
@@ -44,6 +44,7 @@ fn definition() -> TaskDefinition {
 fn settings() -> RenderSettings {
     RenderSettings {
         required_version: crate::SUPPORTED_RANGE.into(),
+        engine: EngineKind::Terraform,
         terraform_version: semver::Version::new(1, 11, 4),
         required_providers: object(json!({
             "other": "1.0.0",
@@ -290,6 +291,19 @@ fn name_and_description_do_not_change_what_is_validated() {
     );
     other.module_digest = None;
     assert_eq!(rendered(&other, &settings()).validation_shape, None);
+}
+
+#[test]
+fn another_engine_of_the_same_version_initialises_anew() {
+    let mut definition = definition();
+    definition.module_digest = Some(Digest::of(b"module"));
+    let of_terraform = rendered(&definition, &settings());
+    let mut settings = settings();
+    settings.engine = EngineKind::OpenTofu;
+    let of_tofu = rendered(&definition, &settings);
+    assert_ne!(of_terraform.init_fingerprint, of_tofu.init_fingerprint);
+    assert_ne!(of_terraform.validation_shape, of_tofu.validation_shape);
+    assert_eq!(of_terraform.file("main.tf"), of_tofu.file("main.tf"));
 }
 
 #[test]

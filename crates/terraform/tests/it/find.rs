@@ -2,10 +2,13 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
+use cts_core::EngineKind;
 use cts_terraform::{Executable, FindError};
 use tempfile::TempDir;
 
 use crate::fixture::{clean_environment, terraform_path};
+
+const TERRAFORM: EngineKind = EngineKind::Terraform;
 
 fn script(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -13,46 +16,77 @@ fn script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+async fn find(
+    engine: EngineKind,
+    root: &Path,
+    directory: &str,
+) -> Result<Option<Executable>, FindError> {
+    let environment = clean_environment(root);
+    Executable::in_directory(engine, Path::new(directory), &environment, root).await
+}
+
+async fn refused(root: &Path) -> FindError {
+    find(TERRAFORM, root, "").await.unwrap_err()
+}
+
 #[tokio::test]
-async fn the_configured_directory_comes_before_the_path() {
+async fn an_executable_is_found_in_its_directory_or_on_the_path() {
     let root = TempDir::new().unwrap();
     fs::create_dir(root.path().join("bin")).unwrap();
     symlink(terraform_path(), root.path().join("bin/terraform")).unwrap();
     let mut environment = clean_environment(root.path());
     environment.insert("PATH".into(), terraform_path().parent().unwrap().into());
-    let configured = Executable::find(Some(Path::new("bin")), &environment, root.path());
-    assert_eq!(
-        configured.await.unwrap().path(),
-        root.path().join("bin/terraform")
-    );
-    let from_path = Executable::find(None, &environment, root.path());
-    assert_eq!(from_path.await.unwrap().path(), terraform_path());
+    let configured = find(TERRAFORM, root.path(), "bin").await.unwrap().unwrap();
+    assert_eq!(configured.path(), root.path().join("bin/terraform"));
+    let on_path = Executable::on_path(TERRAFORM, &environment, root.path());
+    assert_eq!(on_path.await.unwrap().unwrap().path(), terraform_path());
 }
 
 #[tokio::test]
-async fn a_missing_executable_tells_where_it_was_sought() {
+async fn a_configured_directory_is_the_only_place_that_is_looked_at() {
     let root = TempDir::new().unwrap();
-    let mut environment = clean_environment(root.path());
-    environment.insert("PATH".into(), "/nowhere".into());
-    let error = Executable::find(Some(Path::new("bin")), &environment, root.path())
-        .await
-        .unwrap_err();
-    assert!(error.to_string().ends_with("/bin, /nowhere"), "{error}");
-    assert!(matches!(error, FindError::NotFound { .. }));
+    // What is on the PATH, or an entry that is a directory, does not count.
+    fs::create_dir_all(root.path().join("bin/terraform")).unwrap();
+    for directory in ["bin", "missing"] {
+        assert_eq!(find(TERRAFORM, root.path(), directory).await.unwrap(), None);
+    }
 }
 
 #[tokio::test]
-async fn a_version_outside_the_range_is_refused() {
+async fn each_engine_has_an_executable_and_a_range_of_its_own() {
     let root = TempDir::new().unwrap();
-    script(
-        &root.path().join("terraform"),
-        "#!/bin/sh\necho '{\"terraform_version\": \"1.99.0\"}'\n",
-    );
-    let environment = clean_environment(root.path());
-    let error = Executable::find(None, &environment, root.path())
+    let says =
+        |version: &str| format!("#!/bin/sh\necho '{{\"terraform_version\": \"{version}\"}}'\n");
+    script(&root.path().join("tofu"), &says("1.10.6"));
+    assert_eq!(find(TERRAFORM, root.path(), "").await.unwrap(), None);
+    let tofu = find(EngineKind::OpenTofu, root.path(), "")
         .await
-        .unwrap_err();
-    assert!(matches!(error, FindError::Unsupported { .. }), "{error}");
+        .unwrap()
+        .unwrap();
+    assert_eq!(tofu.engine(), EngineKind::OpenTofu);
+    assert_eq!(tofu.version().to_string(), "1.10.6");
+
+    // Newer than what is tested is used; older than what is supported is not.
+    script(&root.path().join("terraform"), &says("1.99.0"));
+    let newer = find(TERRAFORM, root.path(), "").await.unwrap().unwrap();
+    assert_eq!(newer.version().to_string(), "1.99.0");
+    for (engine, version) in [
+        (TERRAFORM, "0.12.31"),
+        (TERRAFORM, "1.9.0-rc1"),
+        (EngineKind::OpenTofu, "1.5.7"),
+    ] {
+        script(&root.path().join(engine.executable()), &says(version));
+        let error = find(engine, root.path(), "").await.unwrap_err();
+        assert!(matches!(error, FindError::Unsupported { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_is_the_file_itself_is_refused() {
+    let root = TempDir::new().unwrap();
+    script(&root.path().join("terraform"), "#!/bin/sh\n");
+    let error = find(TERRAFORM, root.path(), "terraform").await.unwrap_err();
+    assert!(matches!(error, FindError::NotDirectory { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -63,10 +97,11 @@ async fn a_file_that_cannot_be_run_is_refused() {
         "\u{7f}ELF made for another machine",
     )
     .unwrap();
-    let environment = clean_environment(root.path());
-    let error = Executable::find(None, &environment, root.path())
-        .await
-        .unwrap_err();
+    let error = refused(root.path()).await;
+    assert!(matches!(error, FindError::NotExecutable { .. }), "{error}");
+    fs::remove_file(root.path().join("terraform")).unwrap();
+    symlink("nowhere", root.path().join("terraform")).unwrap();
+    let error = refused(root.path()).await;
     assert!(matches!(error, FindError::NotExecutable { .. }), "{error}");
 }
 
@@ -74,9 +109,6 @@ async fn a_file_that_cannot_be_run_is_refused() {
 async fn an_answer_without_a_version_is_refused() {
     let root = TempDir::new().unwrap();
     script(&root.path().join("terraform"), "#!/bin/sh\necho hello\n");
-    let environment = clean_environment(root.path());
-    let error = Executable::find(None, &environment, root.path())
-        .await
-        .unwrap_err();
+    let error = refused(root.path()).await;
     assert!(matches!(error, FindError::UnknownVersion { .. }), "{error}");
 }

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cts_core::{
-    Backend, Digest, HealthStatus, Labels, RunInput, ServiceInstance, StepTimeouts, TaskDefinition,
+    Backend, Digest, EngineKind, HealthStatus, Labels, RunInput, ServiceInstance, StepTimeouts,
+    TaskDefinition,
 };
 use cts_terraform::{
     Attempt, ChildEnvironment, EnvironmentSources, Executable, InheritedEnvironment, LineChannel,
     OutputLine, RenderSettings, RootModule, StopOrder, StopPolicy, TaskDirectory, Terraform,
-    render_root_module, render_tfvars,
+    render_root_module, render_tfvars, required_version,
 };
 use cts_testkit::fixtures;
 use serde_json::{Map, Value, json};
@@ -107,18 +108,23 @@ pub(crate) struct Sandbox {
 impl Sandbox {
     /// A task `edge` with this module and the local backend.
     pub(crate) async fn new(module: &str) -> Self {
+        Self::with_engine(EngineKind::Terraform, terraform_path(), module).await
+    }
+
+    /// The same for an engine.
+    pub(crate) async fn with_engine(engine: EngineKind, path: PathBuf, module: &str) -> Self {
         let root = TempDir::new().unwrap();
         let module_directory = root.path().join("module");
         fs::create_dir(&module_directory).unwrap();
         fs::write(module_directory.join("main.tf"), module).unwrap();
         let environment = clean_environment(root.path());
-        let executable = Executable::at(terraform_path(), &environment, root.path())
-            .await
-            .unwrap();
+        let executable = Executable::at(engine, path, &environment, root.path()).await;
+        let executable = executable.unwrap();
         let supervisors = TaskTracker::new();
         Self {
             settings: RenderSettings {
-                required_version: cts_terraform::SUPPORTED_RANGE.into(),
+                required_version: required_version(engine, executable.version()),
+                engine: executable.engine(),
                 terraform_version: executable.version().clone(),
                 required_providers: Map::new(),
                 backend: Backend {

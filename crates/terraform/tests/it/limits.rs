@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cts_core::StepTimeouts;
+use cts_core::{EngineKind, StepTimeouts};
 use cts_terraform::{CommandFailure, Executable, StopOrder, StopPolicy, Terraform};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -22,7 +22,12 @@ const QUICK: StopPolicy = StopPolicy {
 /// A script in place of Terraform.
 async fn played(sandbox: &Sandbox, script: impl Fn(&Path) -> PathBuf) -> Terraform {
     let environment = clean_environment(sandbox.path());
-    let executable = Executable::at(script(sandbox.path()), &environment, sandbox.path());
+    let executable = Executable::at(
+        EngineKind::Terraform,
+        script(sandbox.path()),
+        &environment,
+        sandbox.path(),
+    );
     Terraform::new(executable.await.unwrap(), TaskTracker::new())
 }
 

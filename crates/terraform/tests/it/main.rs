@@ -20,6 +20,7 @@ mod guard_process;
 mod lifecycle;
 mod limits;
 mod matrix;
+mod opentofu;
 mod orphans;
 mod plan;
 mod script;

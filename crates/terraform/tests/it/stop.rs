@@ -95,9 +95,14 @@ async fn with_a_deaf_terraform<T>(
     sandbox.write(Vec::new());
     let file = deaf_terraform(sandbox.path());
     let environment = clean_environment(sandbox.path());
-    let executable = cts_terraform::Executable::at(file, &environment, sandbox.path())
-        .await
-        .unwrap();
+    let executable = cts_terraform::Executable::at(
+        cts_core::EngineKind::Terraform,
+        file,
+        &environment,
+        sandbox.path(),
+    )
+    .await
+    .unwrap();
     let terraform = Terraform::new(executable, TaskTracker::new());
     let mut life = Life::watch(sandbox.directory().path());
     let (mut attempt, _lines) = sandbox.attempt();

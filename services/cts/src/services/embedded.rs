@@ -21,9 +21,10 @@ use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
 use crate::services::connections::Links;
 use crate::services::database::Database;
+use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
-use crate::services::wiring::{self, WorkerParts, consul_client, find_terraform};
+use crate::services::wiring::{self, WorkerParts, consul_client};
 
 /// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.
 #[derive(Debug, Default)]
@@ -112,7 +113,8 @@ impl Embedded {
             Some(_) => CatalogEntry::new(config, consul.clone()),
             None => None,
         };
-        let executable = find_terraform(config, process_env).await?;
+        let working_dir = settings::worker_directory(config);
+        let executable = find_engine(config, process_env, &working_dir).await?;
         let database = match mode {
             StartMode::Daemon | StartMode::Once => Database::open(config, process_env).await?,
             StartMode::Inspect => Database::temporary(process_env).await?,
@@ -127,7 +129,7 @@ impl Embedded {
             config,
             process_env,
             executable,
-            settings::worker_directory(config),
+            working_dir,
             schedule_channel.clone(),
             shape,
         )?;

@@ -9,20 +9,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_config::{
-    ClientTls, Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover, WebhookConfig,
+    ClientTls, Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover, TerraformDriver,
+    WebhookConfig,
 };
 use cts_consul::{ConsulSettings, TlsSettings};
 use cts_core::settings::ClusterKey;
-use cts_core::{
-    Capabilities, DEFAULT_DRIVER, Engine, Incarnation, TaskSpec, WorkerId, WorkerRecord,
-};
+use cts_core::{Capabilities, Engine, Incarnation, TaskSpec, WorkerId, WorkerRecord};
 use cts_gateway::{Gateway, Mode};
 use cts_handlers::WebhookSettings;
 use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
 use cts_store::{Member, Retention, Unchanged};
 use cts_terraform::{
-    Executable, InheritedEnvironment, RenderSettings, SUPPORTED_RANGE, StopPolicy,
+    Executable, InheritedEnvironment, RenderSettings, StopPolicy, required_version,
 };
 use cts_tls::{Authorities, ClientFiles, IdentityFiles, ServerFiles};
 use cts_vault::VaultSettings;
@@ -210,16 +209,17 @@ pub(crate) fn scheduler(
             OnTakeover::Changed => Unchanged::Skip,
             OnTakeover::All => Unchanged::Run,
         };
-        for task in &mut options.tasks {
-            require_version(task, config);
-        }
+    }
+    for task in &mut options.tasks {
+        require_engine(task, &config.driver, shape);
     }
     options
 }
 
 /// What members of a cluster should have in common beside their tasks. Backend and provider blocks are the workers'.
 fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<String, String> {
-    let engine = config.driver.version.as_deref().unwrap_or("any version");
+    let version = config.driver.version.as_deref().unwrap_or("any version");
+    let engine = config.driver.engine.driver();
     let of = |text: &str| text.to_owned();
     BTreeMap::from([
         (
@@ -229,27 +229,29 @@ fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<Stri
         (of("session_ttl"), format!("{:?}", options.leadership)),
         (of("lease_ttl"), format!("{:?}", options.lease)),
         (of("on_takeover"), format!("{:?}", config.on_takeover())),
-        (of("engine"), format!("{DEFAULT_DRIVER} {engine}")),
+        (of("engine"), format!("{engine} {version}")),
         (of("version"), of(env!("CARGO_PKG_VERSION"))),
     ])
 }
 
-/// A configured version of Terraform is asked of the worker; in one process there is only one Terraform.
-fn require_version(task: &mut TaskSpec, config: &Config) {
-    task.requirement.version.clone_from(&config.driver.version);
+/// The engine and its configured version are asked of the worker; in one process there is only one version.
+fn require_engine(task: &mut TaskSpec, driver: &TerraformDriver, shape: Shape) {
+    let requirement = &mut task.requirement;
+    driver.engine.driver().clone_into(&mut requirement.driver);
+    requirement.version = match shape {
+        Shape::Embedded => None,
+        Shape::Cluster => driver.version.clone(),
+    };
 }
 
 /// Makes tasks of what callers of the API declare, as the configuration would.
 pub(crate) fn task_reader(config: &Config, process_env: &ProcessEnv, shape: Shape) -> TaskReader {
     let declared = DeclaredTasks::new(config, &process_env.current_dir);
-    let version = match shape {
-        Shape::Embedded => None,
-        Shape::Cluster => config.driver.version.clone(),
-    };
+    let driver = config.driver.clone();
     let clock = Arc::clone(&process_env.clock);
     TaskReader::new(move |draft| {
         let mut task = declared.read(draft, clock.now())?;
-        task.requirement.version.clone_from(&version);
+        require_engine(&mut task, &driver, shape);
         Ok(task)
     })
 }
@@ -295,7 +297,7 @@ pub(crate) fn worker(
         .collect();
     let slots = config.worker.slots.map_or_else(default_slots, NonZero::get);
     let engine = Engine {
-        driver: DEFAULT_DRIVER.to_owned(),
+        driver: executable.engine().driver().to_owned(),
         version: executable.version().to_string(),
     };
     WorkerOptions {
@@ -320,7 +322,8 @@ pub(crate) fn worker(
         timeouts: config.driver.timeouts,
         drain_timeout: config.worker.drain_timeout,
         render: Arc::new(RenderSettings {
-            required_version: SUPPORTED_RANGE.to_owned(),
+            required_version: required_version(executable.engine(), executable.version()),
+            engine: executable.engine(),
             terraform_version: executable.version().clone(),
             required_providers: config.driver.required_providers.clone(),
             backend: config.driver.backend.clone(),

@@ -16,9 +16,10 @@ use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
 use crate::services::connections::Links;
 use crate::services::database::Database;
+use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
-use crate::services::wiring::{self, WorkerParts, consul_client, find_terraform};
+use crate::services::wiring::{self, WorkerParts, consul_client};
 
 /// Serves a watcher until `shutdown`.
 pub(crate) async fn run_watcher(
@@ -108,7 +109,11 @@ pub(crate) async fn run_worker(
     config.driver.require_shared_backend()?;
     let links = Links::new(&config.services).await?;
     let grpc = links.listen(grpc).await?;
-    let finding = find_terraform(config, process_env);
+    let working_dir = working_dir.map_or_else(
+        || settings::worker_directory(config),
+        |path| process_env.current_dir.join(path),
+    );
+    let finding = find_engine(config, process_env, &working_dir);
     let Some(executable) = unless_ended(&shutdown, finding).await? else {
         return Ok(());
     };
@@ -118,10 +123,6 @@ pub(crate) async fn run_worker(
     links.follow_files(&inside, &inner);
     let schedulers = links.schedulers(schedulers, &inside, &inner)?;
     links.serve(Endpoints::new(), grpc, &inside, &inner);
-    let working_dir = working_dir.map_or_else(
-        || settings::worker_directory(config),
-        |path| process_env.current_dir.join(path),
-    );
     let WorkerParts {
         worker,
         processes,

@@ -58,43 +58,6 @@ pub(crate) async fn consul_client(config: &Config) -> Result<ConsulClient, Failu
     }
 }
 
-/// The configured Terraform, or the one on the PATH.
-pub(crate) async fn find_terraform(
-    config: &Config,
-    process_env: &ProcessEnv,
-) -> Result<Executable, Failure> {
-    let executable = Executable::find(
-        config.driver.path.as_deref(),
-        &process_env.environment,
-        &process_env.current_dir,
-    )
-    .await
-    .map_err(Failure::Terraform)?;
-    tracing::info!(
-        target: "driver",
-        path = %executable.path().display(),
-        version = %executable.version(),
-        "using terraform"
-    );
-    if let Some(wanted) = &config.driver.version
-        && wanted.trim_start_matches('v') != executable.version().to_string()
-    {
-        tracing::warn!(
-            target: "driver",
-            version = %executable.version(),
-            wanted,
-            "this is not the version of terraform that driver.version names"
-        );
-    }
-    if !executable.supports_backend(&config.driver.backend) {
-        return Err(Failure::Backend {
-            backend: config.driver.backend.kind.clone(),
-            version: executable.version().to_string(),
-        });
-    }
-    Ok(executable)
-}
-
 /// A scheduler over `database`.
 pub(crate) async fn scheduler(
     config: &Config,

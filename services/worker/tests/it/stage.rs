@@ -9,8 +9,8 @@ use std::sync::Arc;
 use cts_consul::{ConsulClient, ConsulSettings};
 use cts_core::settings::SettingsBlocks;
 use cts_core::{
-    Backend, Capabilities, Condition, Digest, RunInput, StepTimeouts, SystemClock, TaskDefinition,
-    TaskName, WorkerId, WorkerRecord,
+    Backend, Capabilities, Condition, Digest, EngineKind, RunInput, StepTimeouts, SystemClock,
+    TaskDefinition, TaskName, WorkerId, WorkerRecord,
 };
 use cts_handlers::{Handlers, Pace};
 use cts_rpc::memory_transport;
@@ -45,9 +45,14 @@ impl Stage {
         fs::create_dir(root.path().join("module")).unwrap();
         fs::write(root.path().join("module/main.tf"), module).unwrap();
         let environment = environment(root.path());
-        let executable = Executable::at(terraform_path(), &environment, root.path())
-            .await
-            .unwrap();
+        let executable = Executable::at(
+            EngineKind::Terraform,
+            terraform_path(),
+            &environment,
+            root.path(),
+        )
+        .await
+        .unwrap();
         let (scheduler, strings) = played_scheduler();
         let (listener, channel) = memory_transport();
         let shutdown = ShutdownTokens {
@@ -160,6 +165,7 @@ fn options(
         drain_timeout: std::time::Duration::from_mins(1),
         render: Arc::new(RenderSettings {
             required_version: cts_terraform::SUPPORTED_RANGE.into(),
+            engine: executable.engine(),
             terraform_version: executable.version().clone(),
             required_providers: serde_json::Map::new(),
             backend: Backend {

@@ -37,6 +37,17 @@ pub(crate) fn of_version(site: &Site, version: &str) -> String {
     write(site, "other", &script)
 }
 
+/// A directory for `driver.terraform.path` with something that says it is OpenTofu.
+pub(crate) fn of_opentofu(site: &Site) -> String {
+    let directory = of_version(site, "1.10.6");
+    let (from, to) = (
+        site.path().join("other/terraform"),
+        site.path().join("other/tofu"),
+    );
+    fs::rename(from, to).unwrap();
+    directory
+}
+
 /// A directory whose Terraform waits for two seconds, without using the processor.
 pub(crate) fn waiting(site: &Site) -> String {
     let script = WAITING.replace("@SITE@", site.path().to_str().unwrap());

@@ -180,15 +180,6 @@ async fn an_unreachable_consul_is_named() {
 }
 
 #[tokio::test]
-async fn a_missing_terraform_is_named() {
-    let consul = ConsulAgent::start().await;
-    let mut site = startable(&consul.address());
-    site.set_environment("PATH", "");
-    let texts = ["no terraform executable in", "driver.terraform.path"];
-    refused(&site, &START_ON_LOOPBACK, 16, &texts).await;
-}
-
-#[tokio::test]
 async fn a_port_in_use_is_named() {
     let consul = ConsulAgent::start().await;
     let site = startable(&consul.address());

@@ -1,0 +1,133 @@
+//! What can go wrong while a release is installed.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+
+use crate::archive::ArchiveError;
+use crate::keys::KeyError;
+
+/// A release was not installed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    /// Nothing is released for this kind of machine.
+    #[error("there are no releases for this operating system and processor")]
+    NoPlatform,
+    /// The HTTP client cannot be made.
+    #[error("cannot make an HTTP client")]
+    Client(#[source] reqwest::Error),
+    /// The site does not answer, or the answer broke off.
+    #[error("cannot fetch {url}")]
+    Unreachable {
+        /// What was asked for.
+        url: String,
+        /// Why not.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The site answers something else.
+    #[error("{url} is answered with {status}")]
+    Status {
+        /// What was asked for.
+        url: String,
+        /// The answer.
+        status: StatusCode,
+    },
+    /// A file is larger than any of its kind.
+    #[error("{url} is larger than {limit} bytes")]
+    TooLarge {
+        /// The file.
+        url: String,
+        /// The most that is taken.
+        limit: u64,
+    },
+    /// It took too long.
+    #[error("it took longer than {} s", limit.as_secs())]
+    TooSlow {
+        /// The most that it may take.
+        limit: Duration,
+    },
+    /// The checksums have no signature.
+    #[error("there is no signature of {url}")]
+    NoSignature {
+        /// The checksums.
+        url: String,
+    },
+    /// The checksums are not signed by a key that counts.
+    #[error("the signature of {url} does not count")]
+    Signature {
+        /// The checksums.
+        url: String,
+        /// Why not.
+        #[source]
+        source: KeyError,
+    },
+    /// The checksums do not name the archive, once.
+    #[error("{url} has no checksum for {archive}")]
+    NotListed {
+        /// The checksums.
+        url: String,
+        /// The archive.
+        archive: String,
+    },
+    /// The archive is another one than what was released.
+    #[error("{url} has the checksum {found} instead of {expected}")]
+    Checksum {
+        /// The archive.
+        url: String,
+        /// What was signed.
+        expected: String,
+        /// What was downloaded.
+        found: String,
+    },
+    /// The archive has not what it should have.
+    #[error("{url} cannot be unpacked")]
+    Archive {
+        /// The archive.
+        url: String,
+        /// Why not.
+        #[source]
+        source: ArchiveError,
+    },
+    /// Another process has installed into the directory for too long.
+    #[error("another process has been installing into {} for {} s", directory.display(), limit.as_secs())]
+    Locked {
+        /// The directory.
+        directory: PathBuf,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// A file or directory could not be used.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {action} {}", path.display())]
+pub struct FileError {
+    /// What was tried.
+    pub action: &'static str,
+    /// The file or directory.
+    pub path: PathBuf,
+    /// Why it failed.
+    #[source]
+    pub source: io::Error,
+}
+
+impl FileError {
+    /// For `map_err`.
+    pub(crate) fn of(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self {
+            action,
+            path,
+            source,
+        }
+    }
+}

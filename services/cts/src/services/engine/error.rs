@@ -1,0 +1,98 @@
+//! Why there is no engine (docs/terraform.md#the-executable).
+
+use std::path::PathBuf;
+
+use cts_core::EngineKind;
+use cts_releases::{KeyError, ReleaseError};
+use cts_terraform::FindError;
+use semver::Version;
+
+/// There is no engine that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The one that is there cannot be used.
+    #[error("{} cannot be used", engine.title())]
+    Unusable {
+        /// The engine.
+        engine: EngineKind,
+        /// Why not.
+        #[source]
+        source: FindError,
+    },
+    /// There is none, and none can be installed.
+    #[error(
+        "there is no {} in {}, and {version} cannot be installed from {site}; put the executable there{}, or name a mirror in driver.terraform.releases_url",
+        engine.executable(),
+        directory.display(),
+        if *on_path { " or on PATH" } else { "" }
+    )]
+    NotInstalled {
+        /// The engine.
+        engine: EngineKind,
+        /// Where it would be.
+        directory: PathBuf,
+        /// Which one.
+        version: String,
+        /// Where it would come from.
+        site: String,
+        /// Whether the `PATH` was looked at.
+        on_path: bool,
+        /// Why not.
+        #[source]
+        source: InstallError,
+    },
+    /// It is too old for the configured backend.
+    #[error("the backend {backend:?} needs a newer {} than {version}", engine.title())]
+    Backend {
+        /// The engine.
+        engine: EngineKind,
+        /// The backend.
+        backend: String,
+        /// Its version.
+        version: Version,
+    },
+}
+
+/// An engine was not installed.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// No release has such a version.
+    #[error("no release has the version {version:?}")]
+    Version {
+        /// What is configured.
+        version: String,
+        /// Why not.
+        #[source]
+        source: semver::Error,
+    },
+    /// A file of `release_keys` cannot be read.
+    #[error("cannot read {}", path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A key cannot be used.
+    #[error("the key {path} cannot be used")]
+    Key {
+        /// Where it is from.
+        path: String,
+        /// Why not.
+        #[source]
+        source: KeyError,
+    },
+    /// The release cannot be had.
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
+    /// What was downloaded is nothing that runs here.
+    #[error("what the site has does not run here")]
+    DoesNotRun(#[source] FindError),
+    /// The release says that it is another version.
+    #[error("the site has {found} as this version")]
+    OtherVersion {
+        /// What it says.
+        found: Version,
+    },
+}
