@@ -56,6 +56,11 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
             Err(Runtime::new()
                 .map_or_else(surroundings_failed, |runtime| runtime.block_on(running)))
         }
+        Command::Import(command) => {
+            let running = task::import(command, &process_env);
+            Err(Runtime::new()
+                .map_or_else(surroundings_failed, |runtime| runtime.block_on(running)))
+        }
         Command::Workers(command) => Err(end(workers::run(command, &process_env))),
         Command::Cluster(command) => Err(end(cluster::run(command, &process_env))),
         Command::Migrate(command) => Err(end(migrate::run(command, &process_env))),
