@@ -30,6 +30,7 @@ use std::pin::pin;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::arguments::{Import, TaskCommand};
+pub(crate) use self::ui::on_one_line;
 
 use self::session::{Details, ExitStatus, Session};
 use self::ui::{Input, Interrupt, Ui};
@@ -49,6 +50,21 @@ pub(crate) async fn import(command: Import, process_env: &ProcessEnv) -> u8 {
         import::run(&mut session, &command).await
     })
     .await
+}
+
+/// Asks whether to do what was said before; `Err` is the exit code if there is no answer.
+pub(crate) async fn confirm(question: &str, process_env: &ProcessEnv) -> Result<bool, u8> {
+    let mut approved = false;
+    let code = converse(process_env, async |mut session| {
+        session.ui.info(question);
+        approved = prompt::ask(&mut session, "Cancelled").await?;
+        Ok(())
+    })
+    .await;
+    match code {
+        0 => Ok(approved),
+        code => Err(code),
+    }
 }
 
 /// Ctrl-C ends the command; at a prompt that is a refusal, which has its own text and exit code. The server
