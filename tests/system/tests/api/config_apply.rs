@@ -72,7 +72,7 @@ async fn what_the_api_has_changed_becomes_what_is_configured() {
         .await
         .expect(201);
 
-    // Nobody answers the question.
+    // The question gets no answer.
     apply(&scene, &[]).await.failed(
         11,
         &[
