@@ -1,6 +1,6 @@
 //! One request and its answer.
 
-use reqwest::header::{CONTENT_TYPE, LOCATION};
+use reqwest::header::{CONTENT_TYPE, IF_MATCH, LOCATION};
 use reqwest::{Client, Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
 
@@ -11,12 +11,19 @@ use crate::model::ErrorAnswer;
 /// Characters of an answer that is none of the API's which are shown.
 const BEGINNING_SHOWN: usize = 60;
 
+/// Longest body of an answer, unpacked.
+const LARGEST_ANSWER: usize = 256 << 20;
+
+const JSON: &str = "application/json";
+
 /// A body to send.
 #[derive(Debug)]
 pub(crate) enum Body {
     None,
     /// With a content type.
     Json(String),
+    /// The same, for whatever revision of the task there is.
+    JsonOfAnyRevision(String),
     /// Without one, as the original sends updates.
     Bare(String),
 }
@@ -46,18 +53,31 @@ pub(crate) async fn send(
     let mut request = client.request(method, url);
     request = match body {
         Body::None => request,
-        Body::Json(text) => request.header(CONTENT_TYPE, "application/json").body(text),
+        Body::Json(text) => request.header(CONTENT_TYPE, JSON).body(text),
+        Body::JsonOfAnyRevision(text) => request
+            .header(CONTENT_TYPE, JSON)
+            .header(IF_MATCH, "*")
+            .body(text),
         Body::Bare(text) => request.body(text),
     };
-    let response = request.send().await.map_err(failed)?;
+    let mut response = request.send().await.map_err(failed)?;
     let status = response.status();
     let location = response.headers().get(LOCATION);
     let location = location.map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
-    let bytes = response.bytes().await.map_err(failed)?;
+    let mut body = Vec::new();
+    while let Some(part) = response.chunk().await.map_err(failed)? {
+        if body.len() + part.len() > LARGEST_ANSWER {
+            return Err(CallError::TooLarge {
+                address: address.to_string(),
+                limit: LARGEST_ANSWER >> 20,
+            });
+        }
+        body.extend_from_slice(&part);
+    }
     Ok(Answer {
         status,
         location,
-        body: String::from_utf8_lossy(&bytes).into_owned(),
+        body: String::from_utf8_lossy(&body).into_owned(),
         address: address.to_string(),
     })
 }

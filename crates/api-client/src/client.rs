@@ -168,6 +168,23 @@ impl ApiClient {
         json!({ "task": task })
     }
 
+    /// Puts this task in the place of the one of its name, whatever its revision, and runs it, if it is enabled
+    /// (docs/api.md#tasks). The answer comes when that is done. A call of ours.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. A task whose run failed (status 422) is replaced all the same.
+    pub async fn replace_task(
+        &self,
+        name: &str,
+        task: &Map<String, Value>,
+    ) -> Result<Task, CallError> {
+        let url = with_run(self.task_url(name)?, RunMode::Now);
+        let body = Body::JsonOfAnyRevision(Self::create_request(task).to_string());
+        let answer = self.send(Method::PUT, url, body).await?;
+        Ok(answer.decode::<TaskAnswer>()?.task)
+    }
+
     /// Marks a task for deletion and gives the id of the request; it is gone when it does not run
     /// (docs/rest.md#deleting-a-task).
     ///

@@ -80,6 +80,14 @@ pub enum CallError {
         /// What is missing.
         what: &'static str,
     },
+    /// The answer is longer than any of the API.
+    #[error("the answer of {address} is longer than {limit} MiB")]
+    TooLarge {
+        /// Where it came from.
+        address: String,
+        /// Longest that is read, in MiB.
+        limit: usize,
+    },
     /// No task can have this name, so nothing was asked.
     #[error("{name:?} cannot be the name of a task")]
     UnusableName {

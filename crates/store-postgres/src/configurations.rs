@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use cts_core::{Incarnation, LeaderEpoch};
 use cts_store::{
-    Configuration, ConfigurationInForce, LeaderError, Member, MemberConfiguration,
-    OtherConfiguration, Registered, StoreError, decide,
+    AppliedConfiguration, Configuration, ConfigurationInForce, LeaderError, Member,
+    MemberConfiguration, OtherConfiguration, Registered, StoreError, decide,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgExecutor, PgTransaction, Row as _};
@@ -38,7 +38,7 @@ pub(crate) async fn register(
     let (verdict, decided) = decided.map_err(not_encoded)?;
     let number = in_force.map_or(0, |in_force| in_force.number);
     let number = match decided {
-        Some(decided) => put_in_force(&mut transaction, member, &decided, number, now).await?,
+        Some(decided) => put_in_force(&mut transaction, &member.id, &decided, number, now).await?,
         None => number,
     };
     transaction.commit().await.map_err(&failed)?;
@@ -61,11 +61,51 @@ pub(crate) async fn adopt(
         Some(in_force) if !replace => return Ok(in_force),
         before => before.map_or(0, |before| before.number),
     };
-    put_in_force(&mut transaction, member, configuration, number, now).await?;
+    put_in_force(&mut transaction, &member.id, configuration, number, now).await?;
     let adopted = in_force(&mut *transaction).await?;
     let adopted = adopted.ok_or_else(|| not_encoded("what was written cannot be read"))?;
     transaction.commit().await.map_err(&failed)?;
     Ok(adopted)
+}
+
+pub(crate) async fn apply(
+    connection: &mut PgConnection,
+    wanted: &AppliedConfiguration,
+) -> Result<Option<u64>, StoreError> {
+    let failed = failed_to("apply a configuration");
+    let mut transaction = connection.begin().await.map_err(&failed)?;
+    let now = alone(&mut transaction).await?;
+    let before = in_force(&mut *transaction).await?;
+    let configuration = wanted.completed(before.as_ref()).map_err(not_encoded)?;
+    let Some(configuration) = configuration else {
+        return Ok(None);
+    };
+    sqlx::query("-- put_in_force: in order\nSELECT FROM tasks ORDER BY name FOR UPDATE")
+        .execute(&mut *transaction)
+        .await
+        .map_err(&failed)?;
+    let names = configuration.tasks.iter().map(|task| task.name().as_str());
+    let names: Vec<&str> = names.collect();
+    let forget = [
+        "-- put_in_force: what the API has changed
+        UPDATE tasks SET configured = NULL WHERE origin = 'config' AND name = ANY ($1)",
+        "-- put_in_force: what the API has deleted
+        DELETE FROM deleted_tasks WHERE name = ANY ($1)",
+    ];
+    let others = "-- put_in_force: other tasks of the API
+        UPDATE tasks SET origin = 'config', configured = NULL
+        WHERE origin = 'api' AND phase = 'ready' AND name <> ALL ($1)";
+    for statement in forget.into_iter().chain(wanted.prune.then_some(others)) {
+        sqlx::query(statement)
+            .bind(&names)
+            .execute(&mut *transaction)
+            .await
+            .map_err(&failed)?;
+    }
+    let by = &wanted.decided_by;
+    let number = put_in_force(&mut transaction, by, &configuration, wanted.number, now).await?;
+    transaction.commit().await.map_err(&failed)?;
+    Ok(Some(number))
 }
 
 /// Waits for others that register, and gives the time.
@@ -156,7 +196,7 @@ fn other(row: &PgRow) -> Result<OtherConfiguration, StoreError> {
 
 async fn put_in_force(
     transaction: &mut PgTransaction<'_>,
-    member: &Member,
+    decided_by: &str,
     configuration: &Configuration,
     before: u64,
     now: i64,
@@ -180,7 +220,7 @@ async fn put_in_force(
         &configuration.fingerprint,
     )?)
     .bind(encoded("encode a configuration", &configuration.tasks)?)
-    .bind(&member.id)
+    .bind(decided_by)
     .bind(now)
     .execute(&mut **transaction)
     .await

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use cts_core::Incarnation;
 use cts_store::{
-    Configuration, ConfigurationInForce, Member, MemberConfiguration, OtherConfiguration,
-    Registered, StoreError, decide,
+    AppliedConfiguration, Configuration, ConfigurationInForce, Member, MemberConfiguration,
+    OtherConfiguration, Registered, StoreError, decide,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
@@ -30,7 +30,7 @@ pub(crate) async fn register(
     let (verdict, decided) = decided.map_err(not_encoded)?;
     let number = in_force.map_or(0, |in_force| in_force.number);
     let number = match decided {
-        Some(decided) => put_in_force(connection, member, &decided, number, now).await?,
+        Some(decided) => put_in_force(connection, &member.id, &decided, number, now).await?,
         None => number,
     };
     Ok(Registered { verdict, number })
@@ -48,9 +48,44 @@ pub(crate) async fn adopt(
         Some(in_force) if !replace => return Ok(in_force),
         before => before.map_or(0, |before| before.number),
     };
-    put_in_force(connection, member, configuration, number, now).await?;
+    put_in_force(connection, &member.id, configuration, number, now).await?;
     let adopted = in_force(connection).await?;
     adopted.ok_or_else(|| not_encoded("what was written cannot be read"))
+}
+
+pub(crate) async fn apply(
+    connection: &mut SqliteConnection,
+    wanted: &AppliedConfiguration,
+    now: i64,
+) -> Result<Option<u64>, StoreError> {
+    let before = in_force(&mut *connection).await?;
+    let configuration = wanted.completed(before.as_ref()).map_err(not_encoded)?;
+    let Some(configuration) = configuration else {
+        return Ok(None);
+    };
+    let names = configuration.tasks.iter().map(|task| task.name().as_str());
+    let names = serde_json::Value::from(names.collect::<Vec<_>>()).to_string();
+    let forget = [
+        "-- put_in_force: what the API has changed
+        UPDATE tasks SET configured = NULL
+        WHERE origin = 'config' AND name IN (SELECT value FROM json_each(?))",
+        "-- put_in_force: what the API has deleted
+        DELETE FROM deleted_tasks WHERE name IN (SELECT value FROM json_each(?))",
+    ];
+    let others = "-- put_in_force: other tasks of the API
+        UPDATE tasks SET origin = 'config', configured = NULL
+        WHERE origin = 'api' AND phase = 'ready'
+          AND name NOT IN (SELECT value FROM json_each(?))";
+    for statement in forget.into_iter().chain(wanted.prune.then_some(others)) {
+        sqlx::query(statement)
+            .bind(&names)
+            .execute(&mut *connection)
+            .await
+            .map_err(failed_to("apply a configuration"))?;
+    }
+    let by = &wanted.decided_by;
+    let number = put_in_force(connection, by, &configuration, wanted.number, now).await?;
+    Ok(Some(number))
 }
 
 /// Gives when this incarnation has registered first.
@@ -126,7 +161,7 @@ fn other(row: &SqliteRow) -> Result<OtherConfiguration, StoreError> {
 
 async fn put_in_force(
     connection: &mut SqliteConnection,
-    member: &Member,
+    decided_by: &str,
     configuration: &Configuration,
     before: u64,
     now: i64,
@@ -150,7 +185,7 @@ async fn put_in_force(
         &configuration.fingerprint,
     )?)
     .bind(encoded("encode a configuration", &configuration.tasks)?)
-    .bind(&member.id)
+    .bind(decided_by)
     .bind(now)
     .execute(connection)
     .await

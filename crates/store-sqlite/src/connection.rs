@@ -10,6 +10,7 @@ use cts_store::StoreError;
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
+use crate::export;
 use crate::schema;
 use crate::space;
 use crate::version::Observer;
@@ -32,12 +33,49 @@ pub(crate) struct Pools {
     pub(crate) observer: Observer,
 }
 
+/// Makes the file if it is missing, and brings its schema up to date.
 pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
-    let failed = |source: Box<dyn Error + Send + Sync>| StoreError::Open {
-        location: path.display().to_string(),
-        source,
-    };
+    let failed = failed(path);
     create_file(path).map_err(|error| failed(error.into()))?;
+    let (options, writer) = connect(path).await?;
+    let mut connection = writer
+        .pool()
+        .acquire()
+        .await
+        .map_err(|error| failed(error.into()))?;
+    schema::migrate(&mut connection).await.map_err(&failed)?;
+    drop(connection);
+    space::make_shrinkable(writer.pool())
+        .await
+        .map_err(|error| failed(error.into()))?;
+    pools(path, options, writer).await
+}
+
+/// Takes the file as it is.
+pub(crate) async fn attach(path: &Path) -> Result<Pools, StoreError> {
+    let failed = failed(path);
+    let (options, writer) = connect(path).await?;
+    let mut connection = writer
+        .pool()
+        .acquire()
+        .await
+        .map_err(|error| failed(error.into()))?;
+    let stored = schema::stored(&mut connection).await;
+    let stored = stored.map_err(|error| failed(error.into()))?;
+    export::check(&stored).map_err(|error| failed(error.into()))?;
+    drop(connection);
+    pools(path, options, writer).await
+}
+
+fn failed(path: &Path) -> impl Fn(Box<dyn Error + Send + Sync>) -> StoreError {
+    let location = path.display().to_string();
+    move |source| StoreError::Open {
+        location: location.clone(),
+        source,
+    }
+}
+
+async fn connect(path: &Path) -> Result<(SqliteConnectOptions, Writer), StoreError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
@@ -47,26 +85,22 @@ pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
         .busy_timeout(std::time::Duration::from_secs(10))
         .pragma("cache_size", CACHE);
     let writing = options.clone().pragma("journal_size_limit", LOG_KEPT);
-    let writer = Writer::connect(writing)
-        .await
-        .map_err(|error| failed(error.into()))?;
-    let mut connection = writer
-        .pool()
-        .acquire()
-        .await
-        .map_err(|error| failed(error.into()))?;
-    schema::migrate(&mut connection).await.map_err(failed)?;
-    drop(connection);
-    space::make_shrinkable(writer.pool())
-        .await
-        .map_err(|error| failed(error.into()))?;
+    let writer = Writer::connect(writing).await;
+    Ok((options, writer.map_err(|error| failed(path)(error.into()))?))
+}
+
+async fn pools(
+    path: &Path,
+    options: SqliteConnectOptions,
+    writer: Writer,
+) -> Result<Pools, StoreError> {
     let observer = Observer::new(options.clone());
     let reader = SqlitePoolOptions::new()
         .max_connections(READERS)
         .test_before_acquire(false)
         .connect_with(options.read_only(true))
         .await
-        .map_err(|error| failed(error.into()))?;
+        .map_err(|error| failed(path)(error.into()))?;
     Ok(Pools {
         writer,
         reader,

@@ -117,7 +117,8 @@ impl SqliteExport {
     }
 }
 
-fn check(stored: &StoredSchema) -> Result<(), FileError> {
+/// Whether the schema is exactly the one of this program.
+pub(crate) fn check(stored: &StoredSchema) -> Result<(), FileError> {
     if stored.applied.is_empty() {
         return Err(FileError::Foreign);
     }

@@ -15,13 +15,15 @@ use crate::writer::{Durability, Write};
 
 /// A store in one SQLite file. Cheap to clone; clones share the file.
 ///
-/// Only one process may use a file at a time; the caller sees to that with a lock of its own.
+/// Only one process may [open](Self::open) a file at a time; the caller sees to that with a lock of its own.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     pools: Pools,
     clock: Arc<dyn Clock>,
     /// In microseconds.
     opened_at: i64,
+    /// Another process may have opened it.
+    attached: bool,
 }
 
 impl SqliteStore {
@@ -39,6 +41,7 @@ impl SqliteStore {
             pools: connection::open(path).await?,
             opened_at: micros(clock.now()),
             clock,
+            attached: false,
         };
         let mut transaction = store.begin_durable().await?;
         let forgotten = continuity::begin(&mut transaction, boot, store.opened_at).await?;
@@ -51,6 +54,18 @@ impl SqliteStore {
             );
         }
         Ok(store)
+    }
+
+    /// Opens a file that is there and has the schema of this program, whether another process has it open or not, for
+    /// single calls that depend on no other: [`FileError`](crate::FileError) is the source of the
+    /// [`StoreError::Open`] otherwise.
+    pub async fn attach(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        Ok(Self {
+            pools: connection::attach(path).await?,
+            opened_at: micros(clock.now()),
+            clock,
+            attached: true,
+        })
     }
 
     /// Closes the file, after the statements in progress.
@@ -67,7 +82,8 @@ impl SqliteStore {
     }
 
     async fn end_use(&self) -> Result<(), StoreError> {
-        if self.pools.writer.pool().is_closed() {
+        // How another process leaves the file is not for this one to say.
+        if self.attached || self.pools.writer.pool().is_closed() {
             return Ok(());
         }
         let mut transaction = self.begin_durable().await?;

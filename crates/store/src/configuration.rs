@@ -58,10 +58,47 @@ pub struct ConfigurationInForce {
     pub tasks: Vec<TaskSpec>,
     /// What they are compared by.
     pub fingerprint: ConfigurationFingerprint,
-    /// Id of the member whose start has decided it.
+    /// Id of the member whose start has decided it, or `cts config apply` with its machine.
     pub decided_by: String,
     /// When.
     pub decided_at: DateTime<Utc>,
+}
+
+/// A configuration that is to be in force, whatever those of the members are ([`Store::put_in_force`]).
+///
+/// What the API has changed or deleted of the tasks that it names lasts no longer: they become what is declared when
+/// a leader [brings it in](crate::Store::replace_config_tasks).
+///
+/// [`Store::put_in_force`]: crate::Store::put_in_force
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppliedConfiguration {
+    /// It.
+    pub configuration: Configuration,
+    /// Who has decided it.
+    pub decided_by: String,
+    /// Number of the one that it takes the place of; zero for none.
+    pub number: u64,
+    /// Whether tasks of the API that it does not name count as configured, so that they go then too.
+    pub prune: bool,
+}
+
+impl AppliedConfiguration {
+    /// What is put in force in the place of `in_force`: with the content of modules that are not on the machine of
+    /// who has decided, where that one knows it. `None` if it is another one than the one that was meant.
+    pub fn completed(
+        &self,
+        in_force: Option<&ConfigurationInForce>,
+    ) -> Result<Option<Configuration>, serde_json::Error> {
+        if in_force.map_or(0, |in_force| in_force.number) != self.number {
+            return Ok(None);
+        }
+        let mut completed = self.configuration.clone();
+        if let Some(in_force) = in_force {
+            complete_modules(&mut completed.tasks, &in_force.tasks)?;
+            completed.fingerprint = ConfigurationFingerprint::of(&completed.tasks)?;
+        }
+        Ok(Some(completed))
+    }
 }
 
 /// What became of a configuration when it was registered.

@@ -407,6 +407,10 @@ macro_rules! store_suite {
                 what_is_in_force_stays_as_it_is_stored,
                 a_leader_adopts_its_own_only_if_there_is_none,
                 configurations_are_those_of_living_members,
+                one_that_is_decided_takes_the_place_of_the_one_that_was_meant,
+                what_the_api_has_made_of_a_decided_one_lasts_no_longer,
+                other_tasks_of_the_api_go_with_a_decided_one_if_they_are_to,
+                a_decided_one_has_the_modules_that_are_known,
             }
             configured {
                 what_the_api_has_changed_lasts,

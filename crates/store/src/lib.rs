@@ -29,8 +29,8 @@ pub mod transfer;
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
 pub use configuration::{
-    Configuration, ConfigurationInForce, MemberConfiguration, OtherConfiguration, Registered,
-    decide,
+    AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration,
+    OtherConfiguration, Registered, decide,
 };
 pub use contents::{EncodedContents, InputContents, StoredInput};
 pub use cts_core::WorkerRecord;

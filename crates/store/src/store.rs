@@ -13,7 +13,9 @@ use futures::stream::BoxStream;
 
 use crate::archive::{Archive, ArchivedRow};
 use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
-use crate::configuration::{Configuration, ConfigurationInForce, MemberConfiguration, Registered};
+use crate::configuration::{
+    AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration, Registered,
+};
 use crate::contents::StoredInput;
 use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
 use crate::model::{
@@ -23,15 +25,13 @@ use crate::model::{
 use crate::settings::SettingsChange;
 use crate::task::{NewTask, Refused, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished};
 
-/// Hints of other processes, for ever; a broken connection is mended inside and shows as
-/// [`Hint::Gap`].
+/// Hints of other processes, for ever; a broken connection is mended inside and shows as [`Hint::Gap`].
 pub type HintStream = BoxStream<'static, Hint>;
 
 /// Task, run and event state.
 ///
-/// Every method is one transaction: it has happened wholly when it
-/// returns, and not at all when it fails or its future is dropped before the commit. Times are the
-/// store's own: no clock of a caller decides when a lease is over.
+/// Every method is one transaction: it has happened wholly when it returns, and not at all when it fails or its future
+/// is dropped before the commit. Times are the store's own: no clock of a caller decides when a lease is over.
 ///
 /// Duties that only the leader has take a [`LeaderEpoch`]. It is checked inside the transaction, so
 /// that the word of a replica that does not know yet that it was deposed changes nothing (P4).
@@ -86,6 +86,10 @@ pub trait Store: Send + Sync + fmt::Debug {
         configuration: &Configuration,
         replace: bool,
     ) -> Result<ConfigurationInForce, LeaderError>;
+
+    /// Puts a configuration in force without asking members, and returns its number; `None` if the one in force is
+    /// another than the one that it was compared with.
+    async fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError>;
 
     /// The configuration in force; `None` if there was none yet, or if it is none that this program
     /// understands.

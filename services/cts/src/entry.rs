@@ -56,11 +56,16 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
             Err(Runtime::new()
                 .map_or_else(surroundings_failed, |runtime| runtime.block_on(running)))
         }
+        Command::Import(command) => {
+            let running = task::import(command, &process_env);
+            Err(Runtime::new()
+                .map_or_else(surroundings_failed, |runtime| runtime.block_on(running)))
+        }
         Command::Workers(command) => Err(end(workers::run(command, &process_env))),
         Command::Cluster(command) => Err(end(cluster::run(command, &process_env))),
         Command::Migrate(command) => Err(end(migrate::run(command, &process_env))),
         Command::Archive(command) => Err(end(archive::run(command, &process_env))),
-        Command::Config(command) => Err(config::run(command, &process_env)),
+        Command::Config(command) => Err(end_with_code(config::run(command, &process_env))),
         Command::Completion { shell } => Err(Answer::printed(completion::script(shell)).give()),
         Command::Man { page, directory } => {
             let shown = manual(&page.join("-"), directory, &process_env);
@@ -80,10 +85,15 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
 
 /// Runs a command that ends by itself.
 fn end(running: impl Future<Output = Result<(), Failure>>) -> u8 {
+    end_with_code(async { running.await.map(|()| 0) })
+}
+
+/// Runs a command that ends by itself and says with which exit code.
+fn end_with_code(running: impl Future<Output = Result<u8, Failure>>) -> u8 {
     let result = Runtime::new()
         .map_err(Failure::ProcessEnv)
         .and_then(|runtime| runtime.block_on(running));
-    result.map_or_else(|failure| fail(&failure), |()| 0)
+    result.unwrap_or_else(|failure| fail(&failure))
 }
 
 fn manual(page: &str, directory: Option<PathBuf>, process_env: &ProcessEnv) -> Result<u8, Failure> {

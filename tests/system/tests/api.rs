@@ -5,6 +5,8 @@
 
 mod commands;
 mod conditions;
+mod config_apply;
+mod config_diff;
 mod contract;
 mod create;
 mod create_failures;

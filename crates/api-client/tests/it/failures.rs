@@ -79,6 +79,14 @@ async fn success_that_is_none_of_the_api_is_no_success() {
 }
 
 #[tokio::test]
+async fn an_answer_that_does_not_end_is_given_up() {
+    let long = "x".repeat((256 << 20) + 1);
+    let server = ScriptedHttp::start([Text(200, "application/json", long)]).await;
+    let error = client(&server).tasks().await.unwrap_err().report(NEW);
+    assert!(error.ends_with("is longer than 256 MiB"), "{error}");
+}
+
+#[tokio::test]
 async fn nobody_there_is_told_with_address_and_cause() {
     let port = free_port();
     let settings = ClientSettings {

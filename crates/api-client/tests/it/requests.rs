@@ -28,6 +28,7 @@ async fn every_call_asks_for_what_it_is_about() {
         Json(200, json!({})),
         Json(200, json!({"run": {"plan": "p"}})),
         Json(201, json!({"task": {"name": "web"}})),
+        Json(200, json!({"task": {"name": "web"}, "revision": 2})),
         Json(202, json!({"request_id": "71a5b3b0"})),
         Json(200, json!({ "inspect": inspection })),
         Json(200, json!({})),
@@ -44,6 +45,7 @@ async fn every_call_asks_for_what_it_is_about() {
     client.health().await.unwrap();
     client.inspect_task(&task()).await.unwrap();
     client.create_task(&task()).await.unwrap();
+    client.replace_task("web", &task()).await.unwrap();
     assert_eq!(client.delete_task("web").await.unwrap(), "71a5b3b0");
     client.inspect_enabling("web").await.unwrap();
     client.enable_task("web").await.unwrap();
@@ -60,6 +62,7 @@ async fn every_call_asks_for_what_it_is_about() {
         "GET /v1/health".to_owned(),
         format!("POST /v1/tasks?run=inspect {body}"),
         format!("POST /v1/tasks?run=now {body}"),
+        format!("PUT /v1/tasks/web?run=now {body}"),
         "DELETE /v1/tasks/web".to_owned(),
         r#"PATCH /v1/tasks/web?run=inspect {"Enabled":true}"#.to_owned(),
         r#"PATCH /v1/tasks/web {"Enabled":true}"#.to_owned(),
@@ -73,7 +76,7 @@ async fn every_call_asks_for_what_it_is_about() {
         .map(|request| request.header("content-type").map(str::to_owned))
         .collect();
     let json = Some("application/json".to_owned());
-    let with_body = |index| matches!(index, 6 | 7);
+    let with_body = |index| matches!(index, 6..=8);
     for (index, content_type) in content_types.into_iter().enumerate() {
         let expected = json.clone().filter(|_| with_body(index));
         assert_eq!(content_type, expected, "request {index}");

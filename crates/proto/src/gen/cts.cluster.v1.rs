@@ -81,7 +81,7 @@ pub struct ConfigurationInForce {
     /// Digest of the task blocks.
     #[prost(string, tag = "2")]
     pub digest: ::prost::alloc::string::String,
-    /// Member whose start has decided it.
+    /// Member whose start has decided it, or `cts config apply` with its machine.
     #[prost(string, tag = "3")]
     pub decided_by: ::prost::alloc::string::String,
     /// When.

@@ -9,12 +9,12 @@ use cts_core::{
     TaskSpec, TaskStatus, WorkerId,
 };
 use cts_store::{
-    Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
-    EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
-    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Refused,
-    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, SettingsChange, Store,
-    StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState,
-    Unfinished, WaitingRuns, WorkerRecord, WorkerState,
+    AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
+    ConfigurationInForce, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership,
+    Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask,
+    QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest,
+    SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError,
+    TaskMark, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
 };
 use uuid::Uuid;
 
@@ -68,6 +68,10 @@ impl Store for PostgresStore {
         replace: bool,
     ) -> Result<ConfigurationInForce, LeaderError> {
         call!(&self.pool, c => configurations::adopt(c, leader, member, configuration, replace))
+    }
+
+    async fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError> {
+        call!(&self.pool, LONG_LIMIT, c => configurations::apply(c, wanted))
     }
 
     async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError> {

@@ -9,12 +9,12 @@ use cts_core::{
     TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
-    Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
-    EnqueueRequest, Enqueued, Hint, HintStream, InputContents, LeaderError, Leadership, Lease,
-    LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth,
-    Refused, Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, SettingsChange,
-    Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark,
-    TaskState, Unfinished, WaitingRuns, WorkerState,
+    AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
+    ConfigurationInForce, EnqueueRequest, Enqueued, Hint, HintStream, InputContents, LeaderError,
+    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState,
+    NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord,
+    RunRequest, SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange,
+    TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 
 use super::SqliteStore;
@@ -85,6 +85,10 @@ impl Store for SqliteStore {
         replace: bool,
     ) -> Result<ConfigurationInForce, LeaderError> {
         transaction!(self.begin; leader, t, now => configurations::adopt(&mut t, member, configuration, replace, now))
+    }
+
+    async fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError> {
+        transaction!(self.begin_durable, t, now => configurations::apply(&mut t, wanted, now))
     }
 
     async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError> {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cts_core::{ConfigurationFingerprint, Digest, TaskSpec, Verdict};
+use cts_core::{ConfigurationFingerprint, Digest, TaskOrigin, TaskSpec, Verdict};
 
 use super::Fixture;
 use super::scene::{MICROSECOND, Scene, life, member, seconds, spec};
-use crate::{Configuration, Member, Registered};
+use crate::{AppliedConfiguration, Configuration, Member, Registered};
 
 const TTL: Duration = Duration::from_secs(15);
 
@@ -233,4 +233,119 @@ pub async fn configurations_are_those_of_living_members<F: Fixture>() {
     scene.advance(TTL);
     seen(&scene, &life("b", 2)).await;
     assert_eq!(listed().await, []);
+}
+
+async fn decide<F: Fixture>(
+    scene: &Scene<F>,
+    configuration: &Configuration,
+    number: u64,
+    prune: bool,
+) -> Option<u64> {
+    let wanted = AppliedConfiguration {
+        configuration: configuration.clone(),
+        decided_by: "someone".to_owned(),
+        number,
+        prune,
+    };
+    let decided = scene.store().put_in_force(&wanted).await;
+    decided.expect("a configuration can be put in force")
+}
+
+/// As a leader does it.
+async fn bring_in<F: Fixture>(scene: &Scene<F>) {
+    let in_force = scene.store().configuration_in_force().await;
+    let in_force = in_force.expect("it can be read").expect("there is one");
+    scene.configure(&in_force.tasks).await;
+}
+
+pub async fn one_that_is_decided_takes_the_place_of_the_one_that_was_meant<F: Fixture>() {
+    let mut scene = Scene::<F>::unled().await;
+    assert_eq!(decide(&scene, &named(&["x"]), 1, false).await, None);
+    assert_eq!(in_force(&scene).await, None);
+    assert_eq!(decide(&scene, &named(&["x"]), 0, false).await, Some(1));
+    assert_eq!(in_force(&scene).await, Some(decided(1, &["x"], "someone")));
+    let version = scene.store().configuration_version().await;
+    assert_eq!(decide(&scene, &named(&["y"]), 1, false).await, Some(2));
+    assert_ne!(
+        scene
+            .store()
+            .configuration_version()
+            .await
+            .expect("it can be read"),
+        version.expect("it can be read")
+    );
+    // Who has looked before that decides nothing.
+    assert_eq!(decide(&scene, &named(&["x"]), 1, false).await, None);
+    scene.restart().await;
+    assert_eq!(in_force(&scene).await, Some(decided(2, &["y"], "someone")));
+    // A member that starts with the same changes nothing, and one with another says so.
+    let same = started(&scene, &member("a"), &named(&["y"])).await;
+    assert_eq!(same, (Verdict::TakesEffect, 2));
+    assert_eq!(in_force(&scene).await, Some(decided(2, &["y"], "someone")));
+    let (verdict, number) = started(&scene, &member("b"), &named(&["z"])).await;
+    assert_eq!((verdict, number), (Verdict::Open, 2));
+}
+
+pub async fn what_the_api_has_made_of_a_decided_one_lasts_no_longer<F: Fixture>() {
+    let mut scene = Scene::<F>::new(&["off", "deleted", "same", "gone"]).await;
+    scene.enable("off", false).await;
+    assert!(scene.delete("deleted").await);
+    scene.created("made").await;
+    let wanted = named(&["deleted", "off", "same"]);
+    // Nothing is decided, nothing is forgotten.
+    assert_eq!(decide(&scene, &wanted, 7, true).await, None);
+    scene
+        .configure(&["off", "deleted", "same", "gone"].map(spec))
+        .await;
+    assert_eq!(scene.names().await, ["off", "same", "gone", "made"]);
+    assert_eq!(decide(&scene, &wanted, 0, false).await, Some(1));
+    // The process dies here.
+    scene.restart().await;
+    scene.lead().await;
+    bring_in(&scene).await;
+    assert_eq!(scene.names().await, ["deleted", "off", "same", "made"]);
+    let off = scene.stored("off").await.expect("the task is there");
+    assert_eq!((off.spec, off.revision), (spec("off"), 3));
+    let same = scene.stored("same").await.expect("the task is there");
+    assert_eq!((same.spec, same.revision), (spec("same"), 1));
+    let made = scene.stored("made").await.expect("the task is there");
+    assert_eq!(made.origin, TaskOrigin::Api);
+    // From here on the API's word lasts again.
+    scene.enable("off", false).await;
+    bring_in(&scene).await;
+    let off = scene.stored("off").await.expect("the task is there");
+    assert!(!off.spec.enabled);
+}
+
+pub async fn other_tasks_of_the_api_go_with_a_decided_one_if_they_are_to<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    scene.created("made").await;
+    scene.created("named").await;
+    let wanted = named(&["a", "named"]);
+    assert_eq!(decide(&scene, &wanted, 0, true).await, Some(1));
+    bring_in(&scene).await;
+    assert_eq!(scene.names().await, ["a", "named"]);
+    let named = scene.stored("named").await.expect("the task is there");
+    assert_eq!(named.origin, TaskOrigin::Config);
+}
+
+pub async fn a_decided_one_has_the_modules_that_are_known<F: Fixture>() {
+    let scene = Scene::<F>::unled().await;
+    let mut known = spec("x");
+    known.definition.module_source = "/modules/x".into();
+    known.definition.module_digest = Some(Digest::of(b"known"));
+    let mut lacking = known.clone();
+    lacking.definition.module_source = "/elsewhere/x".into();
+    lacking.definition.module_digest = None;
+    decide(&scene, &configuration(&[known.clone()]), 0, false).await;
+    decide(&scene, &configuration(&[lacking]), 1, false).await;
+    let in_force = scene.store().configuration_in_force().await;
+    let in_force = in_force.expect("it can be read").expect("there is one");
+    let definition = &in_force.tasks[0].definition;
+    assert_eq!(definition.module_digest, known.definition.module_digest);
+    assert_eq!(definition.module_source, "/elsewhere/x");
+    assert_eq!(
+        in_force.fingerprint,
+        configuration(&in_force.tasks).fingerprint
+    );
 }

@@ -12,7 +12,7 @@ use crate::cli::groups::{
     ApiAddress, Configuration, LogLines, LogOptions, Output, Schedulers, ShellFileOptions,
 };
 use crate::commands::config::ConfigCommand;
-use crate::commands::task::TaskCommand;
+use crate::commands::task::{Import, TaskCommand};
 
 /// Watches a Consul catalog and runs Terraform modules when the services they depend on change.
 #[derive(Debug, Parser)]
@@ -122,6 +122,12 @@ pub(crate) enum Command {
     /// Look at, create, change and run the tasks of a running cts.
     #[command(subcommand)]
     Task(TaskCommand),
+    /// Create the tasks of another running instance here too.
+    #[command(after_help = "Example:\n\n    \
+        $ cts import --from http://old.example:8558 --disabled\n    \
+        TASK  RESULT   DETAILS\n    \
+        web   created")]
+    Import(Import),
     /// Check or show a configuration without running it.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -271,6 +277,7 @@ impl Command {
             | Self::Worker { configuration, .. }
             | Self::Gateway { configuration, .. } => Some(configuration),
             Self::Task(_)
+            | Self::Import(_)
             | Self::Config(_)
             | Self::Workers(_)
             | Self::Cluster(_)

@@ -66,7 +66,7 @@ fn table(configuration: &GetConfigurationResponse) -> String {
             let at = timestamp_from_wire(in_force.decided_at.as_ref());
             let since = at.map_or_else(String::new, |at| format!(" since {}", at.to_rfc3339()));
             format!(
-                "configuration {} with {} tasks is in force{since}, by the start of {}",
+                "configuration {} with {} tasks is in force{since}, decided by {}",
                 in_force.number,
                 in_force.task_names.len(),
                 in_force.decided_by

@@ -1,8 +1,10 @@
 //! `cts config`: what the configuration says, without running anything.
 //!
-//! Nothing outside the files is asked: neither Consul nor Terraform has to be there.
+//! Neither Consul nor Terraform is asked; `diff` and `apply` use the database.
 
+mod apply;
 mod arguments;
+mod diff;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -12,6 +14,7 @@ use serde_json::json;
 
 pub(crate) use self::arguments::{ConfigCommand, DumpFormat};
 
+use self::apply::Apply;
 use crate::failure::Failure;
 use crate::output::say;
 use crate::process_env::ProcessEnv;
@@ -20,7 +23,7 @@ const VALID: u8 = 0;
 
 /// Runs the command and gives the exit code. It prints itself: results to standard output, problems to
 /// standard error unless they are the result.
-pub(crate) fn run(command: ConfigCommand, process_env: &ProcessEnv) -> u8 {
+pub(crate) async fn run(command: ConfigCommand, process_env: &ProcessEnv) -> Result<u8, Failure> {
     let environment = process_env.text_environment();
     let context = LoadContext {
         environment: &environment,
@@ -32,14 +35,33 @@ pub(crate) fn run(command: ConfigCommand, process_env: &ProcessEnv) -> u8 {
         ConfigCommand::Validate {
             configuration,
             json,
-        } => validate(&configuration.paths, json, &context),
+        } => Ok(validate(&configuration.paths, json, &context)),
         ConfigCommand::Dump {
             configuration,
             output,
             json,
         } => {
             let format = if json { DumpFormat::Json } else { output };
-            dump(&configuration.paths, format, &context)
+            Ok(dump(&configuration.paths, format, &context))
+        }
+        ConfigCommand::Diff {
+            configuration,
+            store,
+            output,
+        } => diff::run(&configuration, store.as_deref(), output, process_env).await,
+        ConfigCommand::Apply {
+            configuration,
+            store,
+            prune,
+            auto_approve,
+        } => {
+            let apply = Apply {
+                configuration: &configuration,
+                store: store.as_deref(),
+                prune,
+                auto_approve,
+            };
+            apply::run(apply, process_env).await
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `cts task`: tasks of a running cts, through its API.
+//! `cts task` and `cts import`: tasks of a running cts, through its API.
 //!
 //! The commands of the original have its flows, streams and exit codes, whatever name the program was
 //! called by (docs/cli.md#cts-task). `list`, `show`, `events`, `release` and `run` are ours: their result alone is on
@@ -10,6 +10,7 @@ mod delete;
 mod disable;
 mod enable;
 mod events;
+mod import;
 mod list;
 mod prompt;
 mod release;
@@ -28,7 +29,8 @@ use std::pin::pin;
 
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::arguments::TaskCommand;
+pub(crate) use self::arguments::{Import, TaskCommand};
+pub(crate) use self::ui::on_one_line;
 
 use self::session::{Details, ExitStatus, Session};
 use self::ui::{Input, Interrupt, Ui};
@@ -37,11 +39,40 @@ use crate::process_env::ProcessEnv;
 /// Ended by Ctrl-C: what a shell says of a program that the signal has ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Runs the command and gives the exit code (docs/cli.md#exit-codes). It prints itself.
-///
-/// Ctrl-C ends it; at a prompt that is a refusal, which has its own text and exit code. The server goes on
-/// with what it got before.
+/// Runs `cts task` and gives the exit code (docs/cli.md#exit-codes). It prints itself.
 pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
+    converse(process_env, async |session| task(command, session).await).await
+}
+
+/// Runs `cts import` and gives the exit code. It prints itself.
+pub(crate) async fn import(command: Import, process_env: &ProcessEnv) -> u8 {
+    converse(process_env, async |mut session| {
+        import::run(&mut session, &command).await
+    })
+    .await
+}
+
+/// Asks whether to do what was said before; `Err` is the exit code if there is no answer.
+pub(crate) async fn confirm(question: &str, process_env: &ProcessEnv) -> Result<bool, u8> {
+    let mut approved = false;
+    let code = converse(process_env, async |mut session| {
+        session.ui.info(question);
+        approved = prompt::ask(&mut session, "Cancelled").await?;
+        Ok(())
+    })
+    .await;
+    match code {
+        0 => Ok(approved),
+        code => Err(code),
+    }
+}
+
+/// Ctrl-C ends the command; at a prompt that is a refusal, which has its own text and exit code. The server
+/// goes on with what it got before.
+async fn converse(
+    process_env: &ProcessEnv,
+    command: impl AsyncFnOnce(Session<'_>) -> Result<(), ExitStatus>,
+) -> u8 {
     let interrupted = Interrupt::of_this_process();
     let (mut stdout, mut stderr) = (stdout(), stderr());
     let input = Input::new(stdin());
@@ -50,7 +81,7 @@ pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
     let ui = Ui::new(&mut stdout, &mut stderr, input, asked);
     let session = Session { ui, process_env };
     let conversation = async {
-        let result = converse(command, session).await;
+        let result = command(session).await;
         result.map_or_else(ExitStatus::exit_code, |()| 0)
     };
     until_interrupted(conversation, interrupted, &passed_on).await
@@ -77,7 +108,7 @@ async fn until_interrupted(
     }
 }
 
-async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), ExitStatus> {
+async fn task(command: TaskCommand, mut session: Session<'_>) -> Result<(), ExitStatus> {
     match command {
         TaskCommand::Create {
             client,

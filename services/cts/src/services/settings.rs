@@ -173,7 +173,9 @@ pub(crate) fn scheduler(
             .as_ref()
             .and_then(|cluster| cluster.address.clone()),
     };
-    let mut options = SchedulerOptions::alone(config.tasks.clone(), member);
+    let (tasks, modules) = declared(config, shape);
+    let mut options = SchedulerOptions::alone(tasks, member);
+    options.modules = modules;
     options.lease = config.scheduler.lease_ttl;
     options.retention = Retention {
         runs: config.scheduler.runs_kept,
@@ -198,22 +200,29 @@ pub(crate) fn scheduler(
         _ => Workers::Own,
     };
     if shape == Shape::Cluster {
-        let working_dirs = [
-            Some(&config.working_dir),
-            config.worker.working_dir.as_ref(),
-        ];
-        options.modules = Modules::Bundled {
-            excluded: working_dirs.into_iter().flatten().cloned().collect(),
-        };
         options.first_pass = match config.on_takeover() {
             OnTakeover::Changed => Unchanged::Skip,
             OnTakeover::All => Unchanged::Run,
         };
     }
-    for task in &mut options.tasks {
+    options
+}
+
+/// The task blocks as a member registers them, but for the packing of their modules, and how that is done.
+pub(crate) fn declared(config: &Config, shape: Shape) -> (Vec<TaskSpec>, Modules) {
+    let mut tasks = config.tasks.clone();
+    for task in &mut tasks {
         require_engine(task, &config.driver, shape);
     }
-    options
+    if shape == Shape::Embedded {
+        return (tasks, Modules::InPlace);
+    }
+    let working_dirs = [
+        Some(&config.working_dir),
+        config.worker.working_dir.as_ref(),
+    ];
+    let excluded = working_dirs.into_iter().flatten().cloned().collect();
+    (tasks, Modules::Bundled { excluded })
 }
 
 /// What members of a cluster should have in common beside their tasks. Backend and provider blocks are the workers'.

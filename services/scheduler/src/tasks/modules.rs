@@ -26,7 +26,7 @@ type Packed = HashMap<PathBuf, Option<BundleReference>>;
 impl Modules {
     /// The tasks with their local modules packed and stored. A module that cannot be packed is no reason to
     /// stop: its task keeps the bundle of the last time, if there was one.
-    pub(crate) async fn pack(
+    pub async fn pack(
         &self,
         store: &dyn Store,
         tasks: &[TaskSpec],

@@ -10,12 +10,12 @@ use cts_core::{
     TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
-    Archive, ArchivedRow, Claim, Completed, Completion, Configuration, ConfigurationInForce,
-    EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError,
-    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Refused,
-    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, SettingsChange, Store,
-    StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState,
-    Unfinished, WaitingRuns, WorkerState,
+    AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
+    ConfigurationInForce, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership,
+    Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask,
+    QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest,
+    SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError,
+    TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -112,6 +112,7 @@ faulty! {
     fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
     fn register_configuration(&self, member: &Member, configuration: &Configuration, time_to_live: Duration) -> Result<Registered, StoreError>;
     fn adopt_configuration(&self, leader: LeaderEpoch, member: &Member, configuration: &Configuration, replace: bool) -> Result<ConfigurationInForce, LeaderError>;
+    fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError>;
     fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError>;
     fn configurations(&self, within: Duration) -> Result<Vec<MemberConfiguration>, StoreError>;
     fn configuration_version(&self) -> Result<String, StoreError>;

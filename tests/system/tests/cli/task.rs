@@ -7,6 +7,7 @@ mod create;
 mod delete;
 mod disable;
 mod enable;
+mod import;
 mod ours;
 mod real;
 mod run;

@@ -4,7 +4,7 @@
 
 use clap::{Subcommand, ValueEnum};
 
-use crate::cli::groups::Configuration;
+use crate::cli::groups::{Configuration, Output};
 
 /// `cts config`.
 #[derive(Debug, Subcommand)]
@@ -27,6 +27,44 @@ pub(crate) enum ConfigCommand {
         /// The same as `-o json`.
         #[arg(long)]
         json: bool,
+    },
+    /// Show how the tasks of the configuration differ from those that are stored; exit code 2 if they do.
+    #[command(after_help = "Example:\n\n    \
+        $ cts config diff -config-file cts.hcl\n    \
+        + dns: only in the configuration\n    \
+        ~ web: changed in the configuration\n        \
+        version: \"1.0.0\" -> \"1.1.0\"\n    \
+        The stored tasks are not as configured.")]
+    Diff {
+        #[command(flatten)]
+        configuration: Configuration,
+        /// Store to compare with: sqlite:PATH of a cts.db, or postgres://… Default: that of the configuration.
+        #[arg(long, value_name = "STORE")]
+        store: Option<String>,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+    },
+    /// Make the stored tasks what the configuration says: show the differences, ask, and put it in force.
+    #[command(after_help = "Example:\n\n    \
+        $ cts config apply -config-file cts.hcl\n    \
+        ~ web: changed over the API, which lasts until the configuration says something else\n        \
+        enabled: false -> true\n    \
+        ...\n    \
+        Enter a value: yes\n    \
+        Configuration 4 is in force.")]
+    Apply {
+        #[command(flatten)]
+        configuration: Configuration,
+        /// Store to write to: sqlite:PATH of a cts.db, or postgres://… Default: that of the configuration.
+        #[arg(long, value_name = "STORE")]
+        store: Option<String>,
+        /// Remove tasks of the API that the configuration does not name.
+        #[arg(long)]
+        prune: bool,
+        /// Do not ask.
+        #[arg(long)]
+        auto_approve: bool,
     },
 }
 

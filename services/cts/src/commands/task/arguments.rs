@@ -1,4 +1,4 @@
-//! The arguments of `cts task` (docs/cli.md#options-of-all-of-them, #cts-task).
+//! The arguments of `cts task` and `cts import` (docs/cli.md#options-of-all-of-them, #cts-task).
 //!
 //! Only clap and the standard library here: the build script reads this file too, for the manual pages.
 
@@ -171,4 +171,48 @@ pub(crate) struct ServerOptions {
     /// Whether the server's certificate is verified. Environment: `CTS_SSL_VERIFY`; else true.
     #[arg(long, value_name = "BOOL")]
     pub(crate) ssl_verify: Option<bool>,
+}
+
+/// `cts import`.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    #[command(flatten)]
+    pub(crate) source: SourceOptions,
+    /// Say what would be done, and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Create every task disabled, so that only the source works on the infrastructure until it is stopped.
+    #[arg(long)]
+    pub(crate) disabled: bool,
+    /// Replace a task that is here already and is different.
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// How to print.
+    #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) client: ServerOptions,
+}
+
+/// How the instance is reached whose tasks are read. The environment does not count.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SourceOptions {
+    /// URL of the instance whose tasks are read, a Consul-Terraform-Sync or a cts. Required.
+    #[arg(long, value_name = "URL")]
+    pub(crate) from: String,
+    /// PEM file of CA certificates for it.
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) from_ca_cert: Option<PathBuf>,
+    /// Directory of such files.
+    #[arg(long, value_name = "DIRECTORY", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) from_ca_path: Option<PathBuf>,
+    /// PEM file of the certificate that it is shown.
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) from_client_cert: Option<PathBuf>,
+    /// PEM file of its key.
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) from_client_key: Option<PathBuf>,
+    /// Whether its certificate is verified; true if not given.
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) from_ssl_verify: Option<bool>,
 }

@@ -48,6 +48,12 @@ pub(super) async fn approve(
     deed: Deed,
     name: &str,
 ) -> Result<bool, ExitStatus> {
+    let cancelled = format!("Cancelled {} task '{name}'", deed.word());
+    ask(session, &cancelled).await
+}
+
+/// The same with another word for declining.
+pub(super) async fn ask(session: &mut Session<'_>, cancelled: &str) -> Result<bool, ExitStatus> {
     let ui = &mut session.ui;
     ui.output("");
     ui.output("Only 'yes' will be accepted to approve; 'no' or an empty line rejects.");
@@ -59,7 +65,7 @@ pub(super) async fn approve(
             if answer == "yes" {
                 return Ok(true);
             }
-            ui.output(&format!("Cancelled {} task '{name}'", deed.word()));
+            ui.output(cancelled);
             Ok(false)
         }
         Err(error) => {

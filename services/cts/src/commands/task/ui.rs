@@ -9,7 +9,8 @@ mod text;
 use std::io::Write;
 
 pub(super) use self::input::{AskError, Input, Interrupt};
-pub(super) use self::text::{on_one_line, printable};
+pub(crate) use self::text::on_one_line;
+pub(super) use self::text::printable;
 
 /// Columns that the details of an error are wrapped at.
 const DETAIL_WIDTH: usize = 78;
