@@ -12,8 +12,8 @@ use cts_proto::run::v1::{
     AcquireRunRequest, AcquireRunResponse, CompleteRunRequest, CompleteRunResponse,
     FollowRunsRequest, FollowRunsResponse, GetInputContentsRequest, GetInputContentsResponse,
     GetQueueRequest, GetQueueResponse, GetRunInputRequest, GetRunInputResponse, GetRunRequest,
-    GetRunResponse, ListRunsRequest, ListRunsResponse, Planned, RenewRunRequest, RenewRunResponse,
-    Run, RunKind, RunStatus,
+    GetRunResponse, ListLostLeasesRequest, ListLostLeasesResponse, ListRunsRequest,
+    ListRunsResponse, Planned, RenewRunRequest, RenewRunResponse, Run, RunKind, RunStatus,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -115,6 +115,13 @@ impl RunService for MemoryRuns {
         &self,
         _request: Request<GetInputContentsRequest>,
     ) -> Result<Response<Self::GetInputContentsStream>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn list_lost_leases(
+        &self,
+        _request: Request<ListLostLeasesRequest>,
+    ) -> Result<Response<ListLostLeasesResponse>, Status> {
         not_for_a_gateway()
     }
 
