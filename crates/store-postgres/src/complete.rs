@@ -11,7 +11,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use self::close::{close, give_up, put_back, succeed};
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
-use crate::row::{Cell, by, failed_to, span};
+use crate::row::{Cell, by, encoded_details, failed_to, span};
 use crate::tasks;
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -37,6 +37,7 @@ async fn applied(
 ) -> Result<Option<Completed>, LeaseError> {
     let failed = failed_to("end a run");
     let log = Columns::of(&completion.log);
+    let (summary, findings) = encoded_details(ENCODE, completion.details.as_ref())?;
     let row = sqlx::query(
         "-- complete: applied
         WITH task AS MATERIALIZED (
@@ -48,6 +49,8 @@ async fn applied(
             SET status = 'succeeded',
                 finished_at = cts_now(),
                 updated_at = cts_now(),
+                summary = $7,
+                findings = $8,
                 holder = NULL,
                 expires_at = NULL
             FROM task
@@ -82,6 +85,8 @@ async fn applied(
     .bind(log.streams)
     .bind(log.lines)
     .bind(completion.holder.as_str())
+    .bind(summary)
+    .bind(findings)
     .fetch_optional(connection)
     .await
     .map_err(&failed)?;

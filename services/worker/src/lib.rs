@@ -19,6 +19,7 @@ mod requests;
 mod scheduler_calls;
 mod shared;
 mod values;
+mod watched;
 mod work;
 mod worker;
 

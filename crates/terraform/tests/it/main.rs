@@ -22,6 +22,7 @@ mod limits;
 mod matrix;
 mod orphans;
 mod plan;
+mod report;
 mod script;
 mod shared_init;
 mod state_lock;

@@ -291,6 +291,7 @@ pub(crate) fn worker(
         working_dir,
         environment: inherited_environment(config, process_env),
         backend_environment,
+        lock_timeout: config.driver.lock_timeout,
         persist_log: config.driver.persist_log,
         stop: StopPolicy::default(),
         timeouts: config.driver.timeouts,

@@ -9,6 +9,7 @@
 
 mod checks;
 mod contents;
+mod details;
 mod leases;
 mod plans;
 mod played_scheduler;

@@ -135,6 +135,7 @@ fn options(
         working_dir: root.to_owned(),
         environment: InheritedEnvironment::of(environment),
         backend_environment: Vec::new(),
+        lock_timeout: None,
         persist_log: false,
         stop: StopPolicy::default(),
         timeouts: StepTimeouts::default(),
