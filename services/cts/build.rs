@@ -26,7 +26,7 @@ mod commands {
 
     pub(crate) mod task {
         mod arguments;
-        pub(crate) use arguments::TaskCommand;
+        pub(crate) use arguments::{RunsCommand, TaskCommand};
     }
 }
 

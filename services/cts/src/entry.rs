@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 use crate::cli::arguments::Command;
 use crate::cli::invocation::install::{Completed, Edit, Home};
 use crate::cli::invocation::{Answer, Personality, Request, completion, man, read};
+use crate::commands::task::ApiCommand;
 use crate::commands::{archive, cluster, config, migrate, task, workers};
 use crate::failure::{EXIT_GENERAL, EXIT_GROUP, Failure};
 use crate::output::{fail, say};
@@ -51,11 +52,8 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
         }
     };
     match command {
-        Command::Task(command) => {
-            let running = task::run(command, &process_env);
-            Err(Runtime::new()
-                .map_or_else(surroundings_failed, |runtime| runtime.block_on(running)))
-        }
+        Command::Task(command) => Err(ask(ApiCommand::Task(command), &process_env)),
+        Command::Runs(command) => Err(ask(ApiCommand::Runs(command), &process_env)),
         Command::Workers(command) => Err(end(workers::run(command, &process_env))),
         Command::Cluster(command) => Err(end(cluster::run(command, &process_env))),
         Command::Migrate(command) => Err(end(migrate::run(command, &process_env))),
@@ -76,6 +74,12 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
             runtime: Runtime::new().map_err(surroundings_failed)?,
         }),
     }
+}
+
+/// Runs a command that asks a running cts.
+fn ask(command: ApiCommand, process_env: &ProcessEnv) -> u8 {
+    let running = task::run(command, process_env);
+    Runtime::new().map_or_else(surroundings_failed, |runtime| runtime.block_on(running))
 }
 
 /// Runs a command that ends by itself.

@@ -12,7 +12,7 @@ use crate::cli::groups::{
     ApiAddress, Configuration, LogLines, LogOptions, Output, Schedulers, ShellFileOptions,
 };
 use crate::commands::config::ConfigCommand;
-use crate::commands::task::TaskCommand;
+use crate::commands::task::{RunsCommand, TaskCommand};
 
 /// Watches a Consul catalog and runs Terraform modules when the services they depend on change.
 #[derive(Debug, Parser)]
@@ -122,6 +122,9 @@ pub(crate) enum Command {
     /// Look at, create, change and run the tasks of a running cts.
     #[command(subcommand)]
     Task(TaskCommand),
+    /// Look at the runs of a running cts.
+    #[command(subcommand)]
+    Runs(RunsCommand),
     /// Check or show a configuration without running it.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -271,6 +274,7 @@ impl Command {
             | Self::Worker { configuration, .. }
             | Self::Gateway { configuration, .. } => Some(configuration),
             Self::Task(_)
+            | Self::Runs(_)
             | Self::Config(_)
             | Self::Workers(_)
             | Self::Cluster(_)

@@ -1,7 +1,7 @@
 //! `cts task`: tasks of a running cts, through its API.
 //!
 //! The commands of the original have its flows, streams and exit codes, whatever name the program was
-//! called by (docs/cli.md#cts-task). `list`, `show`, `events`, `release` and `run` are ours: their result alone is on
+//! called by (docs/cli.md#cts-task). `list`, `show`, `events`, `release` and `run` are ours, and so is `cts runs`: their result alone is on
 //! standard output, everything else on standard error.
 
 mod arguments;
@@ -14,6 +14,7 @@ mod list;
 mod prompt;
 mod release;
 mod run_now;
+mod runs;
 mod session;
 mod show;
 pub(crate) mod table;
@@ -21,6 +22,7 @@ mod task_file;
 mod time_text;
 mod ui;
 mod waiting;
+mod watch;
 
 use std::future::ready;
 use std::io::{stderr, stdin, stdout};
@@ -28,7 +30,7 @@ use std::pin::pin;
 
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::arguments::TaskCommand;
+pub(crate) use self::arguments::{RunsCommand, TaskCommand};
 
 use self::session::{Details, ExitStatus, Session};
 use self::ui::{Input, Interrupt, Ui};
@@ -37,20 +39,30 @@ use crate::process_env::ProcessEnv;
 /// Ended by Ctrl-C: what a shell says of a program that the signal has ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
+/// A command that asks a running cts.
+#[derive(Debug)]
+pub(crate) enum ApiCommand {
+    Task(TaskCommand),
+    Runs(RunsCommand),
+}
+
 /// Runs the command and gives the exit code (docs/cli.md#exit-codes). It prints itself.
 ///
 /// Ctrl-C ends it; at a prompt that is a refusal, which has its own text and exit code. The server goes on
 /// with what it got before.
-pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
+pub(crate) async fn run(command: ApiCommand, process_env: &ProcessEnv) -> u8 {
     let interrupted = Interrupt::of_this_process();
     let (mut stdout, mut stderr) = (stdout(), stderr());
     let input = Input::new(stdin());
     let passed_on = CancellationToken::new();
     let asked = Interrupt::new(passed_on.clone().cancelled_owned());
     let ui = Ui::new(&mut stdout, &mut stderr, input, asked);
-    let session = Session { ui, process_env };
+    let mut session = Session { ui, process_env };
     let conversation = async {
-        let result = converse(command, session).await;
+        let result = match command {
+            ApiCommand::Task(command) => converse(command, session).await,
+            ApiCommand::Runs(command) => runs::run(&mut session, command).await,
+        };
         result.map_or_else(ExitStatus::exit_code, |()| 0)
     };
     until_interrupted(conversation, interrupted, &passed_on).await
@@ -134,11 +146,13 @@ async fn converse(command: TaskCommand, mut session: Session<'_>) -> Result<(), 
         TaskCommand::Run {
             client,
             output,
+            watch,
             wait,
             names,
         } => {
             let name = session.one_name("run", &names, Details::Stderr)?;
-            run_now::run(&mut session, &client, output, name, wait).await
+            let how = run_now::How { wait, watch };
+            run_now::run(&mut session, &client, output, name, how).await
         }
     }
 }
