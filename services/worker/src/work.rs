@@ -62,12 +62,12 @@ pub(crate) async fn work(run: LeasedRun, stop: &CancellationToken) {
         );
     }
     // The log of a run whose lease could not be renewed does not arrive either.
-    let report = async {
+    let report = Box::pin(async {
         if lost.is_none() {
             shipping.await;
         }
         run.report((outcome, details), &log, lost.is_none()).await
-    };
+    });
     run.keep_until_reported(report, stop).await;
 }
 

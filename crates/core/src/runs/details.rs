@@ -258,11 +258,7 @@ mod millis {
 
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 
-    #[expect(
-        clippy::ref_option,
-        clippy::trivially_copy_pass_by_ref,
-        reason = "what serde calls"
-    )]
+    #[expect(clippy::ref_option, reason = "what serde calls")]
     pub(super) fn serialize<S: Serializer>(
         time: &Option<Duration>,
         serializer: S,

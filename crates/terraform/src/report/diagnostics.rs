@@ -151,12 +151,12 @@ impl Open {
             Part::Start | Part::Place
                 if text.starts_with("  with ") && diagnostic.file.is_empty() =>
             {
-                diagnostic.address = text[7..].trim_end_matches([',', ':']).to_owned();
+                diagnostic.address = String::from(text[7..].trim_end_matches([',', ':']));
                 self.part = Part::Place;
             }
             Part::Start | Part::Place if diagnostic.file.is_empty() && place(text).is_some() => {
                 if let Some((file, line)) = place(text) {
-                    diagnostic.file = file.to_owned();
+                    diagnostic.file = String::from(file);
                     diagnostic.line = Some(line);
                 }
                 self.part = Part::Place;

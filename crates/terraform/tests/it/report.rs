@@ -51,13 +51,13 @@ fn changes(details: &RunDetails) -> Vec<(&str, &str)> {
     changes
 }
 
-fn counts(added: u32, changed: u32, destroyed: u32) -> Option<ResourceCounts> {
-    Some(ResourceCounts {
+fn counts(added: u32, changed: u32, destroyed: u32) -> ResourceCounts {
+    ResourceCounts {
         added,
         changed,
         destroyed,
         imported: 0,
-    })
+    }
 }
 
 /// Resources with awkward keys, and a provisioner that fakes lines of Terraform.
@@ -99,7 +99,7 @@ async fn applies_and_plans_tell_what_becomes_of_which_resource() {
     let all = [(anew, "create"), (&first, "create"), (&second, "create")];
     assert_eq!(
         (changes(&planned), planned.summary.resources),
-        (all.into(), counts(3, 0, 0))
+        (all.into(), Some(counts(3, 0, 0)))
     );
     let phases = planned.summary.phases;
     assert!(phases.init > Some(Duration::ZERO) && phases.plan > Some(Duration::ZERO));
@@ -109,7 +109,7 @@ async fn applies_and_plans_tell_what_becomes_of_which_resource() {
     let applied = apply(&sandbox).await;
     assert_eq!(
         (changes(&applied), applied.summary.resources),
-        (all.into(), counts(3, 0, 0))
+        (all.into(), Some(counts(3, 0, 0)))
     );
     assert_eq!(applied.findings.diagnostics, []);
     assert!(applied.summary.phases.apply > Some(Duration::ZERO));
@@ -118,7 +118,7 @@ async fn applies_and_plans_tell_what_becomes_of_which_resource() {
     let again = apply(&sandbox).await;
     assert_eq!(
         (changes(&again), again.summary.resources),
-        (Vec::new(), counts(0, 0, 0))
+        (Vec::new(), Some(counts(0, 0, 0)))
     );
     assert_eq!(again.summary.phases.init, None, "it is prepared");
 
@@ -127,7 +127,7 @@ async fn applies_and_plans_tell_what_becomes_of_which_resource() {
     let all = [(anew, "replace"), (&first, "update"), (&second, "delete")];
     assert_eq!(
         (changes(&changed), changed.summary.resources),
-        (all.into(), counts(1, 1, 2))
+        (all.into(), Some(counts(1, 1, 2)))
     );
 }
 
@@ -176,7 +176,7 @@ async fn an_apply_that_fails_tells_what_it_did_and_its_diagnostics() {
     let good = "module.edge.terraform_data.good";
     let bad = "module.edge.terraform_data.bad";
     assert_eq!(changes(&details), [(bad, "create"), (good, "create")]);
-    assert_eq!(details.summary.resources, counts(2, 0, 0));
+    assert_eq!(details.summary.resources, Some(counts(2, 0, 0)));
     let [failed, odd] = details.findings.diagnostics.as_slice() else {
         panic!("{details:#?}");
     };

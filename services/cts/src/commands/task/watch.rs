@@ -23,7 +23,7 @@ pub(super) struct Watch<'c> {
 
 /// What is new.
 enum News {
-    Run(Run),
+    Run(Box<Run>),
     Lines(LogPart),
     /// The log has been read to its end.
     LogEnded,
@@ -83,7 +83,7 @@ impl<'c> Watch<'c> {
             let Some(run) = self.find().await? else {
                 return Ok(None);
             };
-            self.show(session, output, News::Run(run));
+            self.show(session, output, News::Run(Box::new(run)));
         }
         let Some(id) = self.run.as_ref().map(|run| run.id.clone()) else {
             return Ok(None);
@@ -96,7 +96,7 @@ impl<'c> Watch<'c> {
             self.show(session, output, news);
         }
         let run = self.client.run(&id).await?;
-        self.show(session, output, News::Run(run.clone()));
+        self.show(session, output, News::Run(Box::new(run.clone())));
         Ok(Some(run))
     }
 
@@ -106,7 +106,7 @@ impl<'c> Watch<'c> {
             loop {
                 pause().await;
                 if let Some(run) = self.find().await? {
-                    return Ok(News::Run(run));
+                    return Ok(News::Run(Box::new(run)));
                 }
             }
         };
@@ -121,7 +121,7 @@ impl<'c> Watch<'c> {
             client.run(&id).await
         };
         let Some(log) = &mut self.log else {
-            return look.await.map(News::Run);
+            return look.await.map(|run| News::Run(Box::new(run)));
         };
         tokio::select! {
             biased;
@@ -133,7 +133,7 @@ impl<'c> Watch<'c> {
                     Err(error)
                 }
             },
-            run = look => run.map(News::Run),
+            run = look => run.map(|run| News::Run(Box::new(run))),
         }
     }
 
@@ -171,7 +171,7 @@ impl<'c> Watch<'c> {
                     say(&text, true);
                     self.shown = text;
                 }
-                self.run = Some(run);
+                self.run = Some(*run);
             }
             News::Lines(part) => {
                 self.position = part.position;
