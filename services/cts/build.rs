@@ -26,7 +26,7 @@ mod commands {
 
     pub(crate) mod task {
         mod arguments;
-        pub(crate) use arguments::{Import, TaskCommand};
+        pub(crate) use arguments::{Import, RunsCommand, TaskCommand};
     }
 }
 

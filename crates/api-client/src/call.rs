@@ -1,7 +1,7 @@
 //! One request and its answer.
 
 use reqwest::header::{CONTENT_TYPE, IF_MATCH, LOCATION};
-use reqwest::{Client, Method, StatusCode, Url};
+use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 
 use crate::address::{Address, without_password};
@@ -44,12 +44,7 @@ pub(crate) async fn send(
     url: Url,
     body: Body,
 ) -> Result<Answer, CallError> {
-    let failed = |source: reqwest::Error| CallError::Transport {
-        address: address.to_string(),
-        secure: address.is_secure(),
-        // The address is shown already, and the URL may hold a password.
-        source: source.without_url(),
-    };
+    let failed = |source| transport_failed(&address.to_string(), address.is_secure(), source);
     let mut request = client.request(method, url);
     request = match body {
         Body::None => request,
@@ -60,7 +55,43 @@ pub(crate) async fn send(
             .body(text),
         Body::Bare(text) => request.body(text),
     };
-    let mut response = request.send().await.map_err(failed)?;
+    let response = request.send().await.map_err(failed)?;
+    whole(response, address).await
+}
+
+/// A successful answer whose body comes bit by bit.
+pub(crate) async fn open(
+    client: &Client,
+    address: &Address,
+    url: Url,
+) -> Result<Response, CallError> {
+    let response = client.get(url).send().await;
+    let response = response
+        .map_err(|source| transport_failed(&address.to_string(), address.is_secure(), source))?;
+    if response.status().is_success() {
+        return Ok(response);
+    }
+    Err(match whole(response, address).await?.successful() {
+        Err(error) => error,
+        Ok(_success) => CallError::Lacking {
+            address: address.to_string(),
+            what: "the log",
+        },
+    })
+}
+
+/// No answer came, or not all of it.
+pub(crate) fn transport_failed(address: &str, secure: bool, source: reqwest::Error) -> CallError {
+    CallError::Transport {
+        address: address.to_owned(),
+        secure,
+        // The address is shown already, and the URL may hold a password.
+        source: source.without_url(),
+    }
+}
+
+async fn whole(mut response: Response, address: &Address) -> Result<Answer, CallError> {
+    let failed = |source| transport_failed(&address.to_string(), address.is_secure(), source);
     let status = response.status();
     let location = response.headers().get(LOCATION);
     let location = location.map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());

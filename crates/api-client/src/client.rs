@@ -31,8 +31,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Dropping the future of a request ends the connection; the server may finish the work all the same.
 #[derive(Debug, Clone)]
 pub struct ApiClient {
-    client: Client,
-    address: Address,
+    pub(crate) client: Client,
+    pub(crate) address: Address,
 }
 
 impl ApiClient {
@@ -269,7 +269,7 @@ impl ApiClient {
         self.send(Method::POST, url, Body::Json(body)).await
     }
 
-    async fn get<T: DeserializeOwned>(&self, url: Url) -> Result<T, CallError> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, url: Url) -> Result<T, CallError> {
         self.send(Method::GET, url, Body::None).await?.decode()
     }
 

@@ -11,6 +11,7 @@ mod call;
 mod client;
 mod error;
 mod model;
+mod runs;
 mod settings;
 mod tls;
 
@@ -18,7 +19,9 @@ pub use address::AddressError;
 pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, Refusal, SetupError};
 pub use model::{
-    BufferPeriod, CreatedTask, Event, EventError, Health, Hold, InspectedTask, Inspection, Loss,
-    OverallStatus, Queue, Task, TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
+    BufferPeriod, CreatedTask, Diagnostic, Event, EventError, Health, Hold, InspectedTask,
+    Inspection, Loss, OverallStatus, Queue, ResourceChange, ResourceCounts, Run, RunDetails,
+    RunPage, Task, TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
 };
+pub use runs::{FollowedLog, LogLine, LogPart, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings};

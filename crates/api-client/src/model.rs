@@ -1,12 +1,16 @@
 //! Answers (docs/rest.md). Members that an answer has beyond these are kept where a person may
 //! want to see them, and ignored elsewhere.
 
+mod run;
+
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub(crate) use self::run::RunAnswer;
+pub use self::run::{Diagnostic, ResourceChange, ResourceCounts, Run, RunDetails, RunPage};
 use crate::error::Refusal;
 
 /// A task as configured (docs/rest.md#task-objects).

@@ -5,7 +5,9 @@ mod release;
 mod sharing;
 pub(crate) mod version;
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cts_core::{Backend, EngineKind, StepTimeouts};
 use serde_json::{Map, Value};
@@ -45,6 +47,12 @@ pub struct TerraformDriver {
     /// Ours: how long each step of Terraform may take, from 1 s to 30 days; `init` half an hour by default, `plan`
     /// and `apply` a day. A task can say something else.
     pub timeouts: StepTimeouts,
+    /// Ours: how many operations `plan` and `apply` do at once, 10 by default.
+    pub parallelism: u32,
+    /// Ours: whether they bring the state up to date with reality first.
+    pub refresh: bool,
+    /// Ours: how long they wait for the lock of the state, up to a day; `None` for no longer than they must.
+    pub lock_timeout: Option<Duration>,
     /// State backend, for `consul` with its defaults (docs/configuration.md#driver-terraform).
     pub backend: Backend,
     /// Names of the arguments of the backend that nothing says but the `consul` block, which each host has for itself.
@@ -59,6 +67,11 @@ pub struct TerraformDriver {
 
 /// The first Terraform whose backend `pg` works with the workspaces of tasks (docs/configuration.md#driver-terraform).
 const FIRST_WITH_PG: [u64; 3] = [0, 14, 0];
+
+/// Operations at once where nothing is said, as Terraform has it.
+const PARALLELISM: u32 = 10;
+
+const LOCK_TIMEOUTS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(24);
 
 /// Reads `driver`, which may be absent. Beside a driver of the other kind the first one has its defaults.
 pub(crate) fn decode_driver(
@@ -100,6 +113,9 @@ impl TerraformDriver {
             log: false,
             persist_log: false,
             timeouts: StepTimeouts::default(),
+            parallelism: PARALLELISM,
+            refresh: true,
+            lock_timeout: None,
             backend_defaults: defaults(&Map::new(), consul),
             backend: backend::default_backend(consul),
             shared_local_backend: false,
@@ -131,6 +147,13 @@ fn decode_terraform(
         log: block.flag("log").unwrap_or(false),
         persist_log: block.flag("persist_log").unwrap_or(false),
         timeouts: RawTimeouts::decode(&mut block).or_default(),
+        parallelism: block
+            .number_within("parallelism", &(1..=256))
+            .unwrap_or(PARALLELISM),
+        refresh: block.flag("refresh").unwrap_or(true),
+        lock_timeout: block
+            .duration_within("lock_timeout", &LOCK_TIMEOUTS)
+            .map(|written| written.value),
         shared_local_backend: decode_shared(&mut block, &backend),
         release_lost_locks: block.flag("release_lost_locks").unwrap_or(false),
         backend,

@@ -25,12 +25,17 @@
 //! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].
 
 mod attempt;
+mod details;
 mod errors;
 pub(crate) mod kind;
 mod plan;
 
 pub use self::attempt::{
     ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt, after_lost_lease,
+};
+pub use self::details::{
+    CHANGES_KEPT, DIAGNOSTICS_KEPT, Diagnostic, PhaseTimes, ResourceAction, ResourceChange,
+    ResourceCounts, RunDetails, RunFindings, RunSummary, Severity,
 };
 pub use self::errors::{ERROR_BYTES, ERRORS_BYTES, keep_error, shortened};
 pub use self::kind::{RunKind, RunKinds, RunStatus};

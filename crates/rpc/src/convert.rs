@@ -3,6 +3,7 @@
 //! They are functions and not `From` implementations because both sides live in other crates.
 
 mod delta;
+mod details;
 mod draft;
 mod run;
 mod task;
@@ -11,6 +12,7 @@ mod view;
 mod worker;
 
 pub use delta::{append_part, delta_from_wire, delta_to_wire};
+pub use details::{details_from_wire, details_to_wire};
 pub use draft::{draft_from_wire, draft_to_wire};
 pub use run::{
     kind_of_lease, kind_to_wire, kinds_from_wire, known_kinds, lease_epoch, lost_lease_from_wire,

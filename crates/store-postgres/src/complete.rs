@@ -12,7 +12,7 @@ use self::close::{close, give_up, put_back, succeed};
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
 use crate::lost_leases;
-use crate::row::{Cell, by, failed_to, span};
+use crate::row::{Cell, by, encoded_details, failed_to, span};
 use crate::tasks;
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -38,6 +38,7 @@ async fn applied(
 ) -> Result<Option<Completed>, LeaseError> {
     let failed = failed_to("end a run");
     let log = Columns::of(&completion.log);
+    let (summary, findings) = encoded_details(ENCODE, completion.details.as_ref())?;
     let row = sqlx::query(
         "-- complete: applied
         WITH task AS MATERIALIZED (
@@ -49,6 +50,8 @@ async fn applied(
             SET status = 'succeeded',
                 finished_at = cts_now(),
                 updated_at = cts_now(),
+                summary = $7,
+                findings = $8,
                 holder = NULL,
                 expires_at = NULL
             FROM task
@@ -83,6 +86,8 @@ async fn applied(
     .bind(log.streams)
     .bind(log.lines)
     .bind(completion.holder.as_str())
+    .bind(summary)
+    .bind(findings)
     .fetch_optional(connection)
     .await
     .map_err(&failed)?;

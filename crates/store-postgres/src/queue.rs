@@ -71,7 +71,7 @@ pub(crate) async fn run(
     let row = sqlx::query(
         "-- run
         SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
-               plan_encoding, plan, created_at, due_at, started_at, finished_at
+               plan_encoding, plan, summary, findings, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = $1",
     )
     .bind(id.as_uuid())
@@ -119,18 +119,18 @@ fn listing(filter: &RunFilter) -> String {
         Some(status) => ("NOT MATERIALIZED", equal(status), "id DESC"),
     };
     format!(
-        "-- runs: without the texts of plans; indexes runs_pkey, runs_task, runs_not_applied
+        "-- runs: without the texts of plans and without findings; indexes runs_pkey, runs_task, runs_not_applied
         WITH found AS {found} (
             SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors,
                    changes_present,
                    CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
                    CASE WHEN plan IS NOT NULL THEN ''::BYTEA END AS plan,
-                   created_at, due_at, started_at, finished_at
+                   summary, NULL AS findings, created_at, due_at, started_at, finished_at
             FROM runs
             WHERE {of_task} AND {of_status} AND {behind}
         )
         SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
-               plan_encoding, plan, created_at, due_at, started_at, finished_at
+               plan_encoding, plan, summary, findings, created_at, due_at, started_at, finished_at
         FROM found ORDER BY {order} LIMIT $3"
     )
 }

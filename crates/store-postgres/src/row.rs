@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use cts_store::StoreError;
-pub(crate) use cts_store::cell::{Cell, InputEncoding, encoded, encoded_plan, span_micros};
+pub(crate) use cts_store::cell::{
+    Cell, InputEncoding, encoded, encoded_details, encoded_plan, span_micros,
+};
 use cts_store::fields::{ColumnError, Columns, StoredId};
 use sqlx::postgres::PgRow;
 use sqlx::{Column as _, Row as _, TypeInfo as _};

@@ -30,7 +30,8 @@ const TABLES: [(&str, &str, &str); 5] = [
     (
         "runs",
         "id, task_name, incarnation, kind, no_retry, requested, status, input_hash, attempts, errors, epoch, \
-         due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan",
+         due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan, \
+         summary, findings",
         "id",
     ),
 ];

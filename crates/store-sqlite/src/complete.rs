@@ -14,7 +14,7 @@ use crate::lease::stored_epoch;
 use crate::logs;
 use crate::lost_leases;
 use crate::queue::next_due_of;
-use crate::row::{by, encoded, encoded_plan, failed_to, micros, span_micros};
+use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, micros, span_micros};
 use crate::tasks;
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -154,10 +154,11 @@ async fn close(
     end: &AttemptEnd<'_>,
     now: i64,
 ) -> Result<(), LeaseError> {
+    let (summary, findings) = encoded_details(ENCODE, end.completion.details.as_ref())?;
     let closed = sqlx::query(
         "-- complete: close the run
         UPDATE runs
-        SET status = ?1, errors = ?2, finished_at = ?3, updated_at = ?3,
+        SET status = ?1, errors = ?2, finished_at = ?3, updated_at = ?3, summary = ?6, findings = ?7,
             holder = NULL, expires_at = NULL
         WHERE id = ?4 AND epoch = ?5 AND status = 'running'",
     )
@@ -166,6 +167,8 @@ async fn close(
     .bind(now)
     .bind(end.completion.run.to_string())
     .bind(stored_epoch(end.completion.epoch))
+    .bind(summary)
+    .bind(findings)
     .execute(connection)
     .await
     .map_err(failed_to("close a run"))?;
@@ -179,10 +182,12 @@ async fn put_back(
     wait: Duration,
     now: i64,
 ) -> Result<(), LeaseError> {
+    let (summary, findings) = encoded_details(ENCODE, end.completion.details.as_ref())?;
     let put_back = sqlx::query(
         "-- complete: back to the queue
         UPDATE runs
         SET status = 'queued', attempts = ?1, errors = ?2, due_at = ?3, updated_at = ?4,
+            summary = ?7, findings = ?8,
             holder = NULL, expires_at = NULL
         WHERE id = ?5 AND epoch = ?6 AND status = 'running'",
     )
@@ -192,6 +197,8 @@ async fn put_back(
     .bind(now)
     .bind(end.completion.run.to_string())
     .bind(stored_epoch(end.completion.epoch))
+    .bind(summary)
+    .bind(findings)
     .execute(connection)
     .await
     .map_err(failed_to("put a run back"))?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_store::StoreError;
-pub(crate) use cts_store::cell::{Cell, encoded, encoded_plan, span_micros};
+pub(crate) use cts_store::cell::{Cell, encoded, encoded_details, encoded_plan, span_micros};
 use cts_store::fields::{ColumnError, Columns, StoredId};
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;

@@ -29,6 +29,7 @@ impl Completion {
             retry_run: ids.retry_run,
             jitter: ids.jitter,
             log: Vec::new(),
+            details: None,
         }
     }
 

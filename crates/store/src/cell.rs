@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{Plan, RunKind, RunStatus};
+use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
 use cts_core::{Content, Creation, TaskOrigin, TaskPhase, TaskTimeouts};
 
 use crate::error::StoreError;
@@ -48,6 +48,20 @@ pub fn encoded_plan(
         operation,
         source: Box::new(error),
     })
+}
+
+/// What an attempt did as it is stored, `summary` and `findings`, as much of it as is kept; `operation` is for the error.
+pub fn encoded_details(
+    operation: &'static str,
+    details: Option<&RunDetails>,
+) -> Result<(Option<String>, Option<String>), StoreError> {
+    let Some(details) = details else {
+        return Ok((None, None));
+    };
+    let RunDetails { summary, findings } = details.clone().bounded();
+    let summary = encoded(operation, &summary)?;
+    let findings = encoded(operation, &findings)?;
+    Ok((Some(summary), Some(findings)))
 }
 
 /// Which cell a value was read from, for errors.

@@ -35,6 +35,8 @@ pub mod creation;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod deletion;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod details;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod enqueue;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod fences;
@@ -197,6 +199,13 @@ macro_rules! store_suite {
                 a_change_behind_a_requested_run_gets_all_its_attempts,
                 a_requested_run_of_what_is_applied_survives_a_skip,
                 only_requested_runs_are_leased_where_they_are_claimed,
+            }
+            details {
+                details_come_back_however_an_attempt_ended,
+                the_created_run_of_a_task_has_details,
+                details_are_those_of_the_last_attempt,
+                lists_have_the_summaries_of_details,
+                details_that_are_too_much_are_bounded,
             }
             plans {
                 a_plan_is_queued_and_due_at_once,
@@ -546,6 +555,7 @@ mod tests {
             include_str!("conformance/configured.rs"),
             include_str!("conformance/creation.rs"),
             include_str!("conformance/deletion.rs"),
+            include_str!("conformance/details.rs"),
             include_str!("conformance/enqueue.rs"),
             include_str!("conformance/fences.rs"),
             include_str!("conformance/groups.rs"),

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{Plan, RunKind, RunStatus};
+use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
 use cts_core::{TaskOrigin, TaskPhase};
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -278,5 +278,18 @@ impl<'r> Fields<'r> {
             self.text_if_any("plan_encoding")?,
             self.read(self.row.bytes("plan"))?,
         )
+    }
+
+    /// What an attempt did, from its two columns. A list leaves the second one out.
+    pub fn details(&self) -> Result<Option<RunDetails>, StoreError> {
+        let Some(summary) = self.text_if_any("summary")? else {
+            return Ok(None);
+        };
+        let findings = self.text_if_any("findings")?;
+        let findings = findings.map(|text| self.cell("findings").json(text));
+        Ok(Some(RunDetails {
+            summary: self.cell("summary").json(summary)?,
+            findings: findings.transpose()?.unwrap_or_default(),
+        }))
     }
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{AttemptOutcome, EnqueueDecision, Plan, RunKind, RunKinds, RunStatus};
+use cts_core::runs::{
+    AttemptOutcome, EnqueueDecision, Plan, RunDetails, RunKind, RunKinds, RunStatus,
+};
 use cts_core::{
     Capabilities, Digest, Event, EventId, FrozenInput, Hold, InstanceCounts, LeaseEpoch, Loss,
     RunId, ShrinkGuard, TaskName, TaskStatus, TaskTimeouts, WorkerId,
@@ -133,6 +135,8 @@ pub struct Completion {
     pub jitter: f64,
     /// The last lines of the attempt's log, stored with its end.
     pub log: Vec<LogLine>,
+    /// What the attempt did, if its worker has said; it takes the place of what an earlier attempt did.
+    pub details: Option<RunDetails>,
 }
 
 /// What followed a completion.
@@ -218,6 +222,8 @@ pub struct RunRecord {
     pub errors: Vec<String>,
     /// The plan, of a run that is one and has succeeded.
     pub plan: Option<Plan>,
+    /// What its last attempt did that has ended, if its worker has said; in lists without the findings.
+    pub details: Option<RunDetails>,
     /// When it was queued.
     pub created_at: DateTime<Utc>,
     /// When it is or was due.

@@ -69,6 +69,7 @@ async fn work(id: &str, directory: &str, terraform: &str, [stop_in, gone_in]: [D
         inherited: &InheritedEnvironment::of(&inherited),
         backend: &[],
         task_env: &[],
+        lock_timeout: None,
         persist_log: false,
         worker: Some(id),
     };

@@ -54,7 +54,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The arguments of this command.
+    /// The arguments of this command that are always the same.
     pub(crate) fn arguments(self, version: &Version) -> Vec<&'static str> {
         match self {
             Self::Init => {
@@ -85,8 +85,6 @@ impl Step {
                 "-input=false",
                 "-detailed-exitcode",
                 "-lock=true",
-                "-parallelism=10",
-                "-refresh=true",
             ],
             Self::Apply => vec![
                 "apply",
@@ -94,10 +92,43 @@ impl Step {
                 "-auto-approve",
                 "-input=false",
                 "-lock=true",
-                "-parallelism=10",
-                "-refresh=true",
             ],
             Self::Unlock => vec!["force-unlock", "-force"],
+        }
+    }
+}
+
+/// What a configuration says of `plan` and `apply`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// Operations at once.
+    pub parallelism: u32,
+    /// Whether the state is brought up to date with reality first.
+    pub refresh: bool,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            parallelism: 10,
+            refresh: true,
+        }
+    }
+}
+
+impl Tuning {
+    /// The arguments of a command that come from here.
+    pub(crate) fn arguments(self, step: Step) -> Vec<String> {
+        let Self {
+            parallelism,
+            refresh,
+        } = self;
+        match step {
+            Step::Init | Step::Validate | Step::Unlock => Vec::new(),
+            Step::Plan | Step::Apply => vec![
+                format!("-parallelism={parallelism}"),
+                format!("-refresh={refresh}"),
+            ],
         }
     }
 }
@@ -134,6 +165,8 @@ pub struct EnvironmentSources<'a> {
     pub backend: &'a [(String, String)],
     /// `task_env` of the task's providers, see [`task_env`].
     pub task_env: &'a [(String, String)],
+    /// How long `plan` and `apply` wait for the lock of the state; `None` for no longer than they must.
+    pub lock_timeout: Option<Duration>,
     /// Whether Terraform writes its trace log to `terraform.log` in the task directory, as far as `task_env` says
     /// nothing else.
     pub persist_log: bool,
@@ -178,11 +211,16 @@ impl ChildEnvironment {
         variables.insert(TASK_DIRECTORY_MARKER.into(), directory.path().into());
         if let Some(worker) = sources.worker {
             variables.insert(WORKER_MARKER.into(), worker.into());
+        }
+        if sources.worker.is_some() && sources.lock_timeout.is_none() {
             for arguments in FURTHER_ARGUMENTS {
                 variables
                     .entry(arguments.into())
                     .or_insert_with(|| LOCK_TIMEOUT.into());
             }
+        }
+        if let Some(limit) = sources.lock_timeout {
+            wait_for_lock(&mut variables, limit);
         }
         variables.insert("TF_IN_AUTOMATION".into(), "1".into());
         if sources.persist_log {
@@ -237,6 +275,19 @@ impl fmt::Debug for ChildEnvironment {
 /// Whether the path can lead out of the directory that it is relative to.
 fn may_be_outside(path: &Path) -> bool {
     path.is_absolute() || path.components().any(|part| part == Component::ParentDir)
+}
+
+/// Puts the time to wait for the lock before the further arguments, which can say something else.
+fn wait_for_lock(variables: &mut BTreeMap<OsString, OsString>, limit: Duration) {
+    for arguments in FURTHER_ARGUMENTS {
+        let others = variables.entry(arguments.into()).or_default();
+        let mut all = OsString::from(format!("-lock-timeout={}ms", limit.as_millis()));
+        if !others.is_empty() {
+            all.push(" ");
+            all.push(&*others);
+        }
+        *others = all;
+    }
 }
 
 /// The `task_env` of `definition`'s providers in the order in which the task names them, so that

@@ -29,6 +29,7 @@ mod prepare;
 mod process;
 mod processes;
 mod render;
+mod report;
 mod shared_init;
 mod state_lock;
 mod stop;
@@ -37,7 +38,8 @@ mod validate;
 
 pub use attempt::Attempt;
 pub use command::{
-    ChildEnvironment, EnvironmentSources, Step, TASK_DIRECTORY_MARKER, WORKER_MARKER, task_env,
+    ChildEnvironment, EnvironmentSources, Step, TASK_DIRECTORY_MARKER, Tuning, WORKER_MARKER,
+    task_env,
 };
 pub use directory::{SecretFiles, TaskDirectory};
 pub use error::{CommandError, CommandFailure, FileError};
@@ -51,6 +53,7 @@ pub use prepare::Preparation;
 pub use render::{
     GeneratedFile, RenderError, RenderSettings, RootModule, render_root_module, render_tfvars,
 };
+pub use report::Report;
 pub use state_lock::StateLock;
 pub use stop::{StopOrder, StopPolicy};
 pub use terraform::{PlanOutput, Terraform};

@@ -3,10 +3,13 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
+
+use crate::command::Step;
 
 /// Longest piece of a line that is handed on at once, in bytes.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -53,6 +56,9 @@ impl OutputLine {
 pub trait OutputSink: Send + Sync + 'static {
     /// Takes one line.
     fn line(&self, line: OutputLine);
+
+    /// A command has ended, `took` after its start. Behind all of its lines.
+    fn step_ended(&self, _step: Step, _took: Duration) {}
 }
 
 /// A sink that drops everything.

@@ -153,6 +153,7 @@ mod tests {
             inherited: &InheritedEnvironment::default(),
             backend: &backend,
             task_env: &[],
+            lock_timeout: None,
             persist_log: false,
             worker: None,
         };

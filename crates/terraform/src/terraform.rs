@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cts_core::Digest;
 use tokio::process::Command;
 use tokio::sync::OwnedMutexGuard;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::attempt::Attempt;
-use crate::command::Step;
+use crate::command::{Step, Tuning};
 use crate::directory::{make_secret, remove_if_present, write_if_different, write_secret};
 use crate::error::{CommandError, CommandFailure};
 use crate::executable::Executable;
@@ -39,6 +39,7 @@ const CHANGES_PRESENT: i32 = 2;
 pub struct Terraform {
     executable: Executable,
     supervisors: TaskTracker,
+    tuning: Tuning,
     /// Shapes of root modules that were found valid in this process.
     pub(crate) validated: Mutex<HashSet<Digest>>,
     /// What `init` has made, for tasks of the same shape.
@@ -67,11 +68,18 @@ impl Terraform {
         Self {
             executable,
             supervisors,
+            tuning: Tuning::default(),
             validated: Mutex::new(HashSet::new()),
             shared_init: SharedInit::default(),
             plugin_cache: Turn::default(),
             directories: Mutex::default(),
         }
+    }
+
+    /// The same with what a configuration says of `plan` and `apply`.
+    #[must_use]
+    pub fn tuned(self, tuning: Tuning) -> Self {
+        Self { tuning, ..self }
     }
 
     /// The executable in use.
@@ -261,6 +269,7 @@ impl Terraform {
         let mut command = Command::new(self.executable.path());
         command
             .args(arguments)
+            .args(self.tuning.arguments(step))
             .current_dir(attempt.directory.path())
             .env_clear()
             .envs(attempt.environment.variables());
@@ -279,6 +288,7 @@ impl Terraform {
         };
         tracing::debug!(task = %attempt.task, %step, "running terraform");
         let stop_when_dropped = cancel.clone().drop_guard();
+        let begun = Instant::now();
         let supervise = async move {
             let ended = process::run(job).await;
             drop((turn, lock));
@@ -299,6 +309,7 @@ impl Terraform {
             }
         };
         stop_when_dropped.disarm();
+        attempt.output.step_ended(step, begun.elapsed());
         let ended = ended
             .map_err(CommandFailure::Supervision)
             .and_then(|result| result.map_err(CommandFailure::Run))

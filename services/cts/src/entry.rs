@@ -51,16 +51,9 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
         }
     };
     match command {
-        Command::Task(command) => {
-            let running = task::run(command, &process_env);
-            Err(Runtime::new()
-                .map_or_else(surroundings_failed, |runtime| runtime.block_on(running)))
-        }
-        Command::Import(command) => {
-            let running = task::import(command, &process_env);
-            Err(Runtime::new()
-                .map_or_else(surroundings_failed, |runtime| runtime.block_on(running)))
-        }
+        Command::Task(command) => Err(ask(task::run(command, &process_env))),
+        Command::Runs(command) => Err(ask(task::runs(command, &process_env))),
+        Command::Import(command) => Err(ask(task::import(command, &process_env))),
         Command::Workers(command) => Err(end(workers::run(command, &process_env))),
         Command::Cluster(command) => Err(end(cluster::run(command, &process_env))),
         Command::Migrate(command) => Err(end(migrate::run(command, &process_env))),
@@ -81,6 +74,11 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
             runtime: Runtime::new().map_err(surroundings_failed)?,
         }),
     }
+}
+
+/// Runs a command that asks a running cts.
+fn ask(running: impl Future<Output = u8>) -> u8 {
+    Runtime::new().map_or_else(surroundings_failed, |runtime| runtime.block_on(running))
 }
 
 /// Runs a command that ends by itself.

@@ -277,6 +277,7 @@ async fn begin(
         // Over before a service is begun.
         Command::Task(_)
         | Command::Import(_)
+        | Command::Runs(_)
         | Command::Config(_)
         | Command::Workers(_)
         | Command::Cluster(_)

@@ -10,6 +10,7 @@ mod explanation;
 mod hold;
 mod queue;
 mod run;
+mod run_details;
 mod status;
 mod task;
 

@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
-use cts_core::runs::{AttemptOutcome, Plan, RunKind};
+use cts_core::runs::{AttemptOutcome, Plan, RunDetails, RunKind};
 use cts_core::{Chain, FAKE_SYNC, LostLease, ProviderBlock, RunInput, TaskDefinition};
 use cts_handlers::{HandlersError, PrepareError};
 use cts_rpc::ConversionError;
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
-    OutputSink, RenderError, RenderSettings, RootModule, StopOrder, TaskDirectory,
+    OutputSink, RenderError, RenderSettings, Report, RootModule, StopOrder, TaskDirectory,
     render_root_module, render_tfvars, stop_orphans, task_env,
 };
 use tokio::task::{JoinError, spawn_blocking};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tonic::Status;
 
 use crate::handlers::{applied_run, prepare_handlers};
@@ -24,6 +24,7 @@ use crate::own_lock::release_own_lock;
 use crate::redaction::{RedactingSink, Redactor};
 use crate::shared::Shared;
 use crate::values::{Resolved, ValueError, resolve, texts_of};
+use crate::watched::Watched;
 
 /// Longest time for a module to be fetched, by this run or by another that wants the same, and unpacked.
 const PLACE_MODULE: Duration = Duration::from_mins(10);
@@ -78,15 +79,16 @@ pub(crate) enum AttemptError {
     Handler(#[from] HandlersError),
 }
 
-/// Fetches, renders and prepares, and applies or plans unless it is a check. Giving `order` stops Terraform gently.
+/// Fetches, renders and prepares, and applies or plans unless it is a check. Giving `order` stops Terraform gently. What
+/// the attempt did is there from the moment when its secrets are known.
 pub(crate) async fn attempt(
     shared: &Shared,
     run: &LeasedRun,
     output: Arc<dyn OutputSink>,
     order: StopOrder,
-) -> AttemptOutcome {
-    let mut redactor = None;
-    match try_attempt(shared, run, output, order.clone(), &mut redactor).await {
+) -> (AttemptOutcome, Option<RunDetails>) {
+    let mut watched = None;
+    let outcome = match try_attempt(shared, run, output, order.clone(), &mut watched).await {
         // A command that succeeds in spite of the interrupt has done everything.
         Ok(outcome) => outcome,
         Err(AttemptError::Stopped | AttemptError::Orphan(OrphanError::Cancelled)) => {
@@ -99,12 +101,17 @@ pub(crate) async fn attempt(
             // Before the values are known it can only be a secret of the configuration.
             let configured = || Redactor::new(shared.options.secrets()).map(Arc::new);
             let text = Chain(&error).to_string();
+            if let Some(watched) = &watched {
+                watched.read_errors(&error);
+            }
+            let redactor = watched.as_ref().map(|it| Arc::clone(&it.redactor));
             AttemptOutcome::Failed(match redactor.map_or_else(configured, Ok) {
                 Ok(redactor) => redactor.redact(&text).into_owned(),
                 Err(too_much) => AttemptError::Secrets(too_much).to_string(),
             })
         }
-    }
+    };
+    (outcome, watched.map(|watched| watched.details()))
 }
 
 async fn try_attempt(
@@ -112,8 +119,9 @@ async fn try_attempt(
     run: &LeasedRun,
     output: Arc<dyn OutputSink>,
     order: StopOrder,
-    known: &mut Option<Arc<Redactor>>,
+    watched: &mut Option<Watched>,
 ) -> Result<AttemptOutcome, AttemptError> {
+    let begun = Instant::now();
     let options = &shared.options;
     let kind = run.lease.kind.clone()?;
     let mut input: RunInput = order_or(&order, shared.scheduler.input(&run.lease.input)).await??;
@@ -140,20 +148,23 @@ async fn try_attempt(
     let secrets = run_secrets(definition, &settings, &environment, &answers);
     let secrets = secrets.chain(handlers.secrets());
     let redactor = Arc::new(Redactor::new(options.secrets().chain(secrets))?);
-    *known = Some(Arc::clone(&redactor));
-    let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), output));
+    let report = Arc::new(Report::new(output));
+    let watched = watched.insert(Watched::new(kind, &redactor, &report));
+    let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), report));
     let (input, root, values) = render(input, Arc::clone(&settings)).await?;
     let definition = &input.definition;
     // Removed when the run is over, however it ends.
     let _secret_files = directory.secrets_of(&root);
     directory.write_root(&root)?;
     directory.write_tfvars(&values)?;
+    watched.rendered(begun.elapsed());
 
     let worker = shared.guard.is_some().then(|| options.record.id.as_str());
     let sources = EnvironmentSources {
         inherited: &options.environment,
         backend: &options.backend_environment,
         task_env: &environment,
+        lock_timeout: options.lock_timeout,
         persist_log: options.persist_log,
         worker,
     };

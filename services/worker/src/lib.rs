@@ -21,6 +21,7 @@ mod requests;
 mod scheduler_calls;
 mod shared;
 mod values;
+mod watched;
 mod work;
 mod worker;
 

@@ -28,6 +28,8 @@ pub struct Options {
     pub environment: InheritedEnvironment,
     /// Environment that the state backend needs on top; may hold a token.
     pub backend_environment: Vec<(String, String)>,
+    /// How long `plan` and `apply` wait for the lock of the state, if the configuration says.
+    pub lock_timeout: Option<Duration>,
     /// Whether Terraform writes its trace into the task directory.
     pub persist_log: bool,
     /// Whether the lock of a state that a lost attempt at the same task has left is released.

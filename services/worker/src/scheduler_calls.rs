@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable as _};
-use cts_core::runs::AttemptOutcome;
+use cts_core::runs::{AttemptOutcome, RunDetails};
 use cts_core::{Capabilities, Chain, Digest, LostLease, RunInput, WorkerId, WorkerRecord};
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -135,7 +135,7 @@ impl Scheduler {
     pub(crate) async fn complete(
         &self,
         lease: &Lease,
-        outcome: AttemptOutcome,
+        (outcome, details): (AttemptOutcome, Option<RunDetails>),
         log: Vec<OutputLine>,
     ) -> Result<(), Status> {
         let request = proto::CompleteRunRequest {
@@ -144,6 +144,7 @@ impl Scheduler {
             worker_id: self.worker.to_string(),
             outcome: Some(convert::outcome_to_wire(outcome)),
             log: log_to_wire(log),
+            details: details.map(convert::details_to_wire),
         };
         let call = || async {
             let mut runs = self.runs.clone();

@@ -25,26 +25,27 @@ pub(crate) async fn work(run: LeasedRun, stop: &CancellationToken) {
     let order = StopOrder::child_of(stop, run.shared.options.stop);
     let done = CancellationToken::new();
     let mut shipping = std::pin::pin!(log.ship(&run.shared.scheduler, &run.lease, &done));
-    let (outcome, lost) = {
+    let (ended, lost) = {
         let output = Arc::clone(&log) as _;
         let mut work = std::pin::pin!(attempt(&run.shared, &run, output, order.clone()));
         let mut keeping = std::pin::pin!(run.keep_lease());
         let mut lost = None;
-        let outcome = loop {
+        let ended = loop {
             tokio::select! {
                 biased;
                 end = &mut keeping, if lost.is_none() => {
                     lost = Some(end);
                     run.give_up(&order);
                 }
-                outcome = &mut work => break outcome,
+                ended = &mut work => break ended,
                 () = &mut shipping => {}
             }
         };
-        (outcome, lost)
+        (ended, lost)
     };
     run.leave();
     done.cancel();
+    let (outcome, details) = ended;
     let Some(outcome) = to_be_reported(outcome, lost) else {
         tracing::warn!(
             task_name = run.lease.task_name,
@@ -61,12 +62,12 @@ pub(crate) async fn work(run: LeasedRun, stop: &CancellationToken) {
         );
     }
     // The log of a run whose lease could not be renewed does not arrive either.
-    let report = async {
+    let report = Box::pin(async {
         if lost.is_none() {
             shipping.await;
         }
-        run.report(outcome, &log, lost.is_none()).await
-    };
+        run.report((outcome, details), &log, lost.is_none()).await
+    });
     run.keep_until_reported(report, stop).await;
 }
 

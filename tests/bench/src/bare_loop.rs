@@ -101,5 +101,6 @@ fn applied(lease: &Lease) -> Completion {
         retry_run: RunId::from_uuid(Uuid::now_v7()),
         jitter: 0.0,
         log: Vec::new(),
+        details: None,
     }
 }

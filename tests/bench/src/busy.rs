@@ -87,6 +87,7 @@ async fn runs(scheduler: Channel) -> Result<()> {
             worker_id: WORKER.to_owned(),
             log: Vec::new(),
             outcome: Some(Outcome::Applied(Applied {})),
+            details: None,
         };
         let answer = runs.complete_run(report).await;
         answer.context("a report is refused")?;

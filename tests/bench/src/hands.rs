@@ -174,6 +174,7 @@ async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<
         worker_id: worker.to_owned(),
         log: Vec::new(),
         outcome: Some(Outcome::Applied(Applied {})),
+        details: None,
     };
     let answer = scheduler.complete_run(report).await;
     answer.context("a report is refused")?;

@@ -27,6 +27,7 @@ mod reconfigured;
 mod replace;
 mod restart;
 mod row;
+mod run_details;
 mod runs;
 mod scene;
 mod served_document;

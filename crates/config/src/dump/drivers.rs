@@ -46,6 +46,12 @@ fn terraform(driver: &TerraformDriver) -> Body {
     body.set("init_timeout", duration(driver.timeouts.init));
     body.set("plan_timeout", duration(driver.timeouts.plan));
     body.set("apply_timeout", duration(driver.timeouts.apply));
+    body.set("parallelism", driver.parallelism);
+    body.set("refresh", driver.refresh);
+    match driver.lock_timeout {
+        Some(limit) => body.set("lock_timeout", duration(limit)),
+        None => body.note("lock_timeout: no longer than is needed"),
+    }
     body.set("shared_local_backend", driver.shared_local_backend);
     body.set("release_lost_locks", driver.release_lost_locks);
     let mut backend = Body::default();

@@ -101,6 +101,26 @@ fn the_driver_is_read() {
 }
 
 #[test]
+fn how_terraform_plans_and_applies_is_read_and_held_within_limits() {
+    let driver = config("driver \"terraform\" { }").driver;
+    assert_eq!((driver.parallelism, driver.refresh), (10, true));
+    assert_eq!(driver.lock_timeout, None);
+    let text = "driver \"terraform\" { parallelism = 1 refresh = false lock_timeout = \"90s\" }";
+    let driver = config(text).driver;
+    assert_eq!((driver.parallelism, driver.refresh), (1, false));
+    assert_eq!(driver.lock_timeout, Some(Duration::from_secs(90)));
+    for (key, value, message) in [
+        ("parallelism", "0", "must be between 1 and 256"),
+        ("parallelism", "257", "must be between 1 and 256"),
+        ("lock_timeout", "\"-1s\"", "must be between"),
+        ("lock_timeout", "\"25h\"", "must be between"),
+    ] {
+        let text = format!("driver \"terraform\" {{\n  {key} = {value}\n}}");
+        assert_problem(&text, 2, message);
+    }
+}
+
+#[test]
 fn required_providers_are_free_form() {
     let text = "driver \"terraform\" { required_providers { fw = { source = \"a/fw\" aliases = [\"x\"] } dns = \"3.4.0\" } }";
     let required = Value::Object(config(text).driver.required_providers);

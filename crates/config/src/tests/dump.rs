@@ -379,6 +379,9 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
       init_timeout = "30m"
       plan_timeout = "24h"
       apply_timeout = "24h"
+      parallelism = 10
+      refresh = true
+      # lock_timeout: no longer than is needed
       shared_local_backend = false
       release_lost_locks = false
       backend "consul" {

@@ -158,6 +158,9 @@ pub struct CompleteRunRequest {
     /// The worker that holds the lease, as it named itself when it acquired the run.
     #[prost(string, tag = "9")]
     pub worker_id: ::prost::alloc::string::String,
+    /// What the attempt did; absent from an earlier version, and if it came to nothing.
+    #[prost(message, optional, tag = "10")]
+    pub details: ::core::option::Option<RunDetails>,
     /// How it ended.
     #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5, 7, 8")]
     pub outcome: ::core::option::Option<complete_run_request::Outcome>,
@@ -183,6 +186,101 @@ pub mod complete_run_request {
         #[prost(message, tag = "8")]
         Checked(super::Checked),
     }
+}
+/// What an attempt did, as its worker has read it from Terraform's output, without secrets and bounded.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RunDetails {
+    /// Resources that an apply has changed or a plan would change; absent if Terraform came to neither.
+    #[prost(message, optional, tag = "1")]
+    pub resources: ::core::option::Option<ResourceCounts>,
+    /// How long its steps took.
+    #[prost(message, optional, tag = "2")]
+    pub phases: ::core::option::Option<PhaseTimes>,
+    /// Resources that were changed, or would be; at most 200, in Terraform's order. None in a list of runs.
+    #[prost(message, repeated, tag = "3")]
+    pub changes: ::prost::alloc::vec::Vec<ResourceChange>,
+    /// How many more there are.
+    #[prost(uint32, tag = "4")]
+    pub more_changes: u32,
+    /// Errors and warnings, at most 20. None in a list of runs.
+    #[prost(message, repeated, tag = "5")]
+    pub diagnostics: ::prost::alloc::vec::Vec<Diagnostic>,
+    /// How many more there are.
+    #[prost(uint32, tag = "6")]
+    pub more_diagnostics: u32,
+}
+/// Numbers of resources. One that is replaced is added and destroyed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResourceCounts {
+    /// Created.
+    #[prost(uint32, tag = "1")]
+    pub added: u32,
+    /// Updated in place.
+    #[prost(uint32, tag = "2")]
+    pub changed: u32,
+    /// Destroyed.
+    #[prost(uint32, tag = "3")]
+    pub destroyed: u32,
+    /// Taken into the state.
+    #[prost(uint32, tag = "4")]
+    pub imported: u32,
+}
+/// How long the steps of an attempt took; absent for those that were not begun.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PhaseTimes {
+    /// Everything before Terraform: input, module, values and files.
+    #[prost(message, optional, tag = "1")]
+    pub render: ::core::option::Option<::prost_types::Duration>,
+    /// "init".
+    #[prost(message, optional, tag = "2")]
+    pub init: ::core::option::Option<::prost_types::Duration>,
+    /// "validate".
+    #[prost(message, optional, tag = "3")]
+    pub validate: ::core::option::Option<::prost_types::Duration>,
+    /// "plan".
+    #[prost(message, optional, tag = "4")]
+    pub plan: ::core::option::Option<::prost_types::Duration>,
+    /// "apply".
+    #[prost(message, optional, tag = "5")]
+    pub apply: ::core::option::Option<::prost_types::Duration>,
+    /// From queueing to the first attempt. Known by the scheduler.
+    #[prost(message, optional, tag = "6")]
+    pub queue: ::core::option::Option<::prost_types::Duration>,
+}
+/// A resource that was changed, or would be.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResourceChange {
+    /// Its address in the root module.
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// What becomes of it.
+    #[prost(enumeration = "ResourceAction", tag = "2")]
+    pub action: i32,
+}
+/// An error or a warning of Terraform.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Diagnostic {
+    /// How bad it is.
+    #[prost(enumeration = "DiagnosticSeverity", tag = "1")]
+    pub severity: i32,
+    /// What is wrong, in a line.
+    #[prost(string, tag = "2")]
+    pub summary: ::prost::alloc::string::String,
+    /// The same at length; may be empty.
+    #[prost(string, tag = "3")]
+    pub detail: ::prost::alloc::string::String,
+    /// The resource that it is about; empty if it is about none.
+    #[prost(string, tag = "4")]
+    pub address: ::prost::alloc::string::String,
+    /// The file that it is about; empty if it is about none.
+    #[prost(string, tag = "5")]
+    pub file: ::prost::alloc::string::String,
+    /// The line of the file, from 1; 0 if it is not known.
+    #[prost(uint32, tag = "6")]
+    pub line: u32,
+    /// The lines of the file; may be empty.
+    #[prost(string, tag = "7")]
+    pub snippet: ::prost::alloc::string::String,
 }
 /// Terraform applied the input.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -253,7 +351,7 @@ pub struct GetRunRequest {
     pub run_id: ::prost::alloc::string::String,
 }
 /// Tells a run.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetRunResponse {
     /// The run.
     #[prost(message, optional, tag = "1")]
@@ -287,7 +385,7 @@ pub struct ListRunsResponse {
     pub next_page_token: ::prost::alloc::string::String,
 }
 /// A run.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Run {
     /// The run.
     #[prost(string, tag = "1")]
@@ -326,6 +424,9 @@ pub struct Run {
     /// What it waits for while it is queued, for people; empty in a list, and if it is a matter of moments.
     #[prost(string, tag = "14")]
     pub waiting_for: ::prost::alloc::string::String,
+    /// What its last attempt did; absent before the end of one, and if the worker did not say.
+    #[prost(message, optional, tag = "15")]
+    pub details: ::core::option::Option<RunDetails>,
 }
 /// Asks to follow runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -394,6 +495,84 @@ pub struct WaitingRuns {
     /// The task of the oldest.
     #[prost(string, tag = "4")]
     pub task_name: ::prost::alloc::string::String,
+}
+/// What becomes of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ResourceAction {
+    /// Not set.
+    Unspecified = 0,
+    /// It is made.
+    Create = 1,
+    /// It is changed in place.
+    Update = 2,
+    /// It is destroyed.
+    Delete = 3,
+    /// It is destroyed and made anew, in whatever order.
+    Replace = 4,
+    /// It is taken into the state.
+    Import = 5,
+}
+impl ResourceAction {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "RESOURCE_ACTION_UNSPECIFIED",
+            Self::Create => "RESOURCE_ACTION_CREATE",
+            Self::Update => "RESOURCE_ACTION_UPDATE",
+            Self::Delete => "RESOURCE_ACTION_DELETE",
+            Self::Replace => "RESOURCE_ACTION_REPLACE",
+            Self::Import => "RESOURCE_ACTION_IMPORT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RESOURCE_ACTION_UNSPECIFIED" => Some(Self::Unspecified),
+            "RESOURCE_ACTION_CREATE" => Some(Self::Create),
+            "RESOURCE_ACTION_UPDATE" => Some(Self::Update),
+            "RESOURCE_ACTION_DELETE" => Some(Self::Delete),
+            "RESOURCE_ACTION_REPLACE" => Some(Self::Replace),
+            "RESOURCE_ACTION_IMPORT" => Some(Self::Import),
+            _ => None,
+        }
+    }
+}
+/// How bad a diagnostic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum DiagnosticSeverity {
+    /// Not set.
+    Unspecified = 0,
+    /// The command has failed.
+    Error = 1,
+    /// It has not.
+    Warning = 2,
+}
+impl DiagnosticSeverity {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "DIAGNOSTIC_SEVERITY_UNSPECIFIED",
+            Self::Error => "DIAGNOSTIC_SEVERITY_ERROR",
+            Self::Warning => "DIAGNOSTIC_SEVERITY_WARNING",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "DIAGNOSTIC_SEVERITY_UNSPECIFIED" => Some(Self::Unspecified),
+            "DIAGNOSTIC_SEVERITY_ERROR" => Some(Self::Error),
+            "DIAGNOSTIC_SEVERITY_WARNING" => Some(Self::Warning),
+            _ => None,
+        }
+    }
 }
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

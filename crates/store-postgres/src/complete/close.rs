@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{ENCODE, one};
 use crate::lease::stored_epoch;
-use crate::row::{InputEncoding, encoded, encoded_plan, failed_to, span_micros};
+use crate::row::{InputEncoding, encoded, encoded_details, encoded_plan, failed_to, span_micros};
 
 /// As `applied`, where more is to be done.
 pub(super) async fn succeed(
@@ -20,11 +20,12 @@ pub(super) async fn succeed(
     event: &Event,
     now: i64,
 ) -> Result<(), StoreError> {
+    let (summary, findings) = encoded_details(ENCODE, end.completion.details.as_ref())?;
     let closed: i64 = sqlx::query_scalar(
         "-- complete: succeed
         WITH closed AS (
             UPDATE runs
-            SET status = 'succeeded', finished_at = $3, updated_at = $3,
+            SET status = 'succeeded', finished_at = $3, updated_at = $3, summary = $6, findings = $7,
                 holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
             RETURNING id, task_name, incarnation, input_hash, started_at
@@ -48,6 +49,8 @@ pub(super) async fn succeed(
     .bind(now)
     .bind(event.id.as_uuid())
     .bind(encoded(ENCODE, &event.config)?)
+    .bind(summary)
+    .bind(findings)
     .fetch_one(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;
@@ -63,12 +66,13 @@ pub(super) async fn close(
 ) -> Result<(), StoreError> {
     let content = plan.map(|plan| encoded_plan(ENCODE, plan)).transpose()?;
     let (encoding, content) = content.unzip();
+    let (summary, findings) = encoded_details(ENCODE, end.completion.details.as_ref())?;
     let closed = sqlx::query(
         "-- complete: close the run
         WITH free AS (UPDATE tasks SET active_run = NULL WHERE name = $9)
         UPDATE runs
         SET status = $3, errors = $4, finished_at = $5, updated_at = $5,
-            changes_present = $6, plan_encoding = $7, plan = $8,
+            changes_present = $6, plan_encoding = $7, plan = $8, summary = $10, findings = $11,
             holder = NULL, expires_at = NULL
         WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
     )
@@ -81,6 +85,8 @@ pub(super) async fn close(
     .bind(encoding.map(InputEncoding::as_str))
     .bind(content)
     .bind(end.task.as_str())
+    .bind(summary)
+    .bind(findings)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;
@@ -96,11 +102,13 @@ pub(super) async fn give_up(
 ) -> Result<(), StoreError> {
     let retry: Option<Uuid> = retry_after.map(|_| end.completion.retry_run.as_uuid());
     let due_at = now.saturating_add(span_micros(retry_after.unwrap_or_default()));
+    let (summary, findings) = encoded_details(ENCODE, end.completion.details.as_ref())?;
     let closed: i64 = sqlx::query_scalar(
         "-- complete: give up
         WITH closed AS (
             UPDATE runs
             SET status = 'failed', errors = $3, finished_at = $4, updated_at = $4,
+                summary = $11, findings = $12,
                 holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
             RETURNING id, task_name, incarnation, input_hash, started_at, settings
@@ -132,6 +140,8 @@ pub(super) async fn give_up(
     .bind(retry)
     .bind(due_at)
     .bind(tried)
+    .bind(summary)
+    .bind(findings)
     .fetch_one(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;
@@ -145,11 +155,13 @@ pub(super) async fn put_back(
     wait: Duration,
     now: i64,
 ) -> Result<(), StoreError> {
+    let (summary, findings) = encoded_details(ENCODE, end.completion.details.as_ref())?;
     let back = sqlx::query(
         "-- complete: back to the queue
         WITH free AS (UPDATE tasks SET active_run = NULL WHERE name = $7)
         UPDATE runs
         SET status = 'queued', attempts = $3, errors = $4, due_at = $5, updated_at = $6,
+            summary = $8, findings = $9,
             holder = NULL, expires_at = NULL
         WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
     )
@@ -160,6 +172,8 @@ pub(super) async fn put_back(
     .bind(now.saturating_add(span_micros(wait)))
     .bind(now)
     .bind(end.task.as_str())
+    .bind(summary)
+    .bind(findings)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("put a run back"))?;

@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use super::refuse_content;
 use crate::connection::{Settings, Target};
 use crate::lease::stored_epoch;
-use crate::row::{InputEncoding, encoded, encoded_plan, failed_to};
+use crate::row::{InputEncoding, encoded, encoded_details, encoded_plan, failed_to};
 use crate::schema;
 use crate::tasks::event_config;
 
@@ -217,7 +217,11 @@ impl Import for PostgresImport {
         let errors = rows.iter().map(|row| encoded(OPERATION, &row.errors));
         let errors = errors.collect::<Result<Vec<_>, _>>()?;
         let (mut changes, mut encodings, mut plans) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut summaries, mut findings) = (Vec::new(), Vec::new());
         for row in &rows {
+            let (summary, found) = encoded_details(OPERATION, row.details.as_ref())?;
+            summaries.push(summary);
+            findings.push(found);
             let plan = row.plan.as_ref();
             let content = plan.map(|plan| encoded_plan(OPERATION, plan)).transpose()?;
             let (encoding, content) = content.unzip();
@@ -232,12 +236,12 @@ impl Import for PostgresImport {
             INSERT INTO runs (id, task_name, input_hash, status, attempts, errors, epoch, due_at,
                               started_at, finished_at, created_at, updated_at, kind, no_retry,
                               changes_present, plan_encoding, plan, requested,
-                              incarnation)
+                              incarnation, summary, findings)
             SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
                                  $6::TEXT[], $7::BIGINT[], $8::BIGINT[], $9::BIGINT[],
                                  $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::TEXT[],
                                  $14::BOOLEAN[], $15::BOOLEAN[], $16::TEXT[], $17::BYTEA[],
-                                 $18::BOOLEAN[], $19::BIGINT[])",
+                                 $18::BOOLEAN[], $19::BIGINT[], $20::TEXT[], $21::TEXT[])",
         )
         .bind(column(&rows, |row| row.id.as_uuid()))
         .bind(column(&rows, |row| row.task.as_str()))
@@ -258,6 +262,8 @@ impl Import for PostgresImport {
         .bind(plans)
         .bind(column(&rows, |row| row.requested))
         .bind(column(&rows, |row| stored_incarnation(row.incarnation)))
+        .bind(summaries)
+        .bind(findings)
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;

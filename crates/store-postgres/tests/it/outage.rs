@@ -68,6 +68,7 @@ pub(crate) fn applied(lease: &Lease) -> Completion {
         retry_run: RunId::from_uuid(Uuid::now_v7()),
         jitter: 0.0,
         log: Vec::new(),
+        details: None,
     }
 }
 

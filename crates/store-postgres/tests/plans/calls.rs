@@ -57,6 +57,7 @@ fn completion(lease: &Lease, outcome: AttemptOutcome) -> Completion {
         retry_run: run_id(),
         jitter: 0.5,
         log: lines(3),
+        details: None,
     }
 }
 

@@ -528,6 +528,7 @@ impl Model {
                 retry_run: ids.retry_run,
                 jitter: ids.jitter,
                 log: Vec::new(),
+                details: None,
             };
             let renewable = self.was_served_since(run.renewed);
             let context = self.context(&run, ids.jitter).expect("its task is there");

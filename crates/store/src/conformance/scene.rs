@@ -254,6 +254,7 @@ impl<F: Fixture> Scene<F> {
             retry_run: self.run_id(),
             jitter: 0.0,
             log: Vec::new(),
+            details: None,
         }
     }
 

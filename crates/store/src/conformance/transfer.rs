@@ -6,6 +6,7 @@ use futures::TryStreamExt as _;
 
 use super::Fixture;
 use super::configurations::configuration;
+use super::details::details;
 use super::scene::{Scene, guarded, line, member, noise, plan, spec};
 use crate::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
@@ -176,7 +177,8 @@ async fn plans<F: Fixture>(scene: &Scene<F>) {
         let lease = scene.lease().await;
         let mut planned = plan(text);
         planned.changes_present = text.is_empty();
-        let completion = scene.completion(&lease, AttemptOutcome::Planned(planned));
+        let mut completion = scene.completion(&lease, AttemptOutcome::Planned(planned));
+        completion.details = Some(details(text));
         scene.complete(completion).await;
     }
     scene.queue_plan("planned", "1").await;

@@ -1,7 +1,7 @@
 //! The rows that move. Times are microseconds since 1970-01-01 UTC, as stored, so that they arrive as
 //! they are.
 
-use cts_core::runs::{Plan, RunKind, RunStatus};
+use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
 use cts_core::{
     Content, Digest, Event, Hold, InstanceCounts, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec,
 };
@@ -116,6 +116,8 @@ pub struct RunRow {
     pub errors: Vec<String>,
     /// The plan, of a run that is one and has succeeded.
     pub plan: Option<Plan>,
+    /// What its last attempt did, if its worker has said.
+    pub details: Option<RunDetails>,
     /// Number of the last grant of a lease, 0 if there was none.
     pub epoch: LeaseEpoch,
     /// When it is or was due.
@@ -204,8 +206,19 @@ impl ContentRow {
 impl RunRow {
     pub(super) fn size(&self) -> usize {
         let plan = self.plan.as_ref().map_or(0, |plan| plan.text.len());
-        SMALL + plan + self.errors.iter().map(String::len).sum::<usize>()
+        let details = self.details.as_ref().map_or(0, details_size);
+        SMALL + plan + details + self.errors.iter().map(String::len).sum::<usize>()
     }
+}
+
+/// Details are bounded; only their texts count.
+fn details_size(details: &RunDetails) -> usize {
+    let changes = details.findings.changes.iter();
+    let diagnostics = details.findings.diagnostics.iter();
+    changes.map(|change| change.address.len()).sum::<usize>()
+        + diagnostics
+            .map(|it| it.detail.len() + it.snippet.len() + SMALL)
+            .sum::<usize>()
 }
 
 impl EventRow {

@@ -244,6 +244,7 @@ impl Database {
             retry_run: ids.retry_run,
             jitter: ids.jitter,
             log: Vec::new(),
+            details: None,
         });
         let Some(completed) = completed else {
             self.counted.lost_words += 1;

@@ -28,6 +28,7 @@ fn environment(
         inherited: &InheritedEnvironment::of(&map(inherited)),
         backend: &list(backend),
         task_env: &list(task_env),
+        lock_timeout: None,
         persist_log,
         worker: None,
     };
@@ -75,6 +76,7 @@ fn the_marker_of_the_worker_is_never_somebody_elses() {
         inherited: &InheritedEnvironment::of(&map(&others)),
         backend: &[],
         task_env: &list(&[("CTS_WORKER", "provider")]),
+        lock_timeout: None,
         persist_log: false,
         worker: Some("mine"),
     };
@@ -169,6 +171,48 @@ fn a_plan_is_asked_for_without_questions_and_colours_and_applies_nothing() {
         assert!(arguments.contains(&expected), "{arguments:?}");
     }
     assert!(!arguments.iter().any(|argument| argument.contains("out=")));
+}
+
+#[test]
+fn operations_and_refresh_are_as_ever_unless_something_is_said() {
+    let usual = Tuning::default();
+    for step in [Step::Plan, Step::Apply] {
+        assert_eq!(usual.arguments(step), ["-parallelism=10", "-refresh=true"]);
+    }
+    let tuned = Tuning {
+        parallelism: 1,
+        refresh: false,
+    };
+    assert_eq!(
+        tuned.arguments(Step::Apply),
+        ["-parallelism=1", "-refresh=false"]
+    );
+    assert_eq!(tuned.arguments(Step::Init), Vec::<String>::new());
+}
+
+#[test]
+fn a_time_to_wait_for_the_lock_stands_before_what_others_say() {
+    for worker in [None, Some("w")] {
+        let sources = EnvironmentSources {
+            inherited: &InheritedEnvironment::of(&BTreeMap::new()),
+            backend: &[],
+            task_env: &list(&[("TF_CLI_ARGS_plan", "-lock-timeout=5s")]),
+            lock_timeout: Some(Duration::from_millis(1500)),
+            persist_log: false,
+            worker,
+        };
+        let environment =
+            ChildEnvironment::new(sources, &TaskName::new("edge").unwrap(), &directory());
+        let expected = "-lock-timeout=1500ms -lock-timeout=5s";
+        assert_eq!(
+            environment.get("TF_CLI_ARGS_plan"),
+            Some(OsStr::new(expected))
+        );
+        assert_eq!(
+            environment.get("TF_CLI_ARGS_apply"),
+            Some(OsStr::new("-lock-timeout=1500ms"))
+        );
+    }
 }
 
 #[test]

@@ -162,6 +162,7 @@ impl Sandbox {
             inherited: &InheritedEnvironment::of(&clean_environment(self.root.path())),
             backend: &self.extra_environment,
             task_env: &[],
+            lock_timeout: None,
             persist_log: false,
             worker: self.worker.as_deref(),
         };

@@ -23,6 +23,7 @@ mod matrix;
 mod opentofu;
 mod orphans;
 mod plan;
+mod report;
 mod script;
 mod shared_init;
 mod state_lock;

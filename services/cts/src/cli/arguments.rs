@@ -12,7 +12,7 @@ use crate::cli::groups::{
     ApiAddress, Configuration, LogLines, LogOptions, Output, Schedulers, ShellFileOptions,
 };
 use crate::commands::config::ConfigCommand;
-use crate::commands::task::{Import, TaskCommand};
+use crate::commands::task::{Import, RunsCommand, TaskCommand};
 
 /// Watches a Consul catalog and runs Terraform modules when the services they depend on change.
 #[derive(Debug, Parser)]
@@ -128,6 +128,9 @@ pub(crate) enum Command {
         TASK  RESULT   DETAILS\n    \
         web   created")]
     Import(Import),
+    /// Look at the runs of a running cts.
+    #[command(subcommand)]
+    Runs(RunsCommand),
     /// Check or show a configuration without running it.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -278,6 +281,7 @@ impl Command {
             | Self::Gateway { configuration, .. } => Some(configuration),
             Self::Task(_)
             | Self::Import(_)
+            | Self::Runs(_)
             | Self::Config(_)
             | Self::Workers(_)
             | Self::Cluster(_)

@@ -1,7 +1,7 @@
-//! `cts task` and `cts import`: tasks of a running cts, through its API.
+//! `cts task`, `cts runs` and `cts import`: tasks and runs of a running cts, through its API.
 //!
 //! The commands of the original have its flows, streams and exit codes, whatever name the program was
-//! called by (docs/cli.md#cts-task). `list`, `show`, `events`, `release` and `run` are ours: their result alone is on
+//! called by (docs/cli.md#cts-task). `list`, `show`, `events`, `release` and `run` are ours, and so is `cts runs`: their result alone is on
 //! standard output, everything else on standard error.
 
 mod arguments;
@@ -15,6 +15,7 @@ mod list;
 mod prompt;
 mod release;
 mod run_now;
+mod runs;
 mod session;
 mod show;
 pub(crate) mod table;
@@ -22,6 +23,7 @@ mod task_file;
 mod time_text;
 mod ui;
 mod waiting;
+mod watch;
 
 use std::future::ready;
 use std::io::{stderr, stdin, stdout};
@@ -29,7 +31,7 @@ use std::pin::pin;
 
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::arguments::{Import, TaskCommand};
+pub(crate) use self::arguments::{Import, RunsCommand, TaskCommand};
 pub(crate) use self::ui::on_one_line;
 
 use self::session::{Details, ExitStatus, Session};
@@ -42,6 +44,14 @@ const EXIT_INTERRUPTED: u8 = 130;
 /// Runs `cts task` and gives the exit code (docs/cli.md#exit-codes). It prints itself.
 pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
     converse(process_env, async |session| task(command, session).await).await
+}
+
+/// Runs `cts runs` and gives the exit code. It prints itself.
+pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
+    converse(process_env, async |mut session| {
+        runs::run(&mut session, command).await
+    })
+    .await
 }
 
 /// Runs `cts import` and gives the exit code. It prints itself.
@@ -165,11 +175,13 @@ async fn task(command: TaskCommand, mut session: Session<'_>) -> Result<(), Exit
         TaskCommand::Run {
             client,
             output,
+            watch,
             wait,
             names,
         } => {
             let name = session.one_name("run", &names, Details::Stderr)?;
-            run_now::run(&mut session, &client, output, name, wait).await
+            let how = run_now::How { wait, watch };
+            run_now::run(&mut session, &client, output, name, how).await
         }
     }
 }

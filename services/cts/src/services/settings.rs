@@ -325,6 +325,7 @@ pub(crate) fn worker(
         working_dir,
         environment: inherited_environment(config, process_env),
         backend_environment,
+        lock_timeout: config.driver.lock_timeout,
         persist_log: config.driver.persist_log,
         release_lost_locks: config.driver.release_lost_locks,
         stop: StopPolicy::default(),

@@ -18,7 +18,7 @@ use cts_scheduler::{
     Dependencies as SchedulerDependencies, Identities as _, NextTick, RandomIdentities, Scheduler,
 };
 use cts_terraform::guard::{Guard, GuardCommand, GuardKeeper};
-use cts_terraform::{Executable, OutputSink, Terraform};
+use cts_terraform::{Executable, OutputSink, Terraform, Tuning};
 use cts_tls::ServerTls;
 use cts_vault::Vault;
 use cts_worker::{Dependencies as WorkerDependencies, ValueSources, Worker, reads_secrets};
@@ -151,12 +151,16 @@ pub(crate) fn worker(
         consul: unasked_consul_client(config)?,
         vault: vault.map_err(Failure::VaultSettings)?,
     };
+    let tuning = Tuning {
+        parallelism: config.driver.parallelism,
+        refresh: config.driver.refresh,
+    };
     let worker = Worker::new(
         options,
         WorkerDependencies {
             values,
             scheduler,
-            terraform: Arc::new(Terraform::new(executable, processes.clone())),
+            terraform: Arc::new(Terraform::new(executable, processes.clone()).tuned(tuning)),
             bundles,
             guard,
             handlers: Handlers::new(Pace::default(), Arc::clone(&process_env.clock)),

@@ -6,6 +6,7 @@ use cts_proto::run::v1 as proto;
 use cts_rpc::convert::timestamp_from_wire;
 use serde::Serialize;
 
+use super::run_details::DetailsObject;
 use crate::original::time_text::TimeText;
 use crate::transport::request_log::RequestId;
 
@@ -50,6 +51,8 @@ pub(crate) struct RunObject<'a> {
     finished_at: Option<TimeText>,
     #[serde(skip_serializing_if = "str::is_empty")]
     waiting_for: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<DetailsObject<'a>>,
 }
 
 /// The text is left out in lists.
@@ -79,6 +82,7 @@ impl<'a> RunObject<'a> {
             started_at: shown(run.started_at.as_ref(), local_time),
             finished_at: shown(run.finished_at.as_ref(), local_time),
             waiting_for: &run.waiting_for,
+            details: run.details.as_ref().map(DetailsObject::from),
         }
     }
 }

@@ -9,11 +9,13 @@ use cts_proto::log::v1::{
 };
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::run::v1::{
-    AcquireRunRequest, AcquireRunResponse, CompleteRunRequest, CompleteRunResponse,
-    FollowRunsRequest, FollowRunsResponse, GetInputContentsRequest, GetInputContentsResponse,
-    GetQueueRequest, GetQueueResponse, GetRunInputRequest, GetRunInputResponse, GetRunRequest,
-    GetRunResponse, ListLostLeasesRequest, ListLostLeasesResponse, ListRunsRequest,
-    ListRunsResponse, Planned, RenewRunRequest, RenewRunResponse, Run, RunKind, RunStatus,
+    AcquireRunRequest, AcquireRunResponse, CompleteRunRequest, CompleteRunResponse, Diagnostic,
+    DiagnosticSeverity, FollowRunsRequest, FollowRunsResponse, GetInputContentsRequest,
+    GetInputContentsResponse, GetQueueRequest, GetQueueResponse, GetRunInputRequest,
+    GetRunInputResponse, GetRunRequest, GetRunResponse, ListLostLeasesRequest,
+    ListLostLeasesResponse, ListRunsRequest, ListRunsResponse, PhaseTimes, Planned,
+    RenewRunRequest, RenewRunResponse, ResourceAction, ResourceChange, ResourceCounts, Run,
+    RunDetails, RunKind, RunStatus,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -64,6 +66,54 @@ pub(crate) fn planned_run() -> Run {
         started_at: at(1),
         finished_at: at(2),
         waiting_for: String::new(),
+        details: Some(details()),
+    }
+}
+
+/// What a plan found, with everything in it.
+fn details() -> RunDetails {
+    let time = |millis: i32| {
+        Some(prost_types::Duration {
+            seconds: 1,
+            nanos: millis * 1_000_000,
+        })
+    };
+    RunDetails {
+        resources: Some(ResourceCounts {
+            added: 1,
+            changed: 2,
+            destroyed: 3,
+            imported: 4,
+        }),
+        phases: Some(PhaseTimes {
+            queue: time(0),
+            render: time(1),
+            init: time(2),
+            validate: None,
+            plan: time(4),
+            apply: None,
+        }),
+        changes: vec![
+            ResourceChange {
+                address: "module.dns.a.b[\"c\"]".to_owned(),
+                action: ResourceAction::Replace.into(),
+            },
+            ResourceChange {
+                address: "a.b".to_owned(),
+                action: 77,
+            },
+        ],
+        more_changes: 5,
+        diagnostics: vec![Diagnostic {
+            severity: DiagnosticSeverity::Warning.into(),
+            summary: "Deprecated".to_owned(),
+            detail: "It goes.".to_owned(),
+            address: "a.b".to_owned(),
+            file: "main.tf".to_owned(),
+            line: 7,
+            snippet: "  7: code".to_owned(),
+        }],
+        more_diagnostics: 0,
     }
 }
 
@@ -77,6 +127,7 @@ pub(crate) fn queued_run() -> Run {
         plan: None,
         started_at: None,
         finished_at: None,
+        details: None,
         ..planned_run()
     }
 }

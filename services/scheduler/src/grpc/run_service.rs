@@ -168,6 +168,7 @@ impl RunService for RunEndpoint {
             retry_run: self.identities.run_id(),
             jitter: self.identities.jitter(),
             log: lines_from_wire(request.log),
+            details: request.details.map(convert::details_from_wire),
         };
         let completed = self.store.complete(completion.clone()).await.or_status()?;
         self.tell_end(completion.run, &completed);
@@ -311,6 +312,7 @@ impl RunEndpoint {
             retry_run: self.identities.run_id(),
             jitter: self.identities.jitter(),
             log: Vec::new(),
+            details: None,
         };
         match self.store.complete(completion).await {
             Ok(completed) => {

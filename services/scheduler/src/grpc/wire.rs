@@ -1,7 +1,8 @@
 //! Runs and holders on the wire.
 
+use chrono::TimeDelta;
 use cts_core::WorkerId;
-use cts_core::runs::{ERRORS_BYTES, RunStatus, shortened};
+use cts_core::runs::{ERRORS_BYTES, RunDetails, RunStatus, shortened};
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
 use cts_store::{RunRecord, RunRequest};
@@ -9,6 +10,7 @@ use tonic::Status;
 
 /// A run for the wire. Errors that were stored when more of them was kept are cut, so that it fits into a message.
 pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
+    let waited = record.started_at.map(|at| at - record.created_at);
     proto::Run {
         id: record.id.to_string(),
         kind: convert::kind_to_wire(record.kind).into(),
@@ -20,12 +22,23 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
             .map(|error| shortened(&error, ERRORS_BYTES))
             .unwrap_or_default(),
         plan: record.plan.map(convert::plan_to_wire),
+        details: record.details.map(|details| with_queue(details, waited)),
         queued_at: Some(convert::timestamp_to_wire(record.created_at)),
         started_at: record.started_at.map(convert::timestamp_to_wire),
         finished_at: record.finished_at.map(convert::timestamp_to_wire),
         task_name: record.task.into(),
         waiting_for: String::new(),
     }
+}
+
+/// Details for the wire, with how long the run has waited for its first attempt.
+fn with_queue(details: RunDetails, waited: Option<TimeDelta>) -> proto::RunDetails {
+    let mut details = convert::details_to_wire(details);
+    if let Some(phases) = &mut details.phases {
+        let waited = waited.and_then(|waited| waited.to_std().ok());
+        phases.queue = waited.map(convert::duration_to_wire);
+    }
+    details
 }
 
 /// A run that was requested and is not stored yet, because its input is not complete, or never will be, because

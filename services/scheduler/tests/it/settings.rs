@@ -88,6 +88,7 @@ async fn a_worker_with_other_settings_gets_no_run_and_the_task_says_why() {
         worker_id: "one".into(),
         outcome: Some(run::complete_run_request::Outcome::Applied(run::Applied {})),
         log: Vec::new(),
+        details: None,
     };
     setup.runs.clone().complete_run(completed).await.unwrap();
     assert_eq!(heartbeat(&setup, "other", "b", false).await, key);
@@ -161,6 +162,7 @@ async fn an_update_runs_nothing() {
         retry_run: RandomIdentities.run_id(),
         jitter: 0.0,
         log: Vec::new(),
+        details: None,
     };
     store.complete(completion).await.unwrap();
 

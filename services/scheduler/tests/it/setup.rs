@@ -224,6 +224,7 @@ impl Setup {
             worker_id: WORKER.into(),
             outcome: Some(outcome),
             log: Vec::new(),
+            details: None,
         };
         Ok(self
             .runs

@@ -1,7 +1,7 @@
 //! The report of an attempt, and the lease until it has arrived.
 
 use cts_core::Chain;
-use cts_core::runs::AttemptOutcome;
+use cts_core::runs::{AttemptOutcome, RunDetails};
 use cts_rpc::chunks;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -56,7 +56,7 @@ impl LeasedRun {
     /// Sends the rest of the log, all of it or as much as goes with the end, and the end.
     pub(crate) async fn report(
         &self,
-        outcome: AttemptOutcome,
+        (outcome, details): (AttemptOutcome, Option<RunDetails>),
         log: &RunLog,
         whole_log: bool,
     ) -> Result<(), Status> {
@@ -75,6 +75,8 @@ impl LeasedRun {
                 }
             }
         }
-        scheduler.complete(&self.lease, outcome, last).await
+        scheduler
+            .complete(&self.lease, (outcome, details), last)
+            .await
     }
 }

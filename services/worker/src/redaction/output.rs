@@ -3,8 +3,9 @@
 use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use cts_terraform::{OutputLine, OutputSink, OutputStream};
+use cts_terraform::{OutputLine, OutputSink, OutputStream, Step};
 
 use super::{Redactor, without};
 
@@ -78,6 +79,10 @@ impl OutputSink for RedactingSink {
             return;
         }
         self.sink.line(OutputLine { text, ..line });
+    }
+
+    fn step_ended(&self, step: Step, took: Duration) {
+        self.sink.step_ended(step, took);
     }
 }
 

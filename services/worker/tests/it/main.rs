@@ -9,6 +9,7 @@
 
 mod checks;
 mod contents;
+mod details;
 mod handlers;
 mod leases;
 mod plans;

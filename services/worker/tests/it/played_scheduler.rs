@@ -53,6 +53,8 @@ pub(crate) struct Conduct {
     pub(crate) contents: BTreeMap<String, Vec<u8>>,
     /// Those that were asked for.
     pub(crate) fetched: Vec<String>,
+    /// What the last attempt did.
+    pub(crate) details: Option<run::RunDetails>,
 }
 
 impl Default for Conduct {
@@ -73,6 +75,7 @@ impl Default for Conduct {
             names: Vec::new(),
             contents: BTreeMap::new(),
             fetched: Vec::new(),
+            details: None,
         }
     }
 }
@@ -139,6 +142,11 @@ impl Strings {
     pub(crate) async fn outcome(&mut self) -> Outcome {
         let outcome = tokio::time::timeout(DEADLINE, self.outcomes.recv()).await;
         outcome.expect("in time").unwrap()
+    }
+
+    /// What the run did whose outcome was read last.
+    pub(crate) fn details(&self) -> run::RunDetails {
+        self.conduct(|conduct| conduct.details.take()).unwrap()
     }
 
     /// Changes or reads how the scheduler behaves.
@@ -304,6 +312,7 @@ impl RunService for PlayedScheduler {
             None => Ok(()),
         })?;
         self.keep(request.log);
+        self.conduct.lock().unwrap().details = request.details;
         self.outcomes.send(request.outcome.unwrap()).unwrap();
         let status = run::RunStatus::Succeeded.into();
         Ok(Response::new(run::CompleteRunResponse { status }))

@@ -158,6 +158,7 @@ fn options(
         working_dir: root.to_owned(),
         environment: InheritedEnvironment::of(environment),
         backend_environment: Vec::new(),
+        lock_timeout: None,
         persist_log: false,
         release_lost_locks: false,
         stop: StopPolicy::default(),

@@ -158,6 +158,7 @@ async fn a_report_under_an_epoch_that_is_over_is_refused() {
             cts_core::runs::AttemptOutcome::Failed("a late word".to_owned()),
         )),
         log: Vec::new(),
+        details: None,
     };
     let refused = runs.complete_run(report).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");

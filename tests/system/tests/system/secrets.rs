@@ -134,6 +134,7 @@ async fn secrets_stay_where_they_are_used() {
         let answer = cts.api.get(path).await.to_string();
         assert_none(answer.as_bytes(), path);
     }
+    assert_details(&cts).await;
     let output = cts.output();
     assert!(output.contains("plain (hidden) (hidden)"), "{output}");
     cts.stop().await;
@@ -150,6 +151,23 @@ async fn secrets_stay_where_they_are_used() {
     }
     let rows = Postgres::rows_with(&database, "terraform_data").await;
     assert!(rows > 0, "the state is in its database");
+}
+
+/// What runs did is told without secrets too, although their module says them.
+async fn assert_details(cts: &Instance) {
+    let list = cts.api.get("/v1/runs").await;
+    assert_none(list.to_string().as_bytes(), "the list of runs");
+    let mut diagnostics = 0;
+    for run in list["runs"].as_array().unwrap() {
+        let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
+        let run = cts.api.get(&path).await;
+        let details = &run["run"]["details"];
+        let ended = run["run"]["status"] != "queued";
+        assert_eq!(details["phases_ms"].is_object(), ended, "{run}");
+        diagnostics += details["diagnostics"].as_array().map_or(0, Vec::len);
+        assert_none(run.to_string().as_bytes(), &path);
+    }
+    assert!(diagnostics > 0, "{list}");
 }
 
 /// Only Terraform itself has kept what it was given: the credentials of its backend.

@@ -77,7 +77,10 @@ fn wanted(definitions: &Definitions, line: &Line<'_>) -> Wanted {
     if let Some((name, option)) = option.and_then(|name| Some((name, leaf.option(name)?)))
         && !is_boolean(option)
     {
-        return value(name, option);
+        return match leaf.path() {
+            ["runs", "list"] if name == "task" => Wanted::Tasks(tasks::State::Any),
+            _ => value(name, option),
+        };
     }
     let subcommands = definitions.subcommands(&path);
     if line.last.starts_with('-') {

@@ -1,11 +1,11 @@
-//! The arguments of `cts task` and `cts import` (docs/cli.md#options-of-all-of-them, #cts-task).
+//! The arguments of `cts task`, `cts runs` and `cts import` (docs/cli.md#options-of-all-of-them, #cts-task).
 //!
 //! Only clap and the standard library here: the build script reads this file too, for the manual pages.
 
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::groups::Output;
 
@@ -137,6 +137,9 @@ pub(crate) enum TaskCommand {
         /// How to print.
         #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
         output: Output,
+        /// Show the run as it goes on: its status, what Terraform says, and in the end what it did.
+        #[arg(long)]
+        watch: bool,
         /// If the task runs already, wait until that run is over, instead of failing.
         #[arg(long)]
         wait: bool,
@@ -144,6 +147,54 @@ pub(crate) enum TaskCommand {
         #[arg(value_name = "TASK NAME")]
         names: Vec<String>,
     },
+}
+
+/// `cts runs`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// List the runs of a running cts, newest first.
+    List {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+        /// Only runs of this task.
+        #[arg(long, value_name = "NAME")]
+        task: Option<String>,
+        /// Only runs of this status.
+        #[arg(long, value_name = "STATUS")]
+        status: Option<RunStatus>,
+        /// No more runs than so many, at most 1000.
+        #[arg(long, value_name = "NUMBER", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+    },
+    /// Show one run: its status, how long its steps took, what it changed and what went wrong.
+    Show {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+        /// Id of the run, as `cts runs list` shows it.
+        #[arg(value_name = "RUN ID")]
+        ids: Vec<String>,
+    },
+}
+
+/// A status that runs are picked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunStatus {
+    /// Waits for a worker.
+    Queued,
+    /// A worker is at it.
+    Running,
+    /// Applied, planned or checked.
+    Succeeded,
+    /// Every attempt failed.
+    Failed,
+    /// Ended because it had become pointless.
+    Cancelled,
 }
 
 /// How the running cts is reached (docs/cli.md#options-of-all-of-them).

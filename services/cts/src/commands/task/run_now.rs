@@ -1,13 +1,24 @@
 //! `cts task run`.
 
-use cts_api_client::{CallError, Event};
+use cts_api_client::{ApiClient, CallError, Event, Run};
 use serde_json::json;
 
 use super::arguments::ServerOptions;
-use super::session::{Details, ExitStatus, Session};
+use super::runs::summary;
+use super::session::{Details, ExitStatus, Session, pause};
 use super::show::last_run;
 use super::table::sheet;
+use super::watch::Watch;
 use crate::cli::groups::Output;
+
+/// How a task is run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    /// If the task runs already, wait until that is over.
+    pub(super) wait: bool,
+    /// Show the run as it goes on.
+    pub(super) watch: bool,
+}
 
 /// The API has no call for a run alone: running comes with enabling. So a disabled task is refused here,
 /// for it would stay enabled.
@@ -16,7 +27,7 @@ pub(super) async fn run(
     options: &ServerOptions,
     output: Output,
     name: &str,
-    wait: bool,
+    how: How,
 ) -> Result<(), ExitStatus> {
     let client = session.client(options, Details::Stderr)?;
     let failed =
@@ -38,9 +49,16 @@ pub(super) async fn run(
     if output == Output::Table {
         session.ui.info(&format!("Running '{name}'..."));
     }
-    let answer = session
-        .unless_busy(&client, wait, name, async || client.run_task(name).await)
-        .await;
+    let (answer, run) = if how.watch {
+        watched(session, &client, output, name, how.wait).await
+    } else {
+        let call = async || client.run_task(name).await;
+        let answer = session.unless_busy(&client, how.wait, name, call).await;
+        (answer, None)
+    };
+    if let (Err(_), Some(run), Output::Table) = (&answer, &run, output) {
+        session.ui.result(&summary(run));
+    }
     answer.map_err(|error| failed(session, error))?;
     let after = client
         .task_status(name)
@@ -51,18 +69,58 @@ pub(super) async fn run(
     let event = after.events.first().filter(known);
     match output {
         Output::Json => {
-            let document = json!({ "task": name, "status": after.status, "event": event });
+            let mut document = json!({ "task": name, "status": after.status, "event": event });
+            if let Some(run) = run {
+                document["run"] = json!(run);
+            }
             session.ui.result(&format!("{document:#}\n"));
         }
         Output::Table => {
             session
                 .ui
                 .info(&format!("'{name}' has run, its status is {}", after.status));
-            if let Some(event) = event {
+            if let Some(run) = run {
+                session.ui.result(&summary(&run));
+            } else if let Some(event) = event {
                 let text = sheet(last_run(event));
                 session.ui.result(&text);
             }
         }
     }
     Ok(())
+}
+
+/// Runs the task and shows the run as it goes on. Gives the run too, if it was found.
+async fn watched(
+    session: &mut Session<'_>,
+    client: &ApiClient,
+    output: Output,
+    name: &str,
+    wait: bool,
+) -> (Result<(), CallError>, Option<Run>) {
+    let mut said = false;
+    loop {
+        let mut watch = match Watch::new(client, name).await {
+            Ok(watch) => watch,
+            Err(error) => return (Err(error), None),
+        };
+        let answer = watch.during(session, output, client.run_task(name)).await;
+        match answer {
+            Err(error) if error.is_busy() => {
+                if !wait {
+                    return (Err(error), None);
+                }
+                if !said {
+                    session.warn_busy(name);
+                    said = true;
+                }
+                pause().await;
+            }
+            answer => {
+                // What the call has answered counts, also where the rest is not to be had.
+                let run = watch.finish(session, output).await.unwrap_or_default();
+                return (answer, run);
+            }
+        }
+    }
 }

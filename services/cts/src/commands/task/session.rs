@@ -69,6 +69,20 @@ impl Session<'_> {
         Err(self.missing(headline, &explanation, details))
     }
 
+    /// The only id of a run; any other number of them is refused.
+    pub(super) fn one_id<'n>(&mut self, ids: &'n [String]) -> Result<&'n str, ExitStatus> {
+        if let [id] = ids {
+            return Ok(id);
+        }
+        let given = match ids {
+            [] => "None was given.".to_owned(),
+            several => format!("{} were given: {}", several.len(), quoted(several)),
+        };
+        let more = format!("More: {} runs show --help", self.process_env.program);
+        let headline = "Error: this command requires the id of one run";
+        Err(self.missing(headline, &[given, more], Details::Stderr))
+    }
+
     /// A client for what the options and the environment say.
     pub(super) fn client(
         &mut self,
@@ -167,8 +181,7 @@ impl Session<'_> {
             match answer {
                 Err(error) if wait && error.is_busy() => {
                     if !said {
-                        let text = format!("'{name}' is running; waiting until that is over");
-                        self.ui.warning(&text);
+                        self.warn_busy(name);
                         said = true;
                     }
                     pause().await;
@@ -176,6 +189,12 @@ impl Session<'_> {
                 answer => return answer,
             }
         }
+    }
+
+    /// Says that another run of the task is waited for.
+    pub(super) fn warn_busy(&mut self, name: &str) {
+        let text = format!("'{name}' is running; waiting until that is over");
+        self.ui.warning(&text);
     }
 
     fn explain(&mut self, text: &str, details: Details) {

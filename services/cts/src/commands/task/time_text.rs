@@ -22,6 +22,13 @@ pub(super) fn duration(span: TimeDelta) -> String {
     }
 }
 
+/// The same of a number of milliseconds.
+pub(super) fn milliseconds(number: u64) -> String {
+    duration(TimeDelta::milliseconds(
+        i64::try_from(number).unwrap_or(i64::MAX / 1_000_000),
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

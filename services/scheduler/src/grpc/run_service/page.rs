@@ -107,6 +107,7 @@ mod tests {
             attempts: 3,
             errors,
             plan: None,
+            details: None,
             created_at: DateTime::UNIX_EPOCH,
             due_at: DateTime::UNIX_EPOCH,
             started_at: None,

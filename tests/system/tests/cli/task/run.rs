@@ -111,3 +111,134 @@ async fn a_server_that_cannot_do_it() {
     let said = server.run(run(&["-o=json"]), &[TASK, STATUS, RUN]).await;
     assert_snapshot!(said);
 }
+
+const RUNS: &str = "GET /v1/runs?task=web&limit=10";
+const LOG: &str = "GET /v1/runs/id-2/log?follow=true&format=ndjson&after=0";
+const SHOW: &str = "GET /v1/runs/id-2";
+
+fn a_run(id: &str, status: &str) -> Value {
+    json!({
+        "id": id,
+        "task_name": "web",
+        "kind": "apply",
+        "status": status,
+        "no_retry": true,
+        "attempts": 1,
+        "queued_at": "2026-02-03T10:15:29+01:00",
+        "started_at": "2026-02-03T10:15:30+01:00",
+        "finished_at": "2026-02-03T10:15:42.5+01:00",
+    })
+}
+
+fn ended(status: &str, error: &str) -> Value {
+    let mut run = a_run("id-2", status);
+    if !error.is_empty() {
+        run["error"] = json!(error);
+    }
+    run["details"] = json!({
+        "resources": {"added": 1, "changed": 2, "destroyed": 0, "imported": 3},
+        "phases_ms": {"queue": 1000, "render": 3, "init": 1500, "apply": 10_990, "later": 7},
+        "changes": [
+            {"address": "module.web.a.b[\"\u{1b}[31m\"]", "action": "create"},
+            {"address": "module.web.a.c", "action": "update"},
+        ],
+        "more_changes": 4,
+        "diagnostics": [
+            {"severity": "warning", "summary": "Deprecated", "file": "main.tf", "line": 7},
+            {"severity": "error", "summary": "No route"},
+        ],
+    });
+    run
+}
+
+/// What a server says of the run that is watched, in the order in which it is asked.
+fn watched(run: &Value) -> [ScriptedAnswer; 3] {
+    let log = concat!(
+        "{\"position\":1,\"lines\":[{\"stream\":\"stdout\",\"text\":\"Creating...\"}]}\n",
+        "{\"position\":3,\"lines\":[{\"stream\":\"stderr\",\"text\":\"\\u001b[31mred\"},{\"stream\":\"stdout\",\"text\":\"\"}]}\n"
+    );
+    [
+        ok(json!({"runs": [a_run("id-2", "running"), a_run("id-1", "failed")]})),
+        ScriptedAnswer::Text(200, "application/x-ndjson", log.to_owned()),
+        ok(json!({"run": run})),
+    ]
+}
+
+#[tokio::test]
+async fn watched_to_its_end() {
+    for (name, options) in [
+        ("watched", &["--watch"][..]),
+        ("watched_json", &["-watch", "-o", "json"]),
+    ] {
+        let [task, before, done, after] = successful_run();
+        let known = ok(json!({"runs": [a_run("id-1", "failed")]}));
+        let [found, log, show] = watched(&ended("succeeded", ""));
+        let script = [task, before, known, done, found, log, show, after];
+        let server = Conversation::with(script).await;
+        let requests = [TASK, STATUS, RUNS, RUN, RUNS, LOG, SHOW, STATUS];
+        assert_snapshot!(name, server.run(run(options), &requests).await);
+    }
+}
+
+#[tokio::test]
+async fn watched_to_its_failure() {
+    let known = ok(json!({"runs": []}));
+    let refusal = refused(
+        500,
+        "error tf-apply for 'web': exit status 1\n\nError: No route",
+    );
+    let [found, log, show] = watched(&ended("failed", "error tf-apply for 'web': exit status 1"));
+    let script = [task(true), status(&[]), known, refusal, found, log, show];
+    let server = Conversation::with(script).await;
+    let requests = [TASK, STATUS, RUNS, RUN, RUNS, LOG, SHOW];
+    assert_snapshot!(server.run(run(&["--watch"]), &requests).await);
+}
+
+#[tokio::test]
+async fn runs_are_listed_and_shown() {
+    let list = || {
+        ok(json!({"request_id": "x", "runs": [ended("succeeded", ""), a_run("id-1", "queued")]}))
+    };
+    let show =
+        || ok(json!({"request_id": "x", "run": ended("failed", "first\nsecond \u{1b}[31m")}));
+    let listing = "GET /v1/runs?task=web&status=failed&limit=2";
+    let options = ["-task=web", "--status", "failed", "-limit", "2"];
+    for (name, command, answer, request) in [
+        (
+            "runs_list",
+            &["runs", "list"][..],
+            list(),
+            "GET /v1/runs?limit=20",
+        ),
+        (
+            "runs_list_json",
+            &[&["runs", "list", "-o", "json"], &options[..]].concat(),
+            list(),
+            listing,
+        ),
+        (
+            "runs_list_none",
+            &["runs", "list"],
+            ok(json!({"runs": []})),
+            "GET /v1/runs?limit=20",
+        ),
+        ("runs_show", &["runs", "show", "id-2"], show(), SHOW),
+        (
+            "runs_show_json",
+            &["runs", "show", "id-2", "-o=json"],
+            show(),
+            SHOW,
+        ),
+        (
+            "runs_show_unknown",
+            &["runs", "show", "id-2"],
+            refused(404, "a run with id 'id-2' does not exist"),
+            SHOW,
+        ),
+    ] {
+        let server = Conversation::with([answer]).await;
+        assert_snapshot!(name, server.run(Call::cts(command), &[request]).await);
+    }
+    let said = Call::cts(&["runs", "show"]).run().await;
+    assert_snapshot!("runs_show_nothing", said);
+}

@@ -1,0 +1,154 @@
+//! Runs, and their logs as they grow: endpoints of ours (docs/rest.md#routes).
+
+use reqwest::Response;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::call::{open, transport_failed};
+use crate::client::ApiClient;
+use crate::error::{CallError, beginning};
+use crate::model::{Run, RunAnswer, RunPage};
+
+/// Longest part of a log, in bytes: no server sends more at once.
+const LONGEST_PART: usize = 16 * 1024 * 1024;
+
+/// Which runs are listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunQuery {
+    /// Only those of this task.
+    pub task: Option<String>,
+    /// Only those of this status.
+    pub status: Option<String>,
+    /// No more than so many; else the server says.
+    pub limit: Option<u32>,
+}
+
+/// A part of a log.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LogPart {
+    /// Of its last line, to go on from.
+    pub position: u64,
+    /// Its lines.
+    pub lines: Vec<LogLine>,
+}
+
+/// A line of a log.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LogLine {
+    /// Its text, without a line break.
+    pub text: String,
+}
+
+/// A log that is followed until its run has ended.
+#[derive(Debug)]
+pub struct FollowedLog {
+    response: Response,
+    address: String,
+    secure: bool,
+    received: Vec<u8>,
+}
+
+impl ApiClient {
+    /// Runs, newest first: the first page of them.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. Other programs with this API do not have it.
+    pub async fn runs(&self, query: &RunQuery) -> Result<RunPage, CallError> {
+        let mut url = self.address.endpoint(&["runs"]);
+        for (name, value) in [
+            ("task", query.task.clone()),
+            ("status", query.status.clone()),
+            ("limit", query.limit.map(|limit| limit.to_string())),
+        ] {
+            if let Some(value) = value {
+                url.query_pairs_mut().append_pair(name, &value);
+            }
+        }
+        self.get(url).await
+    }
+
+    /// One run.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this id.
+    pub async fn run(&self, id: &str) -> Result<Run, CallError> {
+        let answer: RunAnswer = self
+            .get(self.address.endpoint(&["runs", usable(id)?]))
+            .await?;
+        Ok(answer.run)
+    }
+
+    /// The log of a run behind `position`, until the run has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this id.
+    pub async fn follow_log(&self, id: &str, position: u64) -> Result<FollowedLog, CallError> {
+        let mut url = self.address.endpoint(&["runs", usable(id)?, "log"]);
+        url.query_pairs_mut()
+            .append_pair("follow", "true")
+            .append_pair("format", "ndjson")
+            .append_pair("after", &position.to_string());
+        let response = open(&self.client, &self.address, url).await?;
+        Ok(FollowedLog {
+            response,
+            address: self.address(),
+            secure: self.address.is_secure(),
+            received: Vec::new(),
+        })
+    }
+}
+
+/// `id`, if it can stand in a path as what it is.
+fn usable(id: &str) -> Result<&str, CallError> {
+    match id {
+        "" | "." | ".." => Err(CallError::UnusableName {
+            name: id.to_owned(),
+        }),
+        id => Ok(id),
+    }
+}
+
+impl FollowedLog {
+    /// The next part; `None` if the run has ended and this was all. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    ///
+    /// The connection has failed, or it brings something else than a log.
+    pub async fn next(&mut self) -> Result<Option<LogPart>, CallError> {
+        loop {
+            if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+                let rest = self.received.split_off(end + 1);
+                let line = std::mem::replace(&mut self.received, rest);
+                return self.decode(&line).map(Some);
+            }
+            if self.received.len() > LONGEST_PART {
+                return Err(self.no_log(serde::de::Error::custom("a part is too long")));
+            }
+            let chunk = self.response.chunk().await;
+            let chunk =
+                chunk.map_err(|error| transport_failed(&self.address, self.secure, error))?;
+            match chunk {
+                Some(bytes) => self.received.extend_from_slice(&bytes),
+                None if self.received.is_empty() => return Ok(None),
+                None => self.received.push(b'\n'),
+            }
+        }
+    }
+
+    fn decode(&self, line: &[u8]) -> Result<LogPart, CallError> {
+        serde_json::from_slice::<Value>(line)
+            .and_then(serde_json::from_value)
+            .map_err(|error| self.no_log(error))
+    }
+
+    fn no_log(&self, source: serde_json::Error) -> CallError {
+        CallError::Decode {
+            address: self.address.clone(),
+            beginning: beginning(&String::from_utf8_lossy(&self.received), 60),
+            source,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What an attempt did, as its worker has read it from Terraform's output: counts, changes, diagnostics and times.
+//!
+//! All of it is text of others, so it is bounded wherever it comes from: [`RunDetails::bounded`].
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Changes of one run, at most; of more there is the number.
+pub const CHANGES_KEPT: usize = 200;
+
+/// Diagnostics of one run, at most; of more there is the number.
+pub const DIAGNOSTICS_KEPT: usize = 20;
+
+/// Longest address or file name, in bytes.
+const NAME_BYTES: usize = 512;
+
+/// Longest summary of a diagnostic, in bytes.
+const SUMMARY_BYTES: usize = 1024;
+
+/// Longest detail or snippet of a diagnostic, in bytes.
+const TEXT_BYTES: usize = 4096;
+
+/// What stands for the rest of a text that was cut.
+const CUT: &str = "…";
+
+/// What an attempt did, by its worker.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunDetails {
+    /// What lists of runs have too.
+    pub summary: RunSummary,
+    /// The rest.
+    pub findings: RunFindings,
+}
+
+/// Numbers of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunSummary {
+    /// Resources that an apply has changed or a plan would change; `None` if Terraform came to neither.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceCounts>,
+    /// How long its steps took.
+    pub phases: PhaseTimes,
+}
+
+/// Numbers of resources. One that is replaced is added and destroyed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ResourceCounts {
+    /// Created.
+    pub added: u32,
+    /// Updated in place.
+    pub changed: u32,
+    /// Destroyed.
+    pub destroyed: u32,
+    /// Taken into the state.
+    pub imported: u32,
+}
+
+/// How long the steps of an attempt took; `None` for one that was not begun. Stored in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PhaseTimes {
+    /// Everything before Terraform: input, module, values and files.
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub render: Option<Duration>,
+    /// `terraform init`.
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub init: Option<Duration>,
+    /// `terraform validate`.
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub validate: Option<Duration>,
+    /// `terraform plan`.
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Duration>,
+    /// `terraform apply`.
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub apply: Option<Duration>,
+}
+
+/// What Terraform said of resources and mistakes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunFindings {
+    /// Resources that were changed, or would be; at most [`CHANGES_KEPT`], in Terraform's order.
+    pub changes: Vec<ResourceChange>,
+    /// How many more there are.
+    pub more_changes: u32,
+    /// Errors and warnings; at most [`DIAGNOSTICS_KEPT`].
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many more there are.
+    pub more_diagnostics: u32,
+}
+
+/// A resource that was changed, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceChange {
+    /// Its address in the root module.
+    pub address: String,
+    /// What becomes of it.
+    pub action: ResourceAction,
+}
+
+/// What becomes of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResourceAction {
+    /// It is made.
+    Create,
+    /// It is changed in place.
+    Update,
+    /// It is destroyed.
+    Delete,
+    /// It is destroyed and made anew, in whatever order.
+    Replace,
+    /// It is taken into the state.
+    Import,
+    /// Something that a newer version knows.
+    #[serde(other)]
+    Unknown,
+}
+
+/// An error or a warning of Terraform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in a line.
+    pub summary: String,
+    /// The same at length; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// The resource that it is about; empty if it is about none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub address: String,
+    /// The file that it is about, as Terraform names it; empty if it is about none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    /// The line of the file, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The lines of the file; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub snippet: String,
+}
+
+/// How bad a diagnostic is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The command has failed.
+    Error,
+    /// It has not.
+    Warning,
+    /// Something that a newer version knows.
+    #[serde(other)]
+    Unknown,
+}
+
+impl ResourceCounts {
+    /// Counts one resource.
+    pub const fn count(&mut self, action: ResourceAction) {
+        let (first, second) = match action {
+            ResourceAction::Create => (&mut self.added, None),
+            ResourceAction::Update => (&mut self.changed, None),
+            ResourceAction::Delete => (&mut self.destroyed, None),
+            ResourceAction::Replace => (&mut self.added, Some(&mut self.destroyed)),
+            ResourceAction::Import => (&mut self.imported, None),
+            ResourceAction::Unknown => return,
+        };
+        *first = first.saturating_add(1);
+        if let Some(second) = second {
+            *second = second.saturating_add(1);
+        }
+    }
+}
+
+impl ResourceAction {
+    /// The word that Terraform, the API and the store have for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Replace => "replace",
+            Self::Import => "import",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl RunDetails {
+    /// With every text passed through `edit`, which may take things out of it.
+    #[must_use]
+    pub fn edited(mut self, edit: impl Fn(&str) -> String) -> Self {
+        for change in &mut self.findings.changes {
+            change.address = edit(&change.address);
+        }
+        for diagnostic in &mut self.findings.diagnostics {
+            for text in [
+                &mut diagnostic.summary,
+                &mut diagnostic.detail,
+                &mut diagnostic.address,
+                &mut diagnostic.file,
+                &mut diagnostic.snippet,
+            ] {
+                *text = edit(text);
+            }
+        }
+        self
+    }
+
+    /// As much of it as is kept: less than 400 KiB, whatever Terraform said. What is in bounds stays as it is.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        let findings = &mut self.findings;
+        cut_list(
+            &mut findings.changes,
+            CHANGES_KEPT,
+            &mut findings.more_changes,
+        );
+        cut_list(
+            &mut findings.diagnostics,
+            DIAGNOSTICS_KEPT,
+            &mut findings.more_diagnostics,
+        );
+        for change in &mut findings.changes {
+            cut_text(&mut change.address, NAME_BYTES);
+        }
+        for diagnostic in &mut findings.diagnostics {
+            cut_text(&mut diagnostic.summary, SUMMARY_BYTES);
+            cut_text(&mut diagnostic.detail, TEXT_BYTES);
+            cut_text(&mut diagnostic.address, NAME_BYTES);
+            cut_text(&mut diagnostic.file, NAME_BYTES);
+            cut_text(&mut diagnostic.snippet, TEXT_BYTES);
+        }
+        self
+    }
+}
+
+fn cut_list<T>(list: &mut Vec<T>, longest: usize, more: &mut u32) {
+    let surplus = list.len().saturating_sub(longest);
+    list.truncate(longest);
+    *more = more.saturating_add(u32::try_from(surplus).unwrap_or(u32::MAX));
+}
+
+fn cut_text(text: &mut String, longest: usize) {
+    if text.len() > longest {
+        text.truncate(text.floor_char_boundary(longest - CUT.len()));
+        text.push_str(CUT);
+    }
+}
+
+/// Durations as numbers of milliseconds.
+mod millis {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    #[expect(clippy::ref_option, reason = "what serde calls")]
+    pub(super) fn serialize<S: Serializer>(
+        time: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+            .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))
+    }
+}
+
+#[cfg(test)]
+mod tests;

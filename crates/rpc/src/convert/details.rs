@@ -1,0 +1,217 @@
+//! What an attempt did.
+
+use cts_core::runs::{
+    Diagnostic, PhaseTimes, ResourceAction, ResourceChange, ResourceCounts, RunDetails,
+    RunFindings, RunSummary, Severity,
+};
+use cts_proto::run::v1 as proto;
+
+use super::{duration_from_wire, duration_to_wire};
+
+/// What an attempt did, for the wire. The wait in the queue is not part of it.
+pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
+    let RunDetails { summary, findings } = details;
+    let PhaseTimes {
+        render,
+        init,
+        validate,
+        plan,
+        apply,
+    } = summary.phases;
+    proto::RunDetails {
+        resources: summary.resources.map(|counts| proto::ResourceCounts {
+            added: counts.added,
+            changed: counts.changed,
+            destroyed: counts.destroyed,
+            imported: counts.imported,
+        }),
+        phases: Some(proto::PhaseTimes {
+            render: render.map(duration_to_wire),
+            init: init.map(duration_to_wire),
+            validate: validate.map(duration_to_wire),
+            plan: plan.map(duration_to_wire),
+            apply: apply.map(duration_to_wire),
+            queue: None,
+        }),
+        changes: findings.changes.into_iter().map(change_to_wire).collect(),
+        more_changes: findings.more_changes,
+        diagnostics: findings
+            .diagnostics
+            .into_iter()
+            .map(diagnostic_to_wire)
+            .collect(),
+        more_diagnostics: findings.more_diagnostics,
+    }
+}
+
+/// What an attempt did, from the wire, as much of it as is kept.
+pub fn details_from_wire(details: proto::RunDetails) -> RunDetails {
+    let phases = details.phases.unwrap_or_default();
+    let phase = |time: Option<prost_types::Duration>| {
+        time.as_ref().map(|time| duration_from_wire(Some(time)))
+    };
+    let details = RunDetails {
+        summary: RunSummary {
+            resources: details.resources.map(|counts| ResourceCounts {
+                added: counts.added,
+                changed: counts.changed,
+                destroyed: counts.destroyed,
+                imported: counts.imported,
+            }),
+            phases: PhaseTimes {
+                render: phase(phases.render),
+                init: phase(phases.init),
+                validate: phase(phases.validate),
+                plan: phase(phases.plan),
+                apply: phase(phases.apply),
+            },
+        },
+        findings: RunFindings {
+            changes: details.changes.into_iter().map(change_from_wire).collect(),
+            more_changes: details.more_changes,
+            diagnostics: details
+                .diagnostics
+                .into_iter()
+                .map(diagnostic_from_wire)
+                .collect(),
+            more_diagnostics: details.more_diagnostics,
+        },
+    };
+    details.bounded()
+}
+
+fn change_to_wire(change: ResourceChange) -> proto::ResourceChange {
+    let action = match change.action {
+        ResourceAction::Create => proto::ResourceAction::Create,
+        ResourceAction::Update => proto::ResourceAction::Update,
+        ResourceAction::Delete => proto::ResourceAction::Delete,
+        ResourceAction::Replace => proto::ResourceAction::Replace,
+        ResourceAction::Import => proto::ResourceAction::Import,
+        ResourceAction::Unknown => proto::ResourceAction::Unspecified,
+    };
+    proto::ResourceChange {
+        address: change.address,
+        action: action.into(),
+    }
+}
+
+fn change_from_wire(change: proto::ResourceChange) -> ResourceChange {
+    ResourceChange {
+        action: match change.action() {
+            proto::ResourceAction::Unspecified => ResourceAction::Unknown,
+            proto::ResourceAction::Create => ResourceAction::Create,
+            proto::ResourceAction::Update => ResourceAction::Update,
+            proto::ResourceAction::Delete => ResourceAction::Delete,
+            proto::ResourceAction::Replace => ResourceAction::Replace,
+            proto::ResourceAction::Import => ResourceAction::Import,
+        },
+        address: change.address,
+    }
+}
+
+fn diagnostic_to_wire(diagnostic: Diagnostic) -> proto::Diagnostic {
+    let severity = match diagnostic.severity {
+        Severity::Error => proto::DiagnosticSeverity::Error,
+        Severity::Warning => proto::DiagnosticSeverity::Warning,
+        Severity::Unknown => proto::DiagnosticSeverity::Unspecified,
+    };
+    proto::Diagnostic {
+        severity: severity.into(),
+        summary: diagnostic.summary,
+        detail: diagnostic.detail,
+        address: diagnostic.address,
+        file: diagnostic.file,
+        line: diagnostic.line.unwrap_or_default(),
+        snippet: diagnostic.snippet,
+    }
+}
+
+fn diagnostic_from_wire(diagnostic: proto::Diagnostic) -> Diagnostic {
+    Diagnostic {
+        severity: match diagnostic.severity() {
+            proto::DiagnosticSeverity::Unspecified => Severity::Unknown,
+            proto::DiagnosticSeverity::Error => Severity::Error,
+            proto::DiagnosticSeverity::Warning => Severity::Warning,
+        },
+        summary: diagnostic.summary,
+        detail: diagnostic.detail,
+        address: diagnostic.address,
+        file: diagnostic.file,
+        line: (diagnostic.line > 0).then_some(diagnostic.line),
+        snippet: diagnostic.snippet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn details() -> RunDetails {
+        RunDetails {
+            summary: RunSummary {
+                resources: Some(ResourceCounts {
+                    added: 1,
+                    changed: 2,
+                    destroyed: 3,
+                    imported: 4,
+                }),
+                phases: PhaseTimes {
+                    render: Some(Duration::from_millis(1)),
+                    init: Some(Duration::from_millis(2)),
+                    validate: Some(Duration::ZERO),
+                    plan: None,
+                    apply: Some(Duration::from_millis(5)),
+                },
+            },
+            findings: RunFindings {
+                changes: [
+                    ResourceAction::Create,
+                    ResourceAction::Update,
+                    ResourceAction::Delete,
+                    ResourceAction::Replace,
+                    ResourceAction::Import,
+                    ResourceAction::Unknown,
+                ]
+                .map(|action| ResourceChange {
+                    address: format!("a.{}", action.as_str()),
+                    action,
+                })
+                .into(),
+                more_changes: 7,
+                diagnostics: [Severity::Error, Severity::Warning, Severity::Unknown]
+                    .map(|severity| Diagnostic {
+                        severity,
+                        summary: "summary".into(),
+                        detail: "detail".into(),
+                        address: "a.b".into(),
+                        file: "main.tf".into(),
+                        line: (severity == Severity::Error).then_some(3),
+                        snippet: "code".into(),
+                    })
+                    .into(),
+                more_diagnostics: 8,
+            },
+        }
+    }
+
+    #[test]
+    fn details_survive_the_wire() {
+        for details in [RunDetails::default(), details()] {
+            assert_eq!(details_from_wire(details_to_wire(details.clone())), details);
+        }
+    }
+
+    #[test]
+    fn what_a_worker_sends_too_much_of_is_bounded_again() {
+        let mut sent = details_to_wire(details());
+        sent.changes = vec![sent.changes[0].clone(); 1000];
+        sent.diagnostics[0].detail = "x".repeat(1 << 20);
+        sent.changes[0].action = 77;
+        let kept = details_from_wire(sent).findings;
+        assert_eq!((kept.changes.len(), kept.more_changes), (200, 807));
+        assert!(kept.diagnostics[0].detail.len() < 5000);
+        assert_eq!(kept.changes[0].action, ResourceAction::Unknown);
+    }
+}

@@ -1,0 +1,202 @@
+//! Diagnostics in Terraform's plain form:
+//!
+//! ```text
+//! Error: <summary>
+//!
+//!   with <address>,
+//!   on <file> line <line>, in <context>:
+//!    <line>: <code>
+//!
+//! <detail>
+//! ```
+
+use std::mem;
+
+use cts_core::runs::{DIAGNOSTICS_KEPT, Diagnostic, Severity};
+
+/// So much of one diagnostic is kept, in bytes; what is kept in the end is less.
+const LONGEST: usize = 64 * 1024;
+
+/// Diagnostics that are told apart from each other, at most; of later ones there is the number.
+const KEPT: usize = 2 * DIAGNOSTICS_KEPT;
+
+/// Reads diagnostics line by line. Terraform leaves an empty line before each.
+#[derive(Debug)]
+pub(super) struct Diagnostics {
+    kept: Vec<Diagnostic>,
+    more: u32,
+    open: Option<Open>,
+    /// Whether the line before was empty, or there was none.
+    behind_empty: bool,
+}
+
+/// A diagnostic whose end is not read yet.
+#[derive(Debug)]
+struct Open {
+    diagnostic: Diagnostic,
+    part: Part,
+    bytes: usize,
+}
+
+/// What the next line belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The place, or the detail where there is none.
+    Start,
+    /// More of the place.
+    Place,
+    Detail,
+}
+
+impl Default for Diagnostics {
+    fn default() -> Self {
+        Self {
+            kept: Vec::new(),
+            more: 0,
+            open: None,
+            behind_empty: true,
+        }
+    }
+}
+
+impl Diagnostics {
+    /// Reads one line.
+    pub(super) fn line(&mut self, text: &str) {
+        // Early in a command Terraform draws a frame even where it is to use no colours.
+        let text = match text.strip_prefix('│') {
+            Some(rest) => rest.strip_prefix(' ').unwrap_or(rest),
+            None => text,
+        };
+        let behind_empty = mem::replace(
+            &mut self.behind_empty,
+            text.is_empty() || text.starts_with(['╷', '╵']),
+        );
+        if text.starts_with('╵') {
+            self.end();
+        } else if behind_empty && let Some((severity, summary)) = beginning(text) {
+            self.end();
+            self.behind_empty = false;
+            self.open = Some(Open::new(severity, summary));
+        } else if let Some(open) = &mut self.open {
+            open.line(text);
+        }
+    }
+
+    /// What follows is no part of a diagnostic.
+    pub(super) fn end(&mut self) {
+        self.behind_empty = true;
+        let Some(Open { mut diagnostic, .. }) = self.open.take() else {
+            return;
+        };
+        diagnostic
+            .detail
+            .truncate(diagnostic.detail.trim_end().len());
+        diagnostic
+            .snippet
+            .truncate(diagnostic.snippet.trim_end().len());
+        self.keep(diagnostic);
+    }
+
+    /// Keeps a diagnostic, unless it was there before: Terraform repeats those of a plan when it applies.
+    fn keep(&mut self, diagnostic: Diagnostic) {
+        if self.kept.contains(&diagnostic) {
+            return;
+        }
+        if self.kept.len() < KEPT {
+            self.kept.push(diagnostic);
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+    }
+
+    /// Adds those that were read elsewhere.
+    pub(super) fn take_in(&mut self, mut other: Self) {
+        self.end();
+        other.end();
+        for diagnostic in mem::take(&mut other.kept) {
+            self.keep(diagnostic);
+        }
+        self.more = self.more.saturating_add(other.more);
+    }
+
+    /// The diagnostics, and how many more there were.
+    pub(super) fn finish(mut self) -> (Vec<Diagnostic>, u32) {
+        self.end();
+        (self.kept, self.more)
+    }
+}
+
+impl Open {
+    fn new(severity: Severity, summary: &str) -> Self {
+        Self {
+            diagnostic: Diagnostic {
+                severity,
+                summary: summary.to_owned(),
+                detail: String::new(),
+                address: String::new(),
+                file: String::new(),
+                line: None,
+                snippet: String::new(),
+            },
+            part: Part::Start,
+            bytes: 0,
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        let diagnostic = &mut self.diagnostic;
+        match self.part {
+            Part::Start if text.is_empty() => {}
+            Part::Place if text.is_empty() => self.part = Part::Detail,
+            Part::Start | Part::Place
+                if text.starts_with("  with ") && diagnostic.file.is_empty() =>
+            {
+                diagnostic.address = String::from(text[7..].trim_end_matches([',', ':']));
+                self.part = Part::Place;
+            }
+            Part::Start | Part::Place if diagnostic.file.is_empty() && place(text).is_some() => {
+                if let Some((file, line)) = place(text) {
+                    diagnostic.file = String::from(file);
+                    diagnostic.line = Some(line);
+                }
+                self.part = Part::Place;
+            }
+            Part::Place if text.starts_with(' ') => {
+                Self::add(&mut diagnostic.snippet, &mut self.bytes, text);
+            }
+            Part::Detail if text.is_empty() && diagnostic.detail.is_empty() => {}
+            Part::Start | Part::Place | Part::Detail => {
+                self.part = Part::Detail;
+                Self::add(&mut diagnostic.detail, &mut self.bytes, text);
+            }
+        }
+    }
+
+    fn add(to: &mut String, bytes: &mut usize, line: &str) {
+        *bytes += line.len() + 1;
+        if *bytes <= LONGEST {
+            to.push_str(line);
+            to.push('\n');
+        }
+    }
+}
+
+fn beginning(text: &str) -> Option<(Severity, &str)> {
+    let error = text.strip_prefix("Error: ").map(|it| (Severity::Error, it));
+    error.or_else(|| {
+        let warning = text.strip_prefix("Warning: ");
+        warning.map(|it| (Severity::Warning, it))
+    })
+}
+
+/// File and line of `  on main.tf line 3, in resource "x" "y":`.
+fn place(text: &str) -> Option<(&str, u32)> {
+    let rest = text.strip_prefix("  on ")?;
+    rest.match_indices(" line ").find_map(|(at, found)| {
+        let behind = &rest[at + found.len()..];
+        let end = behind.find(|c: char| !c.is_ascii_digit())?;
+        let (line, behind) = behind.split_at(end);
+        let ends = behind.starts_with(", in ") || behind.starts_with(':');
+        Some((&rest[..at], line.parse().ok().filter(|_| ends)?))
+    })
+}

@@ -1,0 +1,230 @@
+//! What is read from the output of a real Terraform.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cts_core::runs::{ResourceCounts, RunDetails, RunKind, Severity};
+use cts_terraform::{Attempt, CommandFailure, OutputLine, OutputSink, Report};
+
+use crate::fixture::Sandbox;
+
+/// Keeps what arrives behind a report.
+#[derive(Default)]
+struct Kept(Mutex<Vec<String>>);
+
+impl OutputSink for Kept {
+    fn line(&self, line: OutputLine) {
+        self.0.lock().unwrap().push(line.text);
+    }
+}
+
+/// An attempt whose output is read, and the output.
+fn watched(sandbox: &Sandbox) -> (Attempt, Arc<Report>, Arc<Kept>) {
+    let (attempt, _unused) = sandbox.attempt();
+    let kept = Arc::new(Kept::default());
+    let report = Arc::new(Report::new(Arc::clone(&kept) as _));
+    let attempt = Attempt {
+        output: Arc::clone(&report) as _,
+        ..attempt
+    };
+    (attempt, report, kept)
+}
+
+async fn prepare(sandbox: &Sandbox, attempt: &Attempt) {
+    let root = sandbox.write(Vec::new());
+    sandbox.terraform.prepare(attempt, &root).await.unwrap();
+}
+
+async fn apply(sandbox: &Sandbox) -> RunDetails {
+    let (attempt, report, _) = watched(sandbox);
+    prepare(sandbox, &attempt).await;
+    sandbox.terraform.apply(&attempt).await.unwrap();
+    report.details(RunKind::Apply)
+}
+
+fn changes(details: &RunDetails) -> Vec<(&str, &str)> {
+    let changes = details.findings.changes.iter();
+    let mut changes: Vec<_> = changes
+        .map(|change| (change.address.as_str(), change.action.as_str()))
+        .collect();
+    changes.sort_unstable();
+    changes
+}
+
+fn counts(added: u32, changed: u32, destroyed: u32) -> ResourceCounts {
+    ResourceCounts {
+        added,
+        changed,
+        destroyed,
+        imported: 0,
+    }
+}
+
+/// Resources with awkward keys, and a provisioner that fakes lines of Terraform.
+fn module(keys: &str, version: u32) -> String {
+    format!(
+        r#"
+variable "services" {{
+  type = any
+}}
+
+resource "terraform_data" "each" {{
+  for_each = toset({keys})
+  input    = "{version}\nError: not one\nApply complete! Resources: 7 added."
+}}
+
+resource "terraform_data" "anew" {{
+  triggers_replace = {version}
+
+  provisioner "local-exec" {{
+    command = "printf 'a.b: Creation complete after 0s\n\nError: fake\nApply complete! Resources: 9 added, 9 changed, 9 destroyed.\n'"
+  }}
+}}
+"#
+    )
+}
+
+#[tokio::test]
+async fn applies_and_plans_tell_what_becomes_of_which_resource() {
+    let key = r#"["a.b", "c: \"d\" ]"]"#;
+    let mut sandbox = Sandbox::new(&module(key, 1)).await;
+    let each = |key: &str| format!("module.edge.terraform_data.each[{key}]");
+    let (first, second) = (each("\"a.b\""), each(r#""c: \"d\" ]""#));
+    let anew = "module.edge.terraform_data.anew";
+
+    let (attempt, report, _) = watched(&sandbox);
+    prepare(&sandbox, &attempt).await;
+    sandbox.terraform.plan(&attempt).await.unwrap();
+    let planned = report.details(RunKind::Plan);
+    let all = [(anew, "create"), (&first, "create"), (&second, "create")];
+    assert_eq!(
+        (changes(&planned), planned.summary.resources),
+        (all.into(), Some(counts(3, 0, 0)))
+    );
+    let phases = planned.summary.phases;
+    assert!(phases.init > Some(Duration::ZERO) && phases.plan > Some(Duration::ZERO));
+    assert!(phases.validate > Some(Duration::ZERO));
+    assert_eq!(phases.apply, None);
+
+    let applied = apply(&sandbox).await;
+    assert_eq!(
+        (changes(&applied), applied.summary.resources),
+        (all.into(), Some(counts(3, 0, 0)))
+    );
+    assert_eq!(applied.findings.diagnostics, []);
+    assert!(applied.summary.phases.apply > Some(Duration::ZERO));
+
+    // Nothing to do.
+    let again = apply(&sandbox).await;
+    assert_eq!(
+        (changes(&again), again.summary.resources),
+        (Vec::new(), Some(counts(0, 0, 0)))
+    );
+    assert_eq!(again.summary.phases.init, None, "it is prepared");
+
+    sandbox.edit_module(&module(r#"["a.b"]"#, 2));
+    let changed = apply(&sandbox).await;
+    let all = [(anew, "replace"), (&first, "update"), (&second, "delete")];
+    assert_eq!(
+        (changes(&changed), changed.summary.resources),
+        (all.into(), Some(counts(1, 1, 2)))
+    );
+}
+
+/// The second resource fails when the first is there.
+const HALF: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "good" {
+}
+
+resource "terraform_data" "bad" {
+  input = terraform_data.good.id
+
+  lifecycle {
+    postcondition {
+      condition     = self.output == "never"
+      error_message = "It is never so.\nReally."
+    }
+  }
+}
+
+check "odd" {
+  assert {
+    condition     = terraform_data.good.id == "never"
+    error_message = "It is odd."
+  }
+}
+"#;
+
+#[tokio::test]
+async fn an_apply_that_fails_tells_what_it_did_and_its_diagnostics() {
+    let sandbox = Sandbox::new(HALF).await;
+    let (attempt, report, output) = watched(&sandbox);
+    prepare(&sandbox, &attempt).await;
+    let error = sandbox.terraform.apply(&attempt).await.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with(
+            "error tf-apply for 'edge': exit status 1\n\nError: Resource postcondition failed\n"
+        ),
+        "{text}"
+    );
+    let details = report.details(RunKind::Apply);
+    let good = "module.edge.terraform_data.good";
+    let bad = "module.edge.terraform_data.bad";
+    assert_eq!(changes(&details), [(bad, "create"), (good, "create")]);
+    assert_eq!(details.summary.resources, Some(counts(2, 0, 0)));
+    let [failed, odd] = details.findings.diagnostics.as_slice() else {
+        panic!("{details:#?}");
+    };
+    assert_eq!(failed.severity, Severity::Error);
+    assert_eq!(failed.summary, "Resource postcondition failed");
+    assert_eq!(failed.detail, "It is never so.\nReally.");
+    assert!(failed.file.ends_with("/main.tf"), "{failed:?}");
+    assert_eq!(failed.line, Some(14));
+    assert!(
+        failed
+            .snippet
+            .contains("condition     = self.output == \"never\"")
+    );
+    assert_eq!(
+        (odd.severity, odd.detail.as_str()),
+        (Severity::Warning, "It is odd.")
+    );
+    // What Terraform says of attributes is still there.
+    let output = output.0.lock().unwrap().join("\n");
+    assert!(
+        output.contains("+ resource \"terraform_data\" \"good\""),
+        "{output}"
+    );
+}
+
+#[tokio::test]
+async fn a_module_that_is_not_valid_is_a_diagnostic_with_its_place() {
+    let sandbox = Sandbox::new(
+        "variable \"services\" {\n  type = any\n}\n\noutput \"x\" {\n  value = nope.x\n}\n",
+    )
+    .await;
+    let (attempt, report, _) = watched(&sandbox);
+    let root = sandbox.write(Vec::new());
+    let error = sandbox
+        .terraform
+        .prepare(&attempt, &root)
+        .await
+        .unwrap_err();
+    let CommandFailure::Invalid { diagnostics } = &error.failure else {
+        panic!("{error}");
+    };
+    report.read_errors(diagnostics);
+    let details = report.details(RunKind::Apply);
+    assert_eq!(details.summary.resources, None, "it came to no apply");
+    let [found] = details.findings.diagnostics.as_slice() else {
+        panic!("{details:#?}");
+    };
+    assert_eq!(found.summary, "Reference to undeclared resource");
+    assert_eq!(found.line, Some(6));
+    assert!(found.snippet.contains("value = nope.x"), "{found:?}");
+}

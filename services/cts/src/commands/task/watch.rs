@@ -1,0 +1,185 @@
+//! `cts task run -watch`: a run as it goes on.
+
+use cts_api_client::{ApiClient, CallError, FollowedLog, LogPart, Run, RunQuery};
+
+use super::session::{Session, pause};
+use crate::cli::groups::Output;
+
+/// Runs among which the one that was requested is looked for: the newest of its task.
+const NEWEST: u32 = 10;
+
+/// The run that a call has requested, and as much of it as was shown.
+pub(super) struct Watch<'c> {
+    client: &'c ApiClient,
+    task: String,
+    /// The newest run before the call.
+    before: Option<String>,
+    run: Option<Run>,
+    /// The status that was shown last.
+    shown: String,
+    log: Option<FollowedLog>,
+    position: u64,
+}
+
+/// What is new.
+enum News {
+    Run(Box<Run>),
+    Lines(LogPart),
+    /// The log has been read to its end.
+    LogEnded,
+}
+
+impl<'c> Watch<'c> {
+    /// Watches for a run of `task` that does not exist yet.
+    pub(super) async fn new(client: &'c ApiClient, task: &str) -> Result<Self, CallError> {
+        let mut watch = Self {
+            client,
+            task: task.to_owned(),
+            before: None,
+            run: None,
+            shown: String::new(),
+            log: None,
+            position: 0,
+        };
+        watch.before = watch.newest().await?.into_iter().map(|run| run.id).next();
+        Ok(watch)
+    }
+
+    /// Does the call that requests the run, and shows meanwhile what becomes of it.
+    pub(super) async fn during<T>(
+        &mut self,
+        session: &mut Session<'_>,
+        output: Output,
+        call: impl Future<Output = T>,
+    ) -> T {
+        let mut call = std::pin::pin!(call);
+        loop {
+            let news = tokio::select! {
+                biased;
+                answer = &mut call => return answer,
+                news = self.next() => news,
+            };
+            match news {
+                Ok(news) => self.show(session, output, news),
+                // Whatever is wrong shows in the answer to the call.
+                Err(_unanswered) => {
+                    tokio::select! {
+                        biased;
+                        answer = &mut call => return answer,
+                        () = pause() => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shows the rest of the run, after the call, and gives the run as it is then. `None` if there was none.
+    pub(super) async fn finish(
+        mut self,
+        session: &mut Session<'_>,
+        output: Output,
+    ) -> Result<Option<Run>, CallError> {
+        if self.run.is_none() {
+            let Some(run) = self.find().await? else {
+                return Ok(None);
+            };
+            self.show(session, output, News::Run(Box::new(run)));
+        }
+        let Some(id) = self.run.as_ref().map(|run| run.id.clone()) else {
+            return Ok(None);
+        };
+        if self.log.is_none() {
+            self.log = Some(self.client.follow_log(&id, self.position).await?);
+        }
+        while let Some(log) = &mut self.log {
+            let news = log.next().await?.map_or(News::LogEnded, News::Lines);
+            self.show(session, output, news);
+        }
+        let run = self.client.run(&id).await?;
+        self.show(session, output, News::Run(Box::new(run.clone())));
+        Ok(Some(run))
+    }
+
+    /// Dropping the future loses nothing.
+    async fn next(&mut self) -> Result<News, CallError> {
+        let Some(run) = &self.run else {
+            loop {
+                pause().await;
+                if let Some(run) = self.find().await? {
+                    return Ok(News::Run(Box::new(run)));
+                }
+            }
+        };
+        let id = run.id.clone();
+        let ended = run.has_ended();
+        if self.log.is_none() && !ended {
+            self.log = Some(self.client.follow_log(&id, self.position).await?);
+        }
+        let client = self.client;
+        let look = async {
+            pause().await;
+            client.run(&id).await
+        };
+        let Some(log) = &mut self.log else {
+            return look.await.map(|run| News::Run(Box::new(run)));
+        };
+        tokio::select! {
+            biased;
+            part = log.next() => match part {
+                Ok(part) => Ok(part.map_or(News::LogEnded, News::Lines)),
+                Err(error) => {
+                    // Followed again from where it was.
+                    self.log = None;
+                    Err(error)
+                }
+            },
+            run = look => run.map(|run| News::Run(Box::new(run))),
+        }
+    }
+
+    /// The requested run: no other one has a single attempt, and no two of a task are requested at once.
+    async fn find(&self) -> Result<Option<Run>, CallError> {
+        let runs = self.newest().await?.into_iter();
+        let mut new = runs.take_while(|run| Some(&run.id) != self.before.as_ref());
+        Ok(new.find(|run| run.kind == "apply" && run.no_retry))
+    }
+
+    async fn newest(&self) -> Result<Vec<Run>, CallError> {
+        let query = RunQuery {
+            task: Some(self.task.clone()),
+            status: None,
+            limit: Some(NEWEST),
+        };
+        Ok(self.client.runs(&query).await?.runs)
+    }
+
+    fn show(&mut self, session: &mut Session<'_>, output: Output, news: News) {
+        let mut say = |text: &str, heading: bool| match (output, heading) {
+            (Output::Table, true) => session.ui.info(text),
+            (Output::Table, false) => session.ui.block(text),
+            // Standard output belongs to the document.
+            (Output::Json, _) => session.ui.warning(text),
+        };
+        match news {
+            News::Run(run) => {
+                let waits = match run.waiting_for.as_str() {
+                    "" => String::new(),
+                    reason => format!(", waits for {reason}"),
+                };
+                let text = format!("run {} is {}{waits}", run.id, run.status);
+                if text != self.shown {
+                    say(&text, true);
+                    self.shown = text;
+                }
+                self.run = Some(*run);
+            }
+            News::Lines(part) => {
+                self.position = part.position;
+                for line in part.lines {
+                    say(&line.text, false);
+                }
+            }
+            News::LogEnded => self.log = None,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What is seen of an attempt beside its outcome, without secrets and bounded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::runs::{RunDetails, RunKind};
+use cts_terraform::{CommandError, CommandFailure, Report};
+
+use crate::attempt::AttemptError;
+use crate::redaction::Redactor;
+
+/// An attempt whose secrets are known.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    kind: RunKind,
+    /// Takes its secrets out of texts.
+    pub(crate) redactor: Arc<Redactor>,
+    /// Reads its output, which is redacted before: what it cuts holds no half of a secret.
+    report: Arc<Report>,
+    render: Option<Duration>,
+}
+
+impl Watched {
+    pub(crate) fn new(kind: RunKind, redactor: &Arc<Redactor>, report: &Arc<Report>) -> Self {
+        Self {
+            kind,
+            redactor: Arc::clone(redactor),
+            report: Arc::clone(report),
+            render: None,
+        }
+    }
+
+    /// Everything before Terraform is done.
+    pub(crate) fn rendered(&mut self, took: Duration) {
+        self.render = Some(took);
+    }
+
+    /// Reads what stands in an error and not in the output.
+    pub(crate) fn read_errors(&self, error: &AttemptError) {
+        if let AttemptError::Terraform(CommandError {
+            failure: CommandFailure::Invalid { diagnostics },
+            ..
+        }) = error
+        {
+            self.report.read_errors(&self.redactor.redact(diagnostics));
+        }
+    }
+
+    /// What was seen. A secret of several lines shows only now that they are together.
+    pub(crate) fn details(&self) -> RunDetails {
+        let mut details = self.report.details(self.kind);
+        details.summary.phases.render = self.render;
+        details
+            .edited(|text| self.redactor.redact(text).into_owned())
+            .bounded()
+    }
+}

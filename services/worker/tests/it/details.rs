@@ -1,0 +1,113 @@
+//! What a worker says of an attempt beside its outcome.
+
+use cts_proto::run::v1::complete_run_request::Outcome;
+use cts_proto::run::v1::{DiagnosticSeverity, ResourceAction, RunKind};
+
+use crate::stage::{SECRET, Stage};
+
+/// Makes a resource, and fails at the next one if it is told to. Texts with the secret wherever details have one.
+fn module(fails: bool) -> String {
+    format!(
+        r#"
+variable "services" {{
+  type = any
+}}
+
+resource "terraform_data" "made" {{
+  for_each = toset(["<{SECRET}>"])
+}}
+
+resource "terraform_data" "checked" {{
+  input = terraform_data.made
+
+  lifecycle {{
+    postcondition {{
+      condition     = !{fails} || self.output == "{SECRET}"
+      error_message = "first {SECRET}\nsecond {SECRET}"
+    }}
+  }}
+}}
+"#
+    )
+}
+
+#[tokio::test]
+async fn an_apply_is_reported_with_its_changes_and_times() {
+    let mut stage = Stage::new(&module(false)).await;
+    stage.strings.grant(RunKind::Apply, stage.input());
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    let details = stage.strings.details();
+    assert_eq!(details.resources.unwrap().added, 2);
+    let mut changes: Vec<_> = details
+        .changes
+        .iter()
+        .map(|it| it.address.as_str())
+        .collect();
+    changes.sort_unstable();
+    let made = "module.edge.terraform_data.made[\"<(hidden)>\"]";
+    assert_eq!(changes, ["module.edge.terraform_data.checked", made]);
+    assert!(
+        details
+            .changes
+            .iter()
+            .all(|it| it.action() == ResourceAction::Create)
+    );
+    let phases = details.phases.unwrap();
+    assert!(phases.render.is_some() && phases.init.is_some() && phases.validate.is_some());
+    assert!(phases.apply.is_some() && phases.plan.is_none() && phases.queue.is_none());
+}
+
+#[tokio::test]
+async fn a_failure_is_reported_with_diagnostics_that_show_no_secret() {
+    let mut stage = Stage::new(&module(true)).await;
+    stage.strings.grant(RunKind::Apply, stage.input());
+    let outcome = stage.strings.outcome().await;
+    let Outcome::Failed(failed) = outcome else {
+        panic!("{outcome:?}");
+    };
+    let begin = "error tf-apply for 'edge': exit status 1\n\nError: Resource postcondition failed";
+    assert!(failed.error.starts_with(begin), "{}", failed.error);
+    let details = stage.strings.details();
+    let [diagnostic] = details.diagnostics.as_slice() else {
+        panic!("{details:?}");
+    };
+    assert_eq!(diagnostic.severity(), DiagnosticSeverity::Error);
+    assert_eq!(diagnostic.detail, "first (hidden)\nsecond (hidden)");
+    assert!(
+        diagnostic.snippet.contains("\"(hidden)\""),
+        "{diagnostic:?}"
+    );
+    assert!(diagnostic.file.ends_with("main.tf") && diagnostic.line > 1);
+    assert!(!format!("{details:?}").contains(SECRET), "{details:?}");
+}
+
+#[tokio::test]
+async fn what_is_not_valid_is_reported_with_its_place() {
+    let bad = "variable \"services\" {\n  type = any\n}\n\noutput \"x\" {\n  value = nope.x\n}\n";
+    let mut stage = Stage::new(bad).await;
+    stage.strings.grant(RunKind::Check, stage.input());
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
+    let details = stage.strings.details();
+    assert_eq!(details.resources, None);
+    let [diagnostic] = details.diagnostics.as_slice() else {
+        panic!("{details:?}");
+    };
+    assert_eq!(diagnostic.summary, "Reference to undeclared resource");
+    assert_eq!(diagnostic.line, 6);
+}
+
+#[tokio::test]
+async fn a_plan_is_reported_with_what_it_would_change() {
+    let mut stage = Stage::new(&module(false)).await;
+    stage.strings.grant(RunKind::Plan, stage.input());
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Planned(_)), "{outcome:?}");
+    let details = stage.strings.details();
+    assert_eq!(
+        (details.resources.unwrap().added, details.changes.len()),
+        (2, 2)
+    );
+    assert!(details.phases.unwrap().plan.is_some());
+}
