@@ -19,7 +19,7 @@ pub(crate) async fn note(
         WHERE status = 'running' AND kind <> 'check' AND ($2::UUID IS NULL OR id = $2)",
     )
     .bind(now)
-    .bind(run.map(|run| run.as_uuid()))
+    .bind(run.map(RunId::as_uuid))
     .execute(connection)
     .await
     .map_err(failed_to("note a lost lease"))?;

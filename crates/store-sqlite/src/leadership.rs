@@ -23,6 +23,9 @@ fn stored_epoch(epoch: LeaderEpoch) -> i64 {
     i64::try_from(epoch.get()).unwrap_or(i64::MAX)
 }
 
+/// Silence after which a member or a worker is forgotten, in microseconds.
+pub(crate) const SILENCE: i64 = 24 * 3600 * 1_000_000;
+
 /// Refuses the word of a replica that does not lead (any more); inside the transaction of what it asks
 /// for.
 pub(crate) async fn check(

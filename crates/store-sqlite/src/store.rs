@@ -1,6 +1,7 @@
 //! The store: its file, and the transactions on it.
 
 mod calls;
+mod transaction;
 
 use std::path::Path;
 use std::sync::Arc;

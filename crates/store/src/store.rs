@@ -91,8 +91,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// another than the one that it was compared with.
     async fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError>;
 
-    /// The configuration in force; `None` if there was none yet, or if it is none that this program
-    /// understands.
+    /// The configuration in force; `None` if there was none yet, or if it is none that this program understands.
     async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError>;
 
     /// The configurations of the members that were seen within the last `within`, by id.
@@ -191,8 +190,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// What resets have removed, the newest first.
     async fn archives(&self) -> Result<Vec<Archive>, StoreError>;
 
-    /// Rows of an archive behind the `after`-th, at most `limit`, in their order; none if there is no such
-    /// archive.
+    /// Rows of an archive behind the `after`-th, at most `limit`, in their order; none if there is no such archive.
     async fn archived_rows(
         &self,
         archive: ArchiveId,
@@ -315,8 +313,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// says so itself or [`Store::drain_worker`] has requested it.
     async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
 
-    /// Drains a worker for the rest of its life; its next heartbeat is answered so.
-    /// Returns whether it is known.
+    /// Drains a worker for the rest of its life; its next heartbeat is answered so. Returns whether it is known.
     async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
 
     /// Forgets a worker that has ended in order. Its leases stay; they expire. Safe to repeat.
@@ -342,8 +339,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// the order asked.
     async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError>;
 
-    /// Stores a module bundle under its hash, once: what is stored already stays as it is and counts as
-    /// in use.
+    /// Stores a module bundle under its hash, once: what is stored already stays as it is and counts as in use.
     async fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError>;
 
     /// The bytes of a module bundle.
@@ -374,8 +370,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// the caller keeps the bundles of its tasks first.
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
 
-    /// Appends lines to the log of a run with a lease of `holder` that is live in the sense of
-    /// [`Store::complete`].
+    /// Appends lines to the log of a run with a lease of `holder` that is live in the sense of [`Store::complete`].
     async fn append_log(
         &self,
         run: RunId,

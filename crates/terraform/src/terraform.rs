@@ -204,7 +204,7 @@ impl Terraform {
         result.map(drop)
     }
 
-    /// Releases the lock `id` of the task's state, whoever holds it: to be called for one that is known to be left over.
+    /// Releases the lock `id` of the task's state, held or not: to be called for one that is known to be left over.
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`].

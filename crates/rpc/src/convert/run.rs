@@ -65,7 +65,7 @@ pub fn timeouts_from_wire(timeouts: Option<&proto::StepTimeouts>) -> TaskTimeout
 }
 
 /// A lost lease for the wire.
-pub fn lost_lease_to_wire(lease: LostLease) -> proto::LostLease {
+pub fn lost_lease_to_wire(lease: &LostLease) -> proto::LostLease {
     proto::LostLease {
         worker_id: lease.worker.to_string(),
         started_at: Some(timestamp_to_wire(lease.started_at)),

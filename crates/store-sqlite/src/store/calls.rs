@@ -18,6 +18,7 @@ use cts_store::{
 };
 
 use super::SqliteStore;
+use super::transaction::transaction;
 use crate::inputs::{self, InputError};
 use crate::row::{failed_to, span_micros};
 use crate::{
@@ -25,29 +26,6 @@ use crate::{
     lease, logs, lost_leases, prune, queue, requests, runs, settings, states, take_back, tasks,
     waiting, workers,
 };
-
-/// Silence after which a member or a worker is forgotten, in microseconds.
-const SILENCE: i64 = 24 * 3600 * 1_000_000;
-
-/// One transaction: the work in it, then the commit. With a leader's epoch its fence is checked first.
-macro_rules! transaction {
-    ($store:ident . $begin:ident, $transaction:ident, $now:pat_param => $work:expr) => {{
-        let mut $transaction = $store.$begin().await?;
-        let $now = $store.now();
-        let done = $work.await?;
-        $transaction.commit().await?;
-        Ok(done)
-    }};
-    ($store:ident . $begin:ident; $leader:ident, $transaction:ident, $now:pat_param => $work:expr) => {{
-        let mut $transaction = $store.$begin().await?;
-        let now = $store.now();
-        leadership::check(&mut $transaction, $leader, now).await?;
-        let $now = now;
-        let done = $work.await?;
-        $transaction.commit().await?;
-        Ok(done)
-    }};
-}
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -282,7 +260,7 @@ impl Store for SqliteStore {
         let mut transaction = self.begin().await?;
         let now = self.now();
         leadership::check(&mut transaction, leader, now).await?;
-        let since = now.saturating_sub(SILENCE);
+        let since = now.saturating_sub(leadership::SILENCE);
         leadership::forget_silent(&mut transaction, since).await?;
         workers::forget_silent(&mut *transaction, since).await?;
         let requeued = take_back::reap(&mut transaction, each, now).await?;

@@ -189,10 +189,7 @@ impl RunService for RunEndpoint {
     ) -> Result<Response<proto::ListLostLeasesResponse>, Status> {
         let run = convert::run_id(&request.into_inner().run_id)?;
         let leases = self.store.lost_leases(run).await.or_status()?;
-        let leases = leases
-            .into_iter()
-            .map(convert::lost_lease_to_wire)
-            .collect();
+        let leases = leases.iter().map(convert::lost_lease_to_wire).collect();
         Ok(Response::new(proto::ListLostLeasesResponse { leases }))
     }
 

@@ -5,7 +5,7 @@ use cts_proto::run::v1::{DiagnosticSeverity, ResourceAction, RunKind};
 
 use crate::stage::{SECRET, Stage};
 
-/// Makes a resource, and fails at the next one if it is told to. Texts with the secret wherever details have one.
+/// Makes a resource, and fails at the next one if the test wants it. Texts with the secret wherever details have one.
 fn module(fails: bool) -> String {
     format!(
         r#"

@@ -153,7 +153,7 @@ async fn secrets_stay_where_they_are_used() {
     assert!(rows > 0, "the state is in its database");
 }
 
-/// What runs did is told without secrets too, although their module says them.
+/// What runs did is shown without secrets too, although their module prints them.
 async fn assert_details(cts: &Instance) {
     let list = cts.api.get("/v1/runs").await;
     assert_none(list.to_string().as_bytes(), "the list of runs");
