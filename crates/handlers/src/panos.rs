@@ -6,10 +6,10 @@ mod settings;
 
 use std::collections::BTreeMap;
 
+use backon::Retryable as _;
 use cts_core::ProviderBlock;
 use secrecy::SecretString;
 use serde_json::Value;
-use tokio::time::sleep;
 
 pub use answer::AnswerError;
 pub use session::PanosError;
@@ -57,31 +57,20 @@ impl Panos {
 
     /// Commits what the administrator has changed, and waits until that has taken effect.
     pub(crate) async fn commit(&self, pace: Pace) -> Result<(), PanosError> {
-        let mut pauses = pace.pauses(RETRIES);
-        loop {
-            let error = match self.session.commit(pace.poll).await {
-                Ok(committed) => {
-                    self.log(committed);
-                    return Ok(());
-                }
-                Err(error) => error,
-            };
-            let pause = if error.is_passing() {
-                pauses.next()
-            } else {
-                None
-            };
-            let Some(pause) = pause else {
-                return Err(error);
-            };
-            tracing::warn!(
-                target: "handler.panos",
-                task_name = self.task,
-                error = self.session.hidden(&cts_core::Chain(&error).to_string()),
-                "a commit has failed and is tried again"
-            );
-            sleep(pause).await;
-        }
+        let commit = || self.session.commit(pace.poll);
+        let committed = commit
+            .retry(pace.pauses(RETRIES))
+            .when(PanosError::is_passing)
+            .notify(|error, _pause| {
+                tracing::warn!(
+                    target: "handler.panos",
+                    task_name = self.task,
+                    error = self.session.hidden(&cts_core::Chain(error).to_string()),
+                    "a commit has failed and is tried again"
+                );
+            });
+        self.log(committed.await?);
+        Ok(())
     }
 
     fn log(&self, committed: Commit) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use backon::Retryable as _;
 use cts_core::Clock;
 use cts_tls::ClientFiles;
 use hmac::{Hmac, Mac as _};
@@ -9,7 +10,6 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::Sha256;
-use tokio::time::sleep;
 
 use crate::http::{ClientError, client};
 use crate::pace::Pace;
@@ -130,29 +130,21 @@ impl Webhook {
     ) -> Result<(), WebhookError> {
         let message = applied.message(self.name())?;
         let key = format!("{}/{}", applied.run, self.name());
-        let mut pauses = pace.pauses(self.settings.retries);
-        loop {
-            let Err(error) = self.send(&key, &message, clock).await else {
-                tracing::debug!(target: "handler.webhook", task_name = applied.task, webhook = self.name(), "webhook delivered");
-                return Ok(());
-            };
-            let pause = if error.is_passing() {
-                pauses.next()
-            } else {
-                None
-            };
-            let Some(pause) = pause else {
-                return Err(error);
-            };
-            tracing::warn!(
-                target: "handler.webhook",
-                task_name = applied.task,
-                webhook = self.name(),
-                error = %cts_core::Chain(&error),
-                "a webhook was not delivered and is tried again"
-            );
-            sleep(pause).await;
-        }
+        let send = || self.send(&key, &message, clock);
+        send.retry(pace.pauses(self.settings.retries))
+            .when(WebhookError::is_passing)
+            .notify(|error, _pause| {
+                tracing::warn!(
+                    target: "handler.webhook",
+                    task_name = applied.task,
+                    webhook = self.name(),
+                    error = %cts_core::Chain(error),
+                    "a webhook was not delivered and is tried again"
+                );
+            })
+            .await?;
+        tracing::debug!(target: "handler.webhook", task_name = applied.task, webhook = self.name(), "webhook delivered");
+        Ok(())
     }
 
     async fn send(&self, key: &str, message: &[u8], clock: &dyn Clock) -> Result<(), WebhookError> {

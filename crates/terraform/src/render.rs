@@ -169,20 +169,25 @@ pub fn render_root_module(
         .map(|file| file.contents.as_str());
     let of_init = of_init.into_iter().chain(credentials);
     let init_fingerprint = Digest::of_parts(of_init.map(str::as_bytes));
-    let nameless = Title::nameless();
-    let of_shape = [
-        version,
-        main_tf::render(&nameless, definition, settings, &providers)?,
-        variables_tf::render(&nameless, definition, settings, &providers),
-        variables_tf::render_module_variables(&nameless, &definition.variables).unwrap_or_default(),
-        module_digest.clone().unwrap_or_default(),
-    ];
-    let of_shape = of_shape.iter().map(String::as_bytes);
     // A version of a registry's module never changes.
     let is_known = module_digest.is_some() || definition.version.parse::<semver::Version>().is_ok();
-    let init_shape =
-        is_known.then(|| Digest::of_parts(of_shape.clone().chain(credentials.map(str::as_bytes))));
-    let validation_shape = module_digest.is_some().then(|| Digest::of_parts(of_shape));
+    let mut init_shape = None;
+    let mut validation_shape = None;
+    if is_known {
+        let nameless = Title::nameless();
+        let of_shape = [
+            version,
+            main_tf::render(&nameless, definition, settings, &providers)?,
+            variables_tf::render(&nameless, definition, settings, &providers),
+            variables_tf::render_module_variables(&nameless, &definition.variables)
+                .unwrap_or_default(),
+            module_digest.clone().unwrap_or_default(),
+        ];
+        let of_shape = of_shape.iter().map(String::as_bytes);
+        let with_credentials = of_shape.clone().chain(credentials.map(str::as_bytes));
+        init_shape = Some(Digest::of_parts(with_credentials));
+        validation_shape = module_digest.is_some().then(|| Digest::of_parts(of_shape));
+    }
 
     let has_arguments = providers
         .iter()
