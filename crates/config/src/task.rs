@@ -158,6 +158,7 @@ impl<'a> TaskDecoder<'a> {
                 version: written.version.unwrap_or_default(),
                 providers: providers.iter().map(|id| id.value.clone()).collect(),
                 webhooks: webhooks.iter().map(|name| name.value.clone()).collect(),
+                plan: written.plan.map(|plan| plan.value).unwrap_or_default(),
                 condition,
                 module_inputs,
                 services,

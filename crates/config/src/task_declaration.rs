@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cts_core::{
-    BufferPeriod, BufferSetting, Condition, InvalidDraft, ModuleInput, ProviderId, Requirement,
-    ServicesCondition, ShrinkGuard, TaskDefinition, TaskDraft, TaskName, TaskSpec, TaskTimeouts,
+    BufferPeriod, BufferSetting, Condition, InvalidDraft, ModuleInput, PlanMode, ProviderId,
+    Requirement, ServicesCondition, ShrinkGuard, TaskDefinition, TaskDraft, TaskName, TaskSpec,
+    TaskTimeouts,
 };
 use serde_json::Value;
 
@@ -75,6 +76,7 @@ impl DeclaredTasks {
                 module_inputs: draft.module_inputs.clone(),
                 services: Vec::new(),
                 webhooks: Vec::new(),
+                plan: PlanMode::Direct,
                 workspace: None,
                 variables,
             },

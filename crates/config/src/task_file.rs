@@ -180,10 +180,11 @@ fn warn_of_losses(written: &RawTask, sink: &Sink) {
     }
     let group = written.concurrency_group.as_ref();
     let group = group.map(|group| ("concurrency_group", &group.place));
+    let plan = written.plan.as_ref().map(|plan| ("plan", &plan.place));
     let others = written.timeouts.places().chain(written.guard.places());
     let webhooks = written.webhooks.first();
     let webhooks = webhooks.map(|first| ("webhooks", &first.place));
-    let others = others.chain(group).chain(webhooks);
+    let others = others.chain(group).chain(plan).chain(webhooks);
     for (name, place) in others {
         let message = format!("`{name}` is not sent: the API has no such member");
         sink.warning(place, message);

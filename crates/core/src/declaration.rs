@@ -83,7 +83,7 @@ mod tests {
     use crate::condition::Condition;
     use crate::guard::ShrinkGuard;
     use crate::identity::TaskName;
-    use crate::task::{BundleReference, TaskDefinition};
+    use crate::task::{BundleReference, PlanMode, TaskDefinition};
     use crate::timeouts::TaskTimeouts;
 
     fn spec() -> TaskSpec {
@@ -101,6 +101,7 @@ mod tests {
                 module_inputs: Vec::new(),
                 services: Vec::new(),
                 webhooks: Vec::new(),
+                plan: PlanMode::Direct,
                 workspace: None,
                 variables: BTreeMap::new(),
                 working_dir: "sync-tasks/a".into(),

@@ -85,7 +85,7 @@ pub use regexp::{InvalidRegexp, Regexp};
 pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance};
 pub use task::{
-    BundleReference, CloudExecution, CloudWorkspace, TaskDefinition, TaskOrigin, TaskSpec,
+    BundleReference, CloudExecution, CloudWorkspace, PlanMode, TaskDefinition, TaskOrigin, TaskSpec,
 };
 pub use timeouts::{StepTimeouts, TaskTimeouts};
 pub use view::{

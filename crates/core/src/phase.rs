@@ -102,8 +102,10 @@ pub const fn task_after_run(
 pub struct TaskActivity {
     /// Its phase.
     pub phase: TaskPhase,
-    /// A run is running.
+    /// A run is running, and does not wait for something outside of cts.
     pub running: bool,
+    /// A run is leased and waits for something outside of cts.
+    pub waits: bool,
     /// A queued run is due, or between two of its attempts.
     pub about_to_run: bool,
     /// A request of a run was not carried out yet.
@@ -112,15 +114,22 @@ pub struct TaskActivity {
 
 impl TaskActivity {
     /// Whether the task is *active* (docs/rest.md#while-a-task-runs), so that calls which need it idle
-    /// have to be repeated. A failed input that is tried afresh after a minute or an hour does not make it so.
+    /// have to be repeated. A failed input that is tried afresh after a minute or an hour does not make it so, nor does
+    /// a run that waits, which gives way.
     pub const fn is_busy(self) -> bool {
         let Self {
             phase,
             running,
+            waits: _,
             about_to_run,
             requested,
         } = self;
         running || about_to_run || requested || !matches!(phase, TaskPhase::Ready)
+    }
+
+    /// Whether a worker has a lease of one of its runs.
+    pub const fn is_leased(self) -> bool {
+        self.running || self.waits
     }
 }
 
@@ -194,11 +203,11 @@ mod tests {
         #[test]
         fn a_task_is_idle_only_if_nothing_at_all_goes_on(
             phase in 0_usize..4, running in any::<bool>(), about_to_run in any::<bool>(),
-            requested in any::<bool>(),
+            requested in any::<bool>(), waits in any::<bool>(),
         ) {
             let phase = TaskPhase::ALL[phase];
-            let activity = TaskActivity { phase, running, about_to_run, requested };
-            let idle = TaskActivity { phase: TaskPhase::Ready, ..TaskActivity::default() };
+            let activity = TaskActivity { phase, running, waits, about_to_run, requested };
+            let idle = TaskActivity { phase: TaskPhase::Ready, waits, ..TaskActivity::default() };
             prop_assert_eq!(activity.is_busy(), activity != idle);
         }
     }

@@ -23,12 +23,15 @@
 //! of a tried input, with a slow retry if the task wants those.
 //!
 //! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].
+//!
+//! A run may *wait* for something outside of cts before it applies: see [`wait_end`].
 
 mod attempt;
 mod details;
 mod errors;
 pub(crate) mod kind;
 mod plan;
+mod wait;
 
 pub use self::attempt::{
     ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt, after_lost_lease,
@@ -40,6 +43,7 @@ pub use self::details::{
 pub use self::errors::{ERROR_BYTES, ERRORS_BYTES, keep_error, shortened};
 pub use self::kind::{RunKind, RunKinds, RunStatus};
 pub use self::plan::{PLAN_BYTES, Plan};
+pub use self::wait::{Resumed, WaitContext, WaitEnd, wait_end};
 use crate::digest::Digest;
 use crate::phase::TaskPhase;
 

@@ -94,6 +94,9 @@ pub struct TaskDefinition {
     /// Names of the webhooks that get to know of its applies, in their order; ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub webhooks: Vec<String>,
+    /// How its runs are applied; ours.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub plan: PlanMode,
     /// What triggers the task.
     pub condition: Condition,
     /// What the module gets beside the condition.
@@ -113,6 +116,32 @@ pub struct TaskDefinition {
     pub working_dir: PathBuf,
 }
 
+/// What is as it always was is not written, so that inputs of tasks without it stay the same.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// How the runs of a task are applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlanMode {
+    /// By one command, which plans for itself.
+    #[default]
+    Direct,
+    /// By a plan that is made first, and applied as it is or not at all.
+    Saved,
+}
+
+impl PlanMode {
+    /// The spelling in configurations.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Saved => "saved",
+        }
+    }
+}
+
 #[cfg(test)]
 impl TaskDefinition {
     /// One for tests, in which nothing else matters.
@@ -130,6 +159,7 @@ impl TaskDefinition {
             version: String::new(),
             providers: Vec::new(),
             webhooks: Vec::new(),
+            plan: PlanMode::Direct,
             condition,
             variables: BTreeMap::new(),
             working_dir: "/w".into(),

@@ -82,15 +82,16 @@ async fn current(
     .map_err(&read)?;
     // A statement of its own: what changed while the lock was waited for is seen.
     let row = sqlx::query(
-        "-- change_task, delete_task: what it is at; indexes runs_waiting, run_requests_task
-        SELECT name, origin, phase, revision, spec, configured,
-               active_run IS NOT NULL AS running,
+        "-- change_task, delete_task: what it is at; indexes runs_waiting, run_requests_task, runs_pkey
+        SELECT t.name, t.origin, t.phase, t.revision, t.spec, t.configured,
+               t.active_run IS NOT NULL AND w.waiting_for IS NULL AS running,
+               t.active_run IS NOT NULL AND w.waiting_for IS NOT NULL AS waits,
                EXISTS (SELECT FROM runs r
                        WHERE r.task_name = t.name AND r.status = 'queued'
                          AND (r.due_at <= cts_now() OR r.attempts > 0)) AS about_to_run,
                EXISTS (SELECT FROM run_requests q
                        WHERE q.task_name = t.name AND q.refused IS NULL) AS requested
-        FROM tasks t
+        FROM tasks t LEFT JOIN runs w ON w.id = t.active_run
         WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')",
     )
     .bind(name.as_str())
@@ -103,6 +104,7 @@ async fn current(
         activity: TaskActivity {
             phase: task.phase,
             running: row.try_get("running").map_err(&read)?,
+            waits: row.try_get("waits").map_err(&read)?,
             about_to_run: row.try_get("about_to_run").map_err(&read)?,
             requested: row.try_get("requested").map_err(&read)?,
         },
@@ -138,6 +140,7 @@ pub(crate) async fn change(
     if change.cancels_applies(&current.task.spec, &spec) {
         let (applies, reason) = (Some(RunKind::Apply), change.reason());
         cancel_applies(&mut transaction, name).await?;
+        withdraw(&mut transaction, name).await?;
         requests::refuse_all(&mut transaction, name, applies, reason).await?;
     }
     if let Some(request) = change.request {
@@ -180,6 +183,20 @@ async fn cancel_applies(
     Ok(())
 }
 
+/// A run that waits has nothing to apply any more.
+async fn withdraw(transaction: &mut PgTransaction<'_>, name: &TaskName) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- change_task: withdraw; index runs_one_running
+        UPDATE runs SET withdrawn = TRUE
+        WHERE task_name = $1 AND status = 'running' AND kind = 'apply'",
+    )
+    .bind(name.as_str())
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("change a task"))?;
+    Ok(())
+}
+
 pub(crate) async fn delete(
     connection: &mut PgConnection,
     name: &TaskName,
@@ -194,7 +211,7 @@ pub(crate) async fn delete(
     if current.task.origin == TaskOrigin::Config {
         remember(&mut transaction, &current.task.spec, current.configured).await?;
     }
-    let gone = !current.activity.running;
+    let gone = !current.activity.is_leased();
     if gone {
         tasks::remove(&mut transaction, name.as_str()).await?;
     } else {

@@ -184,6 +184,7 @@ async fn locked(
     let row = sqlx::query(
         "-- complete: the attempt; index runs_one_queued
         SELECT r.id, r.task_name, r.kind, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
+               r.waiting_for, r.withdrawn,
                cts_now() AS now,
                t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,

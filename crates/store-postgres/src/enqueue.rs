@@ -148,6 +148,7 @@ async fn situations(
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied,
                t.tried_input, q.id AS queued_id,
                q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.due_at AS queued_due,
+               CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
                r.input_hash AS running_input, t.phase, t.enabled, t.held,
                coalesce((SELECT i.instances FROM inputs i WHERE i.hash = r.input_hash),
                         t.applied_instances) AS applied_instances,

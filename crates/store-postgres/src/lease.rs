@@ -39,7 +39,7 @@ pub(crate) async fn acquire(
 const TRIES: usize = 5;
 
 /// Another call has leased an apply of the same group in the meantime.
-fn is_group_taken(error: &sqlx::Error) -> bool {
+pub(crate) fn is_group_taken(error: &sqlx::Error) -> bool {
     let database = error.as_database_error();
     database.and_then(DatabaseError::constraint) == Some("runs_one_of_group")
 }
@@ -96,6 +96,9 @@ async fn try_acquire(
             SET status = 'running',
                 holder = $1,
                 claim = $10,
+                waiting_for = NULL,
+                withdrawn = FALSE,
+                resumed_waits = 0,
                 concurrency_group = candidate.concurrency_group,
                 expires_at = cts_now() + $2,
                 epoch = r.epoch + 1,

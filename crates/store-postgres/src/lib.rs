@@ -41,6 +41,7 @@ mod settings;
 mod states;
 mod statistics;
 mod store;
+mod suspended;
 mod take_back;
 mod tasks;
 mod timeline;

@@ -40,7 +40,8 @@ pub(crate) async fn depth(connection: &mut PgConnection) -> Result<QueueDepth, S
         SELECT count(*) AS queued,
                count(*) FILTER (WHERE ready) AS ready,
                cts_now() - min(due_at) FILTER (WHERE ready) AS oldest_ready,
-               (SELECT count(*) FROM runs WHERE status = 'running') AS running
+               (SELECT count(*) FROM runs
+                WHERE status = 'running' AND waiting_for IS NULL) AS running
         FROM (SELECT r.due_at,
                      r.due_at <= cts_now() AND t.active_run IS NULL
                      AND NOT (r.kind = 'apply' AND EXISTS (
@@ -71,7 +72,7 @@ pub(crate) async fn run(
     let row = sqlx::query(
         "-- run
         SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
-               plan_encoding, plan, summary, findings, created_at, due_at, started_at, finished_at
+               plan_encoding, plan, summary, findings, waiting_for, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = $1",
     )
     .bind(id.as_uuid())
@@ -125,12 +126,12 @@ fn listing(filter: &RunFilter) -> String {
                    changes_present,
                    CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
                    CASE WHEN plan IS NOT NULL THEN ''::BYTEA END AS plan,
-                   summary, NULL AS findings, created_at, due_at, started_at, finished_at
+                   summary, NULL AS findings, waiting_for, created_at, due_at, started_at, finished_at
             FROM runs
             WHERE {of_task} AND {of_status} AND {behind}
         )
         SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
-               plan_encoding, plan, summary, findings, created_at, due_at, started_at, finished_at
+               plan_encoding, plan, summary, findings, waiting_for, created_at, due_at, started_at, finished_at
         FROM found ORDER BY {order} LIMIT $3"
     )
 }

@@ -1,6 +1,7 @@
 //! The store: its connections.
 
 mod calls;
+mod waits;
 
 use std::time::Duration;
 

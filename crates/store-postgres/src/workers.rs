@@ -82,7 +82,7 @@ pub(crate) async fn all(
                 FROM worker_settings s WHERE s.worker_id = w.id)::TEXT AS has_settings
         FROM workers w
         LEFT JOIN (SELECT holder, count(*) AS running
-                   FROM runs WHERE status = 'running' GROUP BY holder) r ON r.holder = w.id
+                   FROM runs WHERE status = 'running' AND waiting_for IS NULL GROUP BY holder) r ON r.holder = w.id
         WHERE w.seen_at >= cts_now() - $1
         ORDER BY w.host, w.id",
     )

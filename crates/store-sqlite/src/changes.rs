@@ -88,7 +88,11 @@ async fn current(
         "-- change_task, delete_task: what it is at; indexes runs_task, run_requests_task
         SELECT name, origin, phase, revision, spec, configured,
                EXISTS (SELECT 1 FROM runs r
-                       WHERE r.task_name = t.name AND r.status = 'running') AS running,
+                       WHERE r.task_name = t.name AND r.status = 'running'
+                         AND r.waiting_for IS NULL) AS running,
+               EXISTS (SELECT 1 FROM runs r
+                       WHERE r.task_name = t.name AND r.status = 'running'
+                         AND r.waiting_for IS NOT NULL) AS waits,
                EXISTS (SELECT 1 FROM runs r
                        WHERE r.task_name = t.name AND r.status = 'queued'
                          AND (r.due_at <= ?2 OR r.attempts > 0)) AS about_to_run,
@@ -108,6 +112,7 @@ async fn current(
         activity: TaskActivity {
             phase: task.phase,
             running: row.try_get("running").map_err(&read)?,
+            waits: row.try_get("waits").map_err(&read)?,
             about_to_run: row.try_get("about_to_run").map_err(&read)?,
             requested: row.try_get("requested").map_err(&read)?,
         },
@@ -140,6 +145,7 @@ pub(crate) async fn change(
     }
     if change.cancels_applies(&current.task.spec, &spec) {
         cancel_queued(connection, name.as_str(), true, now).await?;
+        withdraw(connection, name).await?;
         let applies = Some(RunKind::Apply);
         requests::refuse_all(connection, name.as_str(), applies, change.reason(), now).await?;
     }
@@ -157,6 +163,20 @@ async fn forget_failures(
     sqlx::query(
         "-- change_task: another definition
         UPDATE tasks SET failures = 0 WHERE name = ?",
+    )
+    .bind(name.as_str())
+    .execute(connection)
+    .await
+    .map_err(failed_to("change a task"))?;
+    Ok(())
+}
+
+/// A run that waits has nothing to apply any more.
+async fn withdraw(connection: &mut SqliteConnection, name: &TaskName) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- change_task: withdraw; index runs_one_running
+        UPDATE runs SET withdrawn = 1
+        WHERE task_name = ? AND status = 'running' AND kind = 'apply'",
     )
     .bind(name.as_str())
     .execute(connection)
@@ -198,7 +218,7 @@ pub(crate) async fn delete(
     if current.task.origin == TaskOrigin::Config {
         remember(connection, &current.task.spec, current.configured, now).await?;
     }
-    if !current.activity.running {
+    if !current.activity.is_leased() {
         tasks::remove(connection, name.as_str(), now).await?;
         return Ok(true);
     }

@@ -50,7 +50,7 @@ async fn attempt(
     let row = sqlx::query(
         "-- complete: the attempt
         SELECT r.id, r.task_name, r.kind, r.no_retry, r.input_hash, r.started_at, r.errors,
-               r.attempts, t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
+               r.attempts, r.waiting_for, r.withdrawn, t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'

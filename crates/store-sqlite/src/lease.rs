@@ -23,6 +23,9 @@ pub(crate) async fn acquire(
         SET status = 'running',
             holder = ?1,
             claim = ?10,
+            waiting_for = NULL,
+            withdrawn = 0,
+            resumed_waits = 0,
             concurrency_group = CASE kind WHEN 'apply' THEN (
                 SELECT t.concurrency_group FROM tasks t WHERE t.name = task_name) END,
             expires_at = ?2,

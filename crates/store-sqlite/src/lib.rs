@@ -38,6 +38,7 @@ mod settings;
 mod space;
 mod states;
 mod store;
+mod suspended;
 mod take_back;
 mod tasks;
 mod version;

@@ -40,7 +40,7 @@ pub(crate) async fn depth(
         SELECT count(*) AS queued,
                count(*) FILTER (WHERE ready) AS ready,
                min(due_at) FILTER (WHERE ready) AS oldest,
-               (SELECT count(*) FROM runs WHERE status = 'running') AS running
+               (SELECT count(*) FROM runs WHERE status = 'running' AND waiting_for IS NULL) AS running
         FROM (SELECT r.due_at,
                      r.due_at <= ? AND NOT EXISTS (
                          SELECT 1 FROM runs a

@@ -15,7 +15,7 @@ pub(crate) async fn run(
     let row = sqlx::query(
         "-- run
         SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
-               plan_encoding, plan, summary, findings, created_at, due_at, started_at, finished_at
+               plan_encoding, plan, summary, findings, waiting_for, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = ?",
     )
     .bind(id.to_string())
@@ -34,7 +34,7 @@ pub(crate) async fn list(
         SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
                CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
                CASE WHEN plan IS NOT NULL THEN x'' END AS plan,
-               summary, NULL AS findings, created_at, due_at, started_at, finished_at
+               summary, NULL AS findings, waiting_for, created_at, due_at, started_at, finished_at
         FROM runs
         WHERE (?1 IS NULL OR task_name = ?1) AND (?2 IS NULL OR status = ?2)
           AND (?3 IS NULL OR id < ?3)

@@ -2,6 +2,7 @@
 
 mod calls;
 mod transaction;
+mod waits;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -106,7 +106,7 @@ pub(crate) async fn all(
             holder = NULL,
             expires_at = NULL,
             updated_at = ?1
-        FROM (SELECT r.id AS lost, t.phase = 'deleting' OR r.kind = 'apply' AND EXISTS (
+        FROM (SELECT r.id AS lost, t.phase = 'deleting' OR r.withdrawn AND r.waiting_for IS NOT NULL OR r.kind = 'apply' AND EXISTS (
                   SELECT 1 FROM runs q
                   WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply'
               ) AS newer

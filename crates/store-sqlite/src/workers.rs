@@ -98,7 +98,7 @@ pub(crate) async fn all(
                 FROM worker_settings s WHERE s.worker_id = w.id) AS has_settings
         FROM workers w
         LEFT JOIN (SELECT holder, count(*) AS running FROM runs
-                   WHERE status = 'running' GROUP BY holder) l ON l.holder = w.id
+                   WHERE status = 'running' AND waiting_for IS NULL GROUP BY holder) l ON l.holder = w.id
         WHERE w.seen_at >= ?1
         ORDER BY w.host, w.id",
     )

@@ -60,6 +60,8 @@ pub struct Attempt {
     newer_waits: bool,
     earlier_failures: u32,
     retry_failed: bool,
+    waits: bool,
+    withdrawn: bool,
     started_at: DateTime<Utc>,
     event_config: EventConfig,
 }
@@ -87,6 +89,8 @@ impl Attempt {
             newer_waits: task.flag("newer_waits")?,
             earlier_failures: task.number("failures")?,
             retry_failed: task.flag("retry_failed")?,
+            waits: run.text_if_any("waiting_for")?.is_some(),
+            withdrawn: run.flag("withdrawn")?,
             started_at: run.time("started_at")?,
             event_config: task.json("event_config")?,
         })
@@ -131,6 +135,8 @@ impl Attempt {
             newer_waits: self.newer_waits,
             earlier_failures: self.earlier_failures,
             retry_failed: self.retry_failed,
+            waits: self.waits,
+            withdrawn: self.withdrawn,
             jitter: completion.jitter,
         }
     }

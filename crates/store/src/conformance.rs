@@ -81,6 +81,8 @@ pub mod swallowed;
 pub mod tasks;
 pub mod transfer;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod waits;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod walk;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod workers;
@@ -349,6 +351,22 @@ macro_rules! store_suite {
                 the_group_of_a_running_apply_is_that_of_its_lease,
                 parallel_calls_lease_one_apply_of_a_group,
                 a_group_outlives_a_restart,
+            }
+            waits {
+                a_run_that_waits_says_so_and_is_not_at_work,
+                a_newer_input_ends_a_wait_and_takes_its_place,
+                a_requested_run_ends_a_wait,
+                disabling_a_task_ends_its_wait_for_good,
+                another_declaration_ends_a_wait,
+                a_check_interrupts_a_wait_and_an_inspection_does_not,
+                a_task_that_is_deleted_goes_with_its_wait,
+                a_reset_ends_a_wait,
+                a_drained_wait_goes_elsewhere_and_does_not_count,
+                a_wait_whose_worker_is_lost_does_not_count,
+                a_wait_that_is_over_is_not_resumed_by_a_restart,
+                a_wait_in_vain_is_shown_and_not_tried_again,
+                what_waits_leaves_its_group_to_others,
+                only_the_holder_of_a_lease_waits,
             }
             settings {
                 the_first_key_of_a_cluster_stays,

@@ -3,6 +3,7 @@
 use crate::{Refused, RefusedCode};
 use std::time::Duration;
 
+use cts_core::runs::{RunStatus, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::{Event, EventConfig, LeaseEpoch, LostLease, TaskSpec, WorkerId, WorkerRecord};
 
@@ -42,17 +43,21 @@ pub fn task_mark(row: &dyn Columns) -> Result<TaskMark, StoreError> {
 /// A run.
 pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
     let row = Fields::new(row, "read a run", "runs").keyed_by_id("id")?;
+    let status = row.run_status("status")?;
+    let waiting_for = row.text_if_any("waiting_for")?;
+    let waiting_for = waiting_for.filter(|_| status == RunStatus::Running);
     Ok(RunRecord {
         id: row.id("id")?,
         task: row.parse("task_name")?,
         kind: row.run_kind("kind")?,
         no_retry: row.flag("no_retry")?,
-        status: row.run_status("status")?,
+        status,
         input: row.parse("input_hash")?,
         attempts: row.number("attempts")?,
         errors: row.json("errors")?,
         plan: row.plan()?,
         details: row.details()?,
+        waiting_for: waiting_for.map(str::to_owned),
         created_at: row.time("created_at")?,
         due_at: row.time("due_at")?,
         started_at: row.time_if_any("started_at")?,
@@ -72,6 +77,34 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
         input: row.parse("input_hash")?,
         attempt: row.number("attempts")?,
         timeouts: row.cell("spec").timeouts(row.text_if_any("timed_spec")?)?,
+    })
+}
+
+/// A leased run that waits, or is about to apply.
+#[derive(Debug, Clone, Copy)]
+pub struct Wait {
+    /// What decides whether it may.
+    pub context: WaitContext,
+    /// Another task of its concurrency group is applying.
+    pub group_busy: bool,
+}
+
+/// A leased run with `phase` and `enabled` of its task, `newer_waits` and `check_waits` of what is queued, and `group_busy`.
+pub fn wait(row: &dyn Columns) -> Result<Wait, StoreError> {
+    let operation = "read a run that waits";
+    let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
+    let task = Fields::new(row, operation, "tasks").keyed("task_name")?;
+    Ok(Wait {
+        context: WaitContext {
+            kind: run.run_kind("kind")?,
+            phase: task.phase("phase")?,
+            enabled: task.flag("enabled")?,
+            requested: run.flag("no_retry")?,
+            newer_waits: run.flag("newer_waits")?,
+            withdrawn: run.flag("withdrawn")?,
+            check_waits: run.flag("check_waits")?,
+        },
+        group_busy: run.flag("group_busy")?,
     })
 }
 

@@ -17,6 +17,8 @@ pub struct Situation {
     runs: TaskRuns,
     queued: Option<RunId>,
     queued_due: Option<i64>,
+    /// When the leased run was due that waits for something outside of cts.
+    waiting_due: Option<i64>,
     tried: Option<Digest>,
     has_failed: bool,
     skip_unchanged: bool,
@@ -71,7 +73,7 @@ pub struct NewPlace {
 impl Situation {
     /// Of a row of `tasks` with `has_failed`, `queued_id`, `queued_input`, `queued_no_retry` and `queued_due` of what is queued to be
     /// applied, `running_input` of what is being applied, `earlier` and `earlier_requested` of the run that has the id
-    /// of the request, and `request_open`; `held`, and `applied_instances` of what is being applied or was applied last.
+    /// of the request, `waiting_due` of what is leased to be applied and waits, and `request_open`; `held`, and `applied_instances` of what is being applied or was applied last.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read the runs of a task";
         let task = Fields::new(row, operation, "tasks").keyed("name")?;
@@ -90,6 +92,7 @@ impl Situation {
             },
             queued: runs.id_under("queued_id", "id")?,
             queued_due: runs.integer_if_any("queued_due")?,
+            waiting_due: runs.integer_if_any("waiting_due")?,
             tried: task.parse_if_any("tried_input")?,
             has_failed: task.flag("has_failed")?,
             skip_unchanged: task.flag("skip_unchanged")?,
@@ -179,7 +182,8 @@ impl Situation {
         answer.queued = self.queued;
         match decision {
             EnqueueDecision::Enqueue => {
-                plan.inserts = Some(self.new_place(None));
+                // A run that waits gives way, also its place in the queue.
+                plan.inserts = Some(self.new_place(self.waiting_due));
                 answer.queued = Some(request.run);
             }
             EnqueueDecision::Supersede => {

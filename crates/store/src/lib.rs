@@ -25,6 +25,7 @@ mod settings;
 mod store;
 mod task;
 pub mod transfer;
+mod waits;
 
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
@@ -46,3 +47,4 @@ pub use task::{
     DELETED, DRAFTS_KEPT, NewTask, Refused, RefusedCode, RunRequest, StoredTask, TaskChange,
     TaskMark, Unfinished,
 };
+pub use waits::Waits;

@@ -224,6 +224,8 @@ pub struct RunRecord {
     pub plan: Option<Plan>,
     /// What its last attempt did that has ended, if its worker has said; in lists without the findings.
     pub details: Option<RunDetails>,
+    /// What it waits for outside of cts while it is leased, for people.
+    pub waiting_for: Option<String>,
     /// When it was queued.
     pub created_at: DateTime<Utc>,
     /// When it is or was due.

@@ -24,6 +24,7 @@ use crate::model::{
 };
 use crate::settings::SettingsChange;
 use crate::task::{NewTask, Refused, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished};
+use crate::waits::Waits;
 
 /// Hints of other processes, for ever; a broken connection is mended inside and shows as [`Hint::Gap`].
 pub type HintStream = BoxStream<'static, Hint>;
@@ -36,7 +37,7 @@ pub type HintStream = BoxStream<'static, Hint>;
 /// Duties that only the leader has take a [`LeaderEpoch`]. It is checked inside the transaction, so
 /// that the word of a replica that does not know yet that it was deposed changes nothing (P4).
 #[async_trait]
-pub trait Store: Send + Sync + fmt::Debug {
+pub trait Store: Waits + Send + Sync + fmt::Debug {
     /// Makes this incarnation of `member` the leader if there is none, if the leader's lease has expired, or
     /// if it leads already, which then extends its lease to `time_to_live` from now; and notes that it lives, and so
     /// that schedulers serve.

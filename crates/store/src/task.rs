@@ -151,7 +151,8 @@ impl TaskChange {
                 current: task.revision,
             });
         }
-        if self.idle_only && activity.is_busy() {
+        let is_inspected = matches!(self.request, Some((_, RunKind::Plan)));
+        if self.idle_only && (activity.is_busy() || activity.waits && is_inspected) {
             return Err(TaskError::Busy);
         }
         let mut spec = self.spec.clone().unwrap_or_else(|| task.spec.clone());

@@ -30,6 +30,7 @@ mod process;
 mod processes;
 mod render;
 mod report;
+mod saved_plan;
 mod shared_init;
 mod state_lock;
 mod stop;
@@ -54,6 +55,7 @@ pub use render::{
     GeneratedFile, RenderError, RenderSettings, RootModule, render_root_module, render_tfvars,
 };
 pub use report::Report;
+pub use saved_plan::SavedPlan;
 pub use state_lock::StateLock;
 pub use stop::{StopOrder, StopPolicy};
 pub use terraform::{PlanOutput, Terraform};

@@ -84,6 +84,13 @@ impl Report {
         self.lock().stderr.diagnostics.take_in(diagnostics);
     }
 
+    /// The numbers of the plan that was seen, if there was one.
+    pub fn planned(&self) -> Option<ResourceCounts> {
+        let seen = self.lock();
+        let planned = seen.planned.said.unwrap_or(seen.planned.counted);
+        seen.phases.plan.is_some().then_some(planned)
+    }
+
     /// What was seen until now, of an attempt at a run of this kind. It is not bounded, but its parts are.
     pub fn details(&self, kind: RunKind) -> RunDetails {
         let mut seen = self.lock();

@@ -108,7 +108,7 @@ impl Terraform {
         let credentials = credentials.map(|file| (attempt.directory.path().join(file.name), file));
         if let Some((path, file)) = &credentials {
             write_secret(path, &file.contents).map_err(unwritten)?;
-            arguments.push(BACKEND_CONFIG);
+            arguments.push(BACKEND_CONFIG.to_owned());
         }
         let ended = self
             .run_holding(attempt, Step::Init, arguments, StdoutUse::Live, cache)
@@ -121,8 +121,11 @@ impl Terraform {
         must_succeed(attempt, Step::Init, ended?).map(drop)
     }
 
-    fn arguments(&self, step: Step) -> Vec<&'static str> {
-        step.arguments(self.executable.version())
+    /// All arguments of a command but those that differ from run to run.
+    pub(crate) fn arguments(&self, step: Step) -> Vec<String> {
+        let always = step.arguments(self.executable.version());
+        let always = always.into_iter().map(str::to_owned);
+        always.chain(self.tuning.arguments(step)).collect()
     }
 
     /// Waits for the plugin cache in `directory`, relative to that of the task, no longer than an `init` may take.
@@ -163,9 +166,23 @@ impl Terraform {
     /// # Cancellation
     /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
     pub async fn plan(&self, attempt: &Attempt) -> Result<PlanOutput, CommandError> {
+        self.plan_with(attempt, self.arguments(Step::Plan)).await
+    }
+
+    pub(crate) async fn plan_with(
+        &self,
+        attempt: &Attempt,
+        arguments: Vec<String>,
+    ) -> Result<PlanOutput, CommandError> {
         Self::select_workspace(attempt)?;
         let ended = self
-            .run(attempt, Step::Plan, StdoutUse::LiveAndCaptured)
+            .run_holding(
+                attempt,
+                Step::Plan,
+                arguments,
+                StdoutUse::LiveAndCaptured,
+                None,
+            )
             .await?;
         let changes_present = match ended.status.code() {
             Some(0) => false,
@@ -193,9 +210,18 @@ impl Terraform {
     /// The attempt's [`StopOrder`](crate::StopOrder) interrupts Terraform and this waits for its end, which is killed
     /// if need be. A command that still succeeds after the order is a success.
     pub async fn apply(&self, attempt: &Attempt) -> Result<(), CommandError> {
+        self.apply_with(attempt, self.arguments(Step::Apply)).await
+    }
+
+    pub(crate) async fn apply_with(
+        &self,
+        attempt: &Attempt,
+        arguments: Vec<String>,
+    ) -> Result<(), CommandError> {
         // Another workspace would be another state: never rely on what is written there.
         Self::select_workspace(attempt)?;
-        let result = self.succeed(attempt, Step::Apply, StdoutUse::Live).await;
+        let ended = self.run_holding(attempt, Step::Apply, arguments, StdoutUse::Live, None);
+        let result = must_succeed(attempt, Step::Apply, ended.await?);
         if let Err(error) = &result
             && error.needs_initialisation()
         {
@@ -211,7 +237,7 @@ impl Terraform {
     pub async fn force_unlock(&self, attempt: &Attempt, id: &str) -> Result<(), CommandError> {
         Self::select_workspace(attempt)?;
         let mut arguments = self.arguments(Step::Unlock);
-        arguments.push(id);
+        arguments.push(id.to_owned());
         let ended = self.run_holding(attempt, Step::Unlock, arguments, StdoutUse::Live, None);
         must_succeed(attempt, Step::Unlock, ended.await?).map(drop)
     }
@@ -231,17 +257,6 @@ impl Terraform {
         turn
     }
 
-    /// Runs a command that must end with exit code 0.
-    async fn succeed(
-        &self,
-        attempt: &Attempt,
-        step: Step,
-        stdout: StdoutUse,
-    ) -> Result<Ended, CommandError> {
-        let ended = self.run(attempt, step, stdout).await?;
-        must_succeed(attempt, step, ended)
-    }
-
     /// Runs a command to its end, whatever that is. One that takes longer than it may is stopped; if it
     /// succeeds all the same, that counts.
     pub(crate) async fn run(
@@ -256,11 +271,11 @@ impl Terraform {
     }
 
     /// The same with a lock that is released when the process has ended, also where nothing waits for that.
-    async fn run_holding(
+    pub(crate) async fn run_holding(
         &self,
         attempt: &Attempt,
         step: Step,
-        arguments: Vec<&str>,
+        arguments: Vec<String>,
         stdout: StdoutUse,
         lock: Option<CacheLock>,
     ) -> Result<Ended, CommandError> {
@@ -269,7 +284,6 @@ impl Terraform {
         let mut command = Command::new(self.executable.path());
         command
             .args(arguments)
-            .args(self.tuning.arguments(step))
             .current_dir(attempt.directory.path())
             .env_clear()
             .envs(attempt.environment.variables());

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cts_core::{
-    BufferPeriod, Condition, HealthStatus, Labels, Requirement, ServiceInstance, ServicesCondition,
-    ShrinkGuard, TaskDefinition, TaskName, TaskSpec, TaskTimeouts,
+    BufferPeriod, Condition, HealthStatus, Labels, PlanMode, Requirement, ServiceInstance,
+    ServicesCondition, ShrinkGuard, TaskDefinition, TaskName, TaskSpec, TaskTimeouts,
 };
 
 /// A task on these services, in `/w`, with a local module in `/m`.
@@ -14,6 +14,7 @@ pub fn definition(name: &str, services: &[&str]) -> TaskDefinition {
         module_inputs: Vec::new(),
         services: Vec::new(),
         webhooks: Vec::new(),
+        plan: PlanMode::Direct,
         workspace: None,
         name: TaskName::new(name).expect("a name of a task"),
         description: String::new(),

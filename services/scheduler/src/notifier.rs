@@ -51,6 +51,8 @@ pub(crate) struct Notifier {
     calls: Mutex<HashMap<WorkerId, Arc<Notify>>>,
     /// Tasks or requests may be others, for the leader.
     pub(crate) tasks: Notify,
+    /// The queue or the tasks may be others, for leased runs that wait for something outside of cts.
+    pub(crate) waits: Notify,
     /// Workers may have other settings, for the leader.
     pub(crate) settings: Notify,
     /// Who follows the log of a run.
@@ -75,6 +77,7 @@ impl Notifier {
             leadership: Notify::new(),
             calls: Mutex::default(),
             tasks: Notify::new(),
+            waits: Notify::new(),
             settings: Notify::new(),
             logs: FollowedLogs::default(),
             followers: broadcast::Sender::new(backlog),
@@ -106,9 +109,19 @@ impl Notifier {
 
     /// The queue has one more run, or one with another due time.
     pub(crate) fn queue_changed(&self) {
+        self.wake_for_queue();
+        self.publish(Hint::Queue);
+    }
+
+    fn wake_for_queue(&self) {
         self.wake_one_of_each_class();
         self.schedule.notify_one();
-        self.publish(Hint::Queue);
+        self.waits.notify_waiters();
+    }
+
+    fn wake_for_tasks(&self) {
+        self.tasks.notify_one();
+        self.waits.notify_waiters();
     }
 
     /// Wakes one waiting worker of each class: one of them may find a run.
@@ -177,7 +190,7 @@ impl Notifier {
 
     /// A task was created, changed or deleted, or a run was asked for.
     pub(crate) fn tasks_changed(&self) {
-        self.tasks.notify_one();
+        self.wake_for_tasks();
         self.publish(Hint::Tasks);
     }
 
@@ -198,10 +211,7 @@ impl Notifier {
     /// Another process, or this one, has published a hint.
     pub(crate) fn apply(&self, hint: Hint) {
         match hint {
-            Hint::Queue => {
-                self.wake_one_of_each_class();
-                self.schedule.notify_one();
-            }
+            Hint::Queue => self.wake_for_queue(),
             Hint::Run {
                 run,
                 task,
@@ -222,12 +232,11 @@ impl Notifier {
                 }
             }
             Hint::Drains { worker } => self.end_calls_of(&worker),
-            Hint::Tasks => self.tasks.notify_one(),
+            Hint::Tasks => self.wake_for_tasks(),
             Hint::Leadership => self.leadership.notify_one(),
             Hint::Gap => {
-                self.wake_one_of_each_class();
-                self.schedule.notify_one();
-                self.tasks.notify_one();
+                self.wake_for_queue();
+                self.wake_for_tasks();
                 self.leadership.notify_one();
             }
         }

@@ -159,6 +159,7 @@ impl TaskCommands {
         spec.guard = before.guard;
         spec.concurrency_group = before.concurrency_group;
         spec.definition.webhooks = before.definition.webhooks;
+        spec.definition.plan = before.definition.plan;
         let kind = if run == Run::Now && spec.enabled {
             RunKind::Apply
         } else {

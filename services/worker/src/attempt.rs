@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
 use cts_core::runs::{AttemptOutcome, Plan, RunDetails, RunKind};
-use cts_core::{Chain, FAKE_SYNC, LostLease, ProviderBlock, RunInput, TaskDefinition};
+use cts_core::{Chain, FAKE_SYNC, LostLease, PlanMode, ProviderBlock, RunInput, TaskDefinition};
 use cts_handlers::{HandlersError, PrepareError};
 use cts_rpc::ConversionError;
 use cts_terraform::{
@@ -20,10 +20,12 @@ use tonic::Status;
 use crate::handlers::{applied_run, prepare_handlers};
 use crate::inputs::InputError;
 use crate::leased_run::LeasedRun;
-use crate::own_lock::release_own_lock;
+use crate::own_lock::past_own_lock;
 use crate::redaction::{RedactingSink, Redactor};
+use crate::saved_plan::apply_saved;
 use crate::shared::Shared;
 use crate::values::{Resolved, ValueError, resolve, texts_of};
+use crate::wait::WaitError;
 use crate::watched::Watched;
 
 /// Longest time for a module to be fetched, by this run or by another that wants the same, and unpacked.
@@ -71,6 +73,8 @@ pub(crate) enum AttemptError {
         error: CommandError,
         lease: LostLease,
     },
+    #[error(transparent)]
+    Wait(#[from] WaitError),
     #[error("the handlers of the task cannot be made")]
     Handlers(#[from] PrepareError),
     #[error("the handlers of the task cannot be made")]
@@ -91,9 +95,11 @@ pub(crate) async fn attempt(
     let outcome = match try_attempt(shared, run, output, order.clone(), &mut watched).await {
         // A command that succeeds in spite of the interrupt has done everything.
         Ok(outcome) => outcome,
-        Err(AttemptError::Stopped | AttemptError::Orphan(OrphanError::Cancelled)) => {
-            AttemptOutcome::Interrupted
-        }
+        Err(
+            AttemptError::Stopped
+            | AttemptError::Orphan(OrphanError::Cancelled)
+            | AttemptError::Wait(WaitError::Stopped | WaitError::Ended(_)),
+        ) => AttemptOutcome::Interrupted,
         Err(AttemptError::Terraform(error)) if order.is_cancelled() && error.is_interrupted() => {
             AttemptOutcome::Interrupted
         }
@@ -177,7 +183,8 @@ async fn try_attempt(
         timeouts: run.lease.timeouts.or(options.timeouts),
     };
     run.enter(&attempt.directory, turn);
-    let outcome = run_terraform(run, &attempt, &root, kind, &redactor).await;
+    let how = (kind, definition.plan);
+    let outcome = run_terraform(run, &attempt, &root, how, watched).await;
     if let Err(AttemptError::Terraform(error)) = &outcome
         && error.has_left_processes()
     {
@@ -238,27 +245,23 @@ async fn run_terraform(
     run: &LeasedRun,
     attempt: &Attempt,
     root: &RootModule,
-    kind: RunKind,
-    redactor: &Redactor,
+    (kind, mode): (RunKind, PlanMode),
+    watched: &Watched,
 ) -> Result<AttemptOutcome, AttemptError> {
     let terraform = &run.shared.terraform;
     terraform.prepare(attempt, root).await?;
     Ok(match kind {
+        RunKind::Apply if mode == PlanMode::Saved => {
+            Box::pin(apply_saved(run, attempt, watched)).await?;
+            AttemptOutcome::Applied
+        }
         RunKind::Apply => {
-            if let Err(error) = terraform.apply(attempt).await {
-                release_own_lock(run, attempt, error).await?;
-                terraform.apply(attempt).await?;
-            }
+            past_own_lock(run, attempt, || terraform.apply(attempt)).await?;
             AttemptOutcome::Applied
         }
         RunKind::Plan => {
-            let plan = match terraform.plan(attempt).await {
-                Ok(plan) => plan,
-                Err(error) => {
-                    release_own_lock(run, attempt, error).await?;
-                    terraform.plan(attempt).await?
-                }
-            };
+            let plan = past_own_lock(run, attempt, || terraform.plan(attempt)).await?;
+            let redactor = &watched.redactor;
             let text = redactor.redact(&plan.text).into_owned();
             AttemptOutcome::Planned(Plan::new(plan.changes_present, text))
         }

@@ -10,21 +10,31 @@
 pub(crate) mod renewal;
 mod report;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cts_core::lease::LeaseDeadlines;
 use cts_terraform::{StopOrder, TaskDirectory};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::lease::Lease;
 use crate::shared::Shared;
+use crate::slots::Slot;
+use crate::wait::WaitError;
 
 #[derive(Debug)]
 pub(crate) struct LeasedRun {
     pub(crate) shared: Arc<Shared>,
     pub(crate) lease: Lease,
+    /// The worker takes no new runs, and what waits is to wait elsewhere.
+    pub(crate) drain: CancellationToken,
+    /// Waits so far.
+    waits: AtomicU32,
+    /// Where the run is at work; none while it waits.
+    slot: Mutex<Option<Slot>>,
     keeping: Mutex<Keeping>,
 }
 
@@ -44,17 +54,48 @@ struct Place {
 
 impl LeasedRun {
     /// A run that was granted by a call which was sent at `asked`.
-    pub(crate) fn new(shared: Arc<Shared>, lease: Lease, asked: Instant) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        (lease, slot): (Lease, Slot),
+        asked: Instant,
+        drain: CancellationToken,
+    ) -> Self {
         let asked = asked.saturating_duration_since(shared.started) + lease.waited;
         let deadlines = LeaseDeadlines::run(asked, lease.time_to_live);
         Self {
             shared,
             lease,
+            drain,
+            waits: AtomicU32::new(0),
+            slot: Mutex::new(Some(slot)),
             keeping: Mutex::new(Keeping {
                 deadlines,
                 place: None,
             }),
         }
+    }
+
+    /// The number of a wait that begins.
+    pub(crate) fn next_wait(&self) -> u32 {
+        self.waits.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+
+    /// Makes room for another run.
+    pub(crate) fn leave_slot(&self) {
+        drop(self.lock_slot().take());
+    }
+
+    /// Waits for a slot to go on in.
+    pub(crate) async fn take_slot(&self) -> Result<(), WaitError> {
+        let slot = self.shared.slots.take_back().await;
+        // There are slots for as long as the worker lives.
+        let slot = slot.map_err(|_closed| WaitError::Stopped)?;
+        *self.lock_slot() = Some(slot);
+        Ok(())
+    }
+
+    fn lock_slot(&self) -> MutexGuard<'_, Option<Slot>> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Terraform is about to be started in `directory`, where it is this attempt's turn until its end.
@@ -104,7 +145,7 @@ impl LeasedRun {
         self.lock().deadlines
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Keeping> {
+    fn lock(&self) -> MutexGuard<'_, Keeping> {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -8,6 +8,7 @@
 
 mod attempt;
 mod call_timeout;
+mod gate;
 mod handlers;
 mod heartbeat;
 mod inputs;
@@ -18,13 +19,17 @@ mod options;
 mod own_lock;
 mod redaction;
 mod requests;
+mod saved_plan;
 mod scheduler_calls;
 mod shared;
+mod slots;
 mod values;
+mod wait;
 mod watched;
 mod work;
 mod worker;
 
+pub use gate::{Awaited, Gate, GatedPlan, Lapsed};
 pub use options::{Dependencies, Options, ShutdownTokens};
 pub use values::{ValueSources, reads_secrets};
 pub use worker::Worker;

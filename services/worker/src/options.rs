@@ -15,6 +15,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
+use crate::gate::Gate;
 use crate::values::{ValueSources, texts_of};
 
 /// Settings of a worker.
@@ -90,6 +91,8 @@ pub struct Dependencies {
     pub values: ValueSources,
     /// What happens after a successful apply.
     pub handlers: Handlers,
+    /// What an apply of a saved plan waits for, if for anything.
+    pub gate: Option<Arc<dyn Gate>>,
     /// Where Terraform's output is shown live besides, if anywhere.
     pub console: Option<Arc<dyn OutputSink>>,
 }

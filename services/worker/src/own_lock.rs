@@ -6,9 +6,27 @@ use cts_terraform::{Attempt, CommandError};
 use crate::attempt::AttemptError;
 use crate::leased_run::LeasedRun;
 
+/// Runs a command, and once more if a lock was in its way that could be released.
+pub(crate) async fn past_own_lock<T, F>(
+    run: &LeasedRun,
+    attempt: &Attempt,
+    command: impl Fn() -> F,
+) -> Result<T, AttemptError>
+where
+    F: Future<Output = Result<T, CommandError>>,
+{
+    match command().await {
+        Ok(done) => Ok(done),
+        Err(error) => {
+            release_own_lock(run, attempt, error).await?;
+            Ok(command().await?)
+        }
+    }
+}
+
 /// What follows a command that has failed: its error, unless that is a lock that a lost attempt has left and that the
 /// configuration wants to be released. Then it is released, and the command can run once more.
-pub(crate) async fn release_own_lock(
+async fn release_own_lock(
     run: &LeasedRun,
     attempt: &Attempt,
     error: CommandError,

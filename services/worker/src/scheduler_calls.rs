@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable as _};
-use cts_core::runs::{AttemptOutcome, RunDetails};
+use cts_core::runs::{AttemptOutcome, Resumed, RunDetails, WaitEnd};
 use cts_core::{Capabilities, Chain, Digest, LostLease, RunInput, WorkerId, WorkerRecord};
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -22,7 +22,7 @@ use crate::call_timeout::within;
 use crate::inputs::{Contents, InputError};
 use crate::lease::{FrozenInput, Lease};
 
-/// How long one call for a run waits at the scheduler.
+/// How long one call for a run, or for the end of a wait, waits at the scheduler.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// Longest time for anything that a scheduler answers from its database. Calls wait while no scheduler
@@ -127,6 +127,48 @@ impl Scheduler {
         };
         let response = self.runs.clone().renew_run(request).await?.into_inner();
         Ok(convert::duration_from_wire(response.time_to_live.as_ref()))
+    }
+
+    /// Says that a leased run waits, or waits for the reason why it is to give up, if `waiting_for` is empty.
+    pub(crate) async fn suspend(
+        &self,
+        lease: &Lease,
+        number: u32,
+        waiting_for: &str,
+    ) -> Result<Option<WaitEnd>, Status> {
+        let wait = if waiting_for.is_empty() {
+            WAIT
+        } else {
+            Duration::ZERO
+        };
+        let request = proto::SuspendRunRequest {
+            number,
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            waiting_for: waiting_for.to_owned(),
+            wait: Some(convert::duration_to_wire(wait)),
+        };
+        let mut runs = self.runs.clone();
+        let answer = within(wait + CALL, runs.suspend_run(request)).await?;
+        Ok(convert::wait_end_from_wire(answer.into_inner().end))
+    }
+
+    /// Asks whether a run that has waited may go on.
+    pub(crate) async fn resume(&self, lease: &Lease, number: u32) -> Result<Resumed, Status> {
+        let request = proto::ResumeRunRequest {
+            number,
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+        };
+        let mut runs = self.runs.clone();
+        let answer = within(CALL, runs.resume_run(request)).await?.into_inner();
+        Ok(match convert::wait_end_from_wire(answer.end) {
+            Some(end) => Resumed::Ended(end),
+            None if answer.goes_on => Resumed::GoesOn,
+            None => Resumed::GroupBusy,
+        })
     }
 
     /// Reports the end of an attempt; tries again for as long as there is no answer, without end.

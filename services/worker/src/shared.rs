@@ -9,12 +9,14 @@ use cts_bundle::BundleCache;
 use cts_handlers::Handlers;
 use cts_terraform::guard::Guard;
 use cts_terraform::{OutputSink, TaskDirectory, Terraform};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{AcquireError, Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
+use crate::gate::Gate;
 use crate::options::Options;
 use crate::requests::Requests;
 use crate::scheduler_calls::Scheduler;
+use crate::slots::{Slot, Slots};
 use crate::values::ValueSources;
 
 /// Between two polls of the guard while there is none.
@@ -31,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) console: Console,
     pub(crate) values: ValueSources,
     pub(crate) handlers: Handlers,
+    pub(crate) gate: Option<Arc<dyn Gate>>,
+    pub(crate) slots: Slots,
     /// Directories in which no earlier process can be at work any more.
     pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
     /// One attempt at a time in each directory: one whose lease was lost may still be ending when the
@@ -54,6 +58,13 @@ impl Shared {
             Arc::clone(directories.entry(directory.clone()).or_default())
         };
         lock.lock_owned().await
+    }
+
+    /// Waits for a slot, and then until there is a guard.
+    pub(crate) async fn free_slot(&self) -> Result<Slot, AcquireError> {
+        let slot = self.slots.take().await?;
+        self.guarded().await;
+        Ok(slot)
     }
 
     /// Waits until there is a guard, if one is wanted: without it no run is to be taken.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{RunDetails, RunKind};
+use cts_core::runs::{ResourceCounts, RunDetails, RunKind};
 use cts_terraform::{CommandError, CommandFailure, Report};
 
 use crate::attempt::AttemptError;
@@ -33,6 +33,11 @@ impl Watched {
     /// Everything before Terraform is done.
     pub(crate) fn rendered(&mut self, took: Duration) {
         self.render = Some(took);
+    }
+
+    /// The numbers of the plan that precedes an apply.
+    pub(crate) fn planned(&self) -> Option<ResourceCounts> {
+        self.report.planned()
     }
 
     /// Reads what stands in an error and not in the output.

@@ -1,4 +1,4 @@
-//! The worker as a whole: slots, each working on one run at a time.
+//! The worker as a whole: runs are taken as slots are free, and worked on side by side.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +23,8 @@ use crate::options::{Dependencies, Options, ShutdownTokens};
 use crate::requests::Requests;
 use crate::scheduler_calls::Scheduler;
 use crate::shared::{Console, Shared};
-use crate::work::work;
+use crate::slots::Slots;
+use crate::work::work_on;
 
 /// How long a call for a run may still take after the worker has begun to drain: the scheduler ends it as
 /// soon as it knows.
@@ -54,6 +55,7 @@ impl Worker {
             guard,
             values,
             handlers,
+            gate,
             console,
         } = dependencies;
         let scheduler = Scheduler {
@@ -66,6 +68,8 @@ impl Worker {
             contents: Contents::default(),
         };
         let shared = Shared {
+            slots: Slots::new(options.record.slots),
+            gate,
             options,
             scheduler,
             terraform,
@@ -99,10 +103,13 @@ impl Worker {
     }
 
     async fn work(&self, shutdown: &ShutdownTokens) {
-        let mut slots = JoinSet::new();
+        let mut work = JoinSet::new();
+        let (leased, mut runs) = mpsc::unbounded_channel();
         for _ in 0..self.shared.options.record.slots.max(1) {
-            slots.spawn(slot(Arc::clone(&self.shared), shutdown.clone()));
+            let (shared, shutdown) = (Arc::clone(&self.shared), shutdown.clone());
+            work.spawn(take_runs(shared, shutdown, leased.clone()));
         }
+        drop(leased);
         let mut overdue = std::pin::pin!(async {
             shutdown.drain.cancelled().await;
             tokio::time::sleep(self.shared.options.drain_timeout).await;
@@ -110,7 +117,13 @@ impl Worker {
         let mut waited = false;
         loop {
             tokio::select! {
-                ended = slots.join_next() => match ended {
+                // First, so that no run is left when the last task has ended.
+                biased;
+                Some(run) = runs.recv() => {
+                    let stop = shutdown.stop.clone();
+                    work.spawn(async move { Box::pin(work_on(run, &stop)).await });
+                }
+                ended = work.join_next() => match ended {
                     None => return,
                     Some(Err(error)) if error.is_panic() => {
                         // The supervisor of this worker must learn of it.
@@ -156,25 +169,36 @@ async fn forget_bundles(shared: &Shared) -> Infallible {
     }
 }
 
-/// One slot.
-async fn slot(shared: Arc<Shared>, shutdown: ShutdownTokens) {
+/// Takes runs for one slot after the other, until the worker drains.
+async fn take_runs(
+    shared: Arc<Shared>,
+    shutdown: ShutdownTokens,
+    leased: mpsc::UnboundedSender<LeasedRun>,
+) {
     let mut waits = call_backoff();
     let mut failing = false;
     loop {
-        tokio::select! {
-            () = shared.guarded() => {}
+        let slot = tokio::select! {
+            biased;
             () = shutdown.drain.cancelled() => return,
-        }
+            slot = shared.free_slot() => slot,
+        };
+        let Ok(slot) = slot else { return };
         let asked = Instant::now();
         let request = shared.requests.next();
         let mut call = std::pin::pin!(shared.scheduler.acquire(request.clone()));
-        let leased = tokio::select! {
+        let answer = tokio::select! {
             biased;
-            leased = &mut call => leased,
+            answer = &mut call => answer,
+            () = shared.slots.wanted() => {
+                // If a run was granted at this moment it is given back.
+                shared.requests.unanswered(request, Instant::now());
+                continue;
+            }
             () = shutdown.drain.cancelled() => {
                 // A run that was granted a moment ago is not to be lost.
                 match tokio::time::timeout(LAST_CALL, call).await {
-                    Ok(leased) => leased,
+                    Ok(answer) => answer,
                     Err(_elapsed) => {
                         shared.requests.unanswered(request, Instant::now());
                         return;
@@ -182,13 +206,16 @@ async fn slot(shared: Arc<Shared>, shutdown: ShutdownTokens) {
                 }
             }
         };
-        match leased {
+        match answer {
             Ok(lease) => {
                 waits = call_backoff();
                 failing = false;
                 if let Some(lease) = lease {
-                    let run = LeasedRun::new(Arc::clone(&shared), lease, asked);
-                    work(run, &shutdown.stop).await;
+                    let drain = shutdown.drain.clone();
+                    let run = LeasedRun::new(Arc::clone(&shared), (lease, slot), asked, drain);
+                    if leased.send(run).is_err() {
+                        return;
+                    }
                 }
             }
             Err(error) => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cts_core::{
-    CloudExecution, CloudWorkspace, Condition, DeclaredService, KvQuery, ModuleInput,
+    CloudExecution, CloudWorkspace, Condition, DeclaredService, KvQuery, ModuleInput, PlanMode,
     TaskDefinition, TaskSpec,
 };
 use serde_json::{Map, Value};
@@ -52,6 +52,9 @@ fn task(spec: &TaskSpec) -> Body {
     let max_shrink = guard.max_shrink.as_ref().map(ToString::to_string);
     body.set_some("max_shrink", max_shrink);
     body.set_some("concurrency_group", spec.concurrency_group.as_deref());
+    if task.plan == PlanMode::Saved {
+        body.set("plan", task.plan.as_str());
+    }
     if !task.webhooks.is_empty() {
         body.set("webhooks", task.webhooks.clone());
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use cts_core::{BufferSetting, ProviderId, TaskName};
+use cts_core::{BufferSetting, PlanMode, ProviderId, TaskName};
 
 use crate::block::Block;
 use crate::buffer::decode_located_buffer;
@@ -46,6 +46,7 @@ pub(crate) struct RawTask {
     pub(crate) timeouts: RawTimeouts,
     pub(crate) guard: RawGuard,
     pub(crate) concurrency_group: Option<Located<String>>,
+    pub(crate) plan: Option<Located<PlanMode>>,
     /// Each once.
     pub(crate) webhooks: Vec<Located<String>>,
     /// Deprecated keys of the block that are not reported yet.
@@ -93,6 +94,7 @@ impl RawTask {
             timeouts: RawTimeouts::decode(&mut block),
             guard: RawGuard::decode(&mut block),
             concurrency_group: decode_concurrency_group(&mut block),
+            plan: decode_plan(&mut block),
             webhooks: decode_webhook_names(&mut block),
             deprecated,
         };
@@ -162,6 +164,24 @@ fn decode_concurrency_group(block: &mut Block<'_>) -> Option<Located<String>> {
     let message = format!("`{path}` must be a name of 1 to {LONGEST_GROUP} characters");
     block.sink().error(&group.place, message);
     None
+}
+
+fn decode_plan(block: &mut Block<'_>) -> Option<Located<PlanMode>> {
+    const KEY: &str = "plan";
+    let written = block.take(KEY, coerce::text)?;
+    let modes = [PlanMode::Direct, PlanMode::Saved];
+    let known = modes
+        .into_iter()
+        .find(|mode| mode.as_str() == written.value);
+    if known.is_none() {
+        let (path, value) = (block.path_of(KEY), &written.value);
+        let message = format!("`{path}` must be \"direct\" or \"saved\", not {value:?}");
+        block.sink().error(&written.place, message);
+    }
+    Some(Located {
+        value: known?,
+        place: written.place,
+    })
 }
 
 fn decode_webhook_names(block: &mut Block<'_>) -> Vec<Located<String>> {

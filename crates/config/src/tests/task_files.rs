@@ -179,7 +179,7 @@ fn variable_files_are_read_here_and_win() {
 #[test]
 fn what_is_not_sent_is_warned_of() {
     let (found, warnings) = request(
-        "task { name = \"t\" module = \"m\" working_dir = \"w\" skip_unchanged = false retry_failed = true apply_timeout = \"1h\" max_shrink = 3 concurrency_group = \"g\" }",
+        "task { name = \"t\" module = \"m\" working_dir = \"w\" skip_unchanged = false retry_failed = true apply_timeout = \"1h\" max_shrink = 3 concurrency_group = \"g\" plan = \"saved\" }",
     );
     assert_eq!(found.as_object().unwrap().len(), 4);
     for (warning, key) in warnings.iter().zip([
@@ -189,13 +189,14 @@ fn what_is_not_sent_is_warned_of() {
         "apply_timeout",
         "max_shrink",
         "concurrency_group",
+        "plan",
     ]) {
         assert_eq!(
             *warning,
             format!("`{key}` is not sent: the API has no such member")
         );
     }
-    assert_eq!(warnings.len(), 6);
+    assert_eq!(warnings.len(), 7);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cts_core::{BufferSetting, Condition, MaxShrink, ServicesCondition, ShrinkGuard, TaskTimeouts};
+use cts_core::{
+    BufferSetting, Condition, MaxShrink, PlanMode, ServicesCondition, ShrinkGuard, TaskTimeouts,
+};
 use serde_json::{Value, json};
 
 use super::{Sandbox, assert_problem, config, problems, task, task_with};
@@ -25,7 +27,7 @@ fn a_full_task_is_read() {
       buffer_period { min = "2s" }
       skip_unchanged = false retry_failed = false
       init_timeout = "1m" plan_timeout = "90s" apply_timeout = "48h"
-      min_instances = 2 max_shrink = "50%" concurrency_group = "fw.north"
+      min_instances = 2 max_shrink = "50%" concurrency_group = "fw.north" plan = "saved"
     }"#;
     let task = sandbox.config(text).tasks.remove(0);
     let definition = &task.definition;
@@ -67,6 +69,7 @@ fn a_full_task_is_read() {
         }
     );
     assert_eq!(task.concurrency_group.as_deref(), Some("fw.north"));
+    assert_eq!(definition.plan, PlanMode::Saved);
     let min = Some(Duration::from_secs(2));
     assert_eq!(
         task.buffer_setting,
@@ -85,6 +88,7 @@ fn what_a_task_leaves_open_has_defaults() {
     let task = task(&sandbox, "");
     assert!(task.enabled && task.skip_unchanged && task.retry_failed);
     assert!(task.timeouts.is_empty() && task.guard.is_empty());
+    assert_eq!(task.definition.plan, PlanMode::Direct);
     assert_eq!(task.buffer_setting, None);
     assert_eq!(task.buffer_period, cts_core::BufferPeriod::BUILT_IN);
     assert_eq!(task.definition.working_dir, Path::new("t"));
@@ -384,6 +388,18 @@ fn a_concurrency_group_has_a_name() {
             "{problem}"
         );
     }
+}
+
+#[test]
+fn a_plan_is_direct_or_saved() {
+    let found = problems(&task_with("plan = \"kept\""));
+    let [(_line, problem)] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert!(
+        problem.contains("must be \"direct\" or \"saved\", not \"kept\""),
+        "{problem}"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::wait::after_wait;
 use super::{Plan, RunKind};
 use crate::phase::TaskPhase;
 
@@ -98,6 +99,10 @@ pub struct AttemptContext {
     pub earlier_failures: u32,
     /// The task wants slow retries after a final failure.
     pub retry_failed: bool,
+    /// The run waits for something outside of cts, so that nothing of its input is applied yet.
+    pub waits: bool,
+    /// The task was changed or disabled since the run was leased.
+    pub withdrawn: bool,
     /// Random share in `[0, 1)` for the jitter of the wait.
     pub jitter: f64,
 }
@@ -113,6 +118,9 @@ impl AttemptContext {
 ///
 /// A task that is being deleted has no further attempt, so that it can go now.
 pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
+    if let Some(after) = after_wait(outcome, context) {
+        return after;
+    }
     if *outcome == AttemptOutcome::Interrupted {
         let newer_waits = context.kind.applies() && context.newer_waits;
         return if newer_waits || context.phase == TaskPhase::Deleting {
@@ -134,8 +142,11 @@ pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> After
 /// It counts like a failed attempt of any run, a requested one included, because the input may be what kills its
 /// workers: such an input must not go through all of them. The first lost lease of a run costs it no time,
 /// later ones delay it like failures. A lease that no scheduler could renew (`renewable` is false) says nothing
-/// about the input: the attempt does not count.
+/// about the input: the attempt does not count. Nor does one whose run waited, which has applied nothing.
 pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttempt {
+    if let Some(after) = after_wait(&AttemptOutcome::Interrupted, context) {
+        return after;
+    }
     let newer_waits = context.kind.applies() && context.newer_waits;
     if newer_waits || context.phase == TaskPhase::Deleting {
         AfterAttempt::Cancel

@@ -2,6 +2,7 @@ use super::*;
 
 mod attempts;
 mod model;
+mod waits;
 
 fn input(n: u8) -> Digest {
     Digest::of(&[n])
@@ -164,6 +165,8 @@ fn context(attempts: u32, newer_waits: bool) -> AttemptContext {
         newer_waits,
         earlier_failures: 0,
         retry_failed: true,
+        waits: false,
+        withdrawn: false,
         jitter: 0.0,
     }
 }

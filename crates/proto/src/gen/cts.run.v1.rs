@@ -143,6 +143,63 @@ pub struct RenewRunResponse {
     #[prost(message, optional, tag = "1")]
     pub time_to_live: ::core::option::Option<::prost_types::Duration>,
 }
+/// Says that a run waits.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SuspendRunRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Epoch of the lease.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "3")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// What it waits for, for people; at most 1 KiB of it is kept. Empty if that was said before and the call only waits for
+    /// the end of the wait.
+    #[prost(string, tag = "4")]
+    pub waiting_for: ::prost::alloc::string::String,
+    /// Longest time to wait for an answer, at most 60 seconds; 0 does not wait.
+    #[prost(message, optional, tag = "5")]
+    pub wait: ::core::option::Option<::prost_types::Duration>,
+    /// Which of its waits under this lease it is, from 1: a call that arrives when that one is over changes nothing.
+    #[prost(uint32, tag = "6")]
+    pub number: u32,
+}
+/// Whether the run may wait on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SuspendRunResponse {
+    /// Why it is to wait no longer; not set while it may.
+    #[prost(enumeration = "WaitEnd", tag = "1")]
+    pub end: i32,
+}
+/// Asks whether a run may go on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResumeRunRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Epoch of the lease.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "3")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// Which of its waits under this lease is over.
+    #[prost(uint32, tag = "4")]
+    pub number: u32,
+}
+/// Whether a run may go on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResumeRunResponse {
+    /// It does not wait any more, and is to be applied. If this is not set and there is no end, another task of its
+    /// concurrency group is applying: it waits on, and asks again.
+    #[prost(bool, tag = "1")]
+    pub goes_on: bool,
+    /// Why nothing of it is to be applied; not set if it may be.
+    #[prost(enumeration = "WaitEnd", tag = "2")]
+    pub end: i32,
+}
 /// Ends an attempt.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CompleteRunRequest {
@@ -421,7 +478,8 @@ pub struct Run {
     /// When it ended; absent if it has not.
     #[prost(message, optional, tag = "11")]
     pub finished_at: ::core::option::Option<::prost_types::Timestamp>,
-    /// What it waits for while it is queued, for people; empty in a list, and if it is a matter of moments.
+    /// What it waits for while it is queued, or is leased and waits for something outside of cts, for people; of a queued run
+    /// empty in a list, and if it is a matter of moments.
     #[prost(string, tag = "14")]
     pub waiting_for: ::prost::alloc::string::String,
     /// What its last attempt did; absent before the end of one, and if the worker did not say.
@@ -495,6 +553,47 @@ pub struct WaitingRuns {
     /// The task of the oldest.
     #[prost(string, tag = "4")]
     pub task_name: ::prost::alloc::string::String,
+}
+/// Why a run is to wait no longer. The attempt ends as interrupted, and the scheduler knows what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum WaitEnd {
+    /// Not set.
+    Unspecified = 0,
+    /// A run with a newer input is queued, or one that a caller has asked for.
+    NewerInput = 1,
+    /// Its task was changed or disabled.
+    TaskChanged = 2,
+    /// Its task is being deleted.
+    TaskDeleted = 3,
+    /// Its task is to be checked first.
+    CheckQueued = 4,
+}
+impl WaitEnd {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "WAIT_END_UNSPECIFIED",
+            Self::NewerInput => "WAIT_END_NEWER_INPUT",
+            Self::TaskChanged => "WAIT_END_TASK_CHANGED",
+            Self::TaskDeleted => "WAIT_END_TASK_DELETED",
+            Self::CheckQueued => "WAIT_END_CHECK_QUEUED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "WAIT_END_UNSPECIFIED" => Some(Self::Unspecified),
+            "WAIT_END_NEWER_INPUT" => Some(Self::NewerInput),
+            "WAIT_END_TASK_CHANGED" => Some(Self::TaskChanged),
+            "WAIT_END_TASK_DELETED" => Some(Self::TaskDeleted),
+            "WAIT_END_CHECK_QUEUED" => Some(Self::CheckQueued),
+            _ => None,
+        }
+    }
 }
 /// What becomes of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -852,6 +951,58 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "RenewRun"));
             self.inner.unary(req, path, codec).await
         }
+        /// Says that a leased run waits for something outside of cts before it applies. It takes no slot of its worker and
+        /// belongs to no concurrency group meanwhile; the worker keeps the lease and calls again as long as the run waits. Answered as
+        /// soon as it is to wait no longer, or when the time is up.
+        pub async fn suspend_run(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SuspendRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SuspendRunResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/SuspendRun",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "SuspendRun"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lets a run go on that has waited. Before this is granted nothing of it may be applied.
+        pub async fn resume_run(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ResumeRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ResumeRunResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/ResumeRun",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "ResumeRun"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Ends an attempt and with it the lease. Safe to repeat: the second call finds the lease gone.
         pub async fn complete_run(
             &mut self,
@@ -1063,6 +1214,24 @@ pub mod run_service_server {
             request: tonic::Request<super::RenewRunRequest>,
         ) -> std::result::Result<
             tonic::Response<super::RenewRunResponse>,
+            tonic::Status,
+        >;
+        /// Says that a leased run waits for something outside of cts before it applies. It takes no slot of its worker and
+        /// belongs to no concurrency group meanwhile; the worker keeps the lease and calls again as long as the run waits. Answered as
+        /// soon as it is to wait no longer, or when the time is up.
+        async fn suspend_run(
+            &self,
+            request: tonic::Request<super::SuspendRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SuspendRunResponse>,
+            tonic::Status,
+        >;
+        /// Lets a run go on that has waited. Before this is granted nothing of it may be applied.
+        async fn resume_run(
+            &self,
+            request: tonic::Request<super::ResumeRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ResumeRunResponse>,
             tonic::Status,
         >;
         /// Ends an attempt and with it the lease. Safe to repeat: the second call finds the lease gone.
@@ -1366,6 +1535,96 @@ pub mod run_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = RenewRunSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/SuspendRun" => {
+                    #[allow(non_camel_case_types)]
+                    struct SuspendRunSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::SuspendRunRequest>
+                    for SuspendRunSvc<T> {
+                        type Response = super::SuspendRunResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SuspendRunRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::suspend_run(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SuspendRunSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/ResumeRun" => {
+                    #[allow(non_camel_case_types)]
+                    struct ResumeRunSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::ResumeRunRequest>
+                    for ResumeRunSvc<T> {
+                        type Response = super::ResumeRunResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ResumeRunRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::resume_run(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ResumeRunSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

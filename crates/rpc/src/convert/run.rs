@@ -1,6 +1,6 @@
 //! Runs and leases.
 
-use cts_core::runs::{AttemptOutcome, Plan, RunKind, RunKinds, RunStatus};
+use cts_core::runs::{AttemptOutcome, Plan, RunKind, RunKinds, RunStatus, WaitEnd};
 use cts_core::{LeaseEpoch, LostLease, RunId, TaskTimeouts, WorkerId};
 use cts_proto::run::v1 as proto;
 
@@ -120,6 +120,27 @@ pub fn status_to_wire(status: RunStatus) -> proto::RunStatus {
         RunStatus::Succeeded => proto::RunStatus::Succeeded,
         RunStatus::Failed => proto::RunStatus::Failed,
         RunStatus::Cancelled => proto::RunStatus::Cancelled,
+    }
+}
+
+/// Why a run is to wait no longer, for the wire.
+pub const fn wait_end_to_wire(end: WaitEnd) -> proto::WaitEnd {
+    match end {
+        WaitEnd::NewerInput => proto::WaitEnd::NewerInput,
+        WaitEnd::TaskChanged => proto::WaitEnd::TaskChanged,
+        WaitEnd::TaskDeleted => proto::WaitEnd::TaskDeleted,
+        WaitEnd::CheckQueued => proto::WaitEnd::CheckQueued,
+    }
+}
+
+/// Why a run is to wait no longer; `None` if it may. A reason that this version does not know is one.
+pub fn wait_end_from_wire(end: i32) -> Option<WaitEnd> {
+    match proto::WaitEnd::try_from(end) {
+        Ok(proto::WaitEnd::Unspecified) => None,
+        Ok(proto::WaitEnd::NewerInput) => Some(WaitEnd::NewerInput),
+        Ok(proto::WaitEnd::TaskChanged) | Err(_) => Some(WaitEnd::TaskChanged),
+        Ok(proto::WaitEnd::TaskDeleted) => Some(WaitEnd::TaskDeleted),
+        Ok(proto::WaitEnd::CheckQueued) => Some(WaitEnd::CheckQueued),
     }
 }
 

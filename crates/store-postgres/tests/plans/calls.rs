@@ -7,7 +7,7 @@ use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName, WorkerId};
 use cts_store::conformance::{claim, input, member, spec, task, worker_record};
 use cts_store::{
     Claim, Completion, EnqueueRequest, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode,
-    Retention, RunFilter, SettingsChange, Store as _, TakeBack, TaskChange, Unchanged,
+    Retention, RunFilter, SettingsChange, Store as _, TakeBack, TaskChange, Unchanged, Waits as _,
 };
 use cts_store_postgres::PostgresStore;
 use uuid::Uuid;
@@ -158,6 +158,15 @@ impl Calls {
                 .unwrap();
             store
                 .append_log(lease.run, holder.0, holder.1, lines(10))
+                .await
+                .unwrap();
+            store
+                .suspend(lease.run, holder.0, holder.1, 1, "a person")
+                .await
+                .unwrap();
+            store.wait_end(lease.run, holder.0, holder.1).await.unwrap();
+            store
+                .resume(lease.run, holder.0, holder.1, 1)
                 .await
                 .unwrap();
             store.read_log(lease.run, 5, 100).await.unwrap().unwrap();

@@ -3,6 +3,7 @@
 mod cluster;
 mod service;
 mod tasks;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use cts_core::{
 
 use self::cluster::{ModelLeader, ModelWorker};
 pub use self::tasks::{ModelRequest, ModelTask};
+pub use self::waits::Lost;
 use crate::{
     Claim, Completion, EnqueueRequest, Enqueued, Lease, PLANS_KEPT, QueueDepth, Requeued, TakeBack,
     Unchanged, lost_lease_error,
@@ -52,12 +54,25 @@ pub struct ModelRun {
     pub holder: String,
     /// The concurrency group of the last lease, if it was for an apply.
     pub group: Option<String>,
+    /// What it waits for outside of cts, in the last lease.
+    pub waiting_for: Option<String>,
+    /// Its task was changed or disabled during the last lease.
+    withdrawn: bool,
+    /// The last wait under the last lease after which it went on.
+    resumed_waits: u32,
     /// When the last lease was granted or renewed last.
     renewed: Duration,
     pub expires: Duration,
     pub due: Duration,
     pub created: Duration,
     pub log: Vec<String>,
+}
+
+impl ModelRun {
+    /// It takes a slot of its worker.
+    pub fn is_at_work(&self) -> bool {
+        self.status == RunStatus::Running && self.waiting_for.is_none()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -180,7 +195,10 @@ impl Model {
                     answer.cancelled = queued;
                 }
                 self.insert_wanted(request, requested);
-                let place = queued.map_or(self.now, |queued| self.runs[&queued].due);
+                let waits = applying.filter(|id| self.runs[id].waiting_for.is_some());
+                let place = queued
+                    .or(waits)
+                    .map_or(self.now, |taken| self.runs[&taken].due);
                 let due = place.min(self.now);
                 self.run(Some(request.run)).due = due;
                 self.forget_failures(&request.task);
@@ -297,6 +315,9 @@ impl Model {
             epoch: 0,
             holder: String::new(),
             group: None,
+            waiting_for: None,
+            withdrawn: false,
+            resumed_waits: 0,
             renewed: Duration::ZERO,
             expires: Duration::ZERO,
             due: self.now + wait,
@@ -337,15 +358,15 @@ impl Model {
     }
 
     pub fn queue_depth(&self) -> QueueDepth {
-        let count = |status: RunStatus, enabled: bool| {
-            let runs = self.runs.values().filter(|run| run.status == status);
-            runs.filter(|run| !enabled || self.may_run(run)).count() as u64
-        };
+        let queued = self
+            .runs
+            .values()
+            .filter(|run| run.status == RunStatus::Queued);
         let ready = || self.waiting().filter(|(due, _)| *due <= self.now);
         QueueDepth {
-            queued: count(RunStatus::Queued, true),
+            queued: queued.filter(|run| self.may_run(run)).count() as u64,
             ready: ready().count() as u64,
-            running: count(RunStatus::Running, false),
+            running: self.runs.values().filter(|run| run.is_at_work()).count() as u64,
             oldest_ready: ready().map(|(due, _)| self.now.saturating_sub(due)).max(),
         }
     }
@@ -368,6 +389,7 @@ impl Model {
         run.attempts += 1;
         (run.expires, run.renewed) = (self.now + claim.time_to_live, self.now);
         claim.worker.as_str().clone_into(&mut run.holder);
+        (run.waiting_for, run.withdrawn, run.resumed_waits) = (None, false, 0);
         let group = &self.tasks.get(&run.task)?.stored.spec.concurrency_group;
         run.group = group.clone().filter(|_| run.kind == RunKind::Apply);
         if run.kind == RunKind::Apply {
@@ -435,6 +457,8 @@ impl Model {
             newer_waits: self.only(&run.task, RunStatus::Queued).is_some(),
             earlier_failures: task.failures,
             retry_failed: task.stored.spec.retry_failed,
+            waits: run.waiting_for.is_some(),
+            withdrawn: run.withdrawn,
             jitter,
         })
     }
@@ -563,7 +587,9 @@ impl Model {
         let running = running.filter(|(_, run)| run.status == RunStatus::Running);
         let taken = running.map(|(id, run)| {
             let deleting = tasks[&run.task].stored.phase == TaskPhase::Deleting;
-            run.status = if deleting || run.kind.applies() && newer.contains(&run.task) {
+            let over = run.withdrawn && run.waiting_for.is_some();
+            let replaced = run.kind.applies() && newer.contains(&run.task);
+            run.status = if deleting || over || replaced {
                 RunStatus::Cancelled
             } else {
                 RunStatus::Queued

@@ -4,6 +4,7 @@ mod cluster;
 mod compare;
 mod dice;
 mod tasks;
+mod waits;
 
 use std::time::Duration;
 
@@ -71,7 +72,7 @@ pub async fn random_walks_agree_with_the_model<F: Fixture>() {
 }
 
 impl<F: Fixture> Walk<F> {
-    fn story(&self) -> String {
+    pub(super) fn story(&self) -> String {
         self.trace.join("\n")
     }
 
@@ -80,7 +81,7 @@ impl<F: Fixture> Walk<F> {
         if !self.model.leads(self.epochs[0]) && !self.dice.one_in(4) {
             return self.lead().await;
         }
-        match self.dice.below(74) {
+        match self.dice.below(80) {
             0..10 => self.enqueue().await,
             10..20 => self.acquire().await,
             20..28 => self.complete().await,
@@ -102,6 +103,9 @@ impl<F: Fixture> Walk<F> {
             70 => self.refuse().await,
             71 => self.drop_draft().await,
             72..74 => self.release().await,
+            74..77 => self.suspend().await,
+            77 => self.look_at_wait().await,
+            78 => self.resume().await,
             _ => self.reap().await,
         }
     }
@@ -193,7 +197,7 @@ impl<F: Fixture> Walk<F> {
     }
 
     /// Mostly one of the newest, which may be live; sometimes an old one, or in the name of another worker.
-    fn some_lease(&mut self) -> Option<Lease> {
+    pub(super) fn some_lease(&mut self) -> Option<Lease> {
         let oldest = self
             .leases
             .len()

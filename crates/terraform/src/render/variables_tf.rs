@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::TaskDefinition;
+use cts_core::{EngineKind, PlanMode, TaskDefinition};
 use semver::Version;
 use serde_json::Value;
 
@@ -58,6 +58,15 @@ variable "consul_kv" {
 /// First version that knows `sensitive`.
 const SENSITIVE_SINCE: Version = Version::new(0, 14, 0);
 
+/// Whether the engine knows variables that are in no plan: then a saved one holds no arguments of providers.
+fn has_ephemeral(settings: &RenderSettings) -> bool {
+    settings.terraform_version
+        >= match settings.engine {
+            EngineKind::Terraform => Version::new(1, 10, 0),
+            EngineKind::OpenTofu => Version::new(1, 11, 0),
+        }
+}
+
 pub(super) fn render(
     title: &Title<'_>,
     definition: &TaskDefinition,
@@ -81,6 +90,9 @@ pub(super) fn render(
             ("default", "null".to_owned()),
             ("description", quoted(&description)),
         ];
+        if definition.plan == PlanMode::Saved && has_ephemeral(settings) {
+            attributes.push(("ephemeral", "true".to_owned()));
+        }
         if settings.terraform_version >= SENSITIVE_SINCE {
             attributes.push(("sensitive", "true".to_owned()));
         }

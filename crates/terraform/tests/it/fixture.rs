@@ -33,6 +33,22 @@ resource "terraform_data" "kept" {
 }
 "#;
 
+/// A module that cannot be planned.
+pub(crate) const CANNOT_BE_PLANNED: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "never" {
+  lifecycle {
+    precondition {
+      condition     = length(var.services) > 7
+      error_message = "there are too few of them"
+    }
+  }
+}
+"#;
+
 /// A module whose apply says `started` and then takes a minute.
 pub(crate) const TAKES_LONG: &str = r#"
 variable "services" {

@@ -24,6 +24,7 @@ mod opentofu;
 mod orphans;
 mod plan;
 mod report;
+mod saved_plan;
 mod script;
 mod shared_init;
 mod state_lock;

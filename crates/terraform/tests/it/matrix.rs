@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use cts_core::{
     CatalogService, CatalogServicesCondition, Condition, ConsulKvCondition, Digest, KeyValue,
-    KvQuery, ModuleInput, ProviderBlock, ProviderId, RunInput, ScheduleCondition, ServicesInput,
-    TaskDefinition, TaskName,
+    KvQuery, ModuleInput, PlanMode, ProviderBlock, ProviderId, RunInput, ScheduleCondition,
+    ServicesInput, TaskDefinition, TaskName,
 };
 use cts_terraform::{render_root_module, render_tfvars};
 use serde_json::json;
@@ -99,6 +99,10 @@ fn tasks(plain: &TaskDefinition) -> Vec<TaskDefinition> {
     if let Condition::Services(condition) = &mut hidden.condition {
         condition.use_as_module_input = false;
     }
+    let mut saved_plan = with_everything.clone();
+    saved_plan.name = TaskName::new("saved-plan").unwrap();
+    saved_plan.working_dir = "saved-plan".into();
+    saved_plan.plan = PlanMode::Saved;
     vec![
         task("services-alone", services, Vec::new()),
         hidden,
@@ -118,6 +122,7 @@ fn tasks(plain: &TaskDefinition) -> Vec<TaskDefinition> {
             vec![services_input(), kv_input()],
         ),
         task("no-condition", Condition::NoCondition, Vec::new()),
+        saved_plan,
         with_everything,
     ]
 }

@@ -4,23 +4,7 @@ use cts_terraform::{CommandFailure, Step};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, wait_for};
-
-/// A module that cannot be planned.
-const CANNOT_BE_PLANNED: &str = r#"
-variable "services" {
-  type = any
-}
-
-resource "terraform_data" "never" {
-  lifecycle {
-    precondition {
-      condition     = length(var.services) > 7
-      error_message = "there are too few of them"
-    }
-  }
-}
-"#;
+use crate::fixture::{CANNOT_BE_PLANNED, KEEPS_SERVICES, Sandbox, instance, wait_for};
 
 /// A module that reads from an address while it is planned.
 fn reads_from(address: std::net::SocketAddr) -> String {

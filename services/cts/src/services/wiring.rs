@@ -164,6 +164,7 @@ pub(crate) fn worker(
             bundles,
             guard,
             handlers: Handlers::new(Pace::default(), Arc::clone(&process_env.clock)),
+            gate: None,
             console: config
                 .driver
                 .log

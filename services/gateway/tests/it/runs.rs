@@ -14,8 +14,9 @@ use cts_proto::run::v1::{
     GetInputContentsResponse, GetQueueRequest, GetQueueResponse, GetRunInputRequest,
     GetRunInputResponse, GetRunRequest, GetRunResponse, ListLostLeasesRequest,
     ListLostLeasesResponse, ListRunsRequest, ListRunsResponse, PhaseTimes, Planned,
-    RenewRunRequest, RenewRunResponse, ResourceAction, ResourceChange, ResourceCounts, Run,
-    RunDetails, RunKind, RunStatus,
+    RenewRunRequest, RenewRunResponse, ResourceAction, ResourceChange, ResourceCounts,
+    ResumeRunRequest, ResumeRunResponse, Run, RunDetails, RunKind, RunStatus, SuspendRunRequest,
+    SuspendRunResponse,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -173,6 +174,20 @@ impl RunService for MemoryRuns {
         &self,
         _request: Request<ListLostLeasesRequest>,
     ) -> Result<Response<ListLostLeasesResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn suspend_run(
+        &self,
+        _request: Request<SuspendRunRequest>,
+    ) -> Result<Response<SuspendRunResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn resume_run(
+        &self,
+        _request: Request<ResumeRunRequest>,
+    ) -> Result<Response<ResumeRunResponse>, Status> {
         not_for_a_gateway()
     }
 

@@ -3,6 +3,7 @@
 mod inputs;
 mod logging;
 mod page;
+mod waits;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -152,6 +153,20 @@ impl RunService for RunEndpoint {
             .or_status()?;
         let time_to_live = Some(convert::duration_to_wire(self.lease));
         Ok(Response::new(proto::RenewRunResponse { time_to_live }))
+    }
+
+    async fn suspend_run(
+        &self,
+        request: Request<proto::SuspendRunRequest>,
+    ) -> Result<Response<proto::SuspendRunResponse>, Status> {
+        self.suspend(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn resume_run(
+        &self,
+        request: Request<proto::ResumeRunRequest>,
+    ) -> Result<Response<proto::ResumeRunResponse>, Status> {
+        self.resume(request.into_inner()).await.map(Response::new)
     }
 
     async fn complete_run(

@@ -27,7 +27,7 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
         started_at: record.started_at.map(convert::timestamp_to_wire),
         finished_at: record.finished_at.map(convert::timestamp_to_wire),
         task_name: record.task.into(),
-        waiting_for: String::new(),
+        waiting_for: record.waiting_for.unwrap_or_default(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cts_core::runs::{Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
     ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, LostLease, RunId, TaskName,
@@ -15,7 +16,7 @@ use cts_store::{
     Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask,
     QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest,
     SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError,
-    TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
+    TaskMark, TaskState, Unfinished, WaitingRuns, Waits, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -91,9 +92,9 @@ fn failure() -> StoreError {
 }
 
 macro_rules! faulty {
-    ($(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> Result<$answer:ty, $error:ty>;)*) => {
+    ($trait:ident: $(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> Result<$answer:ty, $error:ty>;)*) => {
         #[tonic::async_trait]
-        impl Store for FaultyStore {
+        impl $trait for FaultyStore {
             $(async fn $name(&self $(, $argument: $type)*) -> Result<$answer, $error> {
                 let fault = self.begin(stringify!($name)).await?;
                 let answer = self.inner.$name($($argument),*).await;
@@ -107,6 +108,14 @@ macro_rules! faulty {
 }
 
 faulty! {
+    Waits:
+    fn suspend(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, wait: u32, waiting_for: &str) -> Result<(), LeaseError>;
+    fn wait_end(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Option<WaitEnd>, LeaseError>;
+    fn resume(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, wait: u32) -> Result<Resumed, LeaseError>;
+}
+
+faulty! {
+    Store:
     fn lead(&self, member: &Member, epoch: Option<LeaderEpoch>, time_to_live: Duration) -> Result<Leadership, StoreError>;
     fn resign(&self, member: &Member) -> Result<(), StoreError>;
     fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;

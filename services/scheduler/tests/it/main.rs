@@ -23,3 +23,4 @@ mod setup;
 mod tasks;
 mod untaken;
 mod updates;
+mod waits;

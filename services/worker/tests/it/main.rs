@@ -15,3 +15,4 @@ mod leases;
 mod plans;
 mod played_scheduler;
 mod stage;
+mod waits;

@@ -53,6 +53,16 @@ pub(crate) struct Conduct {
     pub(crate) contents: BTreeMap<String, Vec<u8>>,
     /// Those that were asked for.
     pub(crate) fetched: Vec<String>,
+    /// What runs have said that they wait for.
+    pub(crate) suspended: Vec<String>,
+    /// Why waiting runs are to give up, if they are.
+    pub(crate) wait_end: run::WaitEnd,
+    /// Another task of the concurrency group is applying.
+    pub(crate) group_busy: bool,
+    /// Questions whether a run may go on.
+    pub(crate) asked_to_resume: u32,
+    /// Runs that were let go on.
+    pub(crate) resumed: u32,
     /// What the last attempt did.
     pub(crate) details: Option<run::RunDetails>,
 }
@@ -75,6 +85,11 @@ impl Default for Conduct {
             names: Vec::new(),
             contents: BTreeMap::new(),
             fetched: Vec::new(),
+            suspended: Vec::new(),
+            wait_end: run::WaitEnd::Unspecified,
+            group_busy: false,
+            asked_to_resume: 0,
+            resumed: 0,
             details: None,
         }
     }
@@ -226,6 +241,41 @@ impl RunService for PlayedScheduler {
     type GetInputContentsStream =
         tokio_stream::Iter<std::vec::IntoIter<Result<run::GetInputContentsResponse, Status>>>;
     type FollowRunsStream = tokio_stream::Empty<Result<run::FollowRunsResponse, Status>>;
+
+    async fn suspend_run(
+        &self,
+        request: Request<run::SuspendRunRequest>,
+    ) -> Result<Response<run::SuspendRunResponse>, Status> {
+        let request = request.into_inner();
+        let conduct = || self.conduct.lock().unwrap();
+        if !request.waiting_for.is_empty() {
+            conduct().suspended.push(request.waiting_for);
+        }
+        let wait = convert::duration_from_wire(request.wait.as_ref());
+        let mut looks = tokio::time::interval(Duration::from_millis(20));
+        let ended = async {
+            while conduct().wait_end == run::WaitEnd::Unspecified {
+                looks.tick().await;
+            }
+        };
+        drop(tokio::time::timeout(wait, ended).await);
+        let end = conduct().wait_end.into();
+        Ok(Response::new(run::SuspendRunResponse { end }))
+    }
+
+    async fn resume_run(
+        &self,
+        _request: Request<run::ResumeRunRequest>,
+    ) -> Result<Response<run::ResumeRunResponse>, Status> {
+        let mut conduct = self.conduct.lock().unwrap();
+        conduct.asked_to_resume += 1;
+        let goes_on = !conduct.group_busy && conduct.wait_end == run::WaitEnd::Unspecified;
+        conduct.resumed += u32::from(goes_on);
+        Ok(Response::new(run::ResumeRunResponse {
+            goes_on,
+            end: conduct.wait_end.into(),
+        }))
+    }
 
     async fn acquire_run(
         &self,

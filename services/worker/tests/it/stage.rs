@@ -9,13 +9,13 @@ use std::sync::Arc;
 use cts_consul::{ConsulClient, ConsulSettings};
 use cts_core::settings::SettingsBlocks;
 use cts_core::{
-    Backend, Capabilities, Condition, Digest, EngineKind, RunInput, StepTimeouts, SystemClock,
-    TaskDefinition, TaskName, WorkerId, WorkerRecord,
+    Backend, Capabilities, Condition, Digest, EngineKind, PlanMode, RunInput, StepTimeouts,
+    SystemClock, TaskDefinition, TaskName, WorkerId, WorkerRecord,
 };
 use cts_handlers::{Handlers, Pace};
 use cts_rpc::memory_transport;
 use cts_terraform::{Executable, InheritedEnvironment, RenderSettings, StopPolicy, Terraform};
-use cts_worker::{Dependencies, Options, ShutdownTokens, ValueSources, Worker};
+use cts_worker::{Dependencies, Gate, Options, ShutdownTokens, ValueSources, Worker};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,15 @@ impl Stage {
 
     /// The same with other options.
     pub(crate) async fn configured(module: &str, configure: impl FnOnce(&mut Options)) -> Self {
+        Self::gated(module, None, configure).await
+    }
+
+    /// The same whose applies of saved plans wait.
+    pub(crate) async fn gated(
+        module: &str,
+        gate: Option<Arc<dyn Gate>>,
+        configure: impl FnOnce(&mut Options),
+    ) -> Self {
         let root = TempDir::new().unwrap();
         fs::create_dir(root.path().join("module")).unwrap();
         fs::write(root.path().join("module/main.tf"), module).unwrap();
@@ -78,6 +87,7 @@ impl Stage {
                     vault: None,
                 },
                 handlers: Handlers::new(Pace::default(), Arc::new(SystemClock)),
+                gate,
                 console: None,
             },
         );
@@ -108,6 +118,7 @@ impl Stage {
             module_inputs: Vec::new(),
             services: Vec::new(),
             webhooks: Vec::new(),
+            plan: PlanMode::Direct,
             workspace: None,
             name: TaskName::new("edge").unwrap(),
             description: String::new(),
@@ -192,7 +203,7 @@ fn environment(home: &Path) -> BTreeMap<OsString, OsString> {
     ])
 }
 
-fn terraform_path() -> PathBuf {
+pub(crate) fn terraform_path() -> PathBuf {
     let configured = std::env::var_os("CTS_TEST_TERRAFORM").map(PathBuf::from);
     let from_path = || {
         std::env::split_paths(&std::env::var_os("PATH")?)

@@ -136,7 +136,7 @@ impl Model {
             let running = self
                 .runs
                 .values()
-                .filter(|run| run.status == RunStatus::Running && run.holder == *id);
+                .filter(|run| run.is_at_work() && run.holder == *id);
             let running = u32::try_from(running.count()).unwrap_or(u32::MAX);
             let draining = worker.drains_itself || worker.drain_requested;
             (

@@ -189,9 +189,11 @@ impl Model {
         let about = |status, due: Duration, attempts| {
             status == RunStatus::Queued && (due <= self.now || attempts > 0)
         };
+        let running = self.only(name, RunStatus::Running);
         TaskActivity {
             phase,
-            running: self.only(name, RunStatus::Running).is_some(),
+            running: running.is_some_and(|id| self.runs[&id].is_at_work()),
+            waits: running.is_some_and(|id| !self.runs[&id].is_at_work()),
             about_to_run: runs.any(|run| about(run.status, run.due, run.attempts)),
             requested: self
                 .requests
@@ -229,6 +231,7 @@ impl Model {
         }
         if cancels {
             self.cancel(name, RunKind::applies, change.reason());
+            self.withdraw(name);
         }
         if let Some((run, kind)) = change.request {
             self.request(name, run, kind);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use cts_core::runs::{Plan, RunKinds};
 use cts_core::{
     BufferPeriod, Capabilities, Condition, Content, Digest, Engine, FrozenInput, Incarnation,
-    ProviderId, Requirement, ServicesCondition, ShrinkGuard, TaskDefinition, TaskName, TaskSpec,
-    TaskTimeouts, ViewId, WorkerId,
+    PlanMode, ProviderId, Requirement, ServicesCondition, ShrinkGuard, TaskDefinition, TaskName,
+    TaskSpec, TaskTimeouts, ViewId, WorkerId,
 };
 
 use uuid::Uuid;
@@ -34,6 +34,7 @@ pub fn spec(name: &str) -> TaskSpec {
             module_inputs: Vec::new(),
             services: Vec::new(),
             webhooks: Vec::new(),
+            plan: PlanMode::Direct,
             workspace: None,
             name: task(name),
             description: format!("the task {name}"),

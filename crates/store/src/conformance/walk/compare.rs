@@ -114,6 +114,13 @@ impl<F: Fixture> Walk<F> {
             "{}",
             story()
         );
+        let waiting_for = run.waiting_for.as_ref();
+        assert_eq!(
+            record.waiting_for.as_ref(),
+            waiting_for.filter(|_| run.status == RunStatus::Running),
+            "{}",
+            story()
+        );
         assert_eq!(record.created_at, start + run.created, "{}", story());
         if run.status == RunStatus::Queued {
             assert_eq!(record.due_at, start + run.due, "{}", story());

@@ -1,0 +1,131 @@
+//! Runs that wait for something outside of cts.
+
+use proptest::prelude::*;
+
+use super::super::*;
+use super::{context, outcomes};
+
+const APPROVED: WaitContext = WaitContext {
+    kind: RunKind::Apply,
+    phase: TaskPhase::Ready,
+    enabled: true,
+    requested: false,
+    newer_waits: false,
+    withdrawn: false,
+    check_waits: false,
+};
+
+fn waiting() -> AttemptContext {
+    AttemptContext {
+        waits: true,
+        ..context(1, false)
+    }
+}
+
+#[test]
+fn whatever_its_task_wants_instead_ends_a_wait() {
+    assert_eq!(wait_end(APPROVED), None);
+    let deleting = WaitContext {
+        phase: TaskPhase::Deleting,
+        newer_waits: true,
+        ..APPROVED
+    };
+    let newer = WaitContext {
+        newer_waits: true,
+        withdrawn: true,
+        ..APPROVED
+    };
+    let withdrawn = WaitContext {
+        withdrawn: true,
+        check_waits: true,
+        ..APPROVED
+    };
+    let disabled = WaitContext {
+        enabled: false,
+        ..APPROVED
+    };
+    let requested = WaitContext {
+        requested: true,
+        ..disabled
+    };
+    let checked = WaitContext {
+        check_waits: true,
+        ..APPROVED
+    };
+    let ends = [deleting, newer, withdrawn, disabled, requested, checked].map(wait_end);
+    let expected = [
+        Some(WaitEnd::TaskDeleted),
+        Some(WaitEnd::NewerInput),
+        Some(WaitEnd::TaskChanged),
+        Some(WaitEnd::TaskChanged),
+        None,
+        Some(WaitEnd::CheckQueued),
+    ];
+    assert_eq!(ends, expected);
+}
+
+#[test]
+fn a_worker_that_drains_or_is_lost_leaves_the_wait_to_another() {
+    let interrupted = AttemptOutcome::Interrupted;
+    assert_eq!(
+        after_attempt(&interrupted, waiting()),
+        AfterAttempt::Requeue
+    );
+    for renewable in [false, true] {
+        for attempts in 1..=ATTEMPTS {
+            let context = AttemptContext {
+                attempts,
+                ..waiting()
+            };
+            let after = after_lost_lease(renewable, context);
+            assert_eq!(after, AfterAttempt::Requeue);
+        }
+    }
+}
+
+#[test]
+fn a_wait_in_vain_is_a_failure_that_nothing_follows() {
+    let refused = AttemptOutcome::Failed("refused".into());
+    assert_eq!(
+        after_attempt(&refused, waiting()),
+        AfterAttempt::GiveUp { retry_after: None }
+    );
+    let creating = AttemptContext {
+        phase: TaskPhase::Creating,
+        ..waiting()
+    };
+    assert_eq!(
+        after_attempt(&refused, creating),
+        AfterAttempt::End { succeeded: false }
+    );
+}
+
+proptest! {
+    /// What is over for its task is cancelled without an event, however its wait ends, and nothing is lost: with a newer
+    /// input, or where nothing is wanted any more.
+    #[test]
+    fn a_wait_that_is_over_leaves_no_trace(
+        newer_waits in any::<bool>(), withdrawn in any::<bool>(), deleting in any::<bool>(),
+        renewable in any::<bool>(), failed in any::<bool>(),
+    ) {
+        prop_assume!(newer_waits || withdrawn || deleting);
+        let phase = if deleting { TaskPhase::Deleting } else { TaskPhase::Ready };
+        let context = AttemptContext { phase, newer_waits, withdrawn, ..waiting() };
+        let outcome = if failed {
+            AttemptOutcome::Failed("no".into())
+        } else {
+            AttemptOutcome::Interrupted
+        };
+        prop_assert_eq!(after_attempt(&outcome, context), AfterAttempt::Cancel);
+        prop_assert_eq!(after_lost_lease(renewable, context), AfterAttempt::Cancel);
+    }
+
+    /// A run that does not wait ends as it always did, whatever became of its task meanwhile.
+    #[test]
+    fn what_does_not_wait_is_not_withdrawn(outcome in 0_usize..5, attempts in 1_u32..4, newer in any::<bool>()) {
+        let outcome = &outcomes()[outcome];
+        let before = context(attempts, newer);
+        let withdrawn = AttemptContext { withdrawn: true, ..before };
+        prop_assert_eq!(after_attempt(outcome, withdrawn), after_attempt(outcome, before));
+    }
+}

@@ -1,0 +1,133 @@
+//! Runs that wait, between their plan and their apply, for something outside of cts: a person, or a place in a remote
+//! queue.
+//!
+//! The worker keeps the lease, so that no other begins with the task, but the run takes none of its slots and is of no
+//! concurrency group, and nothing limits how long it waits. Nothing of its input is applied yet. So it is never worth
+//! more than what its task wants now: it gives way to a newer input, to another declaration, to a person who disables or
+//! deletes the task, and to a worker that drains. An attempt that ended while the run waited does not count.
+
+use std::fmt;
+
+use super::{AfterAttempt, AttemptContext, AttemptOutcome, RunKind};
+use crate::phase::TaskPhase;
+
+/// Why a run is to wait no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WaitEnd {
+    /// A run with a newer input, or one that a caller has asked for, is queued.
+    NewerInput,
+    /// Its task was changed, or disabled.
+    TaskChanged,
+    /// Its task is being deleted.
+    TaskDeleted,
+    /// A caller wants its task to be checked. The run goes back to the queue, behind that check.
+    CheckQueued,
+}
+
+impl WaitEnd {
+    /// Whether there is nothing left to apply.
+    pub const fn is_final(self) -> bool {
+        !matches!(self, Self::CheckQueued)
+    }
+}
+
+impl fmt::Display for WaitEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NewerInput => "a newer run of its task is queued",
+            Self::TaskChanged => "its task was changed or disabled",
+            Self::TaskDeleted => "its task is being deleted",
+            Self::CheckQueued => "its task is to be checked first",
+        })
+    }
+}
+
+/// What decides whether a run may go on waiting, and whether it may begin to apply after that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitContext {
+    /// What the run is for.
+    pub kind: RunKind,
+    /// Where its task is between creation and deletion.
+    pub phase: TaskPhase,
+    /// Changes run the task.
+    pub enabled: bool,
+    /// A caller has asked for this very run, which does not need an enabled task.
+    pub requested: bool,
+    /// A queued run exists that applies a newer input.
+    pub newer_waits: bool,
+    /// The task was changed or disabled since the run was leased.
+    pub withdrawn: bool,
+    /// A check of the task is queued.
+    pub check_waits: bool,
+}
+
+/// Whether a run that waits is to give up.
+pub const fn wait_end(context: WaitContext) -> Option<WaitEnd> {
+    if matches!(context.phase, TaskPhase::Deleting) {
+        Some(WaitEnd::TaskDeleted)
+    } else if context.kind.applies() && context.newer_waits {
+        Some(WaitEnd::NewerInput)
+    } else if context.withdrawn || !(context.enabled || context.requested) {
+        Some(WaitEnd::TaskChanged)
+    } else if context.check_waits {
+        Some(WaitEnd::CheckQueued)
+    } else {
+        None
+    }
+}
+
+/// What may happen to a run that is to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resumed {
+    /// It applies from now on.
+    GoesOn,
+    /// Another task of its concurrency group is applying: it waits on.
+    GroupBusy,
+    /// There is nothing left to apply.
+    Ended(WaitEnd),
+}
+
+impl AttemptContext {
+    /// What decides whether its run is over. A check that is queued does not.
+    pub const fn wait(self) -> WaitContext {
+        WaitContext {
+            kind: self.kind,
+            phase: self.phase,
+            enabled: self.enabled,
+            requested: self.no_retry,
+            newer_waits: self.newer_waits,
+            withdrawn: self.withdrawn,
+            check_waits: false,
+        }
+    }
+}
+
+/// Decides what follows an attempt that ended while its run waited, `None` where the rules for others do.
+///
+/// One that was interrupted, because its worker drains, or whose lease was lost, waits elsewhere. One that failed has
+/// waited in vain, because what it waited for was refused or has lapsed: it is not tried again before something
+/// changes.
+pub(super) fn after_wait(
+    outcome: &AttemptOutcome,
+    context: AttemptContext,
+) -> Option<AfterAttempt> {
+    if !context.waits {
+        return None;
+    }
+    let is_over = wait_end(context.wait()).is_some_and(WaitEnd::is_final);
+    match outcome {
+        AttemptOutcome::Interrupted | AttemptOutcome::Failed(_) if is_over => {
+            Some(AfterAttempt::Cancel)
+        }
+        AttemptOutcome::Interrupted => Some(AfterAttempt::Requeue),
+        AttemptOutcome::Failed(_)
+            if context.kind.applies() && matches!(context.phase, TaskPhase::Ready) =>
+        {
+            Some(AfterAttempt::GiveUp { retry_after: None })
+        }
+        AttemptOutcome::Failed(_)
+        | AttemptOutcome::Applied
+        | AttemptOutcome::Planned(_)
+        | AttemptOutcome::Checked => None,
+    }
+}

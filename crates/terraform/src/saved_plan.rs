@@ -1,0 +1,118 @@
+//! A plan that is made first and applied as it is, or not at all (docs/terraform.md#saved-plans).
+//!
+//! The file of a plan holds the values of variables and parts of the state. Only its owner may read it, it is there no longer
+//! than from the end of `plan` to the end of `apply`, and while a run waits in between it is in memory only. Of engines that
+//! have ephemeral variables it holds no arguments of providers.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use cts_core::Chain;
+use secrecy::{ExposeSecret as _, SecretSlice};
+
+use crate::attempt::Attempt;
+use crate::command::Step;
+use crate::directory::{file_error, make_secret, remove_if_present, write_secret};
+use crate::error::{CommandError, FileError};
+use crate::terraform::{PlanOutput, Terraform, failed};
+
+/// Its name in the directory of the task.
+const FILE: &str = "saved.tfplan";
+
+/// Mode of the file.
+const MODE: u32 = 0o600;
+
+/// A plan that waits to be applied. Its file is removed when this is dropped.
+#[derive(Debug)]
+#[must_use = "the plan is forgotten when it is dropped"]
+pub struct SavedPlan {
+    /// Its name in the directory of the task.
+    file: &'static str,
+    path: PathBuf,
+    output: PlanOutput,
+    /// The file, while it is not on disk.
+    held: Option<SecretSlice<u8>>,
+}
+
+impl Terraform {
+    /// Runs `terraform plan` as [`Terraform::plan`] does, and keeps the plan.
+    ///
+    /// # Cancellation
+    /// As for [`Terraform::plan`].
+    pub async fn save_plan(&self, attempt: &Attempt) -> Result<SavedPlan, CommandError> {
+        let path = attempt.directory.path().join(FILE);
+        let unwritten = |error| failed(attempt, Step::Plan, error);
+        // Terraform writes into it, and its mode stays.
+        write_secret(&path, "").map_err(unwritten)?;
+        let mut plan = SavedPlan {
+            file: FILE,
+            path,
+            output: PlanOutput {
+                changes_present: false,
+                text: String::new(),
+            },
+            held: None,
+        };
+        let mut arguments = self.arguments(Step::Plan);
+        arguments.push(format!("-out={FILE}"));
+        plan.output = self.plan_with(attempt, arguments).await?;
+        make_secret(&plan.path).map_err(unwritten)?;
+        Ok(plan)
+    }
+
+    /// Runs `terraform apply` with exactly this plan, which Terraform refuses if the state is another one than when it was
+    /// made. It can be applied again after a failure that has changed nothing.
+    ///
+    /// # Cancellation
+    /// As for [`Terraform::apply`].
+    pub async fn apply_saved(
+        &self,
+        attempt: &Attempt,
+        plan: &SavedPlan,
+    ) -> Result<(), CommandError> {
+        let mut arguments = self.arguments(Step::Apply);
+        arguments.push(plan.file.to_owned());
+        self.apply_with(attempt, arguments).await
+    }
+}
+
+impl SavedPlan {
+    /// What Terraform has said of it.
+    pub const fn output(&self) -> &PlanOutput {
+        &self.output
+    }
+
+    /// Takes the file from the disk; it must be back before the plan is applied.
+    pub fn hold(&mut self) -> Result<(), FileError> {
+        let bytes = fs::read(&self.path).map_err(file_error("read", &self.path))?;
+        remove_if_present(&self.path)?;
+        self.held = Some(SecretSlice::from(bytes));
+        Ok(())
+    }
+
+    /// Puts the file back, if it was taken from the disk.
+    pub fn write_back(&mut self) -> Result<(), FileError> {
+        if let Some(bytes) = self.held.take() {
+            write_new(&self.path, bytes.expose_secret())
+                .map_err(file_error("write", &self.path))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a file that only its owner may read, and that is not there yet.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(MODE).open(path)?;
+    file.write_all(bytes)
+}
+
+impl Drop for SavedPlan {
+    fn drop(&mut self) {
+        if let Err(error) = remove_if_present(&self.path) {
+            tracing::warn!(error = %Chain(&error), "the file of a plan is left behind");
+        }
+    }
+}

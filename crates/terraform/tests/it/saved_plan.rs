@@ -1,0 +1,128 @@
+//! Plans that are made first and applied as they are.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Cursor, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use cts_core::{EngineKind, PlanMode, ProviderBlock, ProviderId};
+use cts_terraform::{render_root_module, required_version};
+use cts_testkit::tofu_path;
+use serde_json::json;
+use tokio::process::Command;
+use zip::ZipArchive;
+
+use crate::fixture::{
+    CANNOT_BE_PLANNED, KEEPS_SERVICES, Sandbox, instance, object, terraform_path,
+};
+
+const TOKEN: &str = "token-of-the-firewall";
+
+fn mode(path: &PathBuf) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn only_its_owner_reads_a_plan_and_it_goes_with_its_value() {
+    let sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let root = sandbox.write(vec![instance("a", "x")]);
+    let (attempt, _lines) = sandbox.attempt();
+    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let file = sandbox.directory().path().join("saved.tfplan");
+    // One that a killed process has left.
+    fs::write(&file, "left").unwrap();
+    let mut plan = sandbox.terraform.save_plan(&attempt).await.unwrap();
+    assert!(plan.output().changes_present);
+    assert_eq!(mode(&file), 0o600);
+    plan.hold().unwrap();
+    assert!(!file.exists());
+    plan.write_back().unwrap();
+    assert_eq!(mode(&file), 0o600);
+    sandbox
+        .terraform
+        .apply_saved(&attempt, &plan)
+        .await
+        .unwrap();
+    assert!(sandbox.state().to_string().contains("terraform_data"));
+    let stale = sandbox.terraform.apply_saved(&attempt, &plan).await;
+    let stale = stale.unwrap_err().to_string();
+    assert!(stale.contains("apply"), "{stale}");
+    drop(plan);
+    assert!(!file.exists());
+}
+
+#[tokio::test]
+async fn a_plan_that_fails_leaves_no_file() {
+    let sandbox = Sandbox::new(CANNOT_BE_PLANNED).await;
+    let root = sandbox.write(vec![instance("a", "x")]);
+    let (attempt, _lines) = sandbox.attempt();
+    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    sandbox.terraform.save_plan(&attempt).await.unwrap_err();
+    assert!(!sandbox.directory().path().join("saved.tfplan").exists());
+}
+
+/// The variables of a task with a provider that has a token, as cts writes them, and a plan with them.
+async fn plan_with_token(engine: EngineKind, path: PathBuf, mode: PlanMode) -> Vec<u8> {
+    let mut sandbox = Sandbox::with_engine(engine, path.clone(), KEEPS_SERVICES).await;
+    sandbox.settings.providers = vec![ProviderBlock {
+        name: "fw".into(),
+        alias: None,
+        arguments: object(json!({ "token": TOKEN })),
+        task_env: BTreeMap::new(),
+    }];
+    sandbox.settings.required_version =
+        required_version(engine, &sandbox.settings.terraform_version);
+    sandbox.definition.providers = vec![ProviderId::from("fw")];
+    sandbox.definition.plan = mode;
+    let root = render_root_module(&sandbox.definition, &sandbox.settings).unwrap();
+    let directory = sandbox.path().join("by-hand");
+    fs::create_dir(&directory).unwrap();
+    // There is no such provider here, and a plan has the values of all variables.
+    let file = "resource \"terraform_data\" \"kept\" {}\n";
+    fs::write(directory.join("main.tf"), file).unwrap();
+    for name in ["variables.tf", "providers.auto.tfvars"] {
+        fs::write(directory.join(name), root.file(name).unwrap()).unwrap();
+    }
+    fs::write(directory.join("terraform.tfvars"), "services = {}\n").unwrap();
+    let run = async |arguments: &[&str]| {
+        let output = Command::new(&path)
+            .args(arguments)
+            .current_dir(&directory)
+            .env("CHECKPOINT_DISABLE", "1")
+            .env_remove("TF_CLI_CONFIG_FILE")
+            .output();
+        let output = output.await.unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    run(&["init", "-input=false"]).await;
+    run(&["plan", "-input=false", "-out=saved.tfplan"]).await;
+    let bytes = fs::read(directory.join("saved.tfplan")).unwrap();
+    run(&["apply", "-input=false", "saved.tfplan"]).await;
+    bytes
+}
+
+/// Whether a plan has the token in one of its parts.
+fn has_token(plan: Vec<u8>) -> bool {
+    let mut archive = ZipArchive::new(Cursor::new(plan)).unwrap();
+    (0..archive.len()).any(|index| {
+        let mut part = Vec::new();
+        let mut entry = archive.by_index(index).unwrap();
+        entry.read_to_end(&mut part).unwrap();
+        part.windows(TOKEN.len())
+            .any(|window| window == TOKEN.as_bytes())
+    })
+}
+
+#[tokio::test]
+async fn a_saved_plan_has_no_arguments_of_providers() {
+    for (engine, path) in [
+        (EngineKind::Terraform, terraform_path()),
+        (EngineKind::OpenTofu, tofu_path()),
+    ] {
+        let saved = plan_with_token(engine, path.clone(), PlanMode::Saved).await;
+        assert!(!has_token(saved), "{engine:?}");
+        let other = plan_with_token(engine, path, PlanMode::Direct).await;
+        assert!(has_token(other), "{engine:?}: nothing is shown by this");
+    }
+}

@@ -1,0 +1,42 @@
+//! The apply of a task that says `plan = "saved"`: its plan, the wait for whatever it has to wait for, and the apply of that
+//! very plan (docs/runs.md#saved-plans).
+
+use cts_terraform::{Attempt, SavedPlan};
+
+use crate::attempt::AttemptError;
+use crate::gate::{Awaited, GatedPlan};
+use crate::leased_run::LeasedRun;
+use crate::own_lock::past_own_lock;
+use crate::watched::Watched;
+
+/// Plans, waits and applies.
+pub(crate) async fn apply_saved(
+    run: &LeasedRun,
+    attempt: &Attempt,
+    watched: &Watched,
+) -> Result<(), AttemptError> {
+    let terraform = &run.shared.terraform;
+    let mut plan = past_own_lock(run, attempt, || terraform.save_plan(attempt)).await?;
+    if let Some(awaited) = awaited(run, &plan, watched) {
+        plan.hold()?;
+        run.wait(&attempt.stop, &*awaited).await?;
+        plan.write_back()?;
+    }
+    past_own_lock(run, attempt, || terraform.apply_saved(attempt, &plan)).await
+}
+
+/// What the plan waits for, unless it changes nothing.
+fn awaited(run: &LeasedRun, plan: &SavedPlan, watched: &Watched) -> Option<Box<dyn Awaited>> {
+    let gate = run.shared.gate.as_ref()?;
+    let output = plan.output();
+    if !output.changes_present {
+        return None;
+    }
+    let text = watched.redactor.redact(&output.text);
+    gate.awaited(&GatedPlan {
+        run: run.lease.run,
+        task: &run.lease.task_name,
+        text: &text,
+        resources: watched.planned(),
+    })
+}

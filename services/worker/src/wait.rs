@@ -1,0 +1,161 @@
+//! A leased run that waits for something outside of cts: without a slot, without a deadline, and until it comes, lapses, or
+//! its task wants something else.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use cts_core::Chain;
+use cts_core::runs::{Resumed, WaitEnd};
+use cts_terraform::StopOrder;
+use tokio::time::{sleep, timeout};
+use tonic::{Code, Status};
+
+use crate::gate::{Awaited, Lapsed};
+use crate::leased_run::LeasedRun;
+
+/// Longest time for giving up what is waited for.
+const GIVE_UP: Duration = Duration::from_secs(10);
+
+/// Between two questions whether the concurrency group is free.
+const GROUP_POLL: Duration = Duration::from_secs(1);
+
+/// Longest pause between calls that fail.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Why a run is not applied that has waited.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WaitError {
+    /// What it waited for will not come.
+    #[error("it waited in vain for {name}")]
+    Lapsed {
+        name: String,
+        #[source]
+        lapsed: Lapsed,
+    },
+    /// It waits no longer; the scheduler knows what follows.
+    #[error("the wait was ended: {0}")]
+    Ended(WaitEnd),
+    /// The worker drains or stops, or has lost the lease.
+    #[error("stopped while the run waited")]
+    Stopped,
+}
+
+impl LeasedRun {
+    /// Waits, and returns when the run may apply, with a slot again.
+    pub(crate) async fn wait(
+        &self,
+        order: &StopOrder,
+        awaited: &dyn Awaited,
+    ) -> Result<(), WaitError> {
+        let name = awaited.name();
+        let run = self.lease.run;
+        tracing::info!(task_name = self.lease.task_name, run.id = %run, waiting_for = name, "the run waits");
+        let came = tokio::select! {
+            biased;
+            stopped = self.stopped(order) => Err(stopped),
+            came = self.await_it(awaited, &name) => came,
+        };
+        match &came {
+            Ok(()) => {
+                tracing::info!(task_name = self.lease.task_name, run.id = %run, "the run goes on");
+            }
+            Err(WaitError::Lapsed { .. }) => {}
+            Err(error) => {
+                tracing::info!(task_name = self.lease.task_name, run.id = %run, reason = %error, "the run waits no longer");
+                if timeout(GIVE_UP, awaited.give_up()).await.is_err() {
+                    tracing::warn!(task_name = self.lease.task_name, run.id = %run, waiting_for = name, "what the run waited for cannot be given up");
+                }
+            }
+        }
+        came
+    }
+
+    async fn await_it(&self, awaited: &dyn Awaited, name: &str) -> Result<(), WaitError> {
+        let number = self.next_wait();
+        // Nothing that happens to a run which is not known to wait may count as the end of a wait.
+        if let Some(end) = self.suspend(number, name).await? {
+            return Err(WaitError::Ended(end));
+        }
+        self.leave_slot();
+        let go_on = async {
+            awaited.came().await.map_err(|lapsed| WaitError::Lapsed {
+                name: name.to_owned(),
+                lapsed,
+            })?;
+            self.go_on(number).await
+        };
+        tokio::select! {
+            biased;
+            ended = self.until_ended(number) => match ended? {},
+            goes_on = go_on => goes_on,
+        }
+    }
+
+    /// Takes a slot, and waits until the scheduler lets the run go on.
+    async fn go_on(&self, number: u32) -> Result<(), WaitError> {
+        loop {
+            self.take_slot().await?;
+            match answered(|| self.shared.scheduler.resume(&self.lease, number)).await? {
+                Resumed::GoesOn => return Ok(()),
+                Resumed::Ended(end) => return Err(WaitError::Ended(end)),
+                Resumed::GroupBusy => {
+                    self.leave_slot();
+                    sleep(GROUP_POLL).await;
+                }
+            }
+        }
+    }
+
+    /// Returns when the worker drains or stops, or the lease is lost.
+    async fn stopped(&self, order: &StopOrder) -> WaitError {
+        tokio::select! {
+            () = order.cancelled() => {}
+            () = self.drain.cancelled() => {}
+        }
+        WaitError::Stopped
+    }
+
+    /// Returns when the run is to wait no longer.
+    async fn until_ended(&self, number: u32) -> Result<Infallible, WaitError> {
+        loop {
+            if let Some(end) = self.suspend(number, "").await? {
+                return Err(WaitError::Ended(end));
+            }
+        }
+    }
+
+    async fn suspend(&self, number: u32, name: &str) -> Result<Option<WaitEnd>, WaitError> {
+        answered(|| self.shared.scheduler.suspend(&self.lease, number, name)).await
+    }
+}
+
+/// Calls until there is an answer. A scheduler that says that the lease is over ends the wait; one of an earlier version,
+/// which knows of no waits, does as little as one that is away: another may answer the next call.
+async fn answered<T, F>(call: impl Fn() -> F) -> Result<T, WaitError>
+where
+    F: Future<Output = Result<T, Status>>,
+{
+    let mut pauses = pauses();
+    loop {
+        match call().await {
+            Ok(answer) => return Ok(answer),
+            Err(status) if status.code() == Code::FailedPrecondition => {
+                return Err(WaitError::Stopped);
+            }
+            Err(status) => {
+                tracing::debug!(error = %Chain(&status), "cannot say that a run waits");
+                sleep(pauses.next().unwrap_or(LONGEST_PAUSE)).await;
+            }
+        }
+    }
+}
+
+fn pauses() -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(100))
+        .with_max_delay(LONGEST_PAUSE)
+        .with_jitter()
+        .without_max_times()
+        .build()
+}
