@@ -24,6 +24,7 @@ pub(crate) mod provider_environment;
 mod refusal;
 mod registry_module;
 mod restart;
+mod saved_plans;
 mod secrets;
 mod separate_services;
 mod termination;
