@@ -21,7 +21,7 @@ const REASON_BYTES: usize = 1024;
 const POLL: Duration = Duration::from_secs(5);
 
 /// Shortest time between them, however many hints there are.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(250);
 
 impl RunEndpoint {
     /// Notes that a run waits, and waits with it until it is to give up or the time is up.
