@@ -1,9 +1,10 @@
 //! An emulator of S3, for one test.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Stdio;
 use std::time::Duration;
 
-use reqwest::{Client, Method};
+use reqwest::{Client, Method, StatusCode};
 use tokio::process::{Child, Command};
 
 use crate::eventually::eventually;
@@ -11,6 +12,9 @@ use crate::ports::free_port;
 use crate::programs::moto_path;
 
 const READY_DEADLINE: Duration = Duration::from_mins(1);
+
+/// Names who asks. The server shows no object to one without a name, and checks no signature.
+const CREDENTIAL: &str = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request";
 
 /// A server on 127.0.0.1 that speaks the protocol of S3 and keeps everything in memory. It ends when this is dropped.
 #[derive(Debug)]
@@ -43,7 +47,7 @@ impl ObjectStore {
             port,
         };
         eventually(READY_DEADLINE, async || {
-            server.call(Method::PUT, bucket).await.map(drop)
+            server.call(Method::PUT, bucket, "").await.map(drop)
         })
         .await;
         server
@@ -54,15 +58,41 @@ impl ObjectStore {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// Where it listens.
+    pub const fn socket(&self) -> SocketAddr {
+        SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port)
+    }
+
     /// The keys of a bucket, as the server lists them: XML.
     pub async fn list(&self, bucket: &str) -> String {
-        let listed = self.call(Method::GET, bucket).await;
+        let listed = self.call(Method::GET, bucket, "").await;
         listed.unwrap_or_else(|error| panic!("the bucket cannot be listed: {error}"))
     }
 
-    async fn call(&self, method: Method, path: &str) -> reqwest::Result<String> {
+    /// Puts an object there.
+    pub async fn put(&self, path: &str, content: &'static str) {
+        let put = self.call(Method::PUT, path, content).await;
+        put.unwrap_or_else(|error| panic!("{path} cannot be put: {error}"));
+    }
+
+    /// The content of an object, by `bucket/key`; `None` if there is none.
+    pub async fn get(&self, path: &str) -> Option<String> {
+        match self.call(Method::GET, path, "").await {
+            Ok(content) => Some(content),
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => None,
+            Err(error) => panic!("{path} cannot be got: {error}"),
+        }
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        content: &'static str,
+    ) -> reqwest::Result<String> {
         let url = format!("{}/{path}", self.address());
-        let answer = self.client.request(method, url).send().await?;
+        let request = self.client.request(method, url).body(content);
+        let answer = request.header("Authorization", CREDENTIAL).send().await?;
         answer.error_for_status()?.text().await
     }
 }

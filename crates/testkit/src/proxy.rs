@@ -5,6 +5,8 @@ mod relay;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -28,6 +30,9 @@ pub enum Link {
     ToServer,
     /// Open connections are reset; every HTTP request is answered with this status and text.
     Answer(u16, &'static str),
+    /// Everything passes but HTTP requests that begin with this text: they wait until the link is another one, and are
+    /// lost then, with their connections. [`TcpProxy::held`] counts them.
+    Hold(&'static str),
 }
 
 /// Which way bytes go.
@@ -48,16 +53,25 @@ impl Link {
             Self::ToClient => "one-way to the client",
             Self::ToServer => "one-way to the server",
             Self::Answer(..) => "answer",
+            Self::Hold(_) => "hold",
         }
     }
 
     const fn passes(self, direction: Direction) -> bool {
         match self {
-            Self::Open | Self::Slow(_) => true,
+            Self::Open | Self::Slow(_) | Self::Hold(_) => true,
             Self::ToClient => matches!(direction, Direction::ToClient),
             Self::ToServer => matches!(direction, Direction::ToServer),
             Self::Cut | Self::HalfOpen | Self::Answer(..) => false,
         }
+    }
+
+    /// Whether a request that begins like this waits.
+    fn holds(self, direction: Direction, piece: &[u8]) -> bool {
+        let Self::Hold(begin) = self else {
+            return false;
+        };
+        direction == Direction::ToServer && piece.starts_with(begin.as_bytes())
     }
 
     const fn resets(self) -> bool {
@@ -79,6 +93,7 @@ struct Route {
 pub struct TcpProxy {
     address: SocketAddr,
     route: watch::Sender<Route>,
+    held: Arc<AtomicUsize>,
     _connections: JoinSet<()>,
 }
 
@@ -94,11 +109,13 @@ impl TcpProxy {
             link: Link::Open,
             generation: 0,
         });
+        let held = Arc::default();
         let mut connections = JoinSet::new();
-        connections.spawn(accept(listener, route.subscribe()));
+        connections.spawn(accept(listener, route.subscribe(), Arc::clone(&held)));
         Self {
             address,
             route,
+            held,
             _connections: connections,
         }
     }
@@ -111,6 +128,11 @@ impl TcpProxy {
     /// The link that is in force.
     pub fn link(&self) -> Link {
         self.route.borrow().link
+    }
+
+    /// How many requests have been held so far.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// From now on the link is this one.
@@ -127,13 +149,13 @@ impl TcpProxy {
     }
 }
 
-async fn accept(listener: TcpListener, route: watch::Receiver<Route>) {
+async fn accept(listener: TcpListener, route: watch::Receiver<Route>, held: Arc<AtomicUsize>) {
     let mut open = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((client, _)) => {
-                    open.spawn(serve(client, route.clone()));
+                    open.spawn(serve(client, route.clone(), Arc::clone(&held)));
                 }
                 // Such as too many open files: the next may be accepted again.
                 Err(_refused) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -143,7 +165,7 @@ async fn accept(listener: TcpListener, route: watch::Receiver<Route>) {
     }
 }
 
-async fn serve(client: TcpStream, mut route: watch::Receiver<Route>) {
+async fn serve(client: TcpStream, mut route: watch::Receiver<Route>, held: Arc<AtomicUsize>) {
     // Waits where the link is silent, so that the server is not connected to before it is not.
     let accepted = route.borrow_and_update().generation;
     let settled = route.wait_for(|route| {
@@ -160,7 +182,7 @@ async fn serve(client: TcpStream, mut route: watch::Receiver<Route>) {
         Link::Cut => reset(&client),
         _ if now.generation != accepted => reset(&client),
         _ => match TcpStream::connect(now.server).await {
-            Ok(server) => relay::run(client, server, route, now.generation).await,
+            Ok(server) => relay::run(client, server, route, now.generation, &held).await,
             Err(_refused) => reset(&client),
         },
     }

@@ -10,6 +10,7 @@ mod database_outage;
 mod drain;
 mod embedded_replicas;
 mod grpc_document;
+mod killed_phases;
 mod local_backend;
 mod modules;
 mod own_lock;

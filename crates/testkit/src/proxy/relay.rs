@@ -1,6 +1,7 @@
 //! One connection that is passed on.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -19,6 +20,7 @@ pub(super) async fn run(
     mut server: TcpStream,
     mut route: watch::Receiver<Route>,
     generation: u64,
+    held: &AtomicUsize,
 ) {
     for stream in [&client, &server] {
         // Small messages must not wait for each other; without it they are only slower.
@@ -30,8 +32,20 @@ pub(super) async fn run(
         let (from_server, into_server) = server.split();
         let passing = async {
             tokio::try_join!(
-                pass(from_client, into_server, to_server, Direction::ToServer),
-                pass(from_server, into_client, to_client, Direction::ToClient),
+                pass(
+                    from_client,
+                    into_server,
+                    to_server,
+                    Direction::ToServer,
+                    held
+                ),
+                pass(
+                    from_server,
+                    into_client,
+                    to_client,
+                    Direction::ToClient,
+                    held
+                ),
             )
         };
         tokio::select! {
@@ -50,6 +64,7 @@ async fn pass(
     mut to: WriteHalf<'_>,
     mut route: watch::Receiver<Route>,
     direction: Direction,
+    held: &AtomicUsize,
 ) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
     loop {
@@ -60,6 +75,11 @@ async fn pass(
             .map_err(|_closed| io::ErrorKind::ConnectionAborted)?;
         if let Link::Slow(delay) = link {
             sleep(delay).await;
+        }
+        if link.holds(direction, &piece[..read]) {
+            held.fetch_add(1, Ordering::Relaxed);
+            let _closed = route.wait_for(|route| route.link != link).await;
+            return Err(io::ErrorKind::ConnectionAborted.into());
         }
         if read == 0 {
             return to.shutdown().await;

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use cts_testkit::{Link, ScriptedAnswer, ScriptedHttp, TcpProxy};
+use cts_testkit::{Link, ScriptedAnswer, ScriptedHttp, TcpProxy, eventually};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -144,4 +144,23 @@ async fn requests_are_answered_instead_of_the_server_and_by_the_server_afterward
         answer = client.get(&url).send().await;
     }
     assert_eq!(answer.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_request_that_is_held_is_lost_and_others_pass() {
+    let (server, _tasks) = echo(1).await;
+    let proxy = TcpProxy::start(server).await;
+    let mut other = connected(&proxy, 1).await;
+    let mut held = connected(&proxy, 1).await;
+    proxy.set_link(Link::Hold("PUT /a "));
+    held.write_all(b"PUT /a HTTP/1.1").await.unwrap();
+    other.write_all(b"PUT /b HTTP/1.1").await.unwrap();
+    assert_eq!(byte(&mut other).await.unwrap(), b'P');
+    eventually(DEADLINE, async || match proxy.held() {
+        1 => Ok(()),
+        count => Err(count),
+    })
+    .await;
+    proxy.set_link(Link::Open);
+    byte(&mut held).await.unwrap_err();
 }

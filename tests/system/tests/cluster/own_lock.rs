@@ -23,7 +23,7 @@ resource "terraform_data" "probe" {
 }
 "#;
 
-const BUCKET: &str = "states";
+pub(crate) const BUCKET: &str = "states";
 
 /// The lock is waited for shortly, so that the test is short.
 const PROVIDER: &str = r#"
@@ -32,8 +32,8 @@ terraform_provider "terraform" {
 }
 "#;
 
-/// A state in an emulator of S3, with a lock that is a file beside it.
-fn backend(store: &ObjectStore) -> String {
+/// A state in an emulator of S3 at `address`, with a lock that is a file beside it.
+pub(crate) fn backend(address: &str) -> String {
     format!(
         r#"backend "s3" {{
     bucket = "{BUCKET}"
@@ -41,7 +41,7 @@ fn backend(store: &ObjectStore) -> String {
     region = "eu-central-1"
     access_key = "key-of-edge"
     secret_key = "secret-of-edge"
-    endpoints {{ s3 = "{}" }}
+    endpoints {{ s3 = "{address}" }}
     use_path_style = true
     use_lockfile = true
     skip_credentials_validation = true
@@ -49,8 +49,7 @@ fn backend(store: &ObjectStore) -> String {
     skip_region_validation = true
     skip_requesting_account_id = true
   }}
-"#,
-        store.address()
+"#
     )
 }
 
@@ -72,7 +71,7 @@ impl Scene {
         let site = Site::new();
         let path = site.path().to_str().unwrap();
         site.write("modules/probe/main.tf", &MODULE.replace("@SITE@", path));
-        let driver = format!("{}{REQUIRED}{driver}\n", backend(&store));
+        let driver = format!("{}{REQUIRED}{driver}\n", backend(&store.address()));
         let probe = task(
             "probe",
             "./modules/probe",

@@ -11,7 +11,8 @@ use tonic::Code;
 
 use crate::cluster::scene::{POLL, Scene};
 
-const STARTED: &str = "run started";
+/// What a worker logs with each run.
+pub(crate) const STARTED: &str = "run started";
 
 /// In the middle of the apply of a change: Terraform, and the worker that has it.
 async fn in_the_middle(scene: &mut Scene) -> (i32, usize) {
