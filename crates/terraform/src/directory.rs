@@ -17,7 +17,7 @@ const DIRECTORY_MODE: u32 = 0o750;
 const FILE_MODE: u32 = 0o640;
 
 /// Mode of files with credentials.
-const SECRET_FILE_MODE: u32 = 0o600;
+pub(crate) const SECRET_FILE_MODE: u32 = 0o600;
 
 /// Files that only a task with variables has.
 const OPTIONAL_FILES: [&str; 2] = ["variables.module.tf", "variables.auto.tfvars"];

@@ -22,6 +22,7 @@ mod error;
 mod executable;
 pub mod guard;
 mod inherited;
+mod json_events;
 mod orphan;
 mod output;
 mod plugin_cache;

@@ -57,7 +57,11 @@ pub trait OutputSink: Send + Sync + 'static {
     /// Takes one line.
     fn line(&self, line: OutputLine);
 
-    /// A command has ended, `took` after its start. Behind all of its lines.
+    /// One of the events that `OpenTofu` writes beside its output: a line of JSON, when its command has ended. Secrets are
+    /// still in it, behind the escapes of JSON.
+    fn event(&self, _line: &str) {}
+
+    /// A command has ended, `took` after its start. Behind all of its lines and events.
     fn step_ended(&self, _step: Step, _took: Duration) {}
 }
 

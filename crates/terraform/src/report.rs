@@ -3,32 +3,30 @@
 //! It is read beside its way to the log, which stays as Terraform writes it: `-json` would be instead of it, without the
 //! attributes that change. Every form that is looked for stands at the begin of a line, where Terraform puts neither
 //! values nor the output of provisioners. What has another form is text and no more.
+//!
+//! OpenTofu from 1.12 writes events beside that output. They count instead of the plain lines of their command.
 
 mod address;
+mod changes;
 mod diagnostics;
+mod event;
 mod line;
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cts_core::runs::{
-    CHANGES_KEPT, PhaseTimes, ResourceAction, ResourceChange, ResourceCounts, RunDetails,
-    RunFindings, RunKind, RunSummary,
-};
+use cts_core::runs::{PhaseTimes, ResourceCounts, RunDetails, RunFindings, RunKind, RunSummary};
 
+use self::changes::Changes;
 use self::diagnostics::Diagnostics;
+use self::event::Events;
 use self::line::{Line, read};
 use crate::command::Step;
 use crate::output::{OutputLine, OutputSink, OutputStream};
 
 /// So much of a line is read, in bytes: more than any address has.
 const LONGEST_READ: usize = 8 * 1024;
-
-/// Changes that are told apart, at most; later ones are counted as if each were of another resource.
-const TOLD_APART: usize = 100_000;
 
 /// Reads the output of one attempt's commands on its way to another sink.
 pub struct Report {
@@ -40,9 +38,24 @@ pub struct Report {
 struct Seen {
     stdout: Stream,
     stderr: Stream,
+    /// Those of the command that runs, or has just ended.
+    events: Option<Events>,
     planned: Changes,
     done: Changes,
+    /// Of the commands before the last one.
+    earlier: Found,
+    /// Of the last command.
+    last: Found,
+    /// Whether a lock has been released since the last command that needed it.
+    unlocked: bool,
     phases: PhaseTimes,
+}
+
+/// Diagnostics of a command.
+#[derive(Debug, Default)]
+struct Found {
+    errors: Diagnostics,
+    warnings: Diagnostics,
 }
 
 /// One of the streams.
@@ -51,19 +64,6 @@ struct Stream {
     /// The begin of a line that comes in pieces.
     partial: String,
     diagnostics: Diagnostics,
-}
-
-/// Changes of one kind: those that a plan shows, or those that were made.
-#[derive(Default)]
-struct Changes {
-    kept: Vec<ResourceChange>,
-    /// Hashes of further addresses.
-    more: HashSet<u64>,
-    uncounted: u32,
-    /// What was seen, one by one.
-    counted: ResourceCounts,
-    /// What Terraform says at the end.
-    said: Option<ResourceCounts>,
 }
 
 impl Report {
@@ -81,42 +81,49 @@ impl Report {
         for line in text.lines() {
             diagnostics.line(beginning(line));
         }
-        self.lock().stderr.diagnostics.take_in(diagnostics);
+        self.lock().last.errors.take_in(diagnostics);
     }
 
     /// The numbers of the plan that was seen, if there was one.
     pub fn planned(&self) -> Option<ResourceCounts> {
         let seen = self.lock();
-        let planned = seen.planned.said.unwrap_or(seen.planned.counted);
+        let planned = seen.planned.counts();
         seen.phases.plan.is_some().then_some(planned)
     }
 
     /// What was seen until now, of an attempt at a run of this kind. It is not bounded, but its parts are.
     pub fn details(&self, kind: RunKind) -> RunDetails {
-        let mut seen = self.lock();
+        let mut seen = mem::take(&mut *self.lock());
+        // What a command has said that is not over.
+        let running = seen.found();
         let Seen {
-            stdout,
-            stderr,
             planned,
             done,
+            earlier,
+            last,
             phases,
-        } = mem::take(&mut *seen);
-        drop(seen);
+            ..
+        } = seen;
         let (begun, changes) = match kind {
             RunKind::Apply => (phases.apply.is_some(), done),
             RunKind::Plan => (phases.plan.is_some(), planned),
             RunKind::Check => (false, Changes::default()),
         };
-        let mut diagnostics = stderr.diagnostics;
-        diagnostics.take_in(stdout.diagnostics);
+        let mut found = earlier;
+        found.take_in(last);
+        found.take_in(running);
+        let mut diagnostics = found.errors;
+        diagnostics.take_in(found.warnings);
         let (diagnostics, more_diagnostics) = diagnostics.finish();
-        let resources = begun.then(|| changes.said.unwrap_or(changes.counted));
-        let more = u32::try_from(changes.more.len()).unwrap_or(u32::MAX);
+        let (resources, changes, more_changes) = changes.finish();
         RunDetails {
-            summary: RunSummary { resources, phases },
+            summary: RunSummary {
+                resources: begun.then_some(resources),
+                phases,
+            },
             findings: RunFindings {
-                changes: changes.kept,
-                more_changes: more.saturating_add(changes.uncounted),
+                changes,
+                more_changes,
                 diagnostics,
                 more_diagnostics,
             },
@@ -132,6 +139,10 @@ impl OutputSink for Report {
     fn line(&self, line: OutputLine) {
         self.lock().take(&line);
         self.sink.line(line);
+    }
+
+    fn event(&self, line: &str) {
+        self.lock().events.get_or_insert_default().take(line);
     }
 
     fn step_ended(&self, step: Step, took: Duration) {
@@ -183,11 +194,11 @@ impl Seen {
             }
             Line::PlanSummary(counts) => {
                 stream.diagnostics.end();
-                self.planned.said = Some(counts);
+                self.planned.say(counts);
             }
             Line::ApplySummary(counts) => {
                 stream.diagnostics.end();
-                self.done.said = Some(counts);
+                self.done.say(counts);
             }
         }
     }
@@ -204,41 +215,46 @@ impl Seen {
         if let Some(phase) = phase {
             *phase = Some(phase.unwrap_or_default() + took);
         }
-        for stream in [&mut self.stdout, &mut self.stderr] {
+        let events = self.events.take().filter(Events::are_whole);
+        let plain = self.found();
+        let found = match events {
+            None => plain,
+            Some(events) => {
+                if step == Step::Apply {
+                    self.done = events.done.with_imports_of(mem::take(&mut self.done));
+                } else {
+                    self.planned = events.planned;
+                }
+                events.found
+            }
+        };
+        if step == Step::Unlock {
+            self.unlocked = true;
+            self.last.take_in(found);
+        } else if mem::take(&mut self.unlocked) {
+            // The command ran again: the lock is no mistake any more.
+            self.last = found;
+        } else {
+            let before = mem::replace(&mut self.last, found);
+            self.earlier.take_in(before);
+        }
+    }
+
+    /// The diagnostics of the streams so far.
+    fn found(&mut self) -> Found {
+        let [errors, warnings] = [&mut self.stderr, &mut self.stdout].map(|stream| {
             stream.partial.clear();
             stream.diagnostics.end();
-        }
+            mem::take(&mut stream.diagnostics)
+        });
+        Found { errors, warnings }
     }
 }
 
-impl Changes {
-    /// Something happens to a resource. One that is destroyed and made is replaced.
-    fn add(&mut self, address: &str, action: ResourceAction) {
-        self.counted.count(action);
-        if let Some(known) = self.kept.iter_mut().find(|it| it.address == address) {
-            known.action = both(known.action, action);
-        } else if self.kept.len() < CHANGES_KEPT {
-            self.kept.push(ResourceChange {
-                address: address.to_owned(),
-                action,
-            });
-        } else if self.more.len() < TOLD_APART {
-            let mut hasher = DefaultHasher::new();
-            address.hash(&mut hasher);
-            self.more.insert(hasher.finish());
-        } else {
-            self.uncounted = self.uncounted.saturating_add(1);
-        }
-    }
-}
-
-/// What two actions at one resource are together.
-const fn both(first: ResourceAction, second: ResourceAction) -> ResourceAction {
-    use ResourceAction::{Create, Delete, Import, Replace};
-    match (first, second) {
-        (Create, Delete) | (Delete, Create) | (Replace, _) => Replace,
-        (Import, other) => other,
-        (first, _) => first,
+impl Found {
+    fn take_in(&mut self, other: Self) {
+        self.errors.take_in(other.errors);
+        self.warnings.take_in(other.warnings);
     }
 }
 

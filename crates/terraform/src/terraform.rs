@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cts_core::Digest;
 use tokio::process::Command;
 use tokio::sync::OwnedMutexGuard;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
@@ -15,6 +16,7 @@ use crate::command::{Step, Tuning};
 use crate::directory::{make_secret, remove_if_present, write_if_different, write_secret};
 use crate::error::{CommandError, CommandFailure};
 use crate::executable::Executable;
+use crate::json_events::JsonEvents;
 use crate::plugin_cache::{self, CacheLock};
 use crate::prepare;
 use crate::process::{self, Ended, Job, StdoutUse};
@@ -275,12 +277,17 @@ impl Terraform {
         &self,
         attempt: &Attempt,
         step: Step,
-        arguments: Vec<String>,
+        mut arguments: Vec<String>,
         stdout: StdoutUse,
         lock: Option<CacheLock>,
     ) -> Result<Ended, CommandError> {
         let directory = self.directory_turn(attempt);
         let turn = take_turn(&directory, attempt, step).await?;
+        let events = JsonEvents::of(&self.executable, step, attempt);
+        if events.is_some() {
+            // Behind the name of the command: what follows may end with the name of a file.
+            arguments.insert(1, JsonEvents::argument().to_owned());
+        }
         let mut command = Command::new(self.executable.path());
         command
             .args(arguments)
@@ -323,7 +330,15 @@ impl Terraform {
             }
         };
         stop_when_dropped.disarm();
-        attempt.output.step_ended(step, begun.elapsed());
+        let took = begun.elapsed();
+        if let Some(events) = events {
+            let output = Arc::clone(&attempt.output);
+            let reading = spawn_blocking(move || events.read(output.as_ref()));
+            reading
+                .await
+                .map_err(|error| failed(attempt, step, CommandFailure::Supervision(error)))?;
+        }
+        attempt.output.step_ended(step, took);
         let ended = ended
             .map_err(CommandFailure::Supervision)
             .and_then(|result| result.map_err(CommandFailure::Run))

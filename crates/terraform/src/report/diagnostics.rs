@@ -98,7 +98,7 @@ impl Diagnostics {
     }
 
     /// Keeps a diagnostic, unless it was there before: Terraform repeats those of a plan when it applies.
-    fn keep(&mut self, diagnostic: Diagnostic) {
+    pub(super) fn keep(&mut self, diagnostic: Diagnostic) {
         if self.kept.contains(&diagnostic) {
             return;
         }

@@ -1,4 +1,4 @@
-use cts_core::runs::{Diagnostic, Severity};
+use cts_core::runs::{Diagnostic, ResourceCounts, Severity};
 use proptest::prelude::*;
 
 use super::*;
@@ -182,6 +182,56 @@ fn many_changes_and_diagnostics_are_counted() {
     assert_eq!(details.findings.more_diagnostics, 980);
 }
 
+#[test]
+fn the_mistake_of_a_try_before_its_lock_was_released_is_none() {
+    let locked = "\nError: Error acquiring the state lock\n\nheld\n";
+    let report = report(&[(OutputStream::Stderr, locked)], Step::Apply);
+    report.step_ended(Step::Unlock, Duration::ZERO);
+    for text in ["", "Error: Second", "", "of the second try"] {
+        report.line(OutputLine::new(OutputStream::Stderr, text.to_owned()));
+    }
+    report.step_ended(Step::Apply, Duration::ZERO);
+    let found = report.details(RunKind::Apply).findings.diagnostics;
+    let found: Vec<_> = found.iter().map(|it| it.summary.as_str()).collect();
+    assert_eq!(found, ["Second"]);
+}
+
+#[test]
+fn the_mistake_of_a_try_stays_where_its_lock_was_not_released() {
+    let locked = "\nError: Error acquiring the state lock\n\nheld\n";
+    let report = report(&[(OutputStream::Stderr, locked)], Step::Apply);
+    for text in ["", "Error: Failed to unlock state"] {
+        report.line(OutputLine::new(OutputStream::Stderr, text.to_owned()));
+    }
+    report.step_ended(Step::Unlock, Duration::ZERO);
+    let found = report.details(RunKind::Apply).findings.diagnostics;
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn events_count_instead_of_lines_if_they_are_there_from_the_first_on() {
+    let summary = r#"{"type":"change_summary","changes":{"add":4,"change":3,"import":2,"remove":1,"operation":"apply"}}"#;
+    let of = |events: &[&str]| {
+        let report = Report::new(Arc::new(Discard));
+        for text in APPLY.lines() {
+            report.line(OutputLine::new(OutputStream::Stdout, text.to_owned()));
+        }
+        for event in events {
+            report.event(event);
+        }
+        report.step_ended(Step::Apply, Duration::ZERO);
+        report.details(RunKind::Apply)
+    };
+    let with = of(&[r#"{"type":"version"}"#, "no JSON", "[]", summary]);
+    let counts = with.summary.resources.unwrap();
+    assert_eq!((counts.added, counts.changed), (4, 3));
+    assert_eq!((counts.destroyed, counts.imported), (1, 2));
+    assert_eq!(with.findings.diagnostics, []);
+    let without = of(&[summary]);
+    assert_eq!(without.summary.resources.unwrap().added, 2);
+    assert_eq!(without.findings.diagnostics.len(), 1);
+}
+
 fn pieces() -> impl Strategy<Value = Vec<(bool, bool, String)>> {
     let words = prop::sample::select(vec![
         "Error: ",
@@ -229,6 +279,7 @@ proptest! {
         let report = Report::new(Arc::new(Discard));
         for (stderr, continues, text) in pieces {
             report.read_errors(&text);
+            report.event(&text);
             let stream = if stderr { OutputStream::Stderr } else { OutputStream::Stdout };
             report.line(OutputLine { stream, text, continues });
         }

@@ -12,6 +12,7 @@
 mod backends;
 mod consul;
 mod credentials;
+mod events;
 mod find;
 mod fixture;
 mod format;

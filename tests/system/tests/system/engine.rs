@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use cts_testkit::{
     ConsulAgent, Delivery, ReleaseKey, ReleaseSite, eventually, free_port, terraform_path,
-    zip_archive,
+    tofu_path, zip_archive,
 };
 use cts_tests::{DEADLINE, Instance, LOCAL_BACKEND, RECORDER, Site, task};
 
@@ -251,7 +251,7 @@ async fn opentofu_is_chosen_by_a_key_and_newer_versions_are_used() {
     site.configure_driver(&consul.address(), &driver, &pool);
     let script = format!(
         "#!/bin/sh\nif [ \"$1\" = version ]; then echo '{{\"terraform_version\": \"99.0.0\"}}'; exit; fi\nexec '{}' \"$@\"\n",
-        terraform_path().display()
+        tofu_path().display()
     );
     site.write("bin/tofu", &script);
     let executable = fs::Permissions::from_mode(0o755);

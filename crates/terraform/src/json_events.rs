@@ -1,0 +1,126 @@
+//! What OpenTofu writes beside its plain output: events, each a line of JSON in a file (`-json-into`).
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+use cts_core::{Chain, EngineKind};
+use semver::Version;
+
+use crate::attempt::Attempt;
+use crate::command::Step;
+use crate::directory::{SECRET_FILE_MODE, file_error, remove_if_present};
+use crate::error::FileError;
+use crate::executable::Executable;
+use crate::output::OutputSink;
+
+/// The file in the task directory.
+const NAME: &str = ".cts-events.ndjson";
+
+/// The argument that names it.
+const ARGUMENT: &str = "-json-into=.cts-events.ndjson";
+
+/// First version of OpenTofu with that argument.
+const SINCE: Version = Version::new(1, 12, 0);
+
+/// So much of the file is read, in bytes.
+const LONGEST_FILE: u64 = 64 * 1024 * 1024;
+
+/// Longer lines are left out, in bytes.
+const LONGEST_LINE: u64 = 1024 * 1024;
+
+/// The events of one command. The file is there until this is dropped; only its owner may read it, because outputs of
+/// provisioners are in it.
+///
+/// It is a file and no pipe: nothing must stand still or fail when its reader is gone.
+#[derive(Debug)]
+pub(crate) struct JsonEvents {
+    path: PathBuf,
+    file: File,
+}
+
+impl JsonEvents {
+    /// Makes the file, for a command that can write events and has no further arguments about JSON.
+    pub(crate) fn of(executable: &Executable, step: Step, attempt: &Attempt) -> Option<Self> {
+        let further = match step {
+            Step::Plan => "TF_CLI_ARGS_plan",
+            Step::Apply => "TF_CLI_ARGS_apply",
+            Step::Init | Step::Validate | Step::Unlock => return None,
+        };
+        if executable.engine() != EngineKind::OpenTofu || *executable.version() < SINCE {
+            return None;
+        }
+        let mut further = ["TF_CLI_ARGS", further].into_iter();
+        if further.any(|name| mentions_json(attempt, name)) {
+            return None;
+        }
+        match Self::create(attempt.directory.path().join(NAME)) {
+            Ok(events) => Some(events),
+            Err(error) => {
+                // The plain output is read then.
+                tracing::warn!(error = %Chain(&error), "there is no file for the events of a command");
+                None
+            }
+        }
+    }
+
+    fn create(path: PathBuf) -> Result<Self, FileError> {
+        // One that a killed worker has left.
+        remove_if_present(&path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(SECRET_FILE_MODE)
+            .open(&path)
+            .map_err(file_error("create", &path))?;
+        Ok(Self { path, file })
+    }
+
+    /// What the command needs.
+    pub(crate) const fn argument() -> &'static str {
+        ARGUMENT
+    }
+
+    /// Hands on the lines when the command has ended.
+    pub(crate) fn read(self, output: &dyn OutputSink) {
+        let mut reader = BufReader::new((&self.file).take(LONGEST_FILE));
+        let mut line = Vec::new();
+        let mut is_rest = false;
+        loop {
+            line.clear();
+            let mut piece = (&mut reader).take(LONGEST_LINE);
+            match piece.read_until(b'\n', &mut line) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "the events of a command cannot be read");
+                    return;
+                }
+            }
+            let ends = line.ends_with(b"\n");
+            // A line that does not end is cut, by its length or by a kill.
+            if ends
+                && !is_rest
+                && let Ok(text) = std::str::from_utf8(&line)
+            {
+                output.event(text);
+            }
+            is_rest = !ends;
+        }
+    }
+}
+
+impl Drop for JsonEvents {
+    fn drop(&mut self) {
+        if let Err(error) = remove_if_present(&self.path) {
+            tracing::warn!(error = %Chain(&error), "the events of a command are left behind");
+        }
+    }
+}
+
+fn mentions_json(attempt: &Attempt, name: &str) -> bool {
+    let arguments = attempt.environment.get(name);
+    arguments.is_some_and(|arguments| arguments.to_string_lossy().contains("-json"))
+}

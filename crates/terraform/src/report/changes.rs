@@ -1,0 +1,97 @@
+//! Changes of resources, bounded.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use cts_core::runs::{CHANGES_KEPT, ResourceAction, ResourceChange, ResourceCounts};
+
+/// Changes that are told apart, at most; later ones are counted as if each were of another resource.
+const TOLD_APART: usize = 100_000;
+
+/// Changes of one kind: those that a plan shows, or those that were made.
+#[derive(Default)]
+pub(super) struct Changes {
+    kept: Vec<ResourceChange>,
+    /// Hashes of further addresses.
+    more: HashSet<u64>,
+    uncounted: u32,
+    /// What was seen, one by one.
+    counted: ResourceCounts,
+    /// What Terraform says at the end.
+    said: Option<ResourceCounts>,
+}
+
+impl Changes {
+    /// Something happens to a resource. One that is destroyed and made is replaced.
+    pub(super) fn add(&mut self, address: &str, action: ResourceAction) {
+        self.counted.count(action);
+        if let Some(known) = self.kept.iter_mut().find(|it| it.address == address) {
+            known.action = both(known.action, action);
+        } else if self.kept.len() < CHANGES_KEPT {
+            self.kept.push(ResourceChange {
+                address: address.to_owned(),
+                action,
+            });
+        } else if self.more.len() < TOLD_APART {
+            let mut hasher = DefaultHasher::new();
+            address.hash(&mut hasher);
+            self.more.insert(hasher.finish());
+        } else {
+            self.uncounted = self.uncounted.saturating_add(1);
+        }
+    }
+
+    /// Terraform says how many there are.
+    pub(super) const fn say(&mut self, counts: ResourceCounts) {
+        self.said = Some(counts);
+    }
+
+    /// With what `plain` says of imports, which are no events of an apply.
+    pub(super) fn with_imports_of(self, plain: Self) -> Self {
+        let mut all = Self::default();
+        for change in plain.kept {
+            if change.action == ResourceAction::Import {
+                all.add(&change.address, change.action);
+            }
+        }
+        let imported = self.counted.imported.saturating_add(all.counted.imported);
+        for change in self.kept {
+            all.add(&change.address, change.action);
+        }
+        all.more.extend(self.more);
+        Self {
+            uncounted: self.uncounted,
+            counted: ResourceCounts {
+                imported,
+                ..self.counted
+            },
+            said: self.said,
+            ..all
+        }
+    }
+
+    /// How many resources.
+    pub(super) fn counts(&self) -> ResourceCounts {
+        self.said.unwrap_or(self.counted)
+    }
+
+    /// How many resources, what was kept, and how many more there are.
+    pub(super) fn finish(self) -> (ResourceCounts, Vec<ResourceChange>, u32) {
+        let more = u32::try_from(self.more.len()).unwrap_or(u32::MAX);
+        (
+            self.counts(),
+            self.kept,
+            more.saturating_add(self.uncounted),
+        )
+    }
+}
+
+/// What two actions at one resource are together.
+const fn both(first: ResourceAction, second: ResourceAction) -> ResourceAction {
+    use ResourceAction::{Create, Delete, Import, Replace};
+    match (first, second) {
+        (Create, Delete) | (Delete, Create) | (Replace, _) => Replace,
+        (Import, other) => other,
+        (first, _) => first,
+    }
+}
