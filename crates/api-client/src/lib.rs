@@ -21,7 +21,7 @@ pub use error::{CallError, ErrorForm, Refusal, SetupError};
 pub use model::{
     BufferPeriod, CreatedTask, Diagnostic, Event, EventError, Health, Hold, InspectedTask,
     Inspection, Loss, OverallStatus, Queue, ResourceChange, ResourceCounts, Run, RunDetails,
-    RunPage, Task, TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
+    RunOutput, RunPage, Task, TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
 };
 pub use runs::{FollowedLog, LogLine, LogPart, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings};

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub(crate) use self::run::RunAnswer;
-pub use self::run::{Diagnostic, ResourceChange, ResourceCounts, Run, RunDetails, RunPage};
+pub use self::run::{
+    Diagnostic, ResourceChange, ResourceCounts, Run, RunDetails, RunOutput, RunPage,
+};
 use crate::error::Refusal;
 
 /// A task as configured (docs/rest.md#task-objects).

@@ -5,7 +5,8 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-use cts_core::{Chain, CronExpression, ProviderId, Regexp};
+use cts_core::runs::OUTPUTS_KEPT;
+use cts_core::{Chain, CronExpression, ProviderId, Regexp, TaskName};
 
 /// What a task without a module is reported with.
 pub(crate) const EMPTY_MODULE: &str = "`module` must not be empty";
@@ -71,4 +72,35 @@ impl Providers {
         };
         (Some(id), checked)
     }
+}
+
+/// Outputs of a task, at most: as many as runs keep.
+pub(crate) const OUTPUTS: usize = OUTPUTS_KEPT;
+
+/// The names of outputs of a task, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs(HashSet<String>);
+
+impl Outputs {
+    /// The next one; the error is the text of a problem.
+    pub(crate) fn read(&mut self, name: &str) -> Result<(), String> {
+        if !is_identifier(name) {
+            return Err(format!(
+                "`outputs` includes {name:?}, which is no name of Terraform: a letter or an underscore, then letters, digits, \
+                 underscores and hyphens"
+            ));
+        }
+        if !self.0.insert(name.to_owned()) {
+            return Err(format!("`outputs` names {name:?} twice"));
+        }
+        if self.0.len() == OUTPUTS + 1 {
+            return Err(format!("`outputs` has more than {OUTPUTS} names"));
+        }
+        Ok(())
+    }
+}
+
+/// Names of outputs are those that names of tasks may be too: both stand bare in the root module.
+fn is_identifier(name: &str) -> bool {
+    TaskName::new(name).is_ok()
 }

@@ -159,6 +159,12 @@ impl<'a> TaskDecoder<'a> {
                 providers: providers.iter().map(|id| id.value.clone()).collect(),
                 webhooks: webhooks.iter().map(|name| name.value.clone()).collect(),
                 plan: written.plan.map(|plan| plan.value).unwrap_or_default(),
+                outputs: written
+                    .outputs
+                    .into_iter()
+                    .flatten()
+                    .map(|name| name.value)
+                    .collect(),
                 condition,
                 module_inputs,
                 services,

@@ -55,6 +55,7 @@ impl DeclaredTasks {
         check_inputs(&condition, &draft.module_inputs, &mut faults);
         let (buffer_setting, buffer_period) = self.buffer(draft, &condition, &mut faults);
         let variables = variables(&draft.variables, &mut faults);
+        let outputs = outputs(&draft.outputs, &mut faults);
         check_workspace(draft, &mut faults);
         let (Some(name), Some((module_source, module_digest)), true) =
             (name, module, faults.0.is_empty())
@@ -77,6 +78,7 @@ impl DeclaredTasks {
                 services: Vec::new(),
                 webhooks: Vec::new(),
                 plan: PlanMode::Direct,
+                outputs,
                 workspace: None,
                 variables,
             },
@@ -240,6 +242,14 @@ fn variables(written: &BTreeMap<String, String>, faults: &mut Errors) -> BTreeMa
         }
     }
     values
+}
+
+fn outputs(written: &[String], faults: &mut Errors) -> Vec<String> {
+    let mut names = checks::Outputs::default();
+    for name in written {
+        faults.of(names.read(name));
+    }
+    written.to_owned()
 }
 
 /// Both are for a driver that this version cannot run.

@@ -216,6 +216,10 @@ fn request(written: &RawTask, variables: Map<String, Value>) -> Map<String, Valu
         let ids = providers.iter().map(|id| Value::from(id.value.to_string()));
         request.insert("providers".to_owned(), ids.collect());
     }
+    if let Some(outputs) = &written.outputs {
+        let names = outputs.iter().map(|name| Value::from(name.value.as_str()));
+        request.insert("outputs".to_owned(), names.collect());
+    }
     let condition = match &written.condition {
         GivenCondition::Given(condition) => condition.value.to_object(),
         GivenCondition::Absent | GivenCondition::Unknown => Map::new(),

@@ -102,6 +102,7 @@ mod tests {
                 services: Vec::new(),
                 webhooks: Vec::new(),
                 plan: PlanMode::Direct,
+                outputs: Vec::new(),
                 workspace: None,
                 variables: BTreeMap::new(),
                 working_dir: "sync-tasks/a".into(),

@@ -25,6 +25,8 @@ pub struct TaskDraft {
     pub version: String,
     /// Provider ids, `name` or `name.alias`.
     pub providers: Vec<String>,
+    /// Names of outputs of the module that its runs tell; ours.
+    pub outputs: Vec<String>,
     /// What triggers the task. Of services neither names nor an expression may be there.
     pub condition: Condition,
     /// What the module gets beside the condition; may be of the condition's kind.

@@ -37,8 +37,9 @@ pub use self::attempt::{
     ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt, after_lost_lease,
 };
 pub use self::details::{
-    CHANGES_KEPT, DIAGNOSTICS_KEPT, Diagnostic, PhaseTimes, ResourceAction, ResourceChange,
-    ResourceCounts, RunDetails, RunFindings, RunSummary, Severity,
+    CHANGES_KEPT, DIAGNOSTICS_KEPT, Diagnostic, OUTPUTS_KEPT, OutputValue, PhaseTimes,
+    ResourceAction, ResourceChange, ResourceCounts, RunDetails, RunFindings, RunOutput, RunSummary,
+    Severity,
 };
 pub use self::errors::{ERROR_BYTES, ERRORS_BYTES, keep_error, shortened};
 pub use self::kind::{RunKind, RunKinds, RunStatus};

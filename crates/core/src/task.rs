@@ -97,6 +97,9 @@ pub struct TaskDefinition {
     /// How its runs are applied; ours.
     #[serde(default, skip_serializing_if = "is_default")]
     pub plan: PlanMode,
+    /// Names of the module's outputs that its runs tell, in their order; ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
     /// What triggers the task.
     pub condition: Condition,
     /// What the module gets beside the condition.
@@ -160,6 +163,7 @@ impl TaskDefinition {
             providers: Vec::new(),
             webhooks: Vec::new(),
             plan: PlanMode::Direct,
+            outputs: Vec::new(),
             condition,
             variables: BTreeMap::new(),
             working_dir: "/w".into(),

@@ -51,6 +51,8 @@ pub enum Step {
     Apply,
     /// `terraform force-unlock`.
     Unlock,
+    /// `terraform output`.
+    Output,
 }
 
 impl Step {
@@ -94,6 +96,7 @@ impl Step {
                 "-lock=true",
             ],
             Self::Unlock => vec!["force-unlock", "-force"],
+            Self::Output => vec!["output", "-no-color", "-json"],
         }
     }
 }
@@ -124,7 +127,7 @@ impl Tuning {
             refresh,
         } = self;
         match step {
-            Step::Init | Step::Validate | Step::Unlock => Vec::new(),
+            Step::Init | Step::Validate | Step::Unlock | Step::Output => Vec::new(),
             Step::Plan | Step::Apply => vec![
                 format!("-parallelism={parallelism}"),
                 format!("-refresh={refresh}"),
@@ -137,7 +140,9 @@ impl Step {
     /// How long this step may take, and what that is called in a configuration.
     pub(crate) const fn timeout(self, timeouts: &StepTimeouts) -> (Duration, &'static str) {
         match self {
-            Self::Init | Self::Validate | Self::Unlock => (timeouts.init, "init_timeout"),
+            Self::Init | Self::Validate | Self::Unlock | Self::Output => {
+                (timeouts.init, "init_timeout")
+            }
             Self::Plan => (timeouts.plan, "plan_timeout"),
             Self::Apply => (timeouts.apply, "apply_timeout"),
         }
@@ -152,6 +157,7 @@ impl fmt::Display for Step {
             Self::Plan => "plan",
             Self::Apply => "apply",
             Self::Unlock => "unlock",
+            Self::Output => "output",
         })
     }
 }

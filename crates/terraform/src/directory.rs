@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cts_core::Chain;
 
 use crate::error::FileError;
-use crate::render::{GENERATED_NOTICE, RootModule};
+use crate::render::{GENERATED_NOTICE, OUTPUTS_TF, RootModule};
 
 /// Mode of a task directory and of the parents that are created with it.
 const DIRECTORY_MODE: u32 = 0o750;
@@ -19,8 +19,8 @@ const FILE_MODE: u32 = 0o640;
 /// Mode of files with credentials.
 pub(crate) const SECRET_FILE_MODE: u32 = 0o600;
 
-/// Files that only a task with variables has.
-const OPTIONAL_FILES: [&str; 2] = ["variables.module.tf", "variables.auto.tfvars"];
+/// Files that only a task with variables or outputs has; the last one is written later than others.
+const OPTIONAL_FILES: [&str; 3] = ["variables.module.tf", "variables.auto.tfvars", OUTPUTS_TF];
 
 /// Where one task's root module lives. At most one process works in it at any time.
 ///

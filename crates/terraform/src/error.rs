@@ -81,6 +81,12 @@ pub enum CommandFailure {
         /// The diagnostics as text.
         diagnostics: String,
     },
+    /// The module has no output that the task wants.
+    #[error(transparent)]
+    NoOutput(Box<MissingOutput>),
+    /// What the command has printed is not what it prints.
+    #[error("its output cannot be read")]
+    Unreadable(#[source] serde_json::Error),
     /// The process could not be started or waited for.
     #[error("could not run Terraform")]
     Run(#[source] io::Error),
@@ -103,6 +109,37 @@ pub struct FileError {
     /// Why it failed.
     #[source]
     pub source: io::Error,
+}
+
+/// A module lacks an output that its task wants.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "module {module:?} has no output {name:?}: in {} there {}",
+    directory.display(),
+    OtherNames(others)
+)]
+pub struct MissingOutput {
+    /// The output.
+    pub name: String,
+    /// The module as configured.
+    pub module: String,
+    /// Where it is.
+    pub directory: PathBuf,
+    /// The outputs that it has.
+    pub others: Vec<String>,
+}
+
+/// What there is instead.
+struct OtherNames<'a>(&'a [String]);
+
+impl fmt::Display for OtherNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("is none at all"),
+            [one] => write!(f, "is {one}"),
+            several => write!(f, "are {}", several.join(", ")),
+        }
+    }
 }
 
 impl CommandError {

@@ -25,6 +25,7 @@ mod inherited;
 mod json_events;
 mod orphan;
 mod output;
+mod outputs;
 mod plugin_cache;
 mod prepare;
 mod process;
@@ -44,13 +45,14 @@ pub use command::{
     task_env,
 };
 pub use directory::{SecretFiles, TaskDirectory};
-pub use error::{CommandError, CommandFailure, FileError};
+pub use error::{CommandError, CommandFailure, FileError, MissingOutput};
 pub use executable::{
     Executable, FindError, SUPPORTED_RANGE, is_supported, is_tested, required_version,
 };
 pub use inherited::InheritedEnvironment;
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
+pub use outputs::{ToldOutput, ToldOutputs, run_outputs};
 pub use prepare::Preparation;
 pub use render::{
     GeneratedFile, RenderError, RenderSettings, RootModule, render_root_module, render_tfvars,

@@ -56,6 +56,7 @@ impl Terraform {
         let known = fs::read_to_string(fingerprint_file(attempt)).unwrap_or_default();
         if is_current(&known, &fingerprint, attempt) {
             Self::select_workspace(attempt)?;
+            Self::write_outputs(attempt, root.outputs.as_ref()).await?;
             return Ok(Preparation::Reused);
         }
 
@@ -73,6 +74,7 @@ impl Terraform {
                 .await?;
         }
         Self::select_workspace(attempt)?;
+        Self::write_outputs(attempt, root.outputs.as_ref()).await?;
         let known_valid = root
             .validation_shape
             .is_some_and(|shape| self.is_known_valid(shape));

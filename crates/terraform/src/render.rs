@@ -8,6 +8,7 @@ mod expression;
 mod header;
 mod inputs;
 mod main_tf;
+mod outputs_tf;
 mod template;
 mod tfvars;
 mod variables_tf;
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 pub use tfvars::render_tfvars;
 
 pub(crate) use credentials::BACKEND_CONFIG;
+pub(crate) use outputs_tf::{OUTPUTS_TF, WantedOutputs};
 
 use expression::is_identifier;
 pub(crate) use header::GENERATED_NOTICE;
@@ -104,7 +106,9 @@ pub struct RootModule {
     pub files: Vec<GeneratedFile>,
     /// Credentials of the backend, which only `init` reads.
     pub(crate) backend_credentials: Option<GeneratedFile>,
-    /// Identifies everything that `init` depends on.
+    /// Outputs of the module, for a file that is written after `init`.
+    pub(crate) outputs: Option<WantedOutputs>,
+    /// Identifies everything that `init` depends on, and the outputs.
     pub(crate) init_fingerprint: Digest,
     /// Identifies what `init` depends on, whatever the task is called; only for a module whose content is known.
     pub(crate) init_shape: Option<Digest>,
@@ -147,6 +151,10 @@ pub fn render_root_module(
         require_identifier("variable", name)?;
     }
 
+    for name in &definition.outputs {
+        require_identifier("output", name)?;
+    }
+
     let title = Title::of(definition);
     let main = main_tf::render(&title, definition, settings, &providers)?;
     let variables = variables_tf::render(&title, definition, settings, &providers);
@@ -167,7 +175,11 @@ pub fn render_root_module(
     let credentials = backend_credentials
         .as_ref()
         .map(|file| file.contents.as_str());
-    let of_init = of_init.into_iter().chain(credentials);
+    let outputs = definition.outputs.iter().map(String::as_str);
+    let of_init = of_init
+        .into_iter()
+        .chain(credentials)
+        .chain(outputs.clone());
     let init_fingerprint = Digest::of_parts(of_init.map(str::as_bytes));
     // A version of a registry's module never changes.
     let is_known = module_digest.is_some() || definition.version.parse::<semver::Version>().is_ok();
@@ -184,6 +196,7 @@ pub fn render_root_module(
             module_digest.clone().unwrap_or_default(),
         ];
         let of_shape = of_shape.iter().map(String::as_bytes);
+        let of_shape = of_shape.chain(outputs.map(str::as_bytes));
         let with_credentials = of_shape.clone().chain(credentials.map(str::as_bytes));
         init_shape = Some(Digest::of_parts(with_credentials));
         validation_shape = module_digest.is_some().then(|| Digest::of_parts(of_shape));
@@ -206,9 +219,12 @@ pub fn render_root_module(
         files.push(GeneratedFile::new("variables.module.tf", contents));
         files.push(GeneratedFile::new("variables.auto.tfvars", values));
     }
+    let outputs = (!definition.outputs.is_empty())
+        .then(|| WantedOutputs::new(&title, &definition.module, &definition.outputs));
     Ok(RootModule {
         files,
         backend_credentials,
+        outputs,
         init_fingerprint,
         init_shape,
         validation_shape,

@@ -24,6 +24,7 @@ use self::event::Events;
 use self::line::{Line, read};
 use crate::command::Step;
 use crate::output::{OutputLine, OutputSink, OutputStream};
+use crate::outputs::ToldOutputs;
 
 /// So much of a line is read, in bytes: more than any address has.
 const LONGEST_READ: usize = 8 * 1024;
@@ -42,6 +43,8 @@ struct Seen {
     events: Option<Events>,
     planned: Changes,
     done: Changes,
+    /// Those of the root module, after an apply.
+    outputs: Option<ToldOutputs>,
     /// Of the commands before the last one.
     earlier: Found,
     /// Of the last command.
@@ -126,8 +129,14 @@ impl Report {
                 more_changes,
                 diagnostics,
                 more_diagnostics,
+                outputs: Vec::new(),
             },
         }
+    }
+
+    /// The outputs of the root module, if the events of an apply have told them.
+    pub fn outputs(&self) -> Option<ToldOutputs> {
+        self.lock().outputs.take()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
@@ -210,7 +219,7 @@ impl Seen {
             Step::Validate => Some(&mut phases.validate),
             Step::Plan => Some(&mut phases.plan),
             Step::Apply => Some(&mut phases.apply),
-            Step::Unlock => None,
+            Step::Unlock | Step::Output => None,
         };
         if let Some(phase) = phase {
             *phase = Some(phase.unwrap_or_default() + took);
@@ -221,6 +230,7 @@ impl Seen {
             None => plain,
             Some(events) => {
                 if step == Step::Apply {
+                    self.outputs = events.outputs;
                     self.done = events.done.with_imports_of(mem::take(&mut self.done));
                 } else {
                     self.planned = events.planned;

@@ -304,7 +304,7 @@ impl Terraform {
             stop,
             last_orderly_code: match step {
                 Step::Plan => CHANGES_PRESENT,
-                Step::Init | Step::Validate | Step::Apply | Step::Unlock => FAILED,
+                Step::Init | Step::Validate | Step::Apply | Step::Unlock | Step::Output => FAILED,
             },
         };
         tracing::debug!(task = %attempt.task, %step, "running terraform");

@@ -15,6 +15,7 @@ pub fn definition(name: &str, services: &[&str]) -> TaskDefinition {
         services: Vec::new(),
         webhooks: Vec::new(),
         plan: PlanMode::Direct,
+        outputs: Vec::new(),
         workspace: None,
         name: TaskName::new(name).expect("a name of a task"),
         description: String::new(),

@@ -20,6 +20,7 @@ use tonic::Status;
 use crate::handlers::{applied_run, prepare_handlers};
 use crate::inputs::InputError;
 use crate::leased_run::LeasedRun;
+use crate::outputs::outputs_of;
 use crate::own_lock::past_own_lock;
 use crate::redaction::{RedactingSink, Redactor};
 use crate::saved_plan::apply_saved;
@@ -192,6 +193,10 @@ async fn try_attempt(
         shared.adopted.lock().await.remove(&attempt.directory);
     }
     let outcome = outcome?;
+    if matches!(outcome, AttemptOutcome::Applied) {
+        let terraform = &shared.terraform;
+        watched.outputs = outputs_of(terraform, &attempt, definition, &watched.report).await;
+    }
     // What is stopped after it has done everything has done it, unless something follows.
     if matches!(outcome, AttemptOutcome::Applied) && !handlers.is_empty() {
         let applied = applied_run(shared, &run.lease, &input);

@@ -16,6 +16,7 @@ mod lease;
 mod leased_run;
 mod log;
 mod options;
+mod outputs;
 mod own_lock;
 mod redaction;
 mod requests;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{ResourceCounts, RunDetails, RunKind};
+use cts_core::runs::{ResourceCounts, RunDetails, RunKind, RunOutput};
 use cts_terraform::{CommandError, CommandFailure, Report};
 
 use crate::attempt::AttemptError;
@@ -16,8 +16,10 @@ pub(crate) struct Watched {
     /// Takes its secrets out of texts.
     pub(crate) redactor: Arc<Redactor>,
     /// Reads its output, which is redacted before: what it cuts holds no half of a secret.
-    report: Arc<Report>,
+    pub(crate) report: Arc<Report>,
     render: Option<Duration>,
+    /// Of the module, after an apply.
+    pub(crate) outputs: Vec<RunOutput>,
 }
 
 impl Watched {
@@ -27,6 +29,7 @@ impl Watched {
             redactor: Arc::clone(redactor),
             report: Arc::clone(report),
             render: None,
+            outputs: Vec::new(),
         }
     }
 
@@ -55,6 +58,7 @@ impl Watched {
     pub(crate) fn details(&self) -> RunDetails {
         let mut details = self.report.details(self.kind);
         details.summary.phases.render = self.render;
+        details.findings.outputs.clone_from(&self.outputs);
         details
             .edited(|text| self.redactor.redact(text).into_owned())
             .bounded()

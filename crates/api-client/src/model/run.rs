@@ -74,7 +74,20 @@ pub struct RunDetails {
     /// How many more there are.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_diagnostics: u64,
+    /// Outputs of the module that the task asks for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<RunOutput>,
     /// All other members of the answer.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// An output of the module.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunOutput {
+    /// Its name.
+    pub name: String,
+    /// All other members of the answer: `value`, or `sensitive` or `too_long`.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }

@@ -58,6 +58,9 @@ fn task(spec: &TaskSpec) -> Body {
     if !task.webhooks.is_empty() {
         body.set("webhooks", task.webhooks.clone());
     }
+    if !task.outputs.is_empty() {
+        body.set("outputs", task.outputs.clone());
+    }
     // A schedule has none, and one that is written is warned of.
     if !matches!(task.condition, Condition::Schedule(_)) {
         body.block("buffer_period", buffer_period(spec.buffer_period));

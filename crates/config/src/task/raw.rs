@@ -49,6 +49,8 @@ pub(crate) struct RawTask {
     pub(crate) plan: Option<Located<PlanMode>>,
     /// Each once.
     pub(crate) webhooks: Vec<Located<String>>,
+    /// Each once, and a name of Terraform.
+    pub(crate) outputs: Option<Vec<Located<String>>>,
     /// Deprecated keys of the block that are not reported yet.
     pub(crate) deprecated: Vec<DeprecatedKeyUse>,
 }
@@ -96,6 +98,7 @@ impl RawTask {
             concurrency_group: decode_concurrency_group(&mut block),
             plan: decode_plan(&mut block),
             webhooks: decode_webhook_names(&mut block),
+            outputs: decode_outputs(&mut block),
             deprecated,
         };
         block.finish();
@@ -196,6 +199,17 @@ fn decode_webhook_names(block: &mut Block<'_>) -> Vec<Located<String>> {
         }
     }
     names
+}
+
+fn decode_outputs(block: &mut Block<'_>) -> Option<Vec<Located<String>>> {
+    let list = block.list("outputs")?;
+    let mut names = checks::Outputs::default();
+    for name in &list.value {
+        if let Err(message) = names.read(&name.value) {
+            block.sink().error(&name.place, message);
+        }
+    }
+    Some(list.value)
 }
 
 /// `module`, or what it was called before.

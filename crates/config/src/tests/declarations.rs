@@ -64,12 +64,13 @@ fn a_task_is_the_same_as_one_of_a_file() {
     let sandbox = Sandbox::new();
     let of_a_file = task(
         &sandbox,
-        "variables = {\n  a = \"[1, 2]\"\n}\nproviders = [\"fw.north\"]",
+        "variables = {\n  a = \"[1, 2]\"\n}\nproviders = [\"fw.north\"]\noutputs = [\"b\", \"a\"]",
     );
     let declared = TaskDraft {
         name: of_a_file.name().to_string(),
         variables: BTreeMap::from([("a".into(), "[1, 2]".into())]),
         providers: vec!["fw.north".into()],
+        outputs: vec!["b".into(), "a".into()],
         ..draft()
     };
     assert_eq!(read_under(&sandbox, "", &declared), Ok(of_a_file));
@@ -311,4 +312,34 @@ fn an_empty_workspace_says_nothing() {
         serde_json::to_value(spec.definition.variables).unwrap(),
         expected
     );
+}
+
+#[test]
+fn outputs_are_names_each_once_and_not_too_many() {
+    let with = |outputs: Vec<String>| TaskDraft { outputs, ..draft() };
+    let many = |count: usize| (0..count).map(|number| format!("o{number}")).collect();
+    assert_eq!(read(&with(many(32))).unwrap().definition.outputs.len(), 32);
+    for (outputs, message) in [
+        (many(40), "`outputs` has more than 32 names"),
+        (
+            vec!["a b".into()],
+            "`outputs` includes \"a b\", which is no name",
+        ),
+        (
+            vec!["${x}".into()],
+            "`outputs` includes \"${x}\", which is no name",
+        ),
+        (
+            vec![String::new()],
+            "`outputs` includes \"\", which is no name",
+        ),
+        (vec!["a".into(), "a".into()], "`outputs` names \"a\" twice"),
+    ] {
+        let error = read(&with(outputs)).unwrap_err();
+        assert!(error.contains(message), "{error}");
+        assert_eq!(
+            error.matches("more than").count(),
+            message.matches("more than").count()
+        );
+    }
 }

@@ -304,3 +304,11 @@ fn problems_are_found_before_anything_is_sent() {
         assert!(problem.message().contains(message), "{problem}");
     }
 }
+
+#[test]
+fn outputs_are_sent() {
+    let (found, warnings) =
+        request("task { name = \"t\" module = \"m\" outputs = [\"b\", \"a\"] }");
+    assert_eq!(found["outputs"], json!(["b", "a"]));
+    assert!(warnings.is_empty(), "{warnings:?}");
+}

@@ -28,6 +28,7 @@ fn a_full_task_is_read() {
       skip_unchanged = false retry_failed = false
       init_timeout = "1m" plan_timeout = "90s" apply_timeout = "48h"
       min_instances = 2 max_shrink = "50%" concurrency_group = "fw.north" plan = "saved"
+      outputs = ["address", "to-ken"]
     }"#;
     let task = sandbox.config(text).tasks.remove(0);
     let definition = &task.definition;
@@ -70,6 +71,7 @@ fn a_full_task_is_read() {
     );
     assert_eq!(task.concurrency_group.as_deref(), Some("fw.north"));
     assert_eq!(definition.plan, PlanMode::Saved);
+    assert_eq!(definition.outputs, ["address", "to-ken"]);
     let min = Some(Duration::from_secs(2));
     assert_eq!(
         task.buffer_setting,
@@ -431,4 +433,18 @@ fn a_guard_that_guards_nothing_is_refused_or_warned_of() {
         warnings[0].contains("no effect: the task has no instances of services"),
         "{warnings:?}"
     );
+}
+
+#[test]
+fn outputs_are_names_that_terraform_takes_bare() {
+    for (written, expected) in [
+        ("[\"a b\"]", "which is no name of Terraform"),
+        ("[\"a\", \"a\"]", "`outputs` names \"a\" twice"),
+    ] {
+        let found = problems(&task_with(&format!("outputs = {written}")));
+        let [(_line, problem)] = found.as_slice() else {
+            panic!("{written}: {found:?}");
+        };
+        assert!(problem.contains(expected), "{problem}");
+    }
 }

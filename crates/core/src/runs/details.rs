@@ -2,15 +2,23 @@
 //!
 //! All of it is text of others, so it is bounded wherever it comes from: [`RunDetails::bounded`].
 
+use std::mem;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Changes of one run, at most; of more there is the number.
 pub const CHANGES_KEPT: usize = 200;
 
 /// Diagnostics of one run, at most; of more there is the number.
 pub const DIAGNOSTICS_KEPT: usize = 20;
+
+/// Outputs of one run, at most.
+pub const OUTPUTS_KEPT: usize = 32;
+
+/// Longest value of an output, in bytes of JSON.
+const VALUE_BYTES: usize = 4096;
 
 /// Longest address or file name, in bytes.
 const NAME_BYTES: usize = 512;
@@ -91,6 +99,31 @@ pub struct RunFindings {
     pub diagnostics: Vec<Diagnostic>,
     /// How many more there are.
     pub more_diagnostics: u32,
+    /// Outputs of the module that the task asks for, after an apply; at most [`OUTPUTS_KEPT`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<RunOutput>,
+}
+
+/// An output of the module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOutput {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    #[serde(flatten)]
+    pub value: OutputValue,
+}
+
+/// The value of an output, as far as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputValue {
+    /// The value, as Terraform writes it in JSON.
+    Value(Value),
+    /// The module says that it is sensitive.
+    Sensitive(bool),
+    /// It is too long to be kept.
+    TooLong(bool),
 }
 
 /// A resource that was changed, or would be.
@@ -208,10 +241,15 @@ impl RunDetails {
                 *text = edit(text);
             }
         }
+        for output in &mut self.findings.outputs {
+            if let OutputValue::Value(value) = &mut output.value {
+                edit_value(value, &edit);
+            }
+        }
         self
     }
 
-    /// As much of it as is kept: less than 400 KiB, whatever Terraform said. What is in bounds stays as it is.
+    /// As much of it as is kept: less than 600 KiB, whatever Terraform said. What is in bounds stays as it is.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let findings = &mut self.findings;
@@ -235,7 +273,43 @@ impl RunDetails {
             cut_text(&mut diagnostic.file, NAME_BYTES);
             cut_text(&mut diagnostic.snippet, TEXT_BYTES);
         }
+        findings.outputs.truncate(OUTPUTS_KEPT);
+        for output in &mut findings.outputs {
+            cut_text(&mut output.name, NAME_BYTES);
+            if let OutputValue::Value(value) = &output.value
+                && value.to_string().len() > VALUE_BYTES
+            {
+                output.value = OutputValue::TooLong(true);
+            }
+        }
         self
+    }
+}
+
+/// Passes every text of a value through `edit`, the names of members and numbers too.
+fn edit_value(value: &mut Value, edit: &impl Fn(&str) -> String) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Number(number) => {
+            let text = number.to_string();
+            let edited = edit(&text);
+            if edited != text {
+                *value = Value::String(edited);
+            }
+        }
+        Value::String(text) => *text = edit(text),
+        Value::Array(elements) => {
+            for element in elements {
+                edit_value(element, edit);
+            }
+        }
+        Value::Object(members) => {
+            let edited = mem::take(members).into_iter().map(|(name, mut member)| {
+                edit_value(&mut member, edit);
+                (edit(&name), member)
+            });
+            *members = edited.collect();
+        }
     }
 }
 

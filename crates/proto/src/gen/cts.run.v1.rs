@@ -265,6 +265,35 @@ pub struct RunDetails {
     /// How many more there are.
     #[prost(uint32, tag = "6")]
     pub more_diagnostics: u32,
+    /// Outputs of the module that the task asks for, after an apply; at most 32. None in a list of runs.
+    #[prost(message, repeated, tag = "7")]
+    pub outputs: ::prost::alloc::vec::Vec<RunOutput>,
+}
+/// An output of the module.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RunOutput {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Its value, as far as it is shown.
+    #[prost(oneof = "run_output::Value", tags = "2, 3, 4")]
+    pub value: ::core::option::Option<run_output::Value>,
+}
+/// Nested message and enum types in `RunOutput`.
+pub mod run_output {
+    /// Its value, as far as it is shown.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Value {
+        /// The value, as JSON.
+        #[prost(string, tag = "2")]
+        Json(::prost::alloc::string::String),
+        /// The module says that it is sensitive.
+        #[prost(bool, tag = "3")]
+        Sensitive(bool),
+        /// It is too long to be kept.
+        #[prost(bool, tag = "4")]
+        TooLong(bool),
+    }
 }
 /// Numbers of resources. One that is replaced is added and destroyed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

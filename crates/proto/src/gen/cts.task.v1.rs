@@ -50,6 +50,9 @@ pub struct Task {
     /// The workspace, for the driver of that name; absent where the task says nothing about it.
     #[prost(message, optional, tag = "15")]
     pub terraform_cloud_workspace: ::core::option::Option<TerraformCloudWorkspace>,
+    /// Names of the module's outputs that runs tell.
+    #[prost(string, repeated, tag = "16")]
+    pub outputs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// What a task says about its workspace on the platform; empty texts say nothing.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

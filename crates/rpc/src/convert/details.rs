@@ -1,8 +1,8 @@
 //! What an attempt did.
 
 use cts_core::runs::{
-    Diagnostic, PhaseTimes, ResourceAction, ResourceChange, ResourceCounts, RunDetails,
-    RunFindings, RunSummary, Severity,
+    Diagnostic, OutputValue, PhaseTimes, ResourceAction, ResourceChange, ResourceCounts,
+    RunDetails, RunFindings, RunOutput, RunSummary, Severity,
 };
 use cts_proto::run::v1 as proto;
 
@@ -41,6 +41,7 @@ pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
             .map(diagnostic_to_wire)
             .collect(),
         more_diagnostics: findings.more_diagnostics,
+        outputs: findings.outputs.into_iter().map(output_to_wire).collect(),
     }
 }
 
@@ -75,9 +76,39 @@ pub fn details_from_wire(details: proto::RunDetails) -> RunDetails {
                 .map(diagnostic_from_wire)
                 .collect(),
             more_diagnostics: details.more_diagnostics,
+            outputs: details.outputs.into_iter().map(output_from_wire).collect(),
         },
     };
     details.bounded()
+}
+
+fn output_to_wire(output: RunOutput) -> proto::RunOutput {
+    use proto::run_output::Value;
+    let value = match output.value {
+        OutputValue::Value(value) => Value::Json(value.to_string()),
+        OutputValue::Sensitive(is) => Value::Sensitive(is),
+        OutputValue::TooLong(is) => Value::TooLong(is),
+    };
+    proto::RunOutput {
+        name: output.name,
+        value: Some(value),
+    }
+}
+
+/// What is no value, or none that this version knows, is not shown.
+fn output_from_wire(output: proto::RunOutput) -> RunOutput {
+    use proto::run_output::Value;
+    let value = match output.value {
+        Some(Value::Json(text)) => {
+            serde_json::from_str(&text).map_or(OutputValue::TooLong(true), OutputValue::Value)
+        }
+        Some(Value::Sensitive(_)) | None => OutputValue::Sensitive(true),
+        Some(Value::TooLong(_)) => OutputValue::TooLong(true),
+    };
+    RunOutput {
+        name: output.name,
+        value,
+    }
 }
 
 fn change_to_wire(change: ResourceChange) -> proto::ResourceChange {
@@ -192,6 +223,16 @@ mod tests {
                     })
                     .into(),
                 more_diagnostics: 8,
+                outputs: [
+                    OutputValue::Value(serde_json::json!({ "a": [1, null] })),
+                    OutputValue::Sensitive(true),
+                    OutputValue::TooLong(true),
+                ]
+                .map(|value| RunOutput {
+                    name: "a".into(),
+                    value,
+                })
+                .into(),
             },
         }
     }

@@ -20,6 +20,7 @@ pub fn draft_from_wire(task: proto::Task) -> Result<TaskDraft, ConversionError> 
         module: task.module,
         version: task.version,
         providers: task.providers,
+        outputs: task.outputs,
         condition: condition_from_wire(task.condition)?,
         module_inputs: task
             .module_inputs
@@ -49,6 +50,7 @@ pub fn draft_to_wire(draft: TaskDraft) -> proto::Task {
         module: draft.module,
         version: draft.version,
         providers: draft.providers,
+        outputs: draft.outputs,
         condition: Some(condition_to_wire(draft.condition)),
         module_inputs: draft
             .module_inputs
@@ -256,6 +258,7 @@ mod tests {
             module: "./lb".into(),
             version: "1.2.3".into(),
             providers: vec!["bigip.east".into(), "bigip".into()],
+            outputs: vec!["address".into()],
             condition: services_condition(),
             module_inputs: vec![
                 ModuleInput::Services(ServicesInput {

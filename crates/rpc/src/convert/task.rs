@@ -39,6 +39,7 @@ fn draft_of(spec: &TaskSpec) -> TaskDraft {
         module: definition.module,
         version: definition.version,
         providers: providers.map(ToString::to_string).collect(),
+        outputs: definition.outputs,
         condition: definition.condition,
         module_inputs: definition.module_inputs,
         variables: variables

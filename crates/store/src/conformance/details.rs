@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use cts_core::runs::{
-    AttemptOutcome, CHANGES_KEPT, Diagnostic, PhaseTimes, Plan, ResourceAction, ResourceChange,
-    ResourceCounts, RunDetails, RunFindings, RunStatus, RunSummary, Severity,
+    AttemptOutcome, CHANGES_KEPT, Diagnostic, OutputValue, PhaseTimes, Plan, ResourceAction,
+    ResourceChange, ResourceCounts, RunDetails, RunFindings, RunOutput, RunStatus, RunSummary,
+    Severity,
 };
+use serde_json::json;
 
 use super::Fixture;
 use super::scene::Scene;
@@ -43,6 +45,10 @@ pub(super) fn details(text: &str) -> RunDetails {
                 snippet: text.to_owned(),
             }],
             more_diagnostics: 7,
+            outputs: vec![RunOutput {
+                name: "address".to_owned(),
+                value: OutputValue::Value(json!({ "port": [80, null] })),
+            }],
         },
     }
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::Found;
 use super::changes::Changes;
+use crate::outputs::{ToldOutputs, are_applied};
 
 /// The events of one command.
 #[derive(Default)]
@@ -14,6 +15,8 @@ pub(super) struct Events {
     pub(super) planned: Changes,
     pub(super) done: Changes,
     pub(super) found: Found,
+    /// Those of after an apply.
+    pub(super) outputs: Option<ToldOutputs>,
     begun: bool,
 }
 
@@ -26,6 +29,7 @@ struct Event {
     hook: Option<Change>,
     changes: Option<Counts>,
     diagnostic: Option<Mistake>,
+    outputs: Option<ToldOutputs>,
 }
 
 #[derive(Deserialize)]
@@ -128,6 +132,7 @@ impl Events {
                     which.keep(diagnostic);
                 }
             }
+            "outputs" => self.outputs = event.outputs.filter(are_applied),
             _ => {}
         }
     }

@@ -36,3 +36,49 @@ async fn generated_files_are_formatted_as_terraform_formats() {
 
     is_formatted(&sandbox).await;
 }
+
+#[tokio::test]
+async fn the_file_of_outputs_is_formatted_and_says_what_is_sensitive() {
+    let module = r#"
+variable "services" {
+  type = any
+}
+
+output "address" {
+  value = "here"
+}
+
+output "to-ken" {
+  value     = "hidden"
+  sensitive = true
+}
+"#;
+    let mut sandbox = Sandbox::new(module).await;
+    sandbox.definition.outputs = vec!["to-ken".into(), "address".into()];
+    let root = sandbox.write(Vec::new());
+    let (attempt, _lines) = sandbox.attempt();
+    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    is_formatted(&sandbox).await;
+    let file = sandbox.directory().path().join("outputs.tf");
+    let text = std::fs::read_to_string(file).unwrap();
+    let (header, blocks) = text.split_once("\n\n").unwrap();
+    assert!(header.starts_with("# Written by cts") && header.ends_with("# Description: a test"));
+    let expected = r#"output "to-ken" {
+  sensitive = true
+  value     = module.edge.to-ken
+}
+
+output "address" {
+  value = module.edge.address
+}
+"#;
+    assert_eq!(blocks, expected);
+    // Another output needs another validation.
+    sandbox.definition.outputs = vec!["address".into()];
+    let root = sandbox.write(Vec::new());
+    let prepared = sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    assert_eq!(prepared, cts_terraform::Preparation::Validated);
+    let again = sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    assert_eq!(again, cts_terraform::Preparation::Reused);
+    sandbox.terraform.apply(&attempt).await.unwrap();
+}

@@ -3,6 +3,7 @@
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert::duration_from_wire;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::run::word;
 
@@ -20,6 +21,20 @@ pub(super) struct DetailsObject<'a> {
     diagnostics: Vec<DiagnosticObject<'a>>,
     #[serde(skip_serializing_if = "is_zero")]
     more_diagnostics: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    outputs: Vec<OutputObject<'a>>,
+}
+
+/// Of `value`, `sensitive` and `too_long` one is there.
+#[derive(Debug, Serialize)]
+struct OutputObject<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sensitive: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    too_long: Option<bool>,
 }
 
 #[derive(Debug, Serialize)]
@@ -95,7 +110,29 @@ impl<'a> From<&'a proto::RunDetails> for DetailsObject<'a> {
                 .map(DiagnosticObject::from)
                 .collect(),
             more_diagnostics: details.more_diagnostics,
+            outputs: details.outputs.iter().map(OutputObject::from).collect(),
         }
+    }
+}
+
+impl<'a> From<&'a proto::RunOutput> for OutputObject<'a> {
+    fn from(output: &'a proto::RunOutput) -> Self {
+        use proto::run_output::Value as Wire;
+        let mut object = Self {
+            name: &output.name,
+            value: None,
+            sensitive: None,
+            too_long: None,
+        };
+        match &output.value {
+            Some(Wire::Json(text)) => match serde_json::from_str(text) {
+                Ok(value) => object.value = Some(value),
+                Err(_unreadable) => object.too_long = Some(true),
+            },
+            Some(Wire::Sensitive(_)) | None => object.sensitive = Some(true),
+            Some(Wire::TooLong(_)) => object.too_long = Some(true),
+        }
+        object
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct TaskObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     module_input: Option<ModuleInputObject<'a>>,
     name: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    outputs: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     providers: Option<&'a [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,6 +84,7 @@ impl<'a> From<&'a TaskDraft> for TaskObject<'a> {
             module: &task.module,
             module_input: Some(ModuleInputObject::of(&task.module_inputs)),
             name: &task.name,
+            outputs: &task.outputs,
             providers: Some(&task.providers),
             terraform_cloud_workspace: task.workspace.as_ref().and_then(WorkspaceObject::of),
             terraform_version: &task.terraform_version,

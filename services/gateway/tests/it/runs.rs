@@ -7,6 +7,7 @@ use cts_proto::log::v1::log_service_server::LogService;
 use cts_proto::log::v1::{
     AppendLogRequest, AppendLogResponse, LogLine, LogStream, ReadLogRequest, ReadLogResponse,
 };
+use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::run::v1::{
     AcquireRunRequest, AcquireRunResponse, CompleteRunRequest, CompleteRunResponse, Diagnostic,
@@ -15,8 +16,8 @@ use cts_proto::run::v1::{
     GetRunInputResponse, GetRunRequest, GetRunResponse, ListLostLeasesRequest,
     ListLostLeasesResponse, ListRunsRequest, ListRunsResponse, PhaseTimes, Planned,
     RenewRunRequest, RenewRunResponse, ResourceAction, ResourceChange, ResourceCounts,
-    ResumeRunRequest, ResumeRunResponse, Run, RunDetails, RunKind, RunStatus, SuspendRunRequest,
-    SuspendRunResponse,
+    ResumeRunRequest, ResumeRunResponse, Run, RunDetails, RunKind, RunOutput, RunStatus,
+    SuspendRunRequest, SuspendRunResponse,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -115,6 +116,18 @@ fn details() -> RunDetails {
             snippet: "  7: code".to_owned(),
         }],
         more_diagnostics: 0,
+        outputs: vec![
+            output("address", Value::Json("{\"port\":80}".to_owned())),
+            output("token", Value::Sensitive(true)),
+            output("book", Value::TooLong(true)),
+        ],
+    }
+}
+
+fn output(name: &str, value: Value) -> RunOutput {
+    RunOutput {
+        name: name.to_owned(),
+        value: Some(value),
     }
 }
 

@@ -12,6 +12,7 @@ mod contents;
 mod details;
 mod handlers;
 mod leases;
+mod outputs;
 mod plans;
 mod played_scheduler;
 mod stage;

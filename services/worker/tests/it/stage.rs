@@ -50,18 +50,27 @@ impl Stage {
         gate: Option<Arc<dyn Gate>>,
         configure: impl FnOnce(&mut Options),
     ) -> Self {
+        let engine = (EngineKind::Terraform, terraform_path());
+        Self::set_up(engine, module, gate, configure).await
+    }
+
+    /// The same with the executable of another engine.
+    pub(crate) async fn with_engine(engine: EngineKind, path: PathBuf, module: &str) -> Self {
+        Self::set_up((engine, path), module, None, |_options| {}).await
+    }
+
+    async fn set_up(
+        (engine, path): (EngineKind, PathBuf),
+        module: &str,
+        gate: Option<Arc<dyn Gate>>,
+        configure: impl FnOnce(&mut Options),
+    ) -> Self {
         let root = TempDir::new().unwrap();
         fs::create_dir(root.path().join("module")).unwrap();
         fs::write(root.path().join("module/main.tf"), module).unwrap();
         let environment = environment(root.path());
-        let executable = Executable::at(
-            EngineKind::Terraform,
-            terraform_path(),
-            &environment,
-            root.path(),
-        )
-        .await
-        .unwrap();
+        let executable = Executable::at(engine, path, &environment, root.path());
+        let executable = executable.await.unwrap();
         let (scheduler, strings) = played_scheduler();
         let (listener, channel) = memory_transport();
         let shutdown = ShutdownTokens {
@@ -119,6 +128,7 @@ impl Stage {
             services: Vec::new(),
             webhooks: Vec::new(),
             plan: PlanMode::Direct,
+            outputs: Vec::new(),
             workspace: None,
             name: TaskName::new("edge").unwrap(),
             description: String::new(),

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 
@@ -11,6 +12,13 @@ fn diagnostic(text: &str) -> Diagnostic {
         file: text.to_owned(),
         line: Some(7),
         snippet: text.to_owned(),
+    }
+}
+
+fn output(text: &str) -> RunOutput {
+    RunOutput {
+        name: "value".to_owned(),
+        value: OutputValue::Value(json!({ text: [text, null, true] })),
     }
 }
 
@@ -35,6 +43,7 @@ fn details(text: &str, changes: usize, diagnostics: usize) -> RunDetails {
             more_changes: 1,
             diagnostics: vec![diagnostic(text); diagnostics],
             more_diagnostics: 0,
+            outputs: vec![output(text); changes.min(100)],
         },
     }
 }
@@ -49,7 +58,9 @@ fn what_is_too_much_is_counted_and_what_is_too_long_is_cut() {
     assert_eq!(findings.more_diagnostics, 80);
     assert!(findings.diagnostics[0].detail.ends_with(CUT));
     let stored = serde_json::to_string(findings).unwrap();
-    assert!(stored.len() < 400 * 1024, "{}", stored.len());
+    assert!(stored.len() < 600 * 1024, "{}", stored.len());
+    assert_eq!(findings.outputs.len(), OUTPUTS_KEPT);
+    assert_eq!(findings.outputs[0].value, OutputValue::TooLong(true));
 }
 
 #[test]
@@ -57,7 +68,7 @@ fn every_text_is_edited() {
     let edited = details("a secret", 1, 1).edited(|text| text.replace("secret", "(hidden)"));
     let text = format!("{edited:?}");
     assert!(!text.contains("secret"), "{text}");
-    assert_eq!(text.matches("a (hidden)").count(), 6);
+    assert_eq!(text.matches("a (hidden)").count(), 8);
 }
 
 #[test]
@@ -109,5 +120,45 @@ proptest! {
     fn what_is_bounded_stays(text in "\\PC{0,1500}", changes in 198_usize..203, diagnostics in 18_usize..23) {
         let once = details(&text, changes, diagnostics).bounded();
         prop_assert_eq!(once.clone().bounded(), once);
+    }
+}
+
+#[test]
+fn a_number_that_is_a_secret_is_hidden_too() {
+    let mut all = details("text", 1, 0);
+    all.findings.outputs[0].value = OutputValue::Value(json!([1234, 5]));
+    let edited = all.edited(|text| text.replace("1234", "(hidden)"));
+    let expected = OutputValue::Value(json!(["(hidden)", 5]));
+    assert_eq!(edited.findings.outputs[0].value, expected);
+}
+
+#[test]
+fn values_of_outputs_are_stored_as_they_are() {
+    let of = |value| RunOutput {
+        name: "a".to_owned(),
+        value,
+    };
+    let cases = [
+        (
+            OutputValue::Value(json!(null)),
+            r#"{"name":"a","value":null}"#,
+        ),
+        (
+            OutputValue::Value(json!({"b": 1})),
+            r#"{"name":"a","value":{"b":1}}"#,
+        ),
+        (
+            OutputValue::Sensitive(true),
+            r#"{"name":"a","sensitive":true}"#,
+        ),
+        (
+            OutputValue::TooLong(true),
+            r#"{"name":"a","too_long":true}"#,
+        ),
+    ];
+    for (value, stored) in cases {
+        let output = of(value);
+        assert_eq!(serde_json::to_string(&output).unwrap(), stored);
+        assert_eq!(serde_json::from_str::<RunOutput>(stored).unwrap(), output);
     }
 }

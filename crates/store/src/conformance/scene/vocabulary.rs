@@ -35,6 +35,7 @@ pub fn spec(name: &str) -> TaskSpec {
             services: Vec::new(),
             webhooks: Vec::new(),
             plan: PlanMode::Direct,
+            outputs: Vec::new(),
             workspace: None,
             name: task(name),
             description: format!("the task {name}"),

@@ -1,7 +1,7 @@
 //! `cts runs`: the runs of all tasks, and what one of them did.
 
 use clap::ValueEnum as _;
-use cts_api_client::{CallError, ErrorForm, ResourceCounts, Run, RunDetails, RunQuery};
+use cts_api_client::{CallError, ErrorForm, ResourceCounts, Run, RunDetails, RunOutput, RunQuery};
 use serde_json::json;
 
 use super::arguments::{RunsCommand, ServerOptions};
@@ -182,6 +182,7 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
         })
         .collect();
     more(&mut diagnostics, details.more_diagnostics);
+    let outputs: Vec<_> = details.outputs.iter().map(output).collect();
     let entries = [
         ("Steps", known.collect::<Vec<_>>().join(", ")),
         (
@@ -190,9 +191,20 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
         ),
         ("Changes", changes.join("\n")),
         ("Diagnostics", diagnostics.join("\n")),
+        ("Outputs", outputs.join("\n")),
     ];
     let entries = entries.into_iter();
     entries.filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// `name = value`, the value as JSON.
+fn output(output: &RunOutput) -> String {
+    let RunOutput { name, other } = output;
+    match other.get("value") {
+        Some(value) => format!("{name} = {value}"),
+        None if other.contains_key("too_long") => format!("{name} (too long to be kept)"),
+        None => format!("{name} (sensitive)"),
+    }
 }
 
 fn more(lines: &mut Vec<String>, count: u64) {

@@ -19,6 +19,7 @@ pub(super) struct TaskMembers {
     description: Option<String>,
     enabled: bool,
     providers: Option<Vec<String>>,
+    outputs: Option<Vec<String>>,
     variables: Option<BTreeMap<String, String>>,
     version: Option<String>,
     module_input: Option<ModuleInputMembers>,
@@ -82,6 +83,7 @@ impl TaskMembers {
             module: self.module,
             version: self.version.unwrap_or_default(),
             providers: self.providers.unwrap_or_default(),
+            outputs: self.outputs.unwrap_or_default(),
             condition: self.condition.into_condition(),
             module_inputs: self
                 .module_input

@@ -1,0 +1,137 @@
+//! Outputs of a task's module that its runs tell (docs/runs.md#outputs).
+
+mod declared;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cts_core::runs::{OutputValue, RunOutput};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::task::spawn_blocking;
+
+use crate::attempt::Attempt;
+use crate::command::Step;
+use crate::directory::write_if_different;
+use crate::error::{CommandError, CommandFailure, MissingOutput};
+use crate::process::StdoutUse;
+use crate::render::{OUTPUTS_TF, WantedOutputs};
+use crate::terraform::{Terraform, exit_error, failed};
+
+use declared::Declared;
+
+/// Outputs of a root module by their names, as an engine tells them.
+pub type ToldOutputs = BTreeMap<String, ToldOutput>;
+
+/// An output of a root module, as an engine tells it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ToldOutput {
+    #[serde(default)]
+    sensitive: bool,
+    /// Of a sensitive one it is not always there.
+    value: Option<Value>,
+    /// It is not there before an apply.
+    #[serde(rename = "type")]
+    kind: Option<Value>,
+}
+
+/// The outputs `names`, as far as they are shown. One that is `null` is none of the engine.
+pub fn run_outputs(names: &[String], mut told: ToldOutputs) -> Vec<RunOutput> {
+    let outputs = names.iter().map(|name| RunOutput {
+        name: name.clone(),
+        value: match told.remove(name) {
+            Some(told) if told.sensitive => OutputValue::Sensitive(true),
+            told => OutputValue::Value(told.and_then(|told| told.value).unwrap_or_default()),
+        },
+    });
+    outputs.collect()
+}
+
+/// Whether these are of after an apply.
+pub(crate) fn are_applied(told: &ToldOutputs) -> bool {
+    told.values().all(|output| output.kind.is_some())
+}
+
+/// Where `init` has put the modules of a root module.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Manifest {
+    modules: Vec<Place>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Place {
+    key: String,
+    dir: PathBuf,
+}
+
+impl Terraform {
+    /// The outputs of the root module, of its state. Values of sensitive ones are among them.
+    ///
+    /// # Cancellation
+    /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
+    pub async fn outputs(&self, attempt: &Attempt) -> Result<ToldOutputs, CommandError> {
+        Self::select_workspace(attempt)?;
+        let ended = self.run(attempt, Step::Output, StdoutUse::Captured).await?;
+        if !ended.status.success() {
+            return Err(exit_error(attempt, Step::Output, ended));
+        }
+        serde_json::from_str(&ended.stdout)
+            .map_err(|error| failed(attempt, Step::Output, CommandFailure::Unreadable(error)))
+    }
+
+    /// Writes the file with the outputs that are wanted, after `init`: which of them are sensitive says the module.
+    pub(crate) async fn write_outputs(
+        attempt: &Attempt,
+        wanted: Option<&WantedOutputs>,
+    ) -> Result<(), CommandError> {
+        let Some(wanted) = wanted else {
+            return Ok(());
+        };
+        let unwritten = |failure| failed(attempt, Step::Validate, failure);
+        let place = place_of(attempt);
+        let directory = place.clone();
+        let reading = spawn_blocking(move || match directory {
+            Some(directory) => Declared::in_directory(&directory),
+            None => Declared::default(),
+        });
+        let declared = reading
+            .await
+            .map_err(|error| unwritten(CommandFailure::Supervision(error)))?;
+        let mut outputs = Vec::with_capacity(wanted.names.len());
+        for name in &wanted.names {
+            let sensitive = declared.is_sensitive(name).ok_or_else(|| {
+                let missing = MissingOutput {
+                    name: name.clone(),
+                    module: wanted.module.clone(),
+                    directory: place.clone().unwrap_or_default(),
+                    others: declared.names(),
+                };
+                unwritten(CommandFailure::NoOutput(Box::new(missing)))
+            })?;
+            outputs.push((name.as_str(), sensitive));
+        }
+        let path = attempt.directory.path().join(OUTPUTS_TF);
+        write_if_different(&path, &wanted.render(&outputs))
+            .map(drop)
+            .map_err(|error| unwritten(error.into()))
+    }
+}
+
+/// The directory of the task's module, where `init` has put it, or found it.
+fn place_of(attempt: &Attempt) -> Option<PathBuf> {
+    let manifest = attempt.data_directory().join("modules/modules.json");
+    let place = read_place(&manifest, attempt.task.as_str());
+    if place.is_none() {
+        tracing::warn!(task = %attempt.task, "the place of the module is not known: its outputs count as sensitive");
+    }
+    Some(attempt.directory.path().join(place?))
+}
+
+fn read_place(manifest: &Path, key: &str) -> Option<PathBuf> {
+    let manifest: Manifest = serde_json::from_slice(&fs::read(manifest).ok()?).ok()?;
+    let mut places = manifest.modules.into_iter();
+    places.find(|place| place.key == key).map(|place| place.dir)
+}

@@ -1,0 +1,49 @@
+//! `outputs.tf`: outputs of the module that runs tell (docs/terraform.md#outputstf).
+
+use super::expression::{quoted, write_assignments};
+use super::header::Title;
+
+/// Its name in the task directory.
+pub(crate) const OUTPUTS_TF: &str = "outputs.tf";
+
+/// What is known of the file before the module is there to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WantedOutputs {
+    /// The module as configured.
+    pub(crate) module: String,
+    /// The label of the module block.
+    label: String,
+    header: String,
+    /// The outputs of the module.
+    pub(crate) names: Vec<String>,
+}
+
+impl WantedOutputs {
+    pub(super) fn new(title: &Title<'_>, module: &str, names: &[String]) -> Self {
+        Self {
+            module: module.to_owned(),
+            label: title.name.to_owned(),
+            header: title.header(),
+            names: names.to_owned(),
+        }
+    }
+
+    /// The file, with the outputs and whether they are sensitive.
+    pub(crate) fn render(&self, outputs: &[(&str, bool)]) -> String {
+        let mut text = self.header.clone();
+        for (name, sensitive) in outputs {
+            text.push_str("\noutput ");
+            text.push_str(&quoted(name));
+            text.push_str(" {\n");
+            let value = ("value", format!("module.{}.{name}", self.label));
+            if *sensitive {
+                let sensitive = ("sensitive", "true".to_owned());
+                write_assignments(&mut text, &[sensitive, value], 1);
+            } else {
+                write_assignments(&mut text, &[value], 1);
+            }
+            text.push_str("}\n");
+        }
+        text
+    }
+}

@@ -1,0 +1,29 @@
+//! Outputs of the module, after an apply (docs/runs.md#outputs).
+
+use cts_core::runs::RunOutput;
+use cts_core::{Chain, TaskDefinition};
+use cts_terraform::{Attempt, Report, Terraform, run_outputs};
+
+/// Those that the task wants. What is applied is applied: if they cannot be read, a warning says so, and there are none.
+pub(crate) async fn outputs_of(
+    terraform: &Terraform,
+    attempt: &Attempt,
+    definition: &TaskDefinition,
+    report: &Report,
+) -> Vec<RunOutput> {
+    let names = &definition.outputs;
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let told = match report.outputs() {
+        Some(told) => Ok(told),
+        None => terraform.outputs(attempt).await,
+    };
+    match told {
+        Ok(told) => run_outputs(names, told),
+        Err(error) => {
+            tracing::warn!(task_name = %attempt.task, error = %Chain(&error), "the outputs of the module cannot be read");
+            Vec::new()
+        }
+    }
+}
