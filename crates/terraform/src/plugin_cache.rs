@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cts_core::EngineKind;
 use cts_hcl1::ValueKind;
 use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
@@ -70,9 +71,9 @@ async fn lock(file: File) -> io::Result<File> {
     }
 }
 
-/// The directory of the cache that Terraform would use with this environment: that of the variable, else of its CLI
+/// The directory of the cache that the engine would use with this environment: that of the variable, else of its CLI
 /// configuration. What cannot be read is passed over: Terraform says what is wrong with it.
-pub(crate) fn directory(environment: &ChildEnvironment) -> Option<PathBuf> {
+pub(crate) fn directory(engine: EngineKind, environment: &ChildEnvironment) -> Option<PathBuf> {
     let set = |name| environment.get(name).filter(|value| !value.is_empty());
     if let Some(directory) = set("TF_PLUGIN_CACHE_DIR") {
         return Some(directory.into());
@@ -80,15 +81,22 @@ pub(crate) fn directory(environment: &ChildEnvironment) -> Option<PathBuf> {
     let named = set("TF_CLI_CONFIG_FILE").or_else(|| set("TERRAFORM_CONFIG"));
     let files = match named {
         Some(file) => vec![file.into()],
-        None => files_of_home(Path::new(set("HOME")?)),
+        None => files_of_home(engine, Path::new(set("HOME")?)),
     };
     let written = files.iter().find_map(|file| setting(&fs::read(file).ok()?));
     Some(expand(&written?, environment).into())
 }
 
-/// The files that Terraform and OpenTofu read where no variable names one; the first that has a setting counts.
-fn files_of_home(home: &Path) -> Vec<PathBuf> {
-    let mut files = vec![home.join(".tofurc"), home.join(".terraformrc")];
+/// The files that an engine reads where no variable names one; the first that has a setting counts. `OpenTofu` reads the
+/// second file only where there is none of its own.
+fn files_of_home(engine: EngineKind, home: &Path) -> Vec<PathBuf> {
+    let own = home.join(".tofurc");
+    let main = if engine == EngineKind::OpenTofu && own.exists() {
+        own
+    } else {
+        home.join(".terraformrc")
+    };
+    let mut files = vec![main];
     let entries = fs::read_dir(home.join(".terraform.d"));
     let further = entries.into_iter().flatten().flatten();
     let mut further: Vec<PathBuf> = further.map(|entry| entry.path()).collect();
@@ -136,8 +144,16 @@ mod tests {
     use super::*;
     use crate::{EnvironmentSources, InheritedEnvironment, TaskDirectory};
 
-    /// What is found with these variables, beside `HOME`, and these files in it.
+    /// What Terraform finds with these variables, beside `HOME`, and these files in it.
     fn found(variables: &[(&str, &str)], files: &[(&str, &str)]) -> Option<PathBuf> {
+        found_by(EngineKind::Terraform, variables, files)
+    }
+
+    fn found_by(
+        engine: EngineKind,
+        variables: &[(&str, &str)],
+        files: &[(&str, &str)],
+    ) -> Option<PathBuf> {
         let home = TempDir::new().unwrap();
         let path = home.path().to_str().unwrap();
         fs::create_dir(home.path().join(".terraform.d")).unwrap();
@@ -160,7 +176,7 @@ mod tests {
         let task = TaskName::new("edge").unwrap();
         let place = TaskDirectory::new("edge", Path::new("/srv"));
         let environment = ChildEnvironment::new(sources, &task, &place);
-        let found = directory(&environment)?;
+        let found = directory(engine, &environment)?;
         let found = found.to_str().unwrap().replace(path, "~");
         Some(found.into())
     }
@@ -205,6 +221,26 @@ mod tests {
                 found(&variables, &files),
                 expected,
                 "{variables:?} {files:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_file_of_one_engine_is_none_of_the_other() {
+        let own = (".tofurc", "plugin_cache_dir = \"/tofu\"");
+        let main = (".terraformrc", "plugin_cache_dir = \"/terraform\"");
+        for (engine, files, expected) in [
+            (EngineKind::Terraform, vec![own], None),
+            (EngineKind::Terraform, vec![own, main], Some("/terraform")),
+            (EngineKind::OpenTofu, vec![own, main], Some("/tofu")),
+            (EngineKind::OpenTofu, vec![main], Some("/terraform")),
+            (EngineKind::OpenTofu, vec![(".tofurc", ""), main], None),
+        ] {
+            let expected = expected.map(PathBuf::from);
+            assert_eq!(
+                found_by(engine, &[], &files),
+                expected,
+                "{engine:?} {files:?}"
             );
         }
     }

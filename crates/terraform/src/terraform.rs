@@ -102,7 +102,7 @@ impl Terraform {
         let unwritten = |error| failed(attempt, Step::Init, error);
         prepare::forget_workspace(attempt).map_err(unwritten)?;
         self.shared_init.forget(attempt.directory.path()).await;
-        let cache = match plugin_cache::directory(&attempt.environment) {
+        let cache = match plugin_cache::directory(self.executable.engine(), &attempt.environment) {
             Some(directory) => Some(self.lock_plugin_cache(attempt, &directory).await?),
             None => None,
         };

@@ -17,14 +17,18 @@ resource "terraform_data" "kept" {
 #[tokio::test]
 async fn each_change_is_planned_and_applied_by_that_plan() {
     let consul = ConsulAgent::start().await;
-    consul.register_service("web", "web-1", 8001, &[], &[]).await;
+    consul
+        .register_service("web", "web-1", 8001, &[], &[])
+        .await;
     let site = Site::new();
     site.write("modules/lb/main.tf", MODULE);
     let tasks = task("edge", "./modules/lb", &["web"], "plan = \"saved\"");
     site.configure_driver(&consul.address(), LOCAL_BACKEND, &tasks);
     let cts = Instance::start(&site).await;
     cts.api.wait_for_events("edge", 1).await;
-    consul.register_service("web", "web-2", 8002, &[], &[]).await;
+    consul
+        .register_service("web", "web-2", 8002, &[], &[])
+        .await;
     let events = cts.api.wait_for_events("edge", 2).await;
     assert!(events.iter().all(|event| event["success"] == true));
 
