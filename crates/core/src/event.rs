@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::identity::{EventId, RunId, TaskName};
+use crate::runs::ResourceCounts;
 
 /// How many of the newest events decide a task's status and are shown by default.
 pub const EVENTS_KEPT: usize = 5;
@@ -25,6 +26,8 @@ pub struct Event {
     pub end_time: DateTime<Utc>,
     /// What failed, newest attempt first; `None` on success.
     pub error: Option<String>,
+    /// Resources that were changed, if its worker has said.
+    pub resources: Option<ResourceCounts>,
     /// Settings at the time of the run.
     pub config: EventConfig,
 }

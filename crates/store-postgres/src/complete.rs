@@ -61,8 +61,9 @@ async fn applied(
                       task.event_config
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                config)
-            SELECT $3, task_name, incarnation, id, TRUE, started_at, finished_at, event_config FROM closed
+                                config, summary)
+            SELECT $3, task_name, incarnation, id, TRUE, started_at, finished_at, event_config, $7
+            FROM closed
         ), last_applied AS (
             UPDATE tasks t
             SET last_applied = closed.input_hash, tried_input = closed.input_hash,
@@ -119,6 +120,7 @@ async fn applied(
             start_time: time("started_at")?,
             end_time: time("finished_at")?,
             error: None,
+            resources: completion.resources(),
             config,
         }),
         task,

@@ -241,8 +241,8 @@ async fn store_event(connection: &mut SqliteConnection, event: &Event) -> Result
     sqlx::query(
         "-- complete: the event
         INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config,
-                            incarnation)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT incarnation FROM runs WHERE id = ?3))",
+                            incarnation, summary)
+        SELECT ?1, ?2, id, ?4, ?5, ?6, ?7, ?8, incarnation, summary FROM runs WHERE id = ?3",
     )
     .bind(event.id.to_string())
     .bind(event.task_name.as_str())

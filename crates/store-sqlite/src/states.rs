@@ -15,7 +15,8 @@ pub(crate) async fn all(
     let rows = sqlx::query(
         "-- task_states: each task once per event, without events once; index events_task
         SELECT t.name, t.enabled, t.event_config, t.held,
-               e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
+               e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config,
+               e.summary
         FROM tasks t
         LEFT JOIN events e ON e.position IN (
             SELECT position FROM events n
@@ -40,7 +41,8 @@ pub(crate) async fn one(
     let rows = sqlx::query(
         "-- task_state: once per event, without events once; index events_task
         SELECT t.name, t.enabled, t.event_config, t.held,
-               e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config
+               e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config,
+               e.summary
         FROM tasks t
         LEFT JOIN events e ON e.task_name = t.name AND e.incarnation = t.incarnation
         WHERE t.name = ? AND t.phase IN ('ready', 'deleting')

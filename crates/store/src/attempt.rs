@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AfterAttempt, AttemptContext, AttemptOutcome, Plan, RunKind, RunStatus, after_attempt,
-    after_lost_lease, keep_error,
+    AfterAttempt, AttemptContext, AttemptOutcome, Plan, ResourceCounts, RunKind, RunStatus,
+    after_attempt, after_lost_lease, keep_error,
 };
 use cts_core::{
     Creation, Digest, Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase,
@@ -31,6 +31,11 @@ impl Completion {
             log: Vec::new(),
             details: None,
         }
+    }
+
+    /// The resources that the attempt has changed, if its worker has said.
+    pub fn resources(&self) -> Option<ResourceCounts> {
+        self.details.as_ref()?.summary.resources
     }
 
     /// The answer if there is no such lease.
@@ -209,6 +214,7 @@ impl Attempt {
             start_time: self.started_at,
             end_time: now,
             error: (!success).then(|| newest_first(&self.errors)),
+            resources: completion.resources(),
             config: self.event_config.clone(),
         }
     }

@@ -203,6 +203,7 @@ macro_rules! store_suite {
                 only_requested_runs_are_leased_where_they_are_claimed,
             }
             details {
+                events_have_the_resources_of_their_run,
                 details_come_back_however_an_attempt_ended,
                 the_created_run_of_a_task_has_details,
                 details_are_those_of_the_last_attempt,

@@ -3,7 +3,7 @@
 use crate::{Refused, RefusedCode};
 use std::time::Duration;
 
-use cts_core::runs::{RunStatus, WaitContext};
+use cts_core::runs::{RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::{Event, EventConfig, LeaseEpoch, LostLease, TaskSpec, WorkerId, WorkerRecord};
 
@@ -194,6 +194,7 @@ pub fn run_request(row: &dyn Columns) -> Result<RunRequest, StoreError> {
 pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
     let row = Fields::new(row, "read an event", "events").keyed_by_id("id")?;
     let config: EventConfig = row.json("config")?;
+    let summary: Option<RunSummary> = row.json_if_any("summary")?;
     Ok(Event {
         id: row.id("id")?,
         task_name: row.parse("task_name")?,
@@ -202,6 +203,7 @@ pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
         start_time: row.time("start_time")?,
         end_time: row.time("end_time")?,
         error: row.text_if_any("error")?.map(str::to_owned),
+        resources: summary.and_then(|summary| summary.resources),
         config,
     })
 }

@@ -250,13 +250,8 @@ impl Terraform {
             .directories
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let path = attempt.directory.path();
-        if let Some(turn) = directories.get(path) {
-            return Arc::clone(turn);
-        }
-        let turn = Turn::default();
-        directories.insert(path.to_owned(), Arc::clone(&turn));
-        turn
+        let path = attempt.directory.path().to_owned();
+        Arc::clone(directories.entry(path).or_default())
     }
 
     /// Runs a command to its end, whatever that is. One that takes longer than it may is stopped; if it

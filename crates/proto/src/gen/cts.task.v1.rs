@@ -321,6 +321,9 @@ pub struct Event {
     /// Module source at the time of the run; a local path is absolute.
     #[prost(string, tag = "10")]
     pub source: ::prost::alloc::string::String,
+    /// Resources that the last attempt has changed; absent if its worker has not said.
+    #[prost(message, optional, tag = "11")]
+    pub resources: ::core::option::Option<super::super::run::v1::ResourceCounts>,
 }
 /// Where a task is between its creation and its deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

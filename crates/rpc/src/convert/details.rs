@@ -19,12 +19,7 @@ pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
         apply,
     } = summary.phases;
     proto::RunDetails {
-        resources: summary.resources.map(|counts| proto::ResourceCounts {
-            added: counts.added,
-            changed: counts.changed,
-            destroyed: counts.destroyed,
-            imported: counts.imported,
-        }),
+        resources: summary.resources.map(counts_to_wire),
         phases: Some(proto::PhaseTimes {
             render: render.map(duration_to_wire),
             init: init.map(duration_to_wire),
@@ -45,6 +40,24 @@ pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
     }
 }
 
+pub(super) const fn counts_to_wire(counts: ResourceCounts) -> proto::ResourceCounts {
+    proto::ResourceCounts {
+        added: counts.added,
+        changed: counts.changed,
+        destroyed: counts.destroyed,
+        imported: counts.imported,
+    }
+}
+
+pub(super) const fn counts_from_wire(counts: proto::ResourceCounts) -> ResourceCounts {
+    ResourceCounts {
+        added: counts.added,
+        changed: counts.changed,
+        destroyed: counts.destroyed,
+        imported: counts.imported,
+    }
+}
+
 /// What an attempt did, from the wire, as much of it as is kept.
 pub fn details_from_wire(details: proto::RunDetails) -> RunDetails {
     let phases = details.phases.unwrap_or_default();
@@ -53,12 +66,7 @@ pub fn details_from_wire(details: proto::RunDetails) -> RunDetails {
     };
     let details = RunDetails {
         summary: RunSummary {
-            resources: details.resources.map(|counts| ResourceCounts {
-                added: counts.added,
-                changed: counts.changed,
-                destroyed: counts.destroyed,
-                imported: counts.imported,
-            }),
+            resources: details.resources.map(counts_from_wire),
             phases: PhaseTimes {
                 render: phase(phases.render),
                 init: phase(phases.init),

@@ -11,6 +11,7 @@ use cts_core::{
 use cts_proto::task::v1 as proto;
 use hcl::format::{Format as _, Formatter};
 
+use super::details::{counts_from_wire, counts_to_wire};
 use super::draft::draft_to_wire;
 use super::time::{timestamp_from_wire, timestamp_to_wire};
 use super::{ConversionError, invalid};
@@ -139,6 +140,7 @@ pub fn event_to_wire(event: Event) -> proto::Event {
         providers: event.config.providers,
         services: event.config.services,
         source: event.config.source,
+        resources: event.resources.map(counts_to_wire),
     }
 }
 
@@ -169,6 +171,7 @@ pub fn event_from_wire(event: proto::Event) -> Result<Event, ConversionError> {
         start_time,
         end_time,
         error: event.error,
+        resources: event.resources.map(counts_from_wire),
         config: EventConfig {
             providers: event.providers,
             services: event.services,

@@ -31,8 +31,8 @@ pub(super) async fn succeed(
             RETURNING id, task_name, incarnation, input_hash, started_at
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                config)
-            SELECT $4, task_name, incarnation, id, TRUE, started_at, $3, $5 FROM closed
+                                config, summary)
+            SELECT $4, task_name, incarnation, id, TRUE, started_at, $3, $5, $6 FROM closed
         ), last_applied AS (
             UPDATE tasks t
             SET last_applied = closed.input_hash, tried_input = closed.input_hash,
@@ -114,8 +114,8 @@ pub(super) async fn give_up(
             RETURNING id, task_name, incarnation, input_hash, started_at, settings
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                error, config)
-            SELECT $5, task_name, incarnation, id, FALSE, started_at, $4, $6, $7 FROM closed
+                                error, config, summary)
+            SELECT $5, task_name, incarnation, id, FALSE, started_at, $4, $6, $7, $11 FROM closed
         ), counted AS (
             UPDATE tasks t
             SET failures = failures + CASE WHEN $8 IS NULL THEN 0 ELSE 1 END,

@@ -1,6 +1,7 @@
 //! Into an empty database.
 
 use async_trait::async_trait;
+use cts_core::runs::RunSummary;
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, Import, InputRow,
     LogLineRow, RunRow, TaskRow,
@@ -275,13 +276,25 @@ impl Import for PostgresImport {
             .iter()
             .map(|row| encoded(OPERATION, &row.event.config))
             .collect::<Result<Vec<_>, _>>()?;
+        let summaries = rows
+            .iter()
+            .map(|row| {
+                let resources = row.event.resources?;
+                let summary = RunSummary {
+                    resources: Some(resources),
+                    ..RunSummary::default()
+                };
+                Some(encoded(OPERATION, &summary))
+            })
+            .map(Option::transpose)
+            .collect::<Result<Vec<_>, _>>()?;
         sqlx::query(
             "-- import: events
             INSERT INTO events (position, id, task_name, run_id, success, start_time, end_time,
-                                error, config, incarnation)
+                                error, config, incarnation, summary)
             SELECT * FROM unnest($1::BIGINT[], $2::UUID[], $3::TEXT[], $4::UUID[], $5::BOOLEAN[],
                                  $6::BIGINT[], $7::BIGINT[], $8::TEXT[], $9::TEXT[],
-                                 $10::BIGINT[])",
+                                 $10::BIGINT[], $11::TEXT[])",
         )
         .bind(column(&rows, |row| row.position))
         .bind(column(&rows, |row| row.event.id.as_uuid()))
@@ -295,6 +308,7 @@ impl Import for PostgresImport {
         }))
         .bind(configs)
         .bind(column(&rows, |row| stored_incarnation(row.incarnation)))
+        .bind(summaries)
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;

@@ -59,7 +59,8 @@ pub(super) const RUNS: &str = "-- export: runs; index runs_one_queued
     ORDER BY id";
 
 pub(super) const EVENTS: &str = "-- export: events
-    SELECT position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config
+    SELECT position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config,
+           summary
     FROM events ORDER BY position";
 
 pub(super) const LOG_LINES: &str = "-- export: log lines

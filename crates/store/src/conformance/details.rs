@@ -93,6 +93,32 @@ pub async fn details_come_back_however_an_attempt_ended<F: Fixture>() {
     assert_eq!(scene.run(run).await.details, said());
 }
 
+pub async fn events_have_the_resources_of_their_run<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let resources = details("x").summary.resources;
+    assert!(resources.is_some());
+    let lease = scene.leased("a", "1").await;
+    let applied = AttemptOutcome::Applied;
+    end(&scene, &lease, applied.clone(), Some(details("x"))).await;
+    let lease = scene.leased("a", "2").await;
+    end(&scene, &lease, applied, None).await;
+    let mut lease = scene.leased("a", "3").await;
+    for attempt in 1..=3 {
+        let failed = AttemptOutcome::Failed("no".to_owned());
+        end(&scene, &lease, failed, Some(details("x"))).await;
+        scene.advance(scene.next_due().await.unwrap_or_default());
+        if attempt < 3 {
+            lease = scene.lease().await;
+        }
+    }
+    let events = scene.state("a").await.events;
+    let seen: Vec<_> = events.iter().map(|event| event.resources).collect();
+    assert_eq!(seen, [resources, None, resources]);
+    let states = scene.store().task_states(None).await;
+    let states = states.expect("states can be read");
+    assert_eq!(states[0].events, events);
+}
+
 pub async fn the_created_run_of_a_task_has_details<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let run = scene.draft("made", cts_core::runs::RunKind::Apply).await;

@@ -38,7 +38,7 @@ struct OutputObject<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ResourcesObject {
+pub(super) struct ResourcesObject {
     added: u32,
     changed: u32,
     destroyed: u32,
@@ -84,16 +84,22 @@ struct DiagnosticObject<'a> {
     snippet: &'a str,
 }
 
+impl From<proto::ResourceCounts> for ResourcesObject {
+    fn from(counts: proto::ResourceCounts) -> Self {
+        Self {
+            added: counts.added,
+            changed: counts.changed,
+            destroyed: counts.destroyed,
+            imported: counts.imported,
+        }
+    }
+}
+
 impl<'a> From<&'a proto::RunDetails> for DetailsObject<'a> {
     fn from(details: &'a proto::RunDetails) -> Self {
         let phases = details.phases.unwrap_or_default();
         Self {
-            resources: details.resources.map(|counts| ResourcesObject {
-                added: counts.added,
-                changed: counts.changed,
-                destroyed: counts.destroyed,
-                imported: counts.imported,
-            }),
+            resources: details.resources.map(ResourcesObject::from),
             phases_ms: PhasesObject {
                 queue: millis(phases.queue.as_ref()),
                 render: millis(phases.render.as_ref()),

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 
 use super::error::ErrorMessage;
 use super::hold::HoldObject;
+use super::run_details::ResourcesObject;
 use crate::original::time_text::TimeText;
 
 /// Numbers of tasks.
@@ -146,6 +147,10 @@ struct EventObject<'a> {
     /// Sent as `null` on success.
     error: Option<ErrorMessage<'a>>,
     config: EventConfigObject<'a>,
+    /// Ours, and so what follows.
+    run_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resources: Option<ResourcesObject>,
 }
 
 #[derive(Debug, Serialize)]
@@ -180,6 +185,8 @@ impl<'a> EventObject<'a> {
                 services: &event.services,
                 source: &event.source,
             },
+            run_id: &event.run_id,
+            resources: event.resources.map(ResourcesObject::from),
         })
     }
 }

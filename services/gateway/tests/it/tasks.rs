@@ -342,5 +342,6 @@ fn event(name: &str, provider: &str, age: i64, is_errored: bool) -> Event {
         providers: vec![provider.into()],
         services: Vec::new(),
         source: "/srv/modules/edge".into(),
+        resources: None,
     }
 }
