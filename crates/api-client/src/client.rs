@@ -11,8 +11,9 @@ use crate::address::Address;
 use crate::call::{Answer, Body, send};
 use crate::error::{CallError, SetupError};
 use crate::model::{
-    CreatedTask, DeletionAnswer, Health, Hold, InspectedTask, Inspection, OverallStatus, Queue,
-    ReleaseAnswer, Task, TaskAnswer, TaskStatus, TasksAnswer, UpdateAnswer,
+    CreatedTask, DeletionAnswer, DestroyPlanAnswer, Health, Hold, InspectedTask, Inspection,
+    OverallStatus, Queue, ReleaseAnswer, Task, TaskAnswer, TaskPlan, TaskStatus, TasksAnswer,
+    UpdateAnswer,
 };
 use crate::settings::ClientSettings;
 use crate::tls;
@@ -186,15 +187,30 @@ impl ApiClient {
     }
 
     /// Marks a task for deletion and gives the id of the request; it is gone when it does not run
-    /// (docs/rest.md#deleting-a-task).
+    /// (docs/rest.md#deleting-a-task). Its infrastructure is destroyed before if it says so, unless it is to be retained.
     ///
     /// # Errors
     ///
     /// [`CallError::is_not_found`] if there is none of this name.
-    pub async fn delete_task(&self, name: &str) -> Result<String, CallError> {
-        let url = self.task_url(name)?;
+    pub async fn delete_task(&self, name: &str, retain: bool) -> Result<String, CallError> {
+        let mut url = self.task_url(name)?;
+        if retain {
+            url.set_query(Some("on_delete=retain"));
+        }
         let answer = self.send(Method::DELETE, url, Body::None).await?;
         Ok(answer.decode::<DeletionAnswer>()?.request_id)
+    }
+
+    /// What a deletion would destroy (docs/rest.md#deleting-a-task). Nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this name.
+    pub async fn plan_destruction(&self, name: &str) -> Result<TaskPlan, CallError> {
+        let path = ["tasks", usable(name)?, "destroy-plan"];
+        let url = self.address.endpoint(&path);
+        let answer = self.send(Method::POST, url, Body::None).await?;
+        Ok(answer.decode::<DestroyPlanAnswer>()?.run)
     }
 
     /// Lets a task go on that a guard holds back, and says what did; `None` if nothing did

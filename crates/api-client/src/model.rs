@@ -52,6 +52,13 @@ pub struct Task {
     pub other: Map<String, Value>,
 }
 
+impl Task {
+    /// Whether a deletion destroys its infrastructure.
+    pub fn is_destroyed(&self) -> bool {
+        self.other.get("on_delete").and_then(Value::as_str) == Some("destroy")
+    }
+}
+
 /// How changes are collected before a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferPeriod {
@@ -181,7 +188,13 @@ pub struct InspectedTask {
     pub run: TaskPlan,
 }
 
-/// What the first run of a task would do.
+/// What a deletion would destroy.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DestroyPlanAnswer {
+    pub(crate) run: TaskPlan,
+}
+
+/// What the first run of a task would do, or the one that destroys its infrastructure.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TaskPlan {
     /// Whether it would change anything.

@@ -181,6 +181,7 @@ impl<'a> TaskDecoder<'a> {
             timeouts: written.timeouts.values(),
             guard: written.guard.value(),
             concurrency_group: written.concurrency_group.map(|group| group.value),
+            on_delete: written.on_delete.unwrap_or_default(),
         };
         self.warn_of_useless_guard(&written.guard, &spec.definition);
         Some(spec)

@@ -88,6 +88,7 @@ impl DeclaredTasks {
             skip_unchanged: true,
             guard: ShrinkGuard::default(),
             concurrency_group: None,
+            on_delete: draft.on_delete.unwrap_or_default(),
             retry_failed: true,
             requirement: Requirement::default(),
             timeouts: TaskTimeouts::default(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cts_core::BufferSetting;
+use cts_core::{BufferSetting, OnDelete};
 use serde_json::{Map, Value};
 
 use crate::block::Block;
@@ -211,6 +211,8 @@ fn request(written: &RawTask, variables: Map<String, Value>) -> Map<String, Valu
     insert_some(&mut request, "enabled", written.enabled.as_ref());
     let module = written.module.as_ref().map(|module| &module.value);
     insert_some(&mut request, "module", module);
+    let on_delete = written.on_delete.map(OnDelete::as_str);
+    insert_some(&mut request, "on_delete", on_delete.as_ref());
     insert_some(&mut request, "version", written.version.as_ref());
     if let Some(providers) = &written.providers {
         let ids = providers.iter().map(|id| Value::from(id.value.to_string()));

@@ -81,6 +81,7 @@ mod tests {
     use super::*;
     use crate::buffer::BufferPeriod;
     use crate::condition::Condition;
+    use crate::deletion::OnDelete;
     use crate::guard::ShrinkGuard;
     use crate::identity::TaskName;
     use crate::task::{BundleReference, PlanMode, TaskDefinition};
@@ -116,6 +117,7 @@ mod tests {
             timeouts: TaskTimeouts::default(),
             guard: ShrinkGuard::default(),
             concurrency_group: None,
+            on_delete: OnDelete::default(),
         }
     }
 
@@ -159,7 +161,8 @@ mod tests {
     fn what_is_found_out_is_no_other_declaration() {
         let declared = spec().declaration().unwrap();
         assert_eq!(read_again().declaration().unwrap(), declared);
-        let mut others = [spec(), spec(), spec(), spec(), spec()];
+        let mut others = [spec(), spec(), spec(), spec(), spec(), spec()];
+        others[5].on_delete = OnDelete::Destroy;
         others[4].timeouts.plan = Some(std::time::Duration::from_secs(1));
         others[0].enabled = false;
         others[1].definition.version = "1".to_owned();

@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use serde::Deserialize;
 
 use crate::condition::{Condition, ModuleInput};
+use crate::deletion::OnDelete;
 
 /// A task as declared over the API (docs/rest.md#task-objects).
 ///
@@ -39,6 +40,8 @@ pub struct TaskDraft {
     pub terraform_version: String,
     /// `terraform_cloud_workspace`; `None` says nothing.
     pub workspace: Option<DraftWorkspace>,
+    /// What becomes of its infrastructure when it is deleted; `None` says nothing.
+    pub on_delete: Option<OnDelete>,
 }
 
 /// What is wrong with a declared task: all of it, for the one who has declared it.

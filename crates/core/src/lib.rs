@@ -23,6 +23,7 @@ mod condition;
 mod configuration;
 mod cron;
 mod declaration;
+mod deletion;
 mod dependency;
 mod digest;
 mod draft;
@@ -64,6 +65,7 @@ pub use configuration::{
 };
 pub use cron::{CronExpression, InvalidCron};
 pub use declaration::{Declared, DeclaredBefore, read_declaration};
+pub use deletion::{Destruction, OnDelete, UnknownOnDelete};
 pub use dependency::{Dependency, ServicesQuery, Trigger};
 pub use digest::{Digest, InvalidDigest};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};

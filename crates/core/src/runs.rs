@@ -22,11 +22,16 @@
 //! was applied, or has failed in an ordinary run for good, and no change came since. Then the failure is one more
 //! of a tried input, with a slow retry if the task wants those.
 //!
+//! The infrastructure of a task that is being deleted may be *destroyed* before the task goes: one run more, with the
+//! input of its newest run that applied, or may have, and no other beside it. It is tried until it succeeds. What it
+//! would destroy can be planned before, as a plan of that input.
+//!
 //! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].
 //!
 //! A run may *wait* for something outside of cts before it applies: see [`wait_end`].
 
 mod attempt;
+mod destroy;
 mod details;
 mod errors;
 pub(crate) mod kind;
@@ -182,10 +187,12 @@ pub fn forgets_attempts(
     }
 }
 
-/// Whether a queued run outlives the death of everything that waits: the start of an embedded process. A
-/// requested apply of an enabled task does, as an ordinary run, because it may stand for a change.
+/// Whether a queued run outlives the death of everything that waits: the start of an embedded process.
+///
+/// A requested apply of an enabled task does, as an ordinary run, because it may stand for a change, and so does what
+/// destroys.
 pub const fn goes_on_alone(kind: RunKind, no_retry: bool, enabled: bool) -> bool {
-    kind.applies() && (!no_retry || enabled)
+    matches!(kind, RunKind::Destroy) || kind.applies() && (!no_retry || enabled)
 }
 
 #[cfg(test)]

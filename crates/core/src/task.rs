@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::buffer::{BufferPeriod, BufferSetting};
 use crate::capability::Requirement;
 use crate::condition::{Condition, ModuleInput};
+use crate::deletion::OnDelete;
 use crate::digest::Digest;
 use crate::guard::ShrinkGuard;
 use crate::identity::TaskName;
@@ -62,6 +63,9 @@ pub struct TaskSpec {
     /// Of the tasks with the same one, at most one applies at a time; ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_group: Option<String>,
+    /// What becomes of its infrastructure when it is deleted over the API; ours.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_delete: OnDelete,
 }
 
 impl TaskSpec {

@@ -1,19 +1,22 @@
 //! Tasks created, changed and deleted over the API.
 
 use cts_core::runs::RunKind;
-use cts_core::{TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_core::{RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
 use cts_store::configured::declaration;
 use cts_store::decode;
-use cts_store::{DELETED, DRAFTS_KEPT, NewTask, StoreError, StoredTask, TaskChange, TaskError};
+use cts_store::{
+    DELETED, DRAFTS_KEPT, Deletion, NewTask, StoreError, StoredTask, TaskChange, TaskError,
+};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
+use crate::destruction;
 use crate::requests;
 use crate::row::{Cell, by, failed_to, span_micros};
 use crate::tasks;
 
 /// A task and what it is at.
-struct Current {
-    task: StoredTask,
+pub(crate) struct Current {
+    pub(crate) task: StoredTask,
     activity: TaskActivity,
     configured: Option<String>,
 }
@@ -68,7 +71,7 @@ async fn make_way(transaction: &mut PgTransaction<'_>, name: &TaskName) -> Resul
 }
 
 /// The task, locked until the transaction ends.
-async fn current(
+pub(crate) async fn current(
     transaction: &mut PgTransaction<'_>,
     name: &TaskName,
 ) -> Result<Current, TaskError> {
@@ -83,7 +86,7 @@ async fn current(
     // A statement of its own: what changed while the lock was waited for is seen.
     let row = sqlx::query(
         "-- change_task, delete_task: what it is at; indexes runs_waiting, run_requests_task, runs_pkey
-        SELECT t.name, t.origin, t.phase, t.revision, t.spec, t.configured,
+        SELECT t.name, t.origin, t.phase, t.revision, t.spec, t.configured, t.destroy_run,
                t.active_run IS NOT NULL AND w.waiting_for IS NULL AS running,
                t.active_run IS NOT NULL AND w.waiting_for IS NOT NULL AS waits,
                EXISTS (SELECT FROM runs r
@@ -200,31 +203,44 @@ async fn withdraw(transaction: &mut PgTransaction<'_>, name: &TaskName) -> Resul
 pub(crate) async fn delete(
     connection: &mut PgConnection,
     name: &TaskName,
+    deletion: Deletion,
 ) -> Result<bool, TaskError> {
     let failed = failed_to("delete a task");
     let mut transaction = connection.begin().await.map_err(&failed)?;
     let current = current(&mut transaction, name).await?;
-    if current.task.phase == TaskPhase::Deleting {
+    let running = current.activity.is_leased();
+    let is_deleting = current.task.phase == TaskPhase::Deleting;
+    if is_deleting && (deletion != Deletion::Retain || current.task.destroy_run.is_none()) {
         transaction.commit().await.map_err(&failed)?;
         return Ok(false);
     }
-    if current.task.origin == TaskOrigin::Config {
+    if !is_deleting && current.task.origin == TaskOrigin::Config {
         remember(&mut transaction, &current.task.spec, current.configured).await?;
     }
-    let gone = !current.activity.is_leased();
-    if gone {
-        tasks::remove(&mut transaction, name.as_str()).await?;
-    } else {
-        begin_deletions(&mut transaction, &[name.as_str()]).await?;
-    }
+    let gone = match deletion.destroy_run(&current.task) {
+        Some(run) => {
+            begin_deletions(&mut transaction, &[name.as_str()], Some(run)).await?;
+            !running && !destruction::begin(&mut transaction, name.as_str(), run).await?
+        }
+        None if running => {
+            begin_deletions(&mut transaction, &[name.as_str()], None).await?;
+            false
+        }
+        None => {
+            tasks::remove(&mut transaction, name.as_str()).await?;
+            true
+        }
+    };
     transaction.commit().await.map_err(&failed)?;
     Ok(gone)
 }
 
-/// Tasks of which something runs go when that has ended. The caller has locked them.
+/// Tasks of which something runs go when that has ended, and this run, if any, has destroyed their infrastructure. The
+/// caller has locked them.
 pub(crate) async fn begin_deletions(
     transaction: &mut PgTransaction<'_>,
     names: &[&str],
+    destroy_run: Option<RunId>,
 ) -> Result<(), StoreError> {
     if names.is_empty() {
         return Ok(());
@@ -240,11 +256,13 @@ pub(crate) async fn begin_deletions(
             WHERE task_name = ANY ($1) AND refused IS NULL
         )
         UPDATE tasks
-        SET phase = 'deleting', creation = NULL, creation_run = NULL, updated_at = cts_now()
+        SET phase = 'deleting', creation = NULL, creation_run = NULL, destroy_run = $3,
+            updated_at = cts_now()
         WHERE name = ANY ($1)",
     )
     .bind(names)
     .bind(DELETED)
+    .bind(destroy_run.map(RunId::as_uuid))
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("delete tasks"))?;

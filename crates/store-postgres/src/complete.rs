@@ -9,6 +9,7 @@ use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use self::close::{close, give_up, put_back, succeed};
+use crate::destruction;
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
 use crate::lost_leases;
@@ -185,11 +186,11 @@ async fn locked(
     // A statement of its own: what changed while the lock was waited for is seen.
     let row = sqlx::query(
         "-- complete: the attempt; index runs_one_queued
-        SELECT r.id, r.task_name, r.kind, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
+        SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
                r.waiting_for, r.withdrawn,
                cts_now() AS now,
                t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
-               t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
+               t.destroy_run, t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
                EXISTS (SELECT FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind = 'apply') AS newer_waits
@@ -245,6 +246,10 @@ async fn apply_to_task(
     match after {
         TaskAfterRun::Stays => Ok(()),
         TaskAfterRun::Goes => tasks::remove(transaction, task.as_str()).await,
+        TaskAfterRun::Destroys(run) => {
+            destruction::begin(transaction, task.as_str(), run).await?;
+            Ok(())
+        }
         TaskAfterRun::Enters(phase) => {
             sqlx::query(
                 "-- complete: the end of a creation

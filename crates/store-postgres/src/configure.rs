@@ -122,7 +122,8 @@ async fn remove_others(
     let gone: Vec<(String, bool)> = sqlx::query_as(
         "-- replace_config_tasks: those that are gone
         SELECT name, active_run IS NOT NULL FROM tasks
-        WHERE origin = 'config' AND phase <> 'deleting' AND name <> ALL ($1)",
+        WHERE origin = 'config' AND (phase <> 'deleting' OR destroy_run IS NOT NULL)
+          AND name <> ALL ($1)",
     )
     .bind(&names)
     .fetch_all(&mut **transaction)
@@ -133,7 +134,7 @@ async fn remove_others(
         gone.map(|(name, _)| name.as_str()).collect::<Vec<_>>()
     };
     tasks::remove_all(transaction, &of(false)).await?;
-    changes::begin_deletions(transaction, &of(true)).await?;
+    changes::begin_deletions(transaction, &of(true), None).await?;
     sqlx::query(
         "-- replace_config_tasks: those that were gone already
         DELETE FROM deleted_tasks WHERE name <> ALL ($1)",
@@ -296,7 +297,7 @@ pub(crate) async fn reset(
         .map(by(configured::name))
         .collect::<Result<_, _>>()?;
     let names: Vec<&str> = deleting.iter().map(TaskName::as_str).collect();
-    changes::begin_deletions(&mut transaction, &names).await?;
+    changes::begin_deletions(&mut transaction, &names, None).await?;
     transaction.commit().await.map_err(&write)?;
     Ok(Unfinished {
         deleting,

@@ -68,15 +68,20 @@ async fn try_acquire(
     sqlx::query(
         "-- acquire; index runs_due
         WITH candidate AS (
-            SELECT r.id, CASE r.kind WHEN 'apply' THEN t.concurrency_group END AS concurrency_group
+            SELECT r.id, CASE coalesce(r.destroys, r.kind) WHEN 'apply' THEN t.concurrency_group END
+                             AS concurrency_group
             FROM runs r JOIN tasks t ON t.name = r.task_name
             WHERE r.status = 'queued' AND r.due_at BETWEEN 0 AND cts_now()
               AND CASE
-                  WHEN t.active_run IS NOT NULL OR t.phase NOT IN ('ready', 'creating') THEN FALSE
+                  WHEN t.active_run IS NOT NULL THEN FALSE
+                  WHEN r.destroys = 'apply' AND (NOT $12 OR t.destroy_run IS DISTINCT FROM r.id)
+                    OR r.destroys = 'plan' AND NOT $13 THEN FALSE
+                  WHEN t.phase NOT IN ('ready', 'creating') AND r.destroys IS DISTINCT FROM 'apply' THEN FALSE
                   WHEN $8 AND NOT r.no_retry OR t.requires_bundle AND NOT $5 THEN FALSE
-                  WHEN r.kind = 'plan' AND NOT $6 OR r.kind = 'check' AND NOT $9 THEN FALSE
+                  WHEN r.kind = 'plan' AND NOT $6
+                    OR r.kind = 'check' AND r.destroys IS NULL AND NOT $9 THEN FALSE
                   WHEN r.kind = 'apply' AND NOT ($7 AND (t.enabled OR r.requested)) THEN FALSE
-                  WHEN r.kind = 'apply' AND EXISTS (
+                  WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
                     SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) THEN FALSE
                   WHEN $11 AND r.settings IS NOT NULL AND NOT EXISTS (
                     SELECT FROM worker_settings s
@@ -107,7 +112,7 @@ async fn try_acquire(
                 updated_at = cts_now()
             FROM candidate
             WHERE r.id = candidate.id AND r.status IS NOT DISTINCT FROM 'queued'
-            RETURNING r.id, r.task_name, r.kind, r.holder, r.epoch, r.input_hash, r.attempts
+            RETURNING r.id, r.task_name, r.kind, r.destroys, r.holder, r.epoch, r.input_hash, r.attempts
         ), busy AS (
             -- From now on Terraform may change anything, so nothing counts as applied. Plans and
             -- checks change nothing.
@@ -132,6 +137,8 @@ async fn try_acquire(
     .bind(claim.kinds.checks)
     .bind(&claim.request)
     .bind(claim.checks_settings)
+    .bind(claim.kinds.destroys)
+    .bind(claim.kinds.destroy_plans)
     .fetch_all(connection)
     .await
 }

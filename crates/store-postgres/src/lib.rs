@@ -21,6 +21,7 @@ mod complete;
 mod configurations;
 mod configure;
 mod connection;
+mod destruction;
 mod election_connection;
 mod enqueue;
 mod guards;

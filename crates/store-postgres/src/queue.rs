@@ -21,7 +21,7 @@ pub(crate) async fn next_due(
         WHERE r.status = 'queued' AND r.due_at >= 0
           AND CASE
               WHEN t.active_run IS NOT NULL THEN FALSE
-              WHEN r.kind = 'apply' AND EXISTS (
+              WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
                 SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) THEN FALSE
               ELSE t.enabled OR r.kind <> 'apply' OR r.requested END
         ORDER BY r.due_at
@@ -44,7 +44,7 @@ pub(crate) async fn depth(connection: &mut PgConnection) -> Result<QueueDepth, S
                 WHERE status = 'running' AND waiting_for IS NULL) AS running
         FROM (SELECT r.due_at,
                      r.due_at <= cts_now() AND t.active_run IS NULL
-                     AND NOT (r.kind = 'apply' AND EXISTS (
+                     AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
                          SELECT FROM busy_groups g WHERE g.name = t.concurrency_group)) AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
               WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested)) q",
@@ -71,7 +71,7 @@ pub(crate) async fn run(
 ) -> Result<Option<RunRecord>, StoreError> {
     let row = sqlx::query(
         "-- run
-        SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
+        SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
                plan_encoding, plan, summary, findings, waiting_for, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = $1",
     )
@@ -122,7 +122,7 @@ fn listing(filter: &RunFilter) -> String {
     format!(
         "-- runs: without the texts of plans and without findings; indexes runs_pkey, runs_task, runs_not_applied
         WITH found AS {found} (
-            SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors,
+            SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors,
                    changes_present,
                    CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
                    CASE WHEN plan IS NOT NULL THEN ''::BYTEA END AS plan,
@@ -130,7 +130,7 @@ fn listing(filter: &RunFilter) -> String {
             FROM runs
             WHERE {of_task} AND {of_status} AND {behind}
         )
-        SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
+        SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
                plan_encoding, plan, summary, findings, waiting_for, created_at, due_at, started_at, finished_at
         FROM found ORDER BY {order} LIMIT $3"
     )

@@ -8,7 +8,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
 use crate::row::{Cell, by, failed_to};
-use crate::{complete, leadership, lost_leases};
+use crate::{complete, destruction, leadership, lost_leases};
 
 const OPERATION: &str = "take back leases";
 
@@ -132,6 +132,7 @@ pub(crate) async fn release_all(
         "-- release_all: the callers that waited for these are dead
         UPDATE runs SET status = 'cancelled', finished_at = $1, updated_at = $1
         WHERE status = 'queued' AND (kind <> 'apply' OR no_retry)
+          AND destroys IS DISTINCT FROM 'apply'
         RETURNING id",
     )
     .bind(now)
@@ -146,13 +147,14 @@ pub(crate) async fn release_all(
     for statement in [
         "-- release_all: requests\nDELETE FROM run_requests",
         "-- release_all: drafts, and tasks that only waited for their run
-        DELETE FROM tasks WHERE phase <> 'ready'",
+        DELETE FROM tasks WHERE phase <> 'ready' AND destroy_run IS NULL",
     ] {
         sqlx::query(statement)
             .execute(&mut *transaction)
             .await
             .map_err(&failed)?;
     }
+    destruction::begin_all(&mut transaction).await?;
     leadership::clear(&mut transaction).await?;
     transaction.commit().await.map_err(&failed)?;
     Ok(requeued)
@@ -177,7 +179,8 @@ async fn take_back_all(
     let rows = sqlx::query(
         "-- release_all; indexes runs_one_running, runs_one_queued
         WITH lost AS (
-            SELECT r.id, t.phase = 'deleting' OR r.withdrawn AND r.waiting_for IS NOT NULL OR r.kind = 'apply' AND EXISTS (
+            SELECT r.id, t.phase = 'deleting' AND t.destroy_run IS DISTINCT FROM r.id
+                OR r.withdrawn AND r.waiting_for IS NOT NULL OR r.kind = 'apply' AND EXISTS (
                 SELECT FROM runs q
                 WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply') AS newer
             FROM runs r JOIN tasks t ON t.name = r.task_name
@@ -193,7 +196,7 @@ async fn take_back_all(
                 updated_at = $1
             FROM lost
             WHERE r.id = lost.id AND r.status IS NOT DISTINCT FROM 'running'
-            RETURNING r.id, r.task_name, r.kind, r.status
+            RETURNING r.id, r.task_name, r.kind, r.destroys, r.status
         ), free AS (
             UPDATE tasks t SET active_run = NULL FROM back WHERE t.name = back.task_name
         )

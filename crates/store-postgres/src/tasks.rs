@@ -115,7 +115,7 @@ pub(crate) fn event_config(task: &TaskSpec) -> EventConfig {
 pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks
-        SELECT name, origin, phase, revision, spec FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
         WHERE phase IN ('ready', 'deleting')
         ORDER BY position, name",
     )
@@ -145,7 +145,7 @@ pub(crate) async fn named(
 ) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks_named
-        SELECT name, origin, phase, revision, spec FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
         WHERE name = ANY ($1) AND phase IN ('creating', 'ready', 'deleting')",
     )
     .bind(names.iter().map(TaskName::as_str).collect::<Vec<_>>())
@@ -161,7 +161,7 @@ pub(crate) async fn one(
 ) -> Result<Option<StoredTask>, StoreError> {
     let row = sqlx::query(
         "-- task
-        SELECT name, origin, phase, revision, spec FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
         WHERE name = $1 AND phase IN ('ready', 'deleting')",
     )
     .bind(name.as_str())

@@ -21,8 +21,9 @@ pub(crate) async fn waiting_runs(
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.status = 'queued' AND r.due_at <= cts_now() - $1
           AND (t.enabled OR r.kind <> 'apply' OR r.requested)
-          AND t.phase IN ('ready', 'creating') AND t.active_run IS NULL
-          AND NOT (r.kind = 'apply' AND EXISTS (
+          AND (t.phase IN ('ready', 'creating') OR t.destroy_run IS NOT DISTINCT FROM r.id)
+          AND t.active_run IS NULL
+          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
             SELECT FROM busy_groups g WHERE g.name = t.concurrency_group))
         GROUP BY t.requires_driver, t.requires_version, t.requires_bundle, r.settings
         ORDER BY min(r.due_at), name",

@@ -12,7 +12,7 @@ const OPERATION: &str = "archive what is removed";
 const TABLES: [(&str, &str, &str); 5] = [
     (
         "tasks",
-        "name, incarnation, position, origin, phase, revision, configured, spec, last_applied, tried_input, \
+        "name, incarnation, position, origin, phase, revision, configured, destroy_run, spec, last_applied, tried_input, \
          applied_instances, held, failures, skipped, created_at, updated_at",
         "position, name",
     ),
@@ -29,7 +29,7 @@ const TABLES: [(&str, &str, &str); 5] = [
     ),
     (
         "runs",
-        "id, task_name, incarnation, kind, no_retry, requested, status, input_hash, attempts, errors, epoch, \
+        "id, task_name, incarnation, kind, destroys, no_retry, requested, status, input_hash, attempts, errors, epoch, \
          due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan, \
          summary, findings",
         "id",

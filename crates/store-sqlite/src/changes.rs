@@ -4,9 +4,12 @@ use cts_core::runs::RunKind;
 use cts_core::{RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
 use cts_store::configured::declaration;
 use cts_store::decode;
-use cts_store::{DELETED, DRAFTS_KEPT, NewTask, StoreError, StoredTask, TaskChange, TaskError};
+use cts_store::{
+    DELETED, DRAFTS_KEPT, Deletion, NewTask, StoreError, StoredTask, TaskChange, TaskError,
+};
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
+use crate::destruction;
 use crate::requests;
 use crate::row::{Cell, by, failed_to, span_micros};
 use crate::tasks::{self, NewRow};
@@ -86,7 +89,7 @@ async fn current(
     let read = failed_to("read a task");
     let row = sqlx::query(
         "-- change_task, delete_task: what it is at; indexes runs_task, run_requests_task
-        SELECT name, origin, phase, revision, spec, configured,
+        SELECT name, origin, phase, revision, spec, configured, destroy_run,
                EXISTS (SELECT 1 FROM runs r
                        WHERE r.task_name = t.name AND r.status = 'running'
                          AND r.waiting_for IS NULL) AS running,
@@ -209,37 +212,57 @@ async fn cancel_queued(
 pub(crate) async fn delete(
     connection: &mut SqliteConnection,
     name: &TaskName,
+    deletion: Deletion,
     now: i64,
 ) -> Result<bool, TaskError> {
     let current = current(connection, name, now).await?;
+    let running = current.activity.is_leased();
     if current.task.phase == TaskPhase::Deleting {
-        return Ok(false);
+        let gives_up = deletion == Deletion::Retain && current.task.destroy_run.is_some();
+        return Ok(gives_up && retain(connection, name.as_str(), running, now).await?);
     }
     if current.task.origin == TaskOrigin::Config {
         remember(connection, &current.task.spec, current.configured, now).await?;
     }
-    if !current.activity.is_leased() {
-        tasks::remove(connection, name.as_str(), now).await?;
-        return Ok(true);
-    }
-    begin_deletion(connection, name.as_str(), now).await?;
-    Ok(false)
+    let Some(run) = deletion.destroy_run(&current.task) else {
+        return Ok(retain(connection, name.as_str(), running, now).await?);
+    };
+    begin_deletion(connection, name.as_str(), Some(run), now).await?;
+    Ok(!running && !destruction::begin(connection, name.as_str(), run, now).await?)
 }
 
-/// A task of which something runs goes when that has ended.
+/// Removes a task and leaves its infrastructure; one of which something runs goes when that has ended. Says whether it
+/// is gone.
+pub(crate) async fn retain(
+    connection: &mut SqliteConnection,
+    name: &str,
+    running: bool,
+    now: i64,
+) -> Result<bool, StoreError> {
+    if running {
+        begin_deletion(connection, name, None, now).await?;
+    } else {
+        tasks::remove(connection, name, now).await?;
+    }
+    Ok(!running)
+}
+
+/// The task goes when what runs of it has ended, and this run, if any, has destroyed its infrastructure.
 pub(crate) async fn begin_deletion(
     connection: &mut SqliteConnection,
     name: &str,
+    destroy_run: Option<RunId>,
     now: i64,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- a task is being deleted
         UPDATE tasks
-        SET phase = 'deleting', creation = NULL, creation_run = NULL, updated_at = ?
-        WHERE name = ?",
+        SET phase = 'deleting', creation = NULL, creation_run = NULL, destroy_run = ?3, updated_at = ?1
+        WHERE name = ?2",
     )
     .bind(now)
     .bind(name)
+    .bind(destroy_run.map(|run| run.to_string()))
     .execute(&mut *connection)
     .await
     .map_err(failed_to("delete a task"))?;

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use cts_core::runs::{Plan, RunKind};
-use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun, TaskName};
+use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteQueryResult;
 
+use crate::destruction;
 use crate::enqueue::{NewRun, insert_run};
 use crate::lease::stored_epoch;
 use crate::logs;
@@ -49,8 +50,9 @@ async fn attempt(
 ) -> Result<Attempt, LeaseError> {
     let row = sqlx::query(
         "-- complete: the attempt
-        SELECT r.id, r.task_name, r.kind, r.no_retry, r.input_hash, r.started_at, r.errors,
+        SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors,
                r.attempts, r.waiting_for, r.withdrawn, t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
+               t.destroy_run,
                t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
@@ -113,7 +115,7 @@ async fn end(
             close(connection, &end, now).await?;
         }
     }
-    apply_to_task(connection, &end.task, end.task_after, now).await?;
+    apply_to_task(connection, &end, now).await?;
     let next_due = next_due_of(connection, &end.task, now).await?;
     Ok(end.answer(next_due))
 }
@@ -121,13 +123,17 @@ async fn end(
 /// What the end of a run means for its task.
 async fn apply_to_task(
     connection: &mut SqliteConnection,
-    task: &TaskName,
-    after: TaskAfterRun,
+    end: &AttemptEnd<'_>,
     now: i64,
 ) -> Result<(), StoreError> {
-    match after {
+    let task = &end.task;
+    match end.task_after {
         TaskAfterRun::Stays => Ok(()),
         TaskAfterRun::Goes => tasks::remove(connection, task.as_str(), now).await,
+        TaskAfterRun::Destroys(run) => {
+            destruction::begin(connection, task.as_str(), run, now).await?;
+            Ok(())
+        }
         TaskAfterRun::Enters(phase) => {
             sqlx::query(
                 "-- complete: the end of a creation

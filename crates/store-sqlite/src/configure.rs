@@ -70,7 +70,7 @@ async fn remove_others(
         SELECT name, EXISTS (SELECT 1 FROM runs r
                              WHERE r.task_name = t.name AND r.status = 'running')
         FROM tasks t
-        WHERE origin = 'config' AND phase <> 'deleting'
+        WHERE origin = 'config' AND (phase <> 'deleting' OR destroy_run IS NOT NULL)
           AND name NOT IN (SELECT value FROM json_each(?))",
     )
     .bind(&names)
@@ -78,11 +78,7 @@ async fn remove_others(
     .await
     .map_err(&write)?;
     for (name, runs) in &gone {
-        if *runs {
-            changes::begin_deletion(connection, name, now).await?;
-        } else {
-            tasks::remove(connection, name, now).await?;
-        }
+        changes::retain(connection, name, *runs, now).await?;
     }
     sqlx::query(
         "-- replace_config_tasks: those that were gone already
@@ -226,7 +222,7 @@ pub(crate) async fn reset(
         .map(by(configured::name))
         .collect::<Result<_, _>>()?;
     for name in &deleting {
-        changes::begin_deletion(connection, name.as_str(), now).await?;
+        changes::begin_deletion(connection, name.as_str(), None, now).await?;
     }
     Ok(Unfinished {
         deleting,

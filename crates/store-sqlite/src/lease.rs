@@ -26,7 +26,7 @@ pub(crate) async fn acquire(
             waiting_for = NULL,
             withdrawn = 0,
             resumed_waits = 0,
-            concurrency_group = CASE kind WHEN 'apply' THEN (
+            concurrency_group = CASE coalesce(destroys, kind) WHEN 'apply' THEN (
                 SELECT t.concurrency_group FROM tasks t WHERE t.name = task_name) END,
             expires_at = ?2,
             epoch = epoch + 1,
@@ -37,13 +37,15 @@ pub(crate) async fn acquire(
             SELECT r.id
             FROM runs r JOIN tasks t ON t.name = r.task_name
             WHERE r.status = 'queued' AND r.due_at <= ?3
-              AND CASE r.kind WHEN 'plan' THEN ?6 WHEN 'check' THEN ?9
+              AND CASE WHEN r.destroys = 'apply' THEN ?12 WHEN r.destroys = 'plan' THEN ?13
+                  WHEN r.kind = 'plan' THEN ?6 WHEN r.kind = 'check' THEN ?9
                   ELSE ?7 AND (t.enabled OR r.requested) END
-              AND t.phase IN ('ready', 'creating')
+              AND CASE WHEN r.destroys = 'apply' THEN t.destroy_run IS r.id
+                  ELSE t.phase IN ('ready', 'creating') END
               AND (r.no_retry OR NOT ?8)
               AND NOT EXISTS (
                 SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
-              AND NOT (r.kind = 'apply' AND EXISTS (
+              AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
                 SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
               AND NOT EXISTS (
                 SELECT 1 FROM workers w WHERE w.id = ?1 AND (w.draining OR w.drain_requested))
@@ -57,7 +59,7 @@ pub(crate) async fn acquire(
                   AND (t.requires_version IS NULL OR e.value ->> 1 = t.requires_version))
             ORDER BY r.due_at, r.id
             LIMIT 1)
-        RETURNING id, task_name, kind, holder, epoch, input_hash, attempts,
+        RETURNING id, task_name, kind, destroys, holder, epoch, input_hash, attempts,
             (SELECT t.spec FROM tasks t
              WHERE t.name = task_name AND t.spec LIKE '%\"timeouts\":{%') AS timed_spec",
     )
@@ -72,6 +74,8 @@ pub(crate) async fn acquire(
     .bind(claim.kinds.checks)
     .bind(&claim.request)
     .bind(claim.checks_settings)
+    .bind(claim.kinds.destroys)
+    .bind(claim.kinds.destroy_plans)
     .fetch_all(connection)
     .await
     .map_err(failed_to("lease a run"))?;

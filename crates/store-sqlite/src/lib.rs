@@ -20,6 +20,7 @@ mod configurations;
 mod configure;
 mod connection;
 mod continuity;
+mod destruction;
 mod enqueue;
 mod export;
 mod guards;

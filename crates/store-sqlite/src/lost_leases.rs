@@ -16,7 +16,7 @@ pub(crate) async fn note(
         "-- lost_leases: one more
         INSERT INTO lost_leases (run_id, epoch, task_name, holder, started_at, lost_at)
         SELECT id, epoch, task_name, holder, coalesce(started_at, ?1), ?1 FROM runs
-        WHERE status = 'running' AND kind <> 'check' AND (?2 IS NULL OR id = ?2)",
+        WHERE status = 'running' AND (kind <> 'check' OR destroys IS NOT NULL) AND (?2 IS NULL OR id = ?2)",
     )
     .bind(now)
     .bind(run.map(|run| run.to_string()))

@@ -19,7 +19,7 @@ pub(crate) async fn next_due(
         WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested)
           AND NOT EXISTS (
             SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
-          AND NOT (r.kind = 'apply' AND EXISTS (
+          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
             SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
         ORDER BY r.due_at
         LIMIT 1",
@@ -45,7 +45,7 @@ pub(crate) async fn depth(
                      r.due_at <= ? AND NOT EXISTS (
                          SELECT 1 FROM runs a
                          WHERE a.task_name = r.task_name AND a.status = 'running')
-                     AND NOT (r.kind = 'apply' AND EXISTS (
+                     AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
                          SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group)) AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
               WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested))",

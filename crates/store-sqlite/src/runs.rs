@@ -14,7 +14,7 @@ pub(crate) async fn run(
 ) -> Result<Option<RunRecord>, StoreError> {
     let row = sqlx::query(
         "-- run
-        SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
+        SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
                plan_encoding, plan, summary, findings, waiting_for, created_at, due_at, started_at, finished_at
         FROM runs WHERE id = ?",
     )
@@ -31,7 +31,7 @@ pub(crate) async fn list(
 ) -> Result<Vec<RunRecord>, StoreError> {
     let rows = sqlx::query(
         "-- runs: without the texts of plans and without findings
-        SELECT id, task_name, kind, no_retry, status, input_hash, attempts, errors, changes_present,
+        SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
                CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
                CASE WHEN plan IS NOT NULL THEN x'' END AS plan,
                summary, NULL AS findings, waiting_for, created_at, due_at, started_at, finished_at

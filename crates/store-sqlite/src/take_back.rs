@@ -7,6 +7,7 @@ use cts_store::{LeaseError, Requeued, StoreError, TakeBack};
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::complete;
+use crate::destruction;
 use crate::lost_leases;
 use crate::row::{Cell, by, failed_to};
 
@@ -88,7 +89,7 @@ async fn expired(
 }
 
 /// Takes back every lease; no attempt counts. Cancels every plan, check and requested run, because the caller that waited
-/// for one is dead, and forgets requests, drafts and tasks that are being deleted. What a requested apply of an
+/// for one is dead, and forgets requests, drafts and tasks that are being deleted, unless their infrastructure is to be destroyed. What a requested apply of an
 /// enabled task stands for goes on as an ordinary run.
 pub(crate) async fn all(
     connection: &mut SqliteConnection,
@@ -106,14 +107,15 @@ pub(crate) async fn all(
             holder = NULL,
             expires_at = NULL,
             updated_at = ?1
-        FROM (SELECT r.id AS lost, t.phase = 'deleting' OR r.withdrawn AND r.waiting_for IS NOT NULL OR r.kind = 'apply' AND EXISTS (
+        FROM (SELECT r.id AS lost, t.phase = 'deleting' AND t.destroy_run IS NOT r.id
+                     OR r.withdrawn AND r.waiting_for IS NOT NULL OR r.kind = 'apply' AND EXISTS (
                   SELECT 1 FROM runs q
                   WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply'
               ) AS newer
               FROM runs r JOIN tasks t ON t.name = r.task_name
               WHERE r.status = 'running')
         WHERE id = lost
-        RETURNING id, task_name, kind, status",
+        RETURNING id, task_name, kind, destroys, status",
     )
     .bind(now)
     .fetch_all(&mut *connection)
@@ -136,7 +138,7 @@ pub(crate) async fn all(
     let cancelled: Vec<String> = sqlx::query_scalar(
         "-- release_all: requested runs
         UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
-        WHERE status = 'queued' AND (kind <> 'apply' OR no_retry)
+        WHERE status = 'queued' AND (kind <> 'apply' OR no_retry) AND destroys IS NOT 'apply'
         RETURNING id",
     )
     .bind(now)
@@ -145,13 +147,14 @@ pub(crate) async fn all(
     .map_err(failed_to("cancel requested runs"))?;
     for statement in [
         "-- release_all: requests\nDELETE FROM run_requests",
-        "-- release_all: drafts\nDELETE FROM tasks WHERE phase <> 'ready'",
+        "-- release_all: drafts\nDELETE FROM tasks WHERE phase <> 'ready' AND destroy_run IS NULL",
     ] {
         sqlx::query(statement)
             .execute(&mut *connection)
             .await
             .map_err(failed_to("forget open requests"))?;
     }
+    destruction::begin_all(connection, now).await?;
     for run in &mut requeued {
         if cancelled.contains(&run.run.to_string()) {
             run.status = RunStatus::Cancelled;

@@ -130,7 +130,7 @@ fn event_config(task: &TaskSpec) -> EventConfig {
 pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks
-        SELECT name, origin, phase, revision, spec FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
         WHERE phase IN ('ready', 'deleting')
         ORDER BY position, name",
     )
@@ -160,7 +160,7 @@ pub(crate) async fn named(
 ) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks_named
-        SELECT name, origin, phase, revision, spec FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
         WHERE name IN (SELECT value FROM json_each(?)) AND phase IN ('creating', 'ready', 'deleting')",
     )
     .bind(serde_json::json!(names).to_string())
@@ -176,7 +176,7 @@ pub(crate) async fn one(
 ) -> Result<Option<StoredTask>, StoreError> {
     let row = sqlx::query(
         "-- task
-        SELECT name, origin, phase, revision, spec FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
         WHERE name = ? AND phase IN ('ready', 'deleting')",
     )
     .bind(name.as_str())

@@ -21,10 +21,10 @@ pub(crate) async fn waiting_runs(
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.status = 'queued' AND r.due_at <= ?
           AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested)
-          AND t.phase IN ('ready', 'creating')
+          AND (t.phase IN ('ready', 'creating') OR t.destroy_run IS r.id)
           AND NOT EXISTS (
             SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
-          AND NOT (r.kind = 'apply' AND EXISTS (
+          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
             SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
         GROUP BY t.requires_driver, t.requires_version, t.requires_bundle, r.settings
         ORDER BY oldest, t.name",

@@ -8,8 +8,8 @@ use cts_core::runs::{
     after_attempt, after_lost_lease, keep_error,
 };
 use cts_core::{
-    Creation, Digest, Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName, TaskPhase,
-    WorkerId, task_after_run,
+    Creation, Destruction, Digest, Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName,
+    TaskPhase, WorkerId, task_after_run,
 };
 
 use crate::cell::Cell;
@@ -57,6 +57,7 @@ pub struct Attempt {
     kind: RunKind,
     phase: TaskPhase,
     creation: Option<Creation>,
+    destroy_run: Option<RunId>,
     enabled: bool,
     no_retry: bool,
     tried: bool,
@@ -83,9 +84,10 @@ impl Attempt {
         Ok(Self {
             task: run.parse("task_name")?,
             input: run.parse("input_hash")?,
-            kind: run.run_kind("kind")?,
+            kind: run.kind_of_run()?,
             phase: task.phase("phase")?,
             creation: creation.transpose()?,
+            destroy_run: task.id_under("destroy_run", "destroy_run")?,
             enabled: task.flag("enabled")?,
             no_retry: run.flag("no_retry")?,
             tried: task.flag("tried")?,
@@ -133,6 +135,7 @@ impl Attempt {
         AttemptContext {
             kind: self.kind,
             phase: self.phase,
+            destroying: self.destroy_run.is_some(),
             enabled: self.enabled,
             no_retry: self.no_retry,
             tried: self.tried,
@@ -194,7 +197,7 @@ impl Attempt {
             }
         };
         Ok(AttemptEnd {
-            task_after: task_after_run(self.phase, self.creation, status),
+            task_after: task_after_run(self.phase, self.creation, self.destruction(), status),
             status,
             writes,
             completion,
@@ -203,6 +206,14 @@ impl Attempt {
             input: self.input,
             errors: self.errors,
         })
+    }
+
+    fn destruction(&self) -> Destruction {
+        match (self.destroy_run, self.kind) {
+            (None, _) => Destruction::None,
+            (Some(_), RunKind::Destroy) => Destruction::Run,
+            (Some(run), _) => Destruction::Waits(run),
+        }
     }
 
     fn event(&self, completion: &Completion, success: bool, now: DateTime<Utc>) -> Event {

@@ -115,7 +115,7 @@ impl Cell<'_> {
         T::try_from(number).map_err(|error| self.corrupt(format!("{number}: {error}")))
     }
 
-    fn unknown(self, text: &str) -> StoreError {
+    pub(crate) fn unknown(self, text: &str) -> StoreError {
         self.corrupt(format!("{text:?} is unknown"))
     }
 
@@ -143,9 +143,9 @@ impl Cell<'_> {
             .ok_or_else(|| self.unknown(text))
     }
 
-    /// What a run is for.
+    /// What a requested run is for.
     pub fn run_kind(self, text: &str) -> Result<RunKind, StoreError> {
-        RunKind::ALL
+        RunKind::ENQUEUED
             .into_iter()
             .find(|kind| kind.as_str() == text)
             .ok_or_else(|| self.unknown(text))

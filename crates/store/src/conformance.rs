@@ -35,6 +35,8 @@ pub mod creation;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod deletion;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod destruction;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod details;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod enqueue;
@@ -480,6 +482,20 @@ macro_rules! store_suite {
                 a_task_that_is_deleted_goes_when_its_worker_is_lost,
                 other_tasks_stay_when_one_is_deleted,
                 tasks_that_are_deleted_while_they_are_leased_go,
+            }
+            destruction {
+                what_a_task_has_made_is_destroyed_before_it_goes,
+                without_a_word_and_without_anything_made_a_task_just_goes,
+                what_a_failed_apply_may_have_made_is_destroyed,
+                what_runs_is_waited_for_and_then_destroyed,
+                a_destruction_that_fails_is_tried_again_for_ever,
+                a_destruction_outlives_its_workers_and_processes,
+                a_destruction_is_given_up_by_what_retains,
+                a_takeover_goes_on_with_a_destruction,
+                only_a_worker_that_knows_destructions_gets_one,
+                a_plan_of_a_destruction_changes_nothing,
+                a_plan_of_a_destruction_does_not_outlive_its_waiter,
+                a_destruction_and_the_applies_of_its_group_wait_for_each_other,
             }
             listing {
                 runs_are_listed_newest_first,

@@ -24,6 +24,7 @@ pub fn stored_task(row: &dyn Columns) -> Result<StoredTask, StoreError> {
         origin: row.origin("origin")?,
         phase: row.phase("phase")?,
         revision: row.number("revision")?,
+        destroy_run: row.id_under("destroy_run", "destroy_run")?,
     })
 }
 
@@ -49,7 +50,7 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
     Ok(RunRecord {
         id: row.id("id")?,
         task: row.parse("task_name")?,
-        kind: row.run_kind("kind")?,
+        kind: row.kind_of_run()?,
         no_retry: row.flag("no_retry")?,
         status,
         input: row.parse("input_hash")?,
@@ -71,7 +72,7 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
     Ok(Lease {
         run: row.id("id")?,
         task: row.parse("task_name")?,
-        kind: row.run_kind("kind")?,
+        kind: row.kind_of_run()?,
         holder: WorkerId::new(row.text("holder")?),
         epoch: LeaseEpoch::new(row.number("epoch")?),
         input: row.parse("input_hash")?,
@@ -158,7 +159,7 @@ pub fn requeued(row: &dyn Columns) -> Result<Requeued, StoreError> {
     Ok(Requeued {
         run: row.id("id")?,
         task: row.parse("task_name")?,
-        kind: row.run_kind("kind")?,
+        kind: row.kind_of_run()?,
         status: row.run_status("status")?,
     })
 }
@@ -262,7 +263,7 @@ pub fn run_row(row: &dyn Columns) -> Result<RunRow, StoreError> {
         id: row.id("id")?,
         task: row.parse("task_name")?,
         incarnation: row.number("incarnation")?,
-        kind: row.run_kind("kind")?,
+        kind: row.kind_of_run()?,
         no_retry: row.flag("no_retry")?,
         requested: row.flag("requested")?,
         input: row.parse("input_hash")?,

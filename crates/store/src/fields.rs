@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::cell::Cell;
+use crate::destruction::kind_of_run;
 use crate::error::StoreError;
 use crate::model::LogStream;
 
@@ -256,9 +257,15 @@ impl<'r> Fields<'r> {
         self.cell(column).phase(self.text(column)?)
     }
 
-    /// What a run is for.
+    /// What a requested run is for.
     pub fn run_kind(&self, column: &'static str) -> Result<RunKind, StoreError> {
         self.cell(column).run_kind(self.text(column)?)
+    }
+
+    /// What a run is for, from its two columns.
+    pub fn kind_of_run(&self) -> Result<RunKind, StoreError> {
+        let (kind, destroys) = (self.text("kind")?, self.text_if_any("destroys")?);
+        kind_of_run(self.cell("kind"), kind, destroys)
     }
 
     /// A run's status.

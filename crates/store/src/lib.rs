@@ -16,6 +16,7 @@ pub mod configured;
 pub mod conformance;
 mod contents;
 pub mod decode;
+mod destruction;
 pub mod enqueue;
 mod error;
 pub mod fields;
@@ -35,6 +36,7 @@ pub use configuration::{
 };
 pub use contents::{EncodedContents, InputContents, StoredInput};
 pub use cts_core::WorkerRecord;
+pub use destruction::{Deletion, stored_kind};
 pub use error::{LeaderError, LeaseError, StoreError, TaskError};
 pub use model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Guarded, LINES_PRUNED_AT_ONCE,

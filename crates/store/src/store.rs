@@ -17,6 +17,7 @@ use crate::configuration::{
     AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration, Registered,
 };
 use crate::contents::StoredInput;
+use crate::destruction::Deletion;
 use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
@@ -150,7 +151,14 @@ pub trait Store: Waits + Send + Sync + fmt::Debug {
     /// requested. It goes as soon as nothing of it runs: returns whether it is gone already. Safe to repeat
     /// until then. Its runs stay, with their events and logs, until [`Store::prune`] forgets them; a task that
     /// is made under its name later has none of them.
-    async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError>;
+    ///
+    /// If the [deletion](Deletion) destroys its infrastructure, it goes when the run has succeeded that does. That run is queued
+    /// as soon as nothing else of the task runs, see [`Store::plan_destruction`].
+    async fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError>;
+
+    /// Queues a plan of what a deletion would destroy of a task that is ready, as a requested run with this id and the
+    /// input of its newest run that applied, or may have. Returns whether there is one; nothing is queued if not.
+    async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
 
     /// Lets a task go on that a guard holds back: the instances of the input that is held count as applied from now on.
     /// Returns what held it; `None` if nothing did. The leader, which sees it by the task's
@@ -287,7 +295,8 @@ pub trait Store: Waits + Send + Sync + fmt::Debug {
     /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
     /// that knows that no other process lives: the embedded mode at its start. No attempt that was cut off counts.
     /// The callers that waited for a plan or a requested run are dead as well: those that are queued or were running are
-    /// cancelled, and requests, drafts and tasks that are being deleted go. A requested apply of an enabled task
+    /// cancelled, and requests, drafts and tasks that are being deleted go, but for those whose infrastructure is to be
+    /// destroyed: that goes on. A requested apply of an enabled task
     /// may stand for a change and goes on as an ordinary run ([`cts_core::runs::goes_on_alone`]).
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
 

@@ -25,6 +25,9 @@ pub struct StoredTask {
     pub phase: TaskPhase,
     /// Counts its versions: 1 at first, one more with every change of what is declared of it.
     pub revision: u64,
+    /// The run that destroys its infrastructure before it goes; `None` if that is not wanted. It is queued when nothing
+    /// else of the task runs.
+    pub destroy_run: Option<RunId>,
 }
 
 /// What distinguishes one version of a task from another, without the task itself.

@@ -17,6 +17,7 @@
 
 mod attempt;
 mod command;
+mod destroy;
 mod directory;
 mod error;
 mod executable;

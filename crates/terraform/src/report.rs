@@ -108,8 +108,8 @@ impl Report {
             ..
         } = seen;
         let (begun, changes) = match kind {
-            RunKind::Apply => (phases.apply.is_some(), done),
-            RunKind::Plan => (phases.plan.is_some(), planned),
+            RunKind::Apply | RunKind::Destroy => (phases.apply.is_some(), done),
+            RunKind::Plan | RunKind::DestroyPlan => (phases.plan.is_some(), planned),
             RunKind::Check => (false, Changes::default()),
         };
         let mut found = earlier;

@@ -177,14 +177,9 @@ impl Terraform {
         arguments: Vec<String>,
     ) -> Result<PlanOutput, CommandError> {
         Self::select_workspace(attempt)?;
+        let stdout = StdoutUse::LiveAndCaptured;
         let ended = self
-            .run_holding(
-                attempt,
-                Step::Plan,
-                arguments,
-                StdoutUse::LiveAndCaptured,
-                None,
-            )
+            .run_holding(attempt, Step::Plan, arguments, stdout, None)
             .await?;
         let changes_present = match ended.status.code() {
             Some(0) => false,

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cts_core::{
-    BufferPeriod, Condition, HealthStatus, Labels, PlanMode, Requirement, ServiceInstance,
-    ServicesCondition, ShrinkGuard, TaskDefinition, TaskName, TaskSpec, TaskTimeouts,
+    BufferPeriod, Condition, HealthStatus, Labels, OnDelete, PlanMode, Requirement,
+    ServiceInstance, ServicesCondition, ShrinkGuard, TaskDefinition, TaskName, TaskSpec,
+    TaskTimeouts,
 };
 
 /// A task on these services, in `/w`, with a local module in `/m`.
@@ -55,6 +56,7 @@ pub fn task(name: &str, services: &[&str]) -> TaskSpec {
         skip_unchanged: true,
         guard: ShrinkGuard::default(),
         concurrency_group: None,
+        on_delete: OnDelete::default(),
         retry_failed: true,
         requirement: Requirement::default(),
         timeouts: TaskTimeouts::default(),

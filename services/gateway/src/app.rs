@@ -121,7 +121,10 @@ impl App {
             Route::CreateTask => self.create(request).await,
             Route::ReplaceTask(name) => self.replace(&name, request).await,
             Route::UpdateTask(name) => self.update(&name, request).await,
-            Route::DeleteTask(name) => changes::delete(&self.changes, &name, id).await,
+            Route::DeleteTask(name) => changes::delete(&self.changes, &name, query, id).await,
+            Route::PlanDestruction(name) => {
+                changes::plan_destruction(&self.changes, &name, id).await
+            }
             Route::ReleaseTask(name) => changes::release(&self.changes, &name, time, id).await,
             Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
             Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
@@ -197,6 +200,7 @@ fn family(route: &Route, id: RequestId) -> Family {
         | Route::ReplaceTask(_)
         | Route::DeleteTask(_)
         | Route::ReleaseTask(_)
+        | Route::PlanDestruction(_)
         | Route::ExplainTask(_)
         | Route::Runs
         | Route::Run(_)

@@ -15,7 +15,8 @@ mod status;
 mod task;
 
 pub(crate) use change::{
-    AcceptedAnswer, InspectedAnswer, ReplacedAnswer, TaskPlanObject, UpdateInspectedAnswer,
+    AcceptedAnswer, DestroyPlanAnswer, InspectedAnswer, ReplacedAnswer, TaskPlanObject,
+    UpdateInspectedAnswer,
 };
 pub(crate) use cluster::ClusterAnswer;
 pub(crate) use configuration::ConfigurationAnswer;

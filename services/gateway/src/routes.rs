@@ -51,6 +51,8 @@ pub(crate) enum Route {
     ExplainTask(String),
     /// Let the task of this name go on that a guard holds back.
     ReleaseTask(String),
+    /// Plan what a deletion of the task of this name would destroy.
+    PlanDestruction(String),
     /// The runs that are kept.
     Runs,
     /// The run of this id.
@@ -162,6 +164,7 @@ pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
         | Route::UpdateTask(_)
         | Route::ReplaceTask(_)
         | Route::ReleaseTask(_)
+        | Route::PlanDestruction(_)
         | Route::ExplainTask(_) => true,
         Route::Refused(
             Refusal::Method { .. } | Refusal::UnsupportedPath(_) | Refusal::NoTaskName,
@@ -234,6 +237,9 @@ fn tasks(method: &Method, path: &str, rest: &str) -> Route {
         (&Method::PUT, Some(name)) => Route::ReplaceTask(decoded(name)),
         (&Method::GET, None) if let Some(name) = before(rest, "/explain") => {
             Route::ExplainTask(decoded(name))
+        }
+        (&Method::POST, None) if let Some(name) = before(rest, "/destroy-plan") => {
+            Route::PlanDestruction(decoded(name))
         }
         (&Method::POST, None) if let Some(name) = before(rest, "/release") => {
             Route::ReleaseTask(decoded(name))

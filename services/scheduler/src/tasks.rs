@@ -6,6 +6,7 @@
 //! the work goes on when one of them dies, and calls of different tasks share nothing.
 
 mod cancelled;
+mod deletion;
 mod ending;
 pub(crate) mod modules;
 pub(crate) mod reader;
@@ -21,6 +22,7 @@ use cts_store::{NewTask, Store, StoredTask, TaskError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::deletion::DeletionMode;
 use self::ending::RunEnd;
 pub(crate) use self::refusal::{Refusal, unknown_task};
 use crate::identities::Identities;
@@ -150,7 +152,11 @@ impl TaskCommands {
             return Err(Refusal::of(TaskError::Revision { current }, name));
         }
         let before = stored.spec.clone();
+        let keeps_end = draft.on_delete.is_none();
         let mut spec = self.read(draft, &[stored]).await?;
+        if keeps_end {
+            spec.on_delete = before.on_delete;
+        }
         // What the API has no member for stays, above all the directory, where local state may be.
         spec.definition.working_dir = before.definition.working_dir;
         spec.skip_unchanged = before.skip_unchanged;
@@ -180,18 +186,6 @@ impl TaskCommands {
             self.notifier.tasks_changed();
         }
         Ok(held)
-    }
-
-    /// Deletes a task as soon as it is not running.
-    pub(crate) async fn delete(&self, name: &TaskName) -> Result<(), Refusal> {
-        let queued = self.queued(name).await?;
-        let gone = self.store.delete_task(name).await;
-        let gone = gone.map_err(|error| Refusal::of(error, name))?;
-        self.tell_cancelled(&queued).await;
-        tracing::info!(target: "ctrl", task_name = %name, gone, "task is deleted");
-        self.notifier.tasks_changed();
-        self.notifier.queue_changed();
-        Ok(())
     }
 
     /// Checks a declaration, and packs its module if workers need that. Reads files.
@@ -232,5 +226,6 @@ fn of_the_api(spec: TaskSpec) -> StoredTask {
         origin: TaskOrigin::Api,
         phase: TaskPhase::Ready,
         revision: 1,
+        destroy_run: None,
     }
 }

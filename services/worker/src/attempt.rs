@@ -10,8 +10,8 @@ use cts_handlers::{HandlersError, PrepareError};
 use cts_rpc::ConversionError;
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
-    OutputSink, RenderError, RenderSettings, Report, RootModule, StopOrder, TaskDirectory,
-    render_root_module, render_tfvars, stop_orphans, task_env,
+    OutputSink, PlanOutput, RenderError, RenderSettings, Report, RootModule, StopOrder,
+    TaskDirectory, render_root_module, render_tfvars, stop_orphans, task_env,
 };
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{Instant, timeout};
@@ -132,6 +132,10 @@ async fn try_attempt(
     let options = &shared.options;
     let kind = run.lease.kind.clone()?;
     let mut input: RunInput = order_or(&order, shared.scheduler.input(&run.lease.input)).await??;
+    if kind == RunKind::Destroy {
+        // They hear of applies. What a provider needs for a change to take effect follows a destruction too.
+        input.definition.webhooks.clear();
+    }
     // Kept until the end, so that the bundle is not removed meanwhile.
     let _bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
     let definition = &input.definition;
@@ -198,7 +202,8 @@ async fn try_attempt(
         watched.outputs = outputs_of(terraform, &attempt, definition, &watched.report).await;
     }
     // What is stopped after it has done everything has done it, unless something follows.
-    if matches!(outcome, AttemptOutcome::Applied) && !handlers.is_empty() {
+    let changed = matches!(outcome, AttemptOutcome::Applied | AttemptOutcome::Destroyed);
+    if changed && !handlers.is_empty() {
         let applied = applied_run(shared, &run.lease, &input);
         order_or(&attempt.stop, handlers.run(&applied)).await??;
     }
@@ -266,12 +271,23 @@ async fn run_terraform(
         }
         RunKind::Plan => {
             let plan = past_own_lock(run, attempt, || terraform.plan(attempt)).await?;
-            let redactor = &watched.redactor;
-            let text = redactor.redact(&plan.text).into_owned();
-            AttemptOutcome::Planned(Plan::new(plan.changes_present, text))
+            planned(&plan, &watched.redactor)
         }
         RunKind::Check => AttemptOutcome::Checked,
+        RunKind::Destroy => {
+            past_own_lock(run, attempt, || terraform.destroy(attempt)).await?;
+            AttemptOutcome::Destroyed
+        }
+        RunKind::DestroyPlan => {
+            let plan = past_own_lock(run, attempt, || terraform.plan_destroy(attempt)).await?;
+            planned(&plan, &watched.redactor)
+        }
     })
+}
+
+fn planned(plan: &PlanOutput, redactor: &Redactor) -> AttemptOutcome {
+    let text = redactor.redact(&plan.text).into_owned();
+    AttemptOutcome::Planned(Plan::new(plan.changes_present, text))
 }
 
 /// Waits for something unless the order to stop comes first.

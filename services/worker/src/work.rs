@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cts_core::runs::{AttemptOutcome, RunKind};
+use cts_core::runs::AttemptOutcome;
 use cts_terraform::StopOrder;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,7 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
         task_name = run.lease.task_name,
         run.id = %run.lease.run,
         lease.epoch = run.lease.epoch.get(),
-        plan = run.lease.kind == Ok(RunKind::Plan),
+        kind = run.lease.kind.as_ref().ok().map(|kind| kind.as_str()),
         attempt = run.lease.attempt,
         "run started"
     );
@@ -83,7 +83,10 @@ fn to_be_reported(outcome: AttemptOutcome, lost: Option<LeaseEnd>) -> Option<Att
         (None, _)
         | (
             Some(_),
-            AttemptOutcome::Applied | AttemptOutcome::Planned(_) | AttemptOutcome::Checked,
+            AttemptOutcome::Applied
+            | AttemptOutcome::Planned(_)
+            | AttemptOutcome::Checked
+            | AttemptOutcome::Destroyed,
         ) => Some(outcome),
         (Some(LeaseEnd::Unanswered), _) => Some(AttemptOutcome::Interrupted),
         (Some(LeaseEnd::Overslept), _) => None,

@@ -6,6 +6,7 @@ mod change;
 mod consul_environment;
 mod consul_outage;
 mod crash;
+mod destructions;
 mod dynamic_values;
 mod embedded;
 mod engine;

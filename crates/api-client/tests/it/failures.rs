@@ -27,7 +27,7 @@ async fn refusals_of_both_families_are_unpacked() {
     ])
     .await;
     let client = client(&server);
-    let unknown = client.delete_task("x").await.unwrap_err();
+    let unknown = client.delete_task("x", false).await.unwrap_err();
     assert!(unknown.is_not_found());
     assert_eq!(
         unknown.report(NEW),
@@ -66,7 +66,11 @@ async fn success_that_is_none_of_the_api_is_no_success() {
     ])
     .await;
     let client = client(&server);
-    let page = client.delete_task("web").await.unwrap_err().report(NEW);
+    let page = client
+        .delete_task("web", false)
+        .await
+        .unwrap_err()
+        .report(NEW);
     assert!(page.contains("is not one of the API"), "{page}");
     assert!(page.contains("<html>hello</html>"), "{page}");
     let no_plan = client.inspect_enabling("web").await.unwrap_err();

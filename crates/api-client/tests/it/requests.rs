@@ -46,7 +46,7 @@ async fn every_call_asks_for_what_it_is_about() {
     client.inspect_task(&task()).await.unwrap();
     client.create_task(&task()).await.unwrap();
     client.replace_task("web", &task()).await.unwrap();
-    assert_eq!(client.delete_task("web").await.unwrap(), "71a5b3b0");
+    assert_eq!(client.delete_task("web", false).await.unwrap(), "71a5b3b0");
     client.inspect_enabling("web").await.unwrap();
     client.enable_task("web").await.unwrap();
     client.run_task("web").await.unwrap();
@@ -93,7 +93,7 @@ async fn a_prefix_of_the_address_is_kept_by_every_call() {
     ])
     .await;
     let client = client_below(&server, "/edge/cts/");
-    client.delete_task("web").await.unwrap();
+    client.delete_task("web", false).await.unwrap();
     client.disable_task("web").await.unwrap();
     client.create_task(&Map::new()).await.unwrap();
     client.tasks().await.unwrap();
@@ -110,8 +110,8 @@ async fn a_prefix_of_the_address_is_kept_by_every_call() {
 async fn a_name_stays_one_segment_whatever_is_in_it() {
     let server = ScriptedHttp::start([Json(202, json!({})), Json(202, json!({}))]).await;
     let client = client(&server);
-    client.delete_task("a/b?run=now").await.unwrap();
-    client.delete_task("é %2F").await.unwrap();
+    client.delete_task("a/b?run=now", false).await.unwrap();
+    client.delete_task("é %2F", false).await.unwrap();
     let expected = [
         "DELETE /v1/tasks/a%2Fb%3Frun=now",
         "DELETE /v1/tasks/%C3%A9%20%252F",
@@ -124,7 +124,7 @@ async fn names_that_would_change_the_path_are_not_asked_for() {
     let server = ScriptedHttp::start([]).await;
     let client = client(&server);
     for name in ["", ".", ".."] {
-        let refused = client.delete_task(name).await.unwrap_err();
+        let refused = client.delete_task(name, false).await.unwrap_err();
         assert!(refused.to_string().contains("cannot be the name"));
         client.task_status(name).await.unwrap_err();
     }
@@ -145,7 +145,11 @@ async fn a_redirection_that_changes_the_request_is_not_followed() {
     let server = ScriptedHttp::start([Redirect(301, "https://cts.example/v1/tasks/web".into())]);
     let server = server.await;
     let client = client(&server);
-    let refused = client.delete_task("web").await.unwrap_err().to_string();
+    let refused = client
+        .delete_task("web", false)
+        .await
+        .unwrap_err()
+        .to_string();
     let expected = format!(
         "the API at http://{} redirects to https://cts.example/v1/tasks/web (status 301); ask there",
         server.address()

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cts_core::{
-    CloudExecution, CloudWorkspace, Condition, DeclaredService, KvQuery, ModuleInput, PlanMode,
-    TaskDefinition, TaskSpec,
+    CloudExecution, CloudWorkspace, Condition, DeclaredService, KvQuery, ModuleInput, OnDelete,
+    PlanMode, TaskDefinition, TaskSpec,
 };
 use serde_json::{Map, Value};
 
@@ -55,6 +55,8 @@ fn task(spec: &TaskSpec) -> Body {
     if task.plan == PlanMode::Saved {
         body.set("plan", task.plan.as_str());
     }
+    let on_delete = Some(spec.on_delete).filter(|on_delete| !on_delete.is_retain());
+    body.set_some("on_delete", on_delete.map(OnDelete::as_str));
     if !task.webhooks.is_empty() {
         body.set("webhooks", task.webhooks.clone());
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use cts_core::{BufferSetting, PlanMode, ProviderId, TaskName};
+use cts_core::{BufferSetting, OnDelete, PlanMode, ProviderId, TaskName, UnknownOnDelete};
 
 use crate::block::Block;
 use crate::buffer::decode_located_buffer;
@@ -47,6 +47,7 @@ pub(crate) struct RawTask {
     pub(crate) guard: RawGuard,
     pub(crate) concurrency_group: Option<Located<String>>,
     pub(crate) plan: Option<Located<PlanMode>>,
+    pub(crate) on_delete: Option<OnDelete>,
     /// Each once.
     pub(crate) webhooks: Vec<Located<String>>,
     /// Each once, and a name of Terraform.
@@ -97,6 +98,7 @@ impl RawTask {
             guard: RawGuard::decode(&mut block),
             concurrency_group: decode_concurrency_group(&mut block),
             plan: decode_plan(&mut block),
+            on_delete: decode_on_delete(&mut block),
             webhooks: decode_webhook_names(&mut block),
             outputs: decode_outputs(&mut block),
             deprecated,
@@ -185,6 +187,18 @@ fn decode_plan(block: &mut Block<'_>) -> Option<Located<PlanMode>> {
         value: known?,
         place: written.place,
     })
+}
+
+fn decode_on_delete(block: &mut Block<'_>) -> Option<OnDelete> {
+    const KEY: &str = "on_delete";
+    let written = block.take(KEY, coerce::text)?;
+    let known = written.value.parse();
+    if let Err(UnknownOnDelete) = known {
+        let path = block.path_of(KEY);
+        let message = format!("`{path}` must be \"retain\" or \"destroy\"");
+        block.sink().error(&written.place, message);
+    }
+    known.ok()
 }
 
 fn decode_webhook_names(block: &mut Block<'_>) -> Vec<Located<String>> {

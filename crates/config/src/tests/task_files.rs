@@ -177,6 +177,14 @@ fn variable_files_are_read_here_and_win() {
 }
 
 #[test]
+fn what_a_deletion_does_is_sent() {
+    let text = "task { name = \"t\" module = \"m\" on_delete = \"destroy\" }";
+    let (found, warnings) = request(text);
+    assert_eq!(found["on_delete"], "destroy");
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[test]
 fn what_is_not_sent_is_warned_of() {
     let (found, warnings) = request(
         "task { name = \"t\" module = \"m\" working_dir = \"w\" skip_unchanged = false retry_failed = true apply_timeout = \"1h\" max_shrink = 3 concurrency_group = \"g\" plan = \"saved\" }",

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use cts_core::{
-    BufferSetting, Condition, MaxShrink, PlanMode, ServicesCondition, ShrinkGuard, TaskTimeouts,
+    BufferSetting, Condition, MaxShrink, OnDelete, PlanMode, ServicesCondition, ShrinkGuard,
+    TaskTimeouts,
 };
 use serde_json::{Value, json};
 
@@ -29,6 +30,7 @@ fn a_full_task_is_read() {
       init_timeout = "1m" plan_timeout = "90s" apply_timeout = "48h"
       min_instances = 2 max_shrink = "50%" concurrency_group = "fw.north" plan = "saved"
       outputs = ["address", "to-ken"]
+      on_delete = "destroy"
     }"#;
     let task = sandbox.config(text).tasks.remove(0);
     let definition = &task.definition;
@@ -72,6 +74,7 @@ fn a_full_task_is_read() {
     assert_eq!(task.concurrency_group.as_deref(), Some("fw.north"));
     assert_eq!(definition.plan, PlanMode::Saved);
     assert_eq!(definition.outputs, ["address", "to-ken"]);
+    assert_eq!(task.on_delete, OnDelete::Destroy);
     let min = Some(Duration::from_secs(2));
     assert_eq!(
         task.buffer_setting,
@@ -402,6 +405,24 @@ fn a_plan_is_direct_or_saved() {
         problem.contains("must be \"direct\" or \"saved\", not \"kept\""),
         "{problem}"
     );
+}
+
+#[test]
+fn a_deletion_retains_or_destroys() {
+    let sandbox = Sandbox::new();
+    let task = |written: &str| sandbox.config(&task_with(written)).tasks.remove(0);
+    assert_eq!(task("").on_delete, OnDelete::Retain);
+    assert_eq!(task("on_delete = \"retain\"").on_delete, OnDelete::Retain);
+    for written in ["\"\"", "\"Destroy\"", "true"] {
+        let found = problems(&task_with(&format!("on_delete = {written}")));
+        let [(_line, problem)] = found.as_slice() else {
+            panic!("{written}: {found:?}");
+        };
+        assert!(
+            problem.contains("on_delete` must be \"retain\" or \"destroy\""),
+            "{problem}"
+        );
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::destroy::{after_destroy, after_lost_destroy};
 use super::wait::after_wait;
 use super::{Plan, RunKind};
 use crate::phase::TaskPhase;
@@ -18,6 +19,8 @@ pub enum AttemptOutcome {
     Planned(Plan),
     /// The working directory is made and valid.
     Checked,
+    /// Terraform destroyed what the task had made.
+    Destroyed,
     /// Terraform, or what goes before it, failed with this error.
     Failed(String),
     /// The worker stopped Terraform because it is shutting down.
@@ -30,6 +33,8 @@ impl AttemptOutcome {
     pub fn error(&self, kind: RunKind) -> Option<&str> {
         match (self, kind) {
             (Self::Failed(error), _) => Some(error),
+            (_, RunKind::Destroy | RunKind::DestroyPlan) => self.error_of_destroy(kind),
+            (Self::Destroyed, _) => Some("the worker destroyed what was to be kept"),
             (Self::Applied, RunKind::Plan) => {
                 Some("the worker applied the run, which was only to be planned")
             }
@@ -47,6 +52,21 @@ impl AttemptOutcome {
             | (Self::Planned(_), RunKind::Plan)
             | (Self::Checked, RunKind::Check)
             | (Self::Interrupted, _) => None,
+        }
+    }
+
+    /// A worker that got the run from an earlier scheduler knows it as a check.
+    fn error_of_destroy(&self, kind: RunKind) -> Option<&'static str> {
+        match (self, kind) {
+            (Self::Destroyed, RunKind::Destroy)
+            | (Self::Planned(_), RunKind::DestroyPlan)
+            | (Self::Failed(_) | Self::Interrupted, _) => None,
+            (Self::Destroyed, _) => {
+                Some("the worker destroyed what was only to be planned to be destroyed")
+            }
+            (Self::Applied, _) => Some("the worker applied the run, which was to destroy"),
+            (Self::Planned(_), _) => Some("the worker only planned the destruction"),
+            (Self::Checked, _) => Some("the worker only checked the run, which was to destroy"),
         }
     }
 }
@@ -83,6 +103,8 @@ pub struct AttemptContext {
     pub kind: RunKind,
     /// Where its task is between creation and deletion.
     pub phase: TaskPhase,
+    /// The infrastructure of its task is to be destroyed before the task goes, still.
+    pub destroying: bool,
     /// Changes run the task.
     pub enabled: bool,
     /// The run is a requested one with a single attempt. It stands for whatever change it took the place of.
@@ -118,6 +140,9 @@ impl AttemptContext {
 ///
 /// A task that is being deleted has no further attempt, so that it can go now.
 pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
+    if context.kind == RunKind::Destroy {
+        return after_destroy(outcome, context);
+    }
     if let Some(after) = after_wait(outcome, context) {
         return after;
     }
@@ -133,7 +158,9 @@ pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> After
     match context.kind {
         RunKind::Apply if failed => after_failed_apply(context),
         RunKind::Apply => AfterAttempt::Succeed,
-        RunKind::Plan | RunKind::Check => AfterAttempt::End { succeeded: !failed },
+        RunKind::Plan | RunKind::Check | RunKind::DestroyPlan | RunKind::Destroy => {
+            AfterAttempt::End { succeeded: !failed }
+        }
     }
 }
 
@@ -144,6 +171,9 @@ pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> After
 /// later ones delay it like failures. A lease that no scheduler could renew (`renewable` is false) says nothing
 /// about the input: the attempt does not count. Nor does one whose run waited, which has applied nothing.
 pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttempt {
+    if context.kind == RunKind::Destroy {
+        return after_lost_destroy(renewable, context);
+    }
     if let Some(after) = after_wait(&AttemptOutcome::Interrupted, context) {
         return after;
     }
@@ -160,7 +190,9 @@ pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttemp
     } else {
         match context.kind {
             RunKind::Apply => after_failed_apply(context),
-            RunKind::Plan | RunKind::Check => AfterAttempt::End { succeeded: false },
+            RunKind::Plan | RunKind::Check | RunKind::DestroyPlan | RunKind::Destroy => {
+                AfterAttempt::End { succeeded: false }
+            }
         }
     }
 }
@@ -213,7 +245,7 @@ fn slow_retry(context: AttemptContext) -> Option<Duration> {
 
 /// Wait before the next attempt after `attempts` failed ones: 2^n seconds and up to half as much more
 /// (docs/runs.md#runs-and-attempts), so 1-1.5 s and 2-3 s.
-fn attempt_delay(attempts: u32, jitter: f64) -> Duration {
+pub(super) fn attempt_delay(attempts: u32, jitter: f64) -> Duration {
     with_jitter(
         Duration::from_secs(1 << attempts.saturating_sub(1).min(10)),
         jitter,
@@ -221,7 +253,7 @@ fn attempt_delay(attempts: u32, jitter: f64) -> Duration {
 }
 
 /// Wait before a failed run's input is tried afresh: a minute, doubling to an hour.
-fn failure_delay(earlier_failures: u32, jitter: f64) -> Duration {
+pub(super) fn failure_delay(earlier_failures: u32, jitter: f64) -> Duration {
     with_jitter(
         Duration::from_secs((60 << earlier_failures.min(6)).min(3600)),
         jitter,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum RunKind {
     /// Its input is applied.
     #[default]
@@ -15,13 +15,27 @@ pub enum RunKind {
     Plan,
     /// The working directory is made and validated; nothing is planned or applied.
     Check,
+    /// Terraform destroys what the task has made, before the task goes.
+    Destroy,
+    /// Terraform shows what would be destroyed; nothing is.
+    DestroyPlan,
 }
 
 impl RunKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Apply, Self::Plan, Self::Check];
+    pub const ALL: [Self; 5] = [
+        Self::Apply,
+        Self::Plan,
+        Self::Check,
+        Self::Destroy,
+        Self::DestroyPlan,
+    ];
 
-    /// Whether anything may be different afterwards.
+    /// Those whose input the leader freezes. The others have the input of an earlier run, so that a store queues
+    /// them by itself.
+    pub const ENQUEUED: [Self; 3] = [Self::Apply, Self::Plan, Self::Check];
+
+    /// Whether its input may be applied afterwards.
     pub const fn applies(self) -> bool {
         matches!(self, Self::Apply)
     }
@@ -32,6 +46,8 @@ impl RunKind {
             Self::Apply => "apply",
             Self::Plan => "plan",
             Self::Check => "check",
+            Self::Destroy => "destroy",
+            Self::DestroyPlan => "destroy_plan",
         }
     }
 }
@@ -45,6 +61,10 @@ pub struct RunKinds {
     pub plans: bool,
     /// [`RunKind::Check`].
     pub checks: bool,
+    /// [`RunKind::Destroy`].
+    pub destroys: bool,
+    /// [`RunKind::DestroyPlan`].
+    pub destroy_plans: bool,
 }
 
 impl RunKinds {
@@ -53,6 +73,8 @@ impl RunKinds {
         applies: true,
         plans: true,
         checks: true,
+        destroys: true,
+        destroy_plans: true,
     };
 
     /// Applies only.
@@ -60,6 +82,8 @@ impl RunKinds {
         applies: true,
         plans: false,
         checks: false,
+        destroys: false,
+        destroy_plans: false,
     };
 
     /// Plans only.
@@ -67,6 +91,8 @@ impl RunKinds {
         applies: false,
         plans: true,
         checks: false,
+        destroys: false,
+        destroy_plans: false,
     };
 
     /// Whether this kind is among them.
@@ -75,6 +101,8 @@ impl RunKinds {
             RunKind::Apply => self.applies,
             RunKind::Plan => self.plans,
             RunKind::Check => self.checks,
+            RunKind::Destroy => self.destroys,
+            RunKind::DestroyPlan => self.destroy_plans,
         }
     }
 }
@@ -87,7 +115,7 @@ pub enum RunStatus {
     Queued,
     /// Leased by a worker.
     Running,
-    /// Applied, planned or checked.
+    /// Applied, planned, checked or destroyed.
     Succeeded,
     /// Every attempt failed.
     Failed,

@@ -1,6 +1,7 @@
 use super::*;
 
 mod attempts;
+mod destroys;
 mod model;
 mod waits;
 
@@ -158,6 +159,7 @@ fn context(attempts: u32, newer_waits: bool) -> AttemptContext {
     AttemptContext {
         kind: RunKind::Apply,
         phase: TaskPhase::Ready,
+        destroying: false,
         enabled: true,
         no_retry: false,
         tried: false,
@@ -188,10 +190,13 @@ fn outcomes() -> [AttemptOutcome; 5] {
 #[test]
 fn kinds_are_told_apart() {
     let only = |kind| RunKind::ALL.map(|other| RunKinds::has(kind, other));
-    assert_eq!(only(RunKinds::ALL), [true; 3]);
-    assert_eq!(only(RunKinds::APPLIES), [true, false, false]);
-    assert_eq!(only(RunKinds::PLANS), [false, true, false]);
-    assert_eq!(RunKind::ALL.map(RunKind::applies), [true, false, false]);
+    assert_eq!(only(RunKinds::ALL), [true; 5]);
+    assert_eq!(only(RunKinds::APPLIES), [true, false, false, false, false]);
+    assert_eq!(only(RunKinds::PLANS), [false, true, false, false, false]);
+    assert_eq!(
+        RunKind::ALL.map(RunKind::applies),
+        [true, false, false, false, false]
+    );
 }
 
 #[test]
@@ -220,7 +225,7 @@ fn a_requested_run_is_queued_whatever_there_is() {
 fn only_tasks_that_are_there_have_runs_that_nobody_asked_for() {
     let phases = TaskPhase::ALL;
     let may = |enabled, kind, asked| phases.map(|phase| may_enqueue(phase, enabled, kind, asked));
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let ready = [false, true, false, false];
         assert_eq!(may(true, kind, Asked::Nobody), ready);
         let off = if kind.applies() { [false; 4] } else { ready };

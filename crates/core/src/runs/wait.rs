@@ -128,6 +128,7 @@ pub(super) fn after_wait(
         AttemptOutcome::Failed(_)
         | AttemptOutcome::Applied
         | AttemptOutcome::Planned(_)
-        | AttemptOutcome::Checked => None,
+        | AttemptOutcome::Checked
+        | AttemptOutcome::Destroyed => None,
     }
 }

@@ -55,7 +55,7 @@ pub struct Lease {
     /// gets a moment that was not after the grant.
     #[prost(message, optional, tag = "7")]
     pub waited: ::core::option::Option<::prost_types::Duration>,
-    /// What is to be done. Of a plan or a check nothing may be applied.
+    /// What is to be done. Of a plan or a check nothing may be applied or destroyed.
     #[prost(enumeration = "RunKind", tag = "8")]
     pub kind: i32,
     /// How long Terraform's steps may take where the task says so itself; the worker knows the rest.
@@ -219,7 +219,7 @@ pub struct CompleteRunRequest {
     #[prost(message, optional, tag = "10")]
     pub details: ::core::option::Option<RunDetails>,
     /// How it ended.
-    #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5, 7, 8")]
+    #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5, 7, 8, 20")]
     pub outcome: ::core::option::Option<complete_run_request::Outcome>,
 }
 /// Nested message and enum types in `CompleteRunRequest`.
@@ -242,6 +242,9 @@ pub mod complete_run_request {
         /// The task directory is made and valid.
         #[prost(message, tag = "8")]
         Checked(super::Checked),
+        /// Terraform has destroyed what the task had made.
+        #[prost(message, tag = "20")]
+        Destroyed(super::Destroyed),
     }
 }
 /// What an attempt did, as its worker has read it from Terraform's output, without secrets and bounded.
@@ -392,6 +395,9 @@ pub struct Planned {
 /// The task directory is made and valid.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Checked {}
+/// Terraform has destroyed what the task had made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Destroyed {}
 /// The attempt was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Interrupted {}
@@ -714,6 +720,10 @@ pub enum RunKind {
     Plan = 2,
     /// The task directory is made and validated; nothing is planned or applied.
     Check = 3,
+    /// Terraform destroys what the task has made, before the task goes. An earlier version shows it as a check.
+    Destroy = 4,
+    /// Terraform tells what would be destroyed; nothing is. An earlier version shows it as a check.
+    DestroyPlan = 5,
 }
 impl RunKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -726,6 +736,8 @@ impl RunKind {
             Self::Apply => "RUN_KIND_APPLY",
             Self::Plan => "RUN_KIND_PLAN",
             Self::Check => "RUN_KIND_CHECK",
+            Self::Destroy => "RUN_KIND_DESTROY",
+            Self::DestroyPlan => "RUN_KIND_DESTROY_PLAN",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -735,6 +747,8 @@ impl RunKind {
             "RUN_KIND_APPLY" => Some(Self::Apply),
             "RUN_KIND_PLAN" => Some(Self::Plan),
             "RUN_KIND_CHECK" => Some(Self::Check),
+            "RUN_KIND_DESTROY" => Some(Self::Destroy),
+            "RUN_KIND_DESTROY_PLAN" => Some(Self::DestroyPlan),
             _ => None,
         }
     }
@@ -749,7 +763,7 @@ pub enum RunStatus {
     Queued = 1,
     /// Leased by a worker.
     Running = 2,
-    /// Applied, planned or checked.
+    /// Applied, planned, checked or destroyed.
     Succeeded = 3,
     /// Every attempt failed.
     Failed = 4,

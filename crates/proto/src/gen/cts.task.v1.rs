@@ -53,6 +53,10 @@ pub struct Task {
     /// Names of the module's outputs that runs tell.
     #[prost(string, repeated, tag = "16")]
     pub outputs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What becomes of its infrastructure when it is deleted. Not set in a request, it stays as it is, and is retained for
+    /// a new task.
+    #[prost(enumeration = "OnDelete", tag = "17")]
+    pub on_delete: i32,
 }
 /// What a task says about its workspace on the platform; empty texts say nothing.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -325,6 +329,39 @@ pub struct Event {
     #[prost(message, optional, tag = "11")]
     pub resources: ::core::option::Option<super::super::run::v1::ResourceCounts>,
 }
+/// What becomes of the infrastructure of a task when it is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum OnDelete {
+    /// Not set.
+    Unspecified = 0,
+    /// It stays.
+    Retain = 1,
+    /// Terraform destroys it before the task goes.
+    Destroy = 2,
+}
+impl OnDelete {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ON_DELETE_UNSPECIFIED",
+            Self::Retain => "ON_DELETE_RETAIN",
+            Self::Destroy => "ON_DELETE_DESTROY",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ON_DELETE_UNSPECIFIED" => Some(Self::Unspecified),
+            "ON_DELETE_RETAIN" => Some(Self::Retain),
+            "ON_DELETE_DESTROY" => Some(Self::Destroy),
+            _ => None,
+        }
+    }
+}
 /// Where a task is between its creation and its deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -335,7 +372,7 @@ pub enum TaskPhase {
     Creating = 1,
     /// It is there.
     Ready = 2,
-    /// It is deleted as soon as its run has ended; none begins.
+    /// It is deleted as soon as its run has ended; none begins but one that destroys its infrastructure.
     Deleting = 3,
 }
 impl TaskPhase {
@@ -792,10 +829,27 @@ pub struct DeleteTaskRequest {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
+    /// What becomes of its infrastructure.
+    #[prost(enumeration = "DeletionMode", tag = "2")]
+    pub mode: i32,
 }
 /// The task is being deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DeleteTaskResponse {}
+/// Asks for a plan of what a deletion would destroy.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlanTaskDestructionRequest {
+    /// Name of the task.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+/// What a deletion would destroy.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlanTaskDestructionResponse {
+    /// The plan; absent if nothing was ever applied, so that there is nothing to be destroyed.
+    #[prost(message, optional, tag = "1")]
+    pub plan: ::core::option::Option<super::super::run::v1::Planned>,
+}
 /// Asks for an explanation.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ExplainTaskRequest {
@@ -863,6 +917,39 @@ impl RunMode {
             "RUN_MODE_UNSPECIFIED" => Some(Self::Unspecified),
             "RUN_MODE_NOW" => Some(Self::Now),
             "RUN_MODE_INSPECT" => Some(Self::Inspect),
+            _ => None,
+        }
+    }
+}
+/// What a deletion does with the infrastructure of its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum DeletionMode {
+    /// It stays. A destruction that is under way goes on.
+    Unspecified = 0,
+    /// What the task says: it stays or is destroyed.
+    AsDeclared = 1,
+    /// It stays. A destruction that is under way is given up, with what it has not destroyed yet.
+    Retain = 2,
+}
+impl DeletionMode {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "DELETION_MODE_UNSPECIFIED",
+            Self::AsDeclared => "DELETION_MODE_AS_DECLARED",
+            Self::Retain => "DELETION_MODE_RETAIN",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "DELETION_MODE_UNSPECIFIED" => Some(Self::Unspecified),
+            "DELETION_MODE_AS_DECLARED" => Some(Self::AsDeclared),
+            "DELETION_MODE_RETAIN" => Some(Self::Retain),
             _ => None,
         }
     }
@@ -1176,7 +1263,7 @@ pub mod task_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Deletes a task as soon as it is not running. Returns at once; safe to repeat until the task is gone,
-        /// NOT_FOUND then.
+        /// NOT_FOUND then. What Terraform has made for it is destroyed before, if the task and the request say so.
         pub async fn delete_task(
             &mut self,
             request: impl tonic::IntoRequest<super::DeleteTaskRequest>,
@@ -1199,6 +1286,33 @@ pub mod task_service_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "DeleteTask"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Plans what a deletion would destroy, with the newest input that was applied. Nothing is changed.
+        pub async fn plan_task_destruction(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PlanTaskDestructionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PlanTaskDestructionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/PlanTaskDestruction",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("cts.task.v1.TaskService", "PlanTaskDestruction"),
+                );
             self.inner.unary(req, path, codec).await
         }
         /// Lets a task go on that a guard holds back: its instances as they are held count as applied from now on. Should more
@@ -1340,12 +1454,20 @@ pub mod task_service_server {
             tonic::Status,
         >;
         /// Deletes a task as soon as it is not running. Returns at once; safe to repeat until the task is gone,
-        /// NOT_FOUND then.
+        /// NOT_FOUND then. What Terraform has made for it is destroyed before, if the task and the request say so.
         async fn delete_task(
             &self,
             request: tonic::Request<super::DeleteTaskRequest>,
         ) -> std::result::Result<
             tonic::Response<super::DeleteTaskResponse>,
+            tonic::Status,
+        >;
+        /// Plans what a deletion would destroy, with the newest input that was applied. Nothing is changed.
+        async fn plan_task_destruction(
+            &self,
+            request: tonic::Request<super::PlanTaskDestructionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PlanTaskDestructionResponse>,
             tonic::Status,
         >;
         /// Lets a task go on that a guard holds back: its instances as they are held count as applied from now on. Should more
@@ -1849,6 +1971,52 @@ pub mod task_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = DeleteTaskSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/PlanTaskDestruction" => {
+                    #[allow(non_camel_case_types)]
+                    struct PlanTaskDestructionSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::PlanTaskDestructionRequest>
+                    for PlanTaskDestructionSvc<T> {
+                        type Response = super::PlanTaskDestructionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PlanTaskDestructionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::plan_task_destruction(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PlanTaskDestructionSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use cts_core::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DraftBufferPeriod, DraftWorkspace,
-    KvQuery, ModuleInput, ScheduleCondition, ServicesCondition, ServicesInput, TaskDraft,
+    KvQuery, ModuleInput, OnDelete, ScheduleCondition, ServicesCondition, ServicesInput, TaskDraft,
 };
 use cts_proto::task::v1 as proto;
 
@@ -38,6 +38,7 @@ pub fn draft_from_wire(task: proto::Task) -> Result<TaskDraft, ConversionError> 
                 agent_pool_name: workspace.agent_pool_name,
                 terraform_version: workspace.terraform_version,
             }),
+        on_delete: on_delete_from_wire(task.on_delete)?,
     })
 }
 
@@ -72,7 +73,25 @@ pub fn draft_to_wire(draft: TaskDraft) -> proto::Task {
                 terraform_version: workspace.terraform_version,
             }
         }),
+        on_delete: on_delete_to_wire(draft.on_delete).into(),
         ..proto::Task::default()
+    }
+}
+
+const fn on_delete_to_wire(on_delete: Option<OnDelete>) -> proto::OnDelete {
+    match on_delete {
+        None => proto::OnDelete::Unspecified,
+        Some(OnDelete::Retain) => proto::OnDelete::Retain,
+        Some(OnDelete::Destroy) => proto::OnDelete::Destroy,
+    }
+}
+
+fn on_delete_from_wire(on_delete: i32) -> Result<Option<OnDelete>, ConversionError> {
+    match proto::OnDelete::try_from(on_delete) {
+        Ok(proto::OnDelete::Unspecified) => Ok(None),
+        Ok(proto::OnDelete::Retain) => Ok(Some(OnDelete::Retain)),
+        Ok(proto::OnDelete::Destroy) => Ok(Some(OnDelete::Destroy)),
+        Err(_unknown) => Err(invalid("Task.on_delete", &on_delete)),
     }
 }
 
@@ -281,6 +300,7 @@ mod tests {
                 agent_pool_name: "pool".into(),
                 terraform_version: "1.9.0".into(),
             }),
+            on_delete: Some(OnDelete::Destroy),
         }
     }
 

@@ -28,6 +28,8 @@ pub const fn kind_to_wire(kind: RunKind) -> proto::RunKind {
         RunKind::Apply => proto::RunKind::Apply,
         RunKind::Plan => proto::RunKind::Plan,
         RunKind::Check => proto::RunKind::Check,
+        RunKind::Destroy => proto::RunKind::Destroy,
+        RunKind::DestroyPlan => proto::RunKind::DestroyPlan,
     }
 }
 
@@ -38,6 +40,8 @@ pub fn kind_of_lease(lease: &proto::Lease) -> Result<RunKind, ConversionError> {
         Ok(proto::RunKind::Unspecified | proto::RunKind::Apply) => Ok(RunKind::Apply),
         Ok(proto::RunKind::Plan) => Ok(RunKind::Plan),
         Ok(proto::RunKind::Check) => Ok(RunKind::Check),
+        Ok(proto::RunKind::Destroy) => Ok(RunKind::Destroy),
+        Ok(proto::RunKind::DestroyPlan) => Ok(RunKind::DestroyPlan),
         Err(_unknown) => Err(invalid("Lease.kind", &lease.kind)),
     }
 }
@@ -92,10 +96,13 @@ pub fn known_kinds() -> Vec<i32> {
 
 /// The kinds of runs that a worker knows; one that names none knows applies.
 pub fn kinds_from_wire(request: &proto::AcquireRunRequest) -> RunKinds {
+    let named = |kind| request.kinds().any(|named| named == kind);
     RunKinds {
-        applies: request.kinds.is_empty() || request.kinds().any(|k| k == proto::RunKind::Apply),
-        plans: request.kinds().any(|kind| kind == proto::RunKind::Plan),
-        checks: request.kinds().any(|kind| kind == proto::RunKind::Check),
+        applies: request.kinds.is_empty() || named(proto::RunKind::Apply),
+        plans: named(proto::RunKind::Plan),
+        checks: named(proto::RunKind::Check),
+        destroys: named(proto::RunKind::Destroy),
+        destroy_plans: named(proto::RunKind::DestroyPlan),
     }
 }
 
@@ -151,6 +158,7 @@ pub fn outcome_to_wire(outcome: AttemptOutcome) -> proto::complete_run_request::
         AttemptOutcome::Applied => Outcome::Applied(proto::Applied {}),
         AttemptOutcome::Planned(plan) => Outcome::Planned(plan_to_wire(plan)),
         AttemptOutcome::Checked => Outcome::Checked(proto::Checked {}),
+        AttemptOutcome::Destroyed => Outcome::Destroyed(proto::Destroyed {}),
         AttemptOutcome::Failed(error) => Outcome::Failed(proto::Failed { error }),
         AttemptOutcome::Interrupted => Outcome::Interrupted(proto::Interrupted {}),
     }
@@ -165,6 +173,7 @@ pub fn outcome_from_wire(
         Some(Outcome::Applied(_)) => Ok(AttemptOutcome::Applied),
         Some(Outcome::Planned(plan)) => Ok(AttemptOutcome::Planned(plan_from_wire(plan))),
         Some(Outcome::Checked(_)) => Ok(AttemptOutcome::Checked),
+        Some(Outcome::Destroyed(_)) => Ok(AttemptOutcome::Destroyed),
         Some(Outcome::Failed(failed)) => Ok(AttemptOutcome::Failed(failed.error)),
         Some(Outcome::Interrupted(_)) => Ok(AttemptOutcome::Interrupted),
         None => Err(ConversionError::Missing {
@@ -184,6 +193,7 @@ mod tests {
             AttemptOutcome::Planned(Plan::new(true, "Plan: 1 to add".into())),
             AttemptOutcome::Planned(Plan::new(false, String::new())),
             AttemptOutcome::Checked,
+            AttemptOutcome::Destroyed,
             AttemptOutcome::Failed("no".into()),
             AttemptOutcome::Interrupted,
         ] {

@@ -53,6 +53,8 @@ fn draft_of(spec: &TaskSpec) -> TaskDraft {
         }),
         terraform_version: String::new(),
         workspace: definition.workspace.map(workspace),
+        // What the default is is not said.
+        on_delete: (!spec.on_delete.is_retain()).then_some(spec.on_delete),
     }
 }
 

@@ -10,11 +10,11 @@ use cts_core::{
 };
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
-    ConfigurationInForce, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership,
-    Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask,
-    QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest,
-    SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError,
-    TaskMark, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
+    ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
+    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState,
+    NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord,
+    RunRequest, SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange,
+    TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
 };
 use uuid::Uuid;
 
@@ -23,9 +23,9 @@ use crate::archive::Moved;
 use crate::election_connection::election_call;
 use crate::session::call;
 use crate::{
-    archive, bundles, changes, complete, configurations, configure, enqueue, guards, hints, inputs,
-    leadership, lease, logs, lost_leases, prune, queue, requests, settings, states, statistics,
-    take_back, tasks, waiting, workers,
+    archive, bundles, changes, complete, configurations, configure, destruction, enqueue, guards,
+    hints, inputs, leadership, lease, logs, lost_leases, prune, queue, requests, settings, states,
+    statistics, take_back, tasks, waiting, workers,
 };
 
 /// How long a call may take whose work grows with the configuration or the history, transaction after transaction.
@@ -125,8 +125,12 @@ impl Store for PostgresStore {
         call!(&self.pool, c => changes::change(c, name, change))
     }
 
-    async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError> {
-        call!(&self.pool, c => changes::delete(c, name))
+    async fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError> {
+        call!(&self.pool, c => changes::delete(c, name, deletion))
+    }
+
+    async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError> {
+        call!(&self.pool, c => destruction::plan(c, name, run))
     }
 
     async fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError> {

@@ -6,7 +6,7 @@ use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, Import, InputRow,
     LogLineRow, RunRow, TaskRow,
 };
-use cts_store::{StoreError, StoredInput};
+use cts_store::{StoreError, StoredInput, stored_kind};
 use sqlx::PgConnection;
 
 use super::refuse_content;
@@ -237,12 +237,13 @@ impl Import for PostgresImport {
             INSERT INTO runs (id, task_name, input_hash, status, attempts, errors, epoch, due_at,
                               started_at, finished_at, created_at, updated_at, kind, no_retry,
                               changes_present, plan_encoding, plan, requested,
-                              incarnation, summary, findings)
+                              incarnation, summary, findings, destroys)
             SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
                                  $6::TEXT[], $7::BIGINT[], $8::BIGINT[], $9::BIGINT[],
                                  $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::TEXT[],
                                  $14::BOOLEAN[], $15::BOOLEAN[], $16::TEXT[], $17::BYTEA[],
-                                 $18::BOOLEAN[], $19::BIGINT[], $20::TEXT[], $21::TEXT[])",
+                                 $18::BOOLEAN[], $19::BIGINT[], $20::TEXT[], $21::TEXT[],
+                                 $22::TEXT[])",
         )
         .bind(column(&rows, |row| row.id.as_uuid()))
         .bind(column(&rows, |row| row.task.as_str()))
@@ -256,7 +257,7 @@ impl Import for PostgresImport {
         .bind(column(&rows, |row| row.finished_at))
         .bind(column(&rows, |row| row.created_at))
         .bind(column(&rows, |row| row.updated_at))
-        .bind(column(&rows, |row| row.kind.as_str()))
+        .bind(column(&rows, |row| stored_kind(row.kind).0))
         .bind(column(&rows, |row| row.no_retry))
         .bind(changes)
         .bind(encodings)
@@ -265,6 +266,7 @@ impl Import for PostgresImport {
         .bind(column(&rows, |row| stored_incarnation(row.incarnation)))
         .bind(summaries)
         .bind(findings)
+        .bind(column(&rows, |row| stored_kind(row.kind).1))
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;

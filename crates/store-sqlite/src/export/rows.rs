@@ -41,7 +41,7 @@ pub(super) const INPUTS: &str = "-- export: inputs
 /// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one
 /// waits. What waits or runs of a task that does not move is cancelled.
 pub(super) const RUNS: &str = "-- export: runs; index runs_one_queued
-    SELECT id, task_name, incarnation, kind, no_retry, requested, input_hash, changes_present,
+    SELECT id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash, changes_present,
            plan_encoding, plan, summary, findings,
            CASE WHEN pointless THEN 'cancelled' WHEN lost THEN 'queued' ELSE status END AS status,
            CASE WHEN lost THEN max(attempts - 1, 0) ELSE attempts END AS attempts,

@@ -10,21 +10,20 @@ use cts_core::{
 };
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
-    ConfigurationInForce, EnqueueRequest, Enqueued, Hint, HintStream, InputContents, LeaderError,
-    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState,
-    NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord,
-    RunRequest, SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange,
-    TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
+    ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, Hint, HintStream, InputContents,
+    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration,
+    MemberState, NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter,
+    RunRecord, RunRequest, SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack,
+    TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 
 use super::SqliteStore;
 use super::transaction::transaction;
 use crate::inputs::{self, InputError};
-use crate::row::{failed_to, span_micros};
 use crate::{
-    archive, bundles, changes, complete, configurations, configure, enqueue, guards, leadership,
-    lease, logs, lost_leases, prune, queue, requests, runs, settings, states, take_back, tasks,
-    waiting, workers,
+    archive, bundles, changes, complete, configurations, configure, destruction, enqueue, guards,
+    leadership, lease, logs, lost_leases, prune, queue, requests, row, runs, settings, states,
+    take_back, tasks, waiting, workers,
 };
 
 #[async_trait]
@@ -77,7 +76,7 @@ impl Store for SqliteStore {
         &self,
         within: Duration,
     ) -> Result<Vec<MemberConfiguration>, StoreError> {
-        let since = self.now().saturating_sub(span_micros(within));
+        let since = self.now().saturating_sub(row::span_micros(within));
         configurations::all(&self.pools.reader, since).await
     }
 
@@ -121,8 +120,12 @@ impl Store for SqliteStore {
         transaction!(self.begin_durable, t, now => changes::change(&mut t, name, change, now))
     }
 
-    async fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError> {
-        transaction!(self.begin_durable, t, now => changes::delete(&mut t, name, now))
+    async fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError> {
+        transaction!(self.begin_durable, t, now => changes::delete(&mut t, name, deletion, now))
+    }
+
+    async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError> {
+        transaction!(self.begin_durable, t, now => destruction::plan(&mut t, name, run, now))
     }
 
     async fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError> {
@@ -378,13 +381,13 @@ impl Store for SqliteStore {
         limit: u32,
     ) -> Result<Option<LogPage>, StoreError> {
         let acquired = self.pools.reader.acquire().await;
-        let mut connection = acquired.map_err(failed_to("read a log"))?;
+        let mut connection = acquired.map_err(row::failed_to("read a log"))?;
         logs::read(&mut connection, run, after, limit).await
     }
 
     async fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError> {
         let acquired = self.pools.reader.acquire().await;
-        let mut connection = acquired.map_err(failed_to("look for logs that have gone on"))?;
+        let mut connection = acquired.map_err(row::failed_to("look for logs that have gone on"))?;
         logs::moved(&mut connection, read).await
     }
 

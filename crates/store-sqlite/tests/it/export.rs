@@ -9,7 +9,7 @@ use cts_core::{Creation, TaskName};
 use cts_store::conformance::transfer::{Contents, richly_filled};
 use cts_store::conformance::{Scene, spec, task};
 use cts_store::schema::SchemaMismatch;
-use cts_store::{NewTask, StoreError};
+use cts_store::{Deletion, NewTask, StoreError};
 use cts_store_sqlite::{FileError, SqliteExport};
 
 use crate::fixture::{BOOT, SqliteFixture, file_in};
@@ -53,7 +53,12 @@ async fn of_tasks_that_come_or_go_only_the_history_moves() {
     let ended = scene.apply("gone", "1").await;
     let running = scene.leased("gone", "2").await.run;
     let store = scene.store();
-    assert!(!store.delete_task(&task("gone")).await.unwrap());
+    assert!(
+        !store
+            .delete_task(&task("gone"), Deletion::Retain)
+            .await
+            .unwrap()
+    );
     let new = NewTask {
         spec: spec("new"),
         creation: Creation::Keep,

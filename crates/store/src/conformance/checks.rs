@@ -104,6 +104,8 @@ pub async fn checks_go_to_workers_that_know_them<F: Fixture>() {
         applies: false,
         plans: false,
         checks: true,
+        destroys: false,
+        destroy_plans: false,
     };
     let lease = scene.acquire_as(&of(checks)).await;
     assert_eq!(lease.map(|lease| lease.run), Some(run));

@@ -6,7 +6,7 @@ use futures::future::join_all;
 
 use super::Fixture;
 use super::scene::{LEASE, MICROSECOND, Scene, incomplete, seconds, spec, task};
-use crate::{DRAFTS_KEPT, NewTask, Retention, StoredTask, TaskChange, TaskError};
+use crate::{DRAFTS_KEPT, Deletion, NewTask, Retention, StoredTask, TaskChange, TaskError};
 
 /// A task of this name is hidden.
 async fn assert_unseen<F: Fixture>(scene: &Scene<F>, name: &str) {
@@ -21,7 +21,10 @@ async fn assert_unseen<F: Fixture>(scene: &Scene<F>, name: &str) {
     assert_eq!(explanation.expect("an explanation can be read"), None);
     for error in [
         scene.change(name, TaskChange::default()).await.map(drop),
-        store.delete_task(&task(name)).await.map(drop),
+        store
+            .delete_task(&task(name), Deletion::Retain)
+            .await
+            .map(drop),
     ] {
         assert!(matches!(error, Err(TaskError::Unknown)), "{error:?}");
     }
@@ -65,6 +68,7 @@ pub async fn a_draft_is_shown_to_nobody_until_its_run_has_succeeded<F: Fixture>(
             origin: TaskOrigin::Api,
             phase: TaskPhase::Ready,
             revision: 1,
+            destroy_run: None,
         };
         assert_eq!(scene.stored("new").await, Some(expected));
         assert_eq!(scene.names().await, ["a", "new"]);
@@ -83,7 +87,7 @@ pub async fn a_draft_is_shown_to_nobody_until_its_run_has_succeeded<F: Fixture>(
 }
 
 pub async fn a_failed_creation_leaves_nothing_but_its_run<F: Fixture>() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let scene = Scene::<F>::new(&[]).await;
         let run = scene.draft("new", kind).await;
         let lease = scene.carried_out(run, "1").await;
@@ -202,7 +206,7 @@ pub async fn tasks_of_the_api_stand_behind_the_others_in_their_order<F: Fixture>
 
 /// Its run is requested although changes do not run it.
 pub async fn a_disabled_draft_has_its_run<F: Fixture>() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let scene = Scene::<F>::new(&[]).await;
         let mut new = scene.new_task("new", Creation::Keep, kind);
         new.spec.enabled = false;

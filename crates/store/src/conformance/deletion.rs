@@ -6,7 +6,7 @@ use futures::future::{join, join_all};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, task, withdrawn};
-use crate::{DELETED, Lease, TaskError};
+use crate::{DELETED, Deletion, Lease, TaskError};
 
 async fn assert_gone<F: Fixture>(scene: &Scene<F>, name: &str, runs: &[RunId]) {
     assert_eq!(scene.stored(name).await, None);
@@ -21,7 +21,8 @@ async fn assert_gone<F: Fixture>(scene: &Scene<F>, name: &str, runs: &[RunId]) {
             assert!(log.ended);
         }
     }
-    let again = scene.store().delete_task(&task(name)).await;
+    let store = scene.store();
+    let again = store.delete_task(&task(name), Deletion::Retain).await;
     assert!(matches!(again, Err(TaskError::Unknown)), "{again:?}");
     assert_eq!(scene.open_requests().await, []);
     assert_eq!(scene.acquire().await, None);
@@ -81,7 +82,7 @@ async fn deleting<F: Fixture>(scene: &Scene<F>, kind: RunKind) -> (Lease, Vec<Ru
 }
 
 pub async fn a_task_that_runs_goes_when_its_run_has_succeeded<F: Fixture>() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let mut scene = Scene::<F>::new(&[]).await;
         let (lease, runs) = deleting(&scene, kind).await;
         scene.restart().await;
@@ -94,7 +95,7 @@ pub async fn a_task_that_runs_goes_when_its_run_has_succeeded<F: Fixture>() {
 }
 
 pub async fn a_task_that_runs_goes_when_its_run_has_failed<F: Fixture>() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let scene = Scene::<F>::new(&[]).await;
         let (lease, runs) = deleting(&scene, kind).await;
         let completed = scene.failed(&lease, "no").await;
@@ -118,7 +119,7 @@ pub async fn a_task_that_is_deleted_has_no_further_attempt<F: Fixture>() {
 }
 
 pub async fn a_task_that_is_deleted_goes_when_its_worker_stops<F: Fixture>() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let scene = Scene::<F>::new(&[]).await;
         let (lease, runs) = deleting(&scene, kind).await;
         let completed = scene.interrupted(&lease).await;
@@ -128,7 +129,7 @@ pub async fn a_task_that_is_deleted_goes_when_its_worker_stops<F: Fixture>() {
 }
 
 pub async fn a_task_that_is_deleted_goes_when_its_worker_is_lost<F: Fixture>() {
-    for (kind, all) in RunKind::ALL
+    for (kind, all) in RunKind::ENQUEUED
         .into_iter()
         .flat_map(|kind| [(kind, false), (kind, true)])
     {
@@ -173,7 +174,11 @@ pub async fn tasks_that_are_deleted_while_they_are_leased_go<F: Fixture>() {
     let store = scene.store();
     let tasks = names.map(task);
     let leases = join_all(names.map(|_| scene.acquire()));
-    let deletions = join_all(tasks.iter().map(|name| store.delete_task(name)));
+    let deletions = join_all(
+        tasks
+            .iter()
+            .map(|name| store.delete_task(name, Deletion::Retain)),
+    );
     let (leases, deletions) = join(leases, deletions).await;
     let mut gone = 0;
     for deletion in deletions {

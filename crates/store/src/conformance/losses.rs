@@ -22,7 +22,7 @@ async fn lose<F: Fixture>(scene: &Scene<F>, lease: &Lease) -> Requeued {
 }
 
 pub async fn the_first_lost_lease_costs_no_time_and_later_ones_delay<F: Fixture>() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let scene = Scene::<F>::new(&["a"]).await;
         let run = scene.ask("a", kind).await;
         let lease = scene.carried_out(run, "1").await;

@@ -1,6 +1,7 @@
 //! A store in memory, as simple as can be, to compare others with.
 
 mod cluster;
+mod destruction;
 mod service;
 mod tasks;
 mod waits;
@@ -14,8 +15,8 @@ use cts_core::runs::{
     forgets_attempts, keep_error, may_enqueue,
 };
 use cts_core::{
-    Digest, EventId, Incarnation, InstanceCounts, LeaseEpoch, Loss, RunId, TaskAfterRun, TaskName,
-    TaskPhase, WorkerId, task_after_run,
+    Destruction, Digest, EventId, Incarnation, InstanceCounts, LeaseEpoch, Loss, RunId,
+    TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
 };
 
 use self::cluster::{ModelLeader, ModelWorker};
@@ -23,7 +24,7 @@ pub use self::tasks::{ModelRequest, ModelTask};
 pub use self::waits::Lost;
 use crate::{
     Claim, Completion, EnqueueRequest, Enqueued, Lease, PLANS_KEPT, QueueDepth, Requeued, TakeBack,
-    Unchanged, lost_lease_error,
+    Unchanged, lost_lease_error, stored_kind,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +101,11 @@ pub struct ModelCompleted {
     pub event: Option<ModelEvent>,
     pub next_due: Option<Duration>,
     pub tasks_changed: bool,
+}
+
+/// Whether no other run of its concurrency group may run beside it.
+fn one_of_group(kind: RunKind) -> bool {
+    matches!(kind, RunKind::Apply | RunKind::Destroy)
 }
 
 fn losses(request: &EnqueueRequest, applied: Option<&InstanceCounts>) -> Vec<Loss> {
@@ -344,7 +350,7 @@ impl Model {
         let taken = |other: &ModelRun| {
             other.status == RunStatus::Running && other.group.is_some() && other.group == *group
         };
-        run.kind == RunKind::Apply && self.runs.values().any(taken)
+        one_of_group(run.kind) && self.runs.values().any(taken)
     }
 
     fn may_run(&self, run: &ModelRun) -> bool {
@@ -391,7 +397,7 @@ impl Model {
         claim.worker.as_str().clone_into(&mut run.holder);
         (run.waiting_for, run.withdrawn, run.resumed_waits) = (None, false, 0);
         let group = &self.tasks.get(&run.task)?.stored.spec.concurrency_group;
-        run.group = group.clone().filter(|_| run.kind == RunKind::Apply);
+        run.group = group.clone().filter(|_| one_of_group(run.kind));
         if run.kind == RunKind::Apply {
             self.tasks.get_mut(&run.task)?.last_applied = None;
         }
@@ -450,6 +456,7 @@ impl Model {
         Some(AttemptContext {
             kind: run.kind,
             phase: task.stored.phase,
+            destroying: task.stored.destroy_run.is_some(),
             enabled: task.stored.spec.enabled,
             no_retry: run.no_retry,
             tried: task.tried == Some(run.input),
@@ -514,7 +521,12 @@ impl Model {
             }
         }
         let creation = task.creation.map(|(creation, _)| creation);
-        let task_after = task_after_run(task.stored.phase, creation, run.status);
+        let destruction = match (task.stored.destroy_run, run.kind) {
+            (None, _) => Destruction::None,
+            (Some(_), RunKind::Destroy) => Destruction::Run,
+            (Some(destroy_run), _) => Destruction::Waits(destroy_run),
+        };
+        let task_after = task_after_run(task.stored.phase, creation, destruction, run.status);
         let (name, status, input) = (run.task.clone(), run.status, run.input);
         self.runs.insert(id, run);
         if let Some(wait) = retry {
@@ -586,10 +598,12 @@ impl Model {
         let running = self.runs.iter_mut();
         let running = running.filter(|(_, run)| run.status == RunStatus::Running);
         let taken = running.map(|(id, run)| {
-            let deleting = tasks[&run.task].stored.phase == TaskPhase::Deleting;
+            let task = &tasks[&run.task].stored;
+            let deleting = task.phase == TaskPhase::Deleting;
+            let pointless = deleting && task.destroy_run != Some(*id);
             let over = run.withdrawn && run.waiting_for.is_some();
             let replaced = run.kind.applies() && newer.contains(&run.task);
-            run.status = if deleting || over || replaced {
+            run.status = if pointless || over || replaced {
                 RunStatus::Cancelled
             } else {
                 RunStatus::Queued
@@ -616,15 +630,16 @@ impl Model {
                 let task = self.tasks.get(&run.task);
                 let there = task.is_some_and(|task| task.incarnation == run.incarnation);
                 let cancelled = run.status == RunStatus::Cancelled;
-                let sort = (run.task.clone(), there, run.kind, cancelled);
+                let sort = (run.task.clone(), there, stored_kind(run.kind).0, cancelled);
                 sorts.entry(sort).or_default().push((run.created, *id));
             }
         }
         let mut old = BTreeSet::new();
         for ((_, _, kind, _), mut ended) in sorts {
-            let keep = match kind {
-                RunKind::Apply => keep,
-                RunKind::Plan | RunKind::Check => keep.min(PLANS_KEPT as usize),
+            let keep = if kind == RunKind::Apply.as_str() {
+                keep
+            } else {
+                keep.min(PLANS_KEPT as usize)
             };
             ended.sort_unstable();
             let beyond = ended.len().saturating_sub(keep);

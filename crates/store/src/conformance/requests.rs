@@ -7,7 +7,7 @@ use super::scene::{Scene, incomplete, seconds, spec, task};
 use crate::{EnqueueRequest, RunRequest, TaskChange, Unchanged};
 
 pub async fn a_request_is_carried_out_once<F: Fixture>() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let mut scene = Scene::<F>::new(&["a"]).await;
         let run = scene.ask("a", kind).await;
         let request = scene.request_of(run, "1").await;
@@ -89,7 +89,7 @@ pub async fn a_requested_apply_takes_the_place_of_a_queued_one<F: Fixture>() {
 pub async fn a_requested_run_is_made_whatever_is_applied<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     scene.apply("a", "1").await;
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let run = scene.ask("a", kind).await;
         let request = EnqueueRequest {
             unchanged: Unchanged::Skip,
@@ -128,7 +128,7 @@ pub async fn a_change_behind_a_requested_run_keeps_its_id<F: Fixture>() {
 }
 
 pub async fn a_refused_request_gets_no_run<F: Fixture>() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let scene = Scene::<F>::new(&["a"]).await;
         let run = scene.ask("a", kind).await;
         let request = scene.request_of(run, "1").await;
@@ -155,7 +155,7 @@ pub async fn what_is_no_open_request_is_not_refused<F: Fixture>() {
 }
 
 pub async fn a_requested_run_of_a_disabled_task_is_made<F: Fixture>() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         let mut off = spec("a");
         off.enabled = false;
         let scene = Scene::<F>::configured(&[off]).await;

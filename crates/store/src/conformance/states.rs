@@ -5,7 +5,7 @@ use cts_core::{EVENTS_KEPT, EventConfig, TaskStatus};
 
 use super::Fixture;
 use super::scene::{Scene, seconds, spec, task};
-use crate::{TaskChange, TaskState};
+use crate::{Deletion, TaskChange, TaskState};
 
 /// Ends one run of a task, with nothing following.
 async fn end<F: Fixture>(scene: &Scene<F>, name: &str, text: &str, success: bool) {
@@ -144,7 +144,10 @@ pub async fn the_version_changes_with_every_change_of_a_state<F: Fixture>() {
     let changed = scene.store().change_task(&task("a"), &change).await;
     changed.expect("the task is there");
     seen.push(version().await);
-    let deleted = scene.store().delete_task(&task("a")).await;
+    let deleted = scene
+        .store()
+        .delete_task(&task("a"), Deletion::Retain)
+        .await;
     deleted.expect("the task is there");
     seen.push(version().await);
     let before = seen.len();

@@ -81,7 +81,7 @@ impl<F: Fixture> Walk<F> {
         if !self.model.leads(self.epochs[0]) && !self.dice.one_in(4) {
             return self.lead().await;
         }
-        match self.dice.below(80) {
+        match self.dice.below(82) {
             0..10 => self.enqueue().await,
             10..20 => self.acquire().await,
             20..28 => self.complete().await,
@@ -106,6 +106,7 @@ impl<F: Fixture> Walk<F> {
             74..77 => self.suspend().await,
             77 => self.look_at_wait().await,
             78 => self.resume().await,
+            79 => self.plan_destruction().await,
             _ => self.reap().await,
         }
     }
@@ -217,12 +218,15 @@ impl<F: Fixture> Walk<F> {
             RunKind::Apply => AttemptOutcome::Applied,
             RunKind::Plan => AttemptOutcome::Planned(plan(format!("plan {}", self.trace.len()))),
             RunKind::Check => AttemptOutcome::Checked,
+            RunKind::Destroy => AttemptOutcome::Destroyed,
+            RunKind::DestroyPlan => AttemptOutcome::Planned(plan("what would be destroyed")),
         };
         let outcome = match self.dice.below(6) {
             // What was not asked for, seldom.
             0 if self.dice.one_in(8) => AttemptOutcome::Applied,
             0 if self.dice.one_in(8) => AttemptOutcome::Planned(plan("not wanted")),
             0 if self.dice.one_in(8) => AttemptOutcome::Checked,
+            0 if self.dice.one_in(8) => AttemptOutcome::Destroyed,
             0..2 => done,
             2..5 => AttemptOutcome::Failed(format!("error {}", self.trace.len())),
             _ => AttemptOutcome::Interrupted,
@@ -348,6 +352,7 @@ impl<F: Fixture> Walk<F> {
             spec.enabled = !self.dice.one_in(4);
             spec.skip_unchanged = !self.dice.one_in(3);
             spec.retry_failed = !self.dice.one_in(3);
+            spec.on_delete = self.some_end();
             spec.concurrency_group = self.dice.one_in(3).then(|| "group".to_owned());
             if self.dice.one_in(3) {
                 spec.requirement = Requirement {

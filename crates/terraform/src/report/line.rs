@@ -71,6 +71,9 @@ pub(super) fn read(text: &str) -> Line<'_> {
     if let Some(counts) = text.strip_prefix("Apply complete! Resources: ") {
         return counted(counts).map_or(Line::Progress, Line::ApplySummary);
     }
+    if let Some(counts) = text.strip_prefix("Destroy complete! Resources: ") {
+        return counted(counts).map_or(Line::Progress, Line::ApplySummary);
+    }
     if let Some(counts) = text.strip_prefix("Plan: ") {
         return counted(counts).map_or(Line::Text, Line::PlanSummary);
     }
@@ -172,6 +175,10 @@ mod tests {
                 "Apply complete! Resources: 1 imported, 2 added, 0 changed, 4294967295 destroyed."
             ),
             Line::ApplySummary(counts(2, 0, u32::MAX, 1))
+        );
+        assert_eq!(
+            plan("Destroy complete! Resources: 3 destroyed."),
+            Line::ApplySummary(counts(0, 0, 3, 0))
         );
         assert_eq!(plan("Plan: many to add."), Line::Text);
         assert_eq!(

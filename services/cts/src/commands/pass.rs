@@ -164,7 +164,7 @@ impl Follower {
         patience.reset();
         let doing = match self.kind {
             RunKind::Plan => "inspecting all tasks",
-            RunKind::Apply | RunKind::Check => "executing all tasks once",
+            _ => "executing all tasks once",
         };
         tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
         for task in tasks {
@@ -204,7 +204,7 @@ impl Follower {
         if self.tally.moved(task, run, stage) && at_work {
             let doing = match self.kind {
                 RunKind::Plan => "planning",
-                RunKind::Apply | RunKind::Check => "applying",
+                _ => "applying",
             };
             self.progress.at_work(task, doing);
             self.read_log(task, run).await;

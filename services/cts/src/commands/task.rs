@@ -128,11 +128,17 @@ async fn task(command: TaskCommand, mut session: Session<'_>) -> Result<(), Exit
         TaskCommand::Delete {
             client,
             auto_approve,
+            retain,
             wait,
             names,
         } => {
             let name = session.one_name("delete", &names, Details::Stdout)?;
-            delete::run(&mut session, &client, name, auto_approve, wait).await
+            let how = delete::How {
+                auto_approve,
+                retain,
+                wait,
+            };
+            delete::run(&mut session, &client, name, how).await
         }
         TaskCommand::Enable {
             client,

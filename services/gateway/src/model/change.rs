@@ -28,6 +28,13 @@ pub(crate) struct AcceptedAnswer {
     pub(crate) request_id: RequestId,
 }
 
+/// What Terraform would do before the task goes: ours.
+#[derive(Debug, Serialize)]
+pub(crate) struct DestroyPlanAnswer<'a> {
+    pub(crate) request_id: RequestId,
+    pub(crate) run: TaskPlanObject<'a>,
+}
+
 /// What Terraform would do after an update.
 #[derive(Debug, Serialize)]
 pub(crate) struct UpdateInspectedAnswer<'a> {

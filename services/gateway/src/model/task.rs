@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
-use cts_core::{DraftBufferPeriod, DraftWorkspace, TaskDraft};
+use cts_core::{DraftBufferPeriod, DraftWorkspace, OnDelete, TaskDraft};
 use serde::Serialize;
 
 use crate::model::condition::{ConditionObject, ModuleInputObject};
@@ -38,6 +38,9 @@ pub(crate) struct TaskObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     module_input: Option<ModuleInputObject<'a>>,
     name: &'a str,
+    /// Ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_delete: Option<&'static str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     outputs: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +87,7 @@ impl<'a> From<&'a TaskDraft> for TaskObject<'a> {
             module: &task.module,
             module_input: Some(ModuleInputObject::of(&task.module_inputs)),
             name: &task.name,
+            on_delete: task.on_delete.map(OnDelete::as_str),
             outputs: &task.outputs,
             providers: Some(&task.providers),
             terraform_cloud_workspace: task.workspace.as_ref().and_then(WorkspaceObject::of),

@@ -17,6 +17,8 @@ pub(crate) enum Change {
     Delete,
     /// Ours.
     Release,
+    /// Ours.
+    PlanDestruction,
 }
 
 impl Problem {
@@ -70,7 +72,11 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
             Reason::Invalid => answer(StatusCode::BAD_REQUEST),
             Reason::RunFailed | Reason::NotInitialized => answer(StatusCode::UNPROCESSABLE_ENTITY),
         },
-        (Change::Delete | Change::Release, _) => answer(StatusCode::INTERNAL_SERVER_ERROR),
+        (Change::PlanDestruction, Reason::Deleting | Reason::Busy) => answer(StatusCode::CONFLICT),
+        (Change::PlanDestruction, Reason::RunFailed) => answer(StatusCode::UNPROCESSABLE_ENTITY),
+        (Change::Delete | Change::Release | Change::PlanDestruction, _) => {
+            answer(StatusCode::INTERNAL_SERVER_ERROR)
+        }
     }
 }
 

@@ -102,6 +102,13 @@ pub(crate) fn log(query: Option<&str>) -> Result<LogQuery, ParameterError> {
     })
 }
 
+/// The query of a deletion: whether the infrastructure stays whatever the task says.
+pub(crate) fn deletion_retains(query: Option<&str>) -> Result<bool, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let retains = choice(&pairs, "on_delete", "retain", &[("retain", true)])?;
+    Ok(retains.unwrap_or(false))
+}
+
 /// Without the sign that `parse` would take.
 fn plain_number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.bytes()
@@ -194,6 +201,22 @@ mod tests {
         assert_eq!(log(Some("follow=false&format=text&after=0")), Ok(text));
         let query = "follow=true&format=ndjson&after=17";
         assert_eq!(log(Some(query)), Ok(followed));
+    }
+
+    #[test]
+    fn a_deletion_can_retain() {
+        assert_eq!(deletion_retains(None), Ok(false));
+        assert_eq!(deletion_retains(Some("run=now&other")), Ok(false));
+        assert_eq!(deletion_retains(Some("on_delete=retain")), Ok(true));
+        for query in [
+            "on_delete",
+            "on_delete=",
+            "on_delete=destroy",
+            "on_delete=Retain",
+            "on_delete=retain&on_delete=retain",
+        ] {
+            assert!(deletion_retains(Some(query)).is_err(), "{query}");
+        }
     }
 
     #[test]

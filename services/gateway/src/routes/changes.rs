@@ -5,11 +5,12 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 
 use crate::model::{
-    AcceptedAnswer, EmptyAnswer, InspectedAnswer, ReleasedAnswer, ReplacedAnswer, TaskAnswer,
-    TaskObject, TaskPlanObject, UpdateInspectedAnswer,
+    AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, InspectedAnswer, ReleasedAnswer,
+    ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
 };
 use crate::options::LocalTime;
 use crate::problem::{Change, Family, Problem};
+use crate::request::parameters;
 use crate::request::run_mode::RunMode;
 use crate::request::task_request::TaskRequest;
 use crate::request::update_body;
@@ -21,6 +22,10 @@ use crate::transport::request_log::RequestId;
 
 /// The plan of a task that would not run.
 const SKIPPED: &str = "The task is disabled, so its inspection was skipped.\n";
+
+/// The plan of the destruction of a task that has nothing to be destroyed.
+const NOTHING_APPLIED: &str =
+    "Nothing was ever applied for the task, so there is nothing to be destroyed.\n";
 
 /// A body, or what came instead.
 pub(crate) type Received = Result<Vec<u8>, BodyError>;
@@ -129,16 +134,35 @@ pub(crate) async fn replace(
 pub(crate) async fn delete(
     changes: &TaskChangeClient,
     name: &str,
+    query: Option<&str>,
     id: RequestId,
 ) -> Result<Response, Problem> {
+    let retains = parameters::deletion_retains(query)?;
     changes
-        .delete(name)
+        .delete(name, retains)
         .await
         .map_err(|error| Problem::unchanged(&error, Change::Delete, name, id))?;
     Ok(json::answer(
         StatusCode::ACCEPTED,
         &AcceptedAnswer { request_id: id },
     ))
+}
+
+/// Plans what a deletion of the task `name` would destroy.
+pub(crate) async fn plan_destruction(
+    changes: &TaskChangeClient,
+    name: &str,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let plan = changes
+        .plan_destruction(name)
+        .await
+        .map_err(|error| Problem::unchanged(&error, Change::PlanDestruction, name, id))?;
+    let answer = DestroyPlanAnswer {
+        request_id: id,
+        run: TaskPlanObject::of(plan.as_ref(), NOTHING_APPLIED),
+    };
+    Ok(json::answer(StatusCode::OK, &answer))
 }
 
 /// Lets the task `name` go on that a guard holds back.

@@ -24,6 +24,11 @@ fn the_table_of_endpoints() {
         ("POST", "/v1/tasks", Route::CreateTask),
         ("DELETE", "/v1/tasks/lb", Route::DeleteTask(name())),
         ("POST", "/v1/tasks/lb/release", Route::ReleaseTask(name())),
+        (
+            "POST",
+            "/v1/tasks/lb/destroy-plan",
+            Route::PlanDestruction(name()),
+        ),
         ("PATCH", "/v1/tasks/lb", Route::UpdateTask(name())),
         ("PUT", "/v1/tasks/lb", Route::ReplaceTask(name())),
         ("GET", "/v1/tasks/lb/explain", Route::ExplainTask(name())),

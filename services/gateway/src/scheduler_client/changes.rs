@@ -169,15 +169,39 @@ impl TaskChangeClient {
         }
     }
 
+    /// Plans what a deletion of the task `name` would destroy; `None` if nothing was ever applied.
+    pub(crate) async fn plan_destruction(
+        &self,
+        name: &str,
+    ) -> Result<Option<cts_proto::run::v1::Planned>, ChangeError> {
+        let request = proto::PlanTaskDestructionRequest {
+            name: name.to_owned(),
+        };
+        let answer = change(|| {
+            let (mut client, request) = (self.client.clone(), request.clone());
+            async move { client.plan_task_destruction(request).await }
+        })
+        .await?;
+        Ok(answer.plan)
+    }
+
     /// Deletes the task `name`. This neither waits for a run nor does it matter how often it is said, so
     /// it is a question like any other. If there is no such task when it is said again, the first call, whose answer was
     /// lost, has deleted it.
-    pub(crate) async fn delete(&self, name: &str) -> Result<(), ChangeError> {
+    ///
+    /// What it has made is destroyed before if the task says so, unless this deletion `retains` it.
+    pub(crate) async fn delete(&self, name: &str, retains: bool) -> Result<(), ChangeError> {
+        let mode = if retains {
+            proto::DeletionMode::Retain
+        } else {
+            proto::DeletionMode::AsDeclared
+        };
         let lost = AtomicBool::new(false);
         let answer = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
             let request = proto::DeleteTaskRequest {
                 name: name.to_owned(),
+                mode: mode.into(),
             };
             let lost = &lost;
             async move {

@@ -1,7 +1,8 @@
 //! Changes of tasks: docs/rest.md#creating-a-task and what follows there as tables, and `PUT`, which is ours.
 
 use cts_proto::task::v1::{
-    DeleteTaskRequest, Hold, Loss, ReleaseTaskRequest, RunMode, Task, UpdateTaskRequest,
+    DeleteTaskRequest, DeletionMode, Hold, Loss, ReleaseTaskRequest, RunMode, Task,
+    UpdateTaskRequest,
 };
 use serde_json::{Value, json};
 
@@ -490,6 +491,7 @@ async fn the_scheduler_is_asked_for_what_the_client_asks() {
     }
     let deletion = DeleteTaskRequest {
         name: "dns".to_owned(),
+        mode: DeletionMode::AsDeclared.into(),
     };
     let asked = asked(&tasks, "DELETE", "/v1/tasks/dns", "").await;
     assert_eq!(asked, [Asked::Delete(deletion)]);

@@ -9,6 +9,7 @@ mod cluster_status;
 mod configuration;
 mod conformity;
 mod contract;
+mod destructions;
 mod failures;
 mod gone_followers;
 mod health;

@@ -3,8 +3,9 @@
 use cts_proto::run::v1::Planned;
 use cts_proto::task::v1::{
     CreateTaskRequest, CreateTaskResponse, DeleteTaskRequest, DeleteTaskResponse,
-    ReleaseTaskRequest, ReleaseTaskResponse, ReplaceTaskRequest, ReplaceTaskResponse, RunMode,
-    Task, UpdateTaskRequest, UpdateTaskResponse,
+    PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
+    ReleaseTaskResponse, ReplaceTaskRequest, ReplaceTaskResponse, RunMode, Task, UpdateTaskRequest,
+    UpdateTaskResponse,
 };
 use tonic::{Code, Status};
 
@@ -124,6 +125,21 @@ impl MemoryTasks {
         fate(&request.name)?;
         self.find(&request.name)?;
         Ok(DeleteTaskResponse {})
+    }
+
+    /// Of `fw-sync` nothing was ever applied.
+    pub(crate) fn destruction(
+        &self,
+        request: &PlanTaskDestructionRequest,
+    ) -> Result<PlanTaskDestructionResponse, Status> {
+        self.record(Asked::PlanDestruction(request.clone()));
+        fate(&request.name)?;
+        self.find(&request.name)?;
+        let plan = (request.name != "fw-sync").then(|| Planned {
+            text: "Plan: 0 to add, 0 to change, 2 to destroy.\n".to_owned(),
+            changes_present: true,
+        });
+        Ok(PlanTaskDestructionResponse { plan })
     }
 
     /// What holds a task is what its state says.

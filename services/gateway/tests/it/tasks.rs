@@ -9,9 +9,9 @@ use cts_proto::task::v1::{
     DeleteTaskResponse, Event, ExplainTaskRequest, ExplainTaskResponse, GetTaskRequest,
     GetTaskResponse, GetTaskStateRequest, GetTaskStateResponse, GetTaskVersionRequest,
     GetTaskVersionResponse, ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest,
-    ListTasksResponse, ReleaseTaskRequest, ReleaseTaskResponse, ReplaceTaskRequest,
-    ReplaceTaskResponse, ServicesCondition, Task, TaskOrigin, TaskState, TaskStatus,
-    UpdateTaskRequest, UpdateTaskResponse, condition,
+    ListTasksResponse, PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
+    ReleaseTaskResponse, ReplaceTaskRequest, ReplaceTaskResponse, ServicesCondition, Task,
+    TaskOrigin, TaskState, TaskStatus, UpdateTaskRequest, UpdateTaskResponse, condition,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -182,6 +182,14 @@ impl TaskService for MemoryTasks {
         self.deleted(&request.into_inner()).map(Response::new)
     }
 
+    async fn plan_task_destruction(
+        &self,
+        request: Request<PlanTaskDestructionRequest>,
+    ) -> Result<Response<PlanTaskDestructionResponse>, Status> {
+        self.enter().await?;
+        self.destruction(&request.into_inner()).map(Response::new)
+    }
+
     async fn release_task(
         &self,
         request: Request<ReleaseTaskRequest>,
@@ -213,6 +221,7 @@ pub(crate) enum Asked {
     Replace(ReplaceTaskRequest),
     Delete(DeleteTaskRequest),
     Release(ReleaseTaskRequest),
+    PlanDestruction(PlanTaskDestructionRequest),
 }
 
 /// Three tasks: `edge-lb` failed once after a success, `fw-sync` never ran, `dns` is well.

@@ -160,8 +160,14 @@ impl Facts {
             obstacles.push(obstacle(kind, text, until));
         };
         if self.task.phase == TaskPhase::Deleting {
-            let text = "it is being deleted: no run begins, and it goes when the running one ends";
-            add(ObstacleKind::Deleting, text.to_owned(), None);
+            let text = match self.task.destroy_run {
+                Some(run) => format!(
+                    "it is being deleted: run {run} destroys its infrastructure, and it goes when that has succeeded"
+                ),
+                None => "it is being deleted: no run begins, and it goes when the running one ends"
+                    .to_owned(),
+            };
+            add(ObstacleKind::Deleting, text, None);
         }
         if !self.task.spec.enabled {
             let text = "it is disabled: changes do not run it";
@@ -240,7 +246,7 @@ impl Facts {
             add(ObstacleKind::NotDue, text, Some(run.due_at));
             return;
         }
-        if let (RunKind::Apply, Some(applying), Some(group)) =
+        if let (RunKind::Apply | RunKind::Destroy, Some(applying), Some(group)) =
             (run.kind, &self.applying, &self.task.spec.concurrency_group)
         {
             let text = format!(
@@ -250,7 +256,10 @@ impl Facts {
             return;
         }
         let workers = self.workers.iter();
-        let workers = workers.map(|worker| candidate(worker, self.settings));
+        // What destroys takes the settings that its worker has.
+        let destroys = matches!(run.kind, RunKind::Destroy | RunKind::DestroyPlan);
+        let settings = self.settings.filter(|_| !destroys);
+        let workers = workers.map(|worker| candidate(worker, settings));
         if let Some(reason) = no_taker(workers, &self.task.spec.requirement) {
             let kind = if reason.ends_by_itself() {
                 ObstacleKind::NoFreeSlot

@@ -384,6 +384,7 @@ fn storable_outcome(outcome: AttemptOutcome) -> AttemptOutcome {
         AttemptOutcome::Applied
         | AttemptOutcome::Planned(_)
         | AttemptOutcome::Checked
+        | AttemptOutcome::Destroyed
         | AttemptOutcome::Interrupted => outcome,
     }
 }

@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status};
 
 use crate::explain::explain;
 use crate::grpc::status::OrStatus as _;
-use crate::tasks::{Done, Refusal, Run, TaskCommands, unknown_task};
+use crate::tasks::{DeletionMode, Done, Refusal, Run, TaskCommands, unknown_task};
 
 #[derive(Debug)]
 pub(crate) struct TaskEndpoint {
@@ -153,11 +153,27 @@ impl TaskService for TaskEndpoint {
         &self,
         request: Request<proto::DeleteTaskRequest>,
     ) -> Result<Response<proto::DeleteTaskResponse>, Status> {
-        let name = known_name(&request.get_ref().name)?;
+        let request = request.into_inner();
+        let name = known_name(&request.name)?;
+        let mode = mode_of(request.mode)?;
         let work = self.work.clone();
-        self.run_detached(async move { work.delete(&name).await })
+        self.run_detached(async move { work.delete(&name, mode).await })
             .await?;
         Ok(Response::new(proto::DeleteTaskResponse {}))
+    }
+
+    async fn plan_task_destruction(
+        &self,
+        request: Request<proto::PlanTaskDestructionRequest>,
+    ) -> Result<Response<proto::PlanTaskDestructionResponse>, Status> {
+        let name = known_name(&request.get_ref().name)?;
+        let work = self.work.clone();
+        let plan = self
+            .run_detached(async move { work.plan_destruction(&name).await })
+            .await?;
+        Ok(Response::new(proto::PlanTaskDestructionResponse {
+            plan: plan.map(convert::plan_to_wire),
+        }))
     }
 
     async fn release_task(
@@ -214,6 +230,16 @@ fn run_of(mode: i32) -> Result<Run, Status> {
         Ok(proto::RunMode::Unspecified) => Ok(Run::Check),
         Ok(proto::RunMode::Now) => Ok(Run::Now),
         Ok(proto::RunMode::Inspect) => Ok(Run::Inspect),
+        Err(unknown) => Err(Refusal::Invalid(unknown.to_string()).into()),
+    }
+}
+
+/// A mode that this version does not know is an error, because it might be one that retains.
+fn mode_of(mode: i32) -> Result<DeletionMode, Status> {
+    match proto::DeletionMode::try_from(mode) {
+        Ok(proto::DeletionMode::Unspecified) => Ok(DeletionMode::RetainUnlessDestroying),
+        Ok(proto::DeletionMode::AsDeclared) => Ok(DeletionMode::AsDeclared),
+        Ok(proto::DeletionMode::Retain) => Ok(DeletionMode::Retain),
         Err(unknown) => Err(Refusal::Invalid(unknown.to_string()).into()),
     }
 }

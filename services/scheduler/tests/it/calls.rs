@@ -126,7 +126,18 @@ impl Setup {
     }
 
     pub(crate) async fn delete(&self, name: &str) -> Result<(), Status> {
-        let request = proto::DeleteTaskRequest { name: name.into() };
+        self.delete_in(name, proto::DeletionMode::Unspecified).await
+    }
+
+    pub(crate) async fn delete_in(
+        &self,
+        name: &str,
+        mode: proto::DeletionMode,
+    ) -> Result<(), Status> {
+        let request = proto::DeleteTaskRequest {
+            name: name.into(),
+            mode: mode.into(),
+        };
         self.tasks.clone().delete_task(request).await.map(|_| ())
     }
 

@@ -12,11 +12,11 @@ use cts_core::{
 };
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
-    ConfigurationInForce, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError, Leadership,
-    Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask,
-    QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest,
-    SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError,
-    TaskMark, TaskState, Unfinished, WaitingRuns, Waits, WorkerState,
+    ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
+    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState,
+    NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord,
+    RunRequest, SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange,
+    TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, Waits, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -132,7 +132,8 @@ faulty! {
     fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError>;
     fn create_task(&self, task: &NewTask) -> Result<(), TaskError>;
     fn change_task(&self, name: &TaskName, change: &TaskChange) -> Result<StoredTask, TaskError>;
-    fn delete_task(&self, name: &TaskName) -> Result<bool, TaskError>;
+    fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError>;
+    fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
     fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError>;
     fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;
     fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;

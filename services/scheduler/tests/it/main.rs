@@ -5,6 +5,7 @@ mod calls;
 mod configurations;
 mod creations;
 mod database_health;
+mod destructions;
 mod drains;
 mod explanations;
 mod faulty_store;

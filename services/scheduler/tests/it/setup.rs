@@ -251,6 +251,7 @@ fn read(draft: &TaskDraft) -> Result<TaskSpec, InvalidDraft> {
     }
     let mut spec = task(&draft.name);
     spec.enabled = draft.enabled;
+    spec.on_delete = draft.on_delete.unwrap_or_default();
     spec.definition.description.clone_from(&draft.description);
     spec.definition.condition = draft.condition.clone();
     spec.definition.working_dir = PathBuf::from(&draft.name);

@@ -220,3 +220,17 @@ async fn fake_sync_fails_after_terraform_and_reaches_no_file() {
         );
     }
 }
+
+/// Receivers get to know of applies, and a plan is no apply.
+#[tokio::test]
+async fn no_message_follows_a_destruction() {
+    let receiver = ScriptedHttp::start([ok()]).await;
+    let mut stage = stage(&receiver).await;
+    stage.strings.grant(RunKind::Apply, input(&stage));
+    let applied = stage.strings.outcome().await;
+    assert!(matches!(applied, Outcome::Applied(_)), "{applied:?}");
+    stage.strings.grant(RunKind::Destroy, input(&stage));
+    let destroyed = stage.strings.outcome().await;
+    assert!(matches!(destroyed, Outcome::Destroyed(_)), "{destroyed:?}");
+    assert_eq!(receiver.requests().len(), 1);
+}

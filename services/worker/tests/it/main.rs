@@ -9,6 +9,7 @@
 
 mod checks;
 mod contents;
+mod destroys;
 mod details;
 mod handlers;
 mod leases;

@@ -54,6 +54,7 @@ async fn it_is_the_one_of_the_repository_and_its_paths_are_there() {
         "GET /v1/tasks/{name}/explain",
         "PATCH /v1/tasks/{name}",
         "POST /v1/tasks",
+        "POST /v1/tasks/{name}/destroy-plan",
         "POST /v1/tasks/{name}/release",
         "PUT /v1/tasks/{name}",
     ];

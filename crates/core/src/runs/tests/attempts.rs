@@ -146,7 +146,7 @@ fn a_creation_that_fails_leaves_no_event() {
 
 #[test]
 fn a_task_that_is_deleted_has_no_further_attempt() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         for outcome in outcomes() {
             let deleting = AttemptContext {
                 kind,
@@ -211,7 +211,7 @@ fn a_failed_requested_run_leaves_the_ordinary_attempts_that_its_input_has_not_ha
 
 #[test]
 fn a_lost_lease_counts_and_delays_the_later_attempts() {
-    for kind in RunKind::ALL {
+    for kind in RunKind::ENQUEUED {
         for no_retry in [false, true] {
             let after = |attempts| {
                 let context = AttemptContext {
@@ -227,7 +227,7 @@ fn a_lost_lease_counts_and_delays_the_later_attempts() {
                 RunKind::Apply => AfterAttempt::GiveUp {
                     retry_after: Some(Duration::from_secs(if no_retry { 1 } else { 60 })),
                 },
-                RunKind::Plan | RunKind::Check => AfterAttempt::End { succeeded: false },
+                _ => AfterAttempt::End { succeeded: false },
             };
             assert_eq!(after(ATTEMPTS), end, "{kind:?} {no_retry}");
         }
@@ -237,7 +237,7 @@ fn a_lost_lease_counts_and_delays_the_later_attempts() {
 #[test]
 fn a_lease_that_nobody_could_renew_does_not_count() {
     for attempts in [1, ATTEMPTS, 9] {
-        for kind in RunKind::ALL {
+        for kind in RunKind::ENQUEUED {
             let context = AttemptContext {
                 kind,
                 ..context(attempts, false)
@@ -257,7 +257,7 @@ fn a_lost_lease_ends_a_run_that_nobody_needs_any_more() {
             ..context(1, true)
         };
         assert_ne!(after_lost_lease(renewable, plan), AfterAttempt::Cancel);
-        for kind in RunKind::ALL {
+        for kind in RunKind::ENQUEUED {
             let deleting = AttemptContext {
                 kind,
                 phase: TaskPhase::Deleting,

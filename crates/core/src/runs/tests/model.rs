@@ -169,7 +169,7 @@ impl Model {
             running.attempts -= 1;
             match running.kind {
                 RunKind::Apply => self.queued = self.queued.or(Some(running)),
-                RunKind::Plan | RunKind::Check => self.plans.push(running),
+                _ => self.plans.push(running),
             }
         }
         self.ended_plans += u32::try_from(self.plans.len()).unwrap();

@@ -11,8 +11,8 @@ use cts_core::{
 
 use super::{Model, ModelEvent};
 use crate::{
-    DELETED, DRAFTS_KEPT, EnqueueRequest, NewTask, Refused, RefusedCode, StoredTask, TaskChange,
-    TaskError, Unfinished,
+    DELETED, DRAFTS_KEPT, Deletion, EnqueueRequest, NewTask, Refused, RefusedCode, StoredTask,
+    TaskChange, TaskError, Unfinished,
 };
 
 #[derive(Debug, Clone)]
@@ -54,6 +54,7 @@ impl ModelTask {
                 origin,
                 phase,
                 revision: 1,
+                destroy_run: None,
             },
             last_applied: None,
             applied_instances: None,
@@ -85,7 +86,7 @@ impl Model {
             .collect();
         let mut unfinished = Unfinished::default();
         for name in gone {
-            self.begin_deletion(&name);
+            self.begin_deletion(&name, None);
             if self.tasks.contains_key(&name) {
                 unfinished.deleting.push(name);
             }
@@ -113,11 +114,12 @@ impl Model {
         unfinished
     }
 
-    /// The task goes at once if nothing of it runs.
-    fn begin_deletion(&mut self, name: &TaskName) {
+    /// The task goes at once if nothing of it runs, and nothing is to be destroyed by this run.
+    fn begin_deletion(&mut self, name: &TaskName, destroy_run: Option<RunId>) {
         let task = self.tasks.get_mut(name).expect("it is there");
         task.stored.phase = TaskPhase::Deleting;
         task.creation = None;
+        task.stored.destroy_run = destroy_run;
         self.cancel(name, |_| true, DELETED);
         self.remove_deleted();
     }
@@ -202,7 +204,7 @@ impl Model {
         }
     }
 
-    fn visible(&self, name: &TaskName) -> Result<StoredTask, TaskError> {
+    pub(super) fn visible(&self, name: &TaskName) -> Result<StoredTask, TaskError> {
         let task = self.tasks.get(name).filter(|task| task.is_visible());
         task.map(|task| task.stored.clone())
             .ok_or(TaskError::Unknown)
@@ -256,32 +258,19 @@ impl Model {
         }
     }
 
-    pub fn delete(&mut self, name: &TaskName) -> Result<bool, TaskError> {
+    pub fn delete(&mut self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError> {
         let stored = self.visible(name)?;
-        if stored.phase == TaskPhase::Deleting {
+        let deleting = stored.phase == TaskPhase::Deleting;
+        if deleting && (deletion != Deletion::Retain || stored.destroy_run.is_none()) {
             return Ok(false);
         }
-        if stored.origin == TaskOrigin::Config {
+        if !deleting && stored.origin == TaskOrigin::Config {
             let configured = self.tasks[name].configured;
             let configured = configured.expect("its declaration is known");
             self.deleted.insert(name.clone(), configured);
         }
-        self.begin_deletion(name);
+        self.begin_deletion(name, deletion.destroy_run(&stored));
         Ok(!self.tasks.contains_key(name))
-    }
-
-    /// Tasks that are being deleted go if nothing of them runs.
-    pub(super) fn remove_deleted(&mut self) {
-        let deleting = |task: &ModelTask| task.stored.phase == TaskPhase::Deleting;
-        let gone: Vec<_> = self
-            .tasks
-            .iter()
-            .filter(|(name, task)| deleting(task) && self.only(name, RunStatus::Running).is_none())
-            .map(|(name, _)| name.clone())
-            .collect();
-        for name in gone {
-            self.remove(&name);
-        }
     }
 
     pub fn drop_draft(&mut self, name: &TaskName, run: RunId) {
@@ -324,6 +313,7 @@ impl Model {
         match after {
             TaskAfterRun::Stays => {}
             TaskAfterRun::Goes => self.remove(name),
+            TaskAfterRun::Destroys(run) => self.begin_destruction(name, run),
             TaskAfterRun::Enters(phase) => self.enter(name, phase),
         }
     }
@@ -331,7 +321,7 @@ impl Model {
     pub fn reset(&mut self) -> Unfinished {
         let names: Vec<_> = self.tasks.keys().cloned().collect();
         for name in names {
-            self.begin_deletion(&name);
+            self.begin_deletion(&name, None);
         }
         self.requests.clear();
         self.deleted.clear();
@@ -349,7 +339,9 @@ impl Model {
     pub(super) fn forget_waiting(&mut self) {
         self.requests.clear();
         let drafts = self.tasks.iter();
-        let drafts = drafts.filter(|(_, task)| task.stored.phase != TaskPhase::Ready);
+        let drafts = drafts.filter(|(_, task)| {
+            task.stored.phase != TaskPhase::Ready && task.stored.destroy_run.is_none()
+        });
         let drafts: Vec<_> = drafts.map(|(name, _)| name.clone()).collect();
         for name in drafts {
             self.remove(&name);

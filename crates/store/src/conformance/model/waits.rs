@@ -40,7 +40,8 @@ impl Model {
             requested: run.no_retry,
             newer_waits: queued(RunKind::Apply),
             withdrawn: run.withdrawn,
-            check_waits: queued(RunKind::Check),
+            // What was only asked to be planned of a destruction is one to a program that does not know it.
+            check_waits: queued(RunKind::Check) || queued(RunKind::DestroyPlan),
         }))
     }
 

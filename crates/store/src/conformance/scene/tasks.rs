@@ -7,8 +7,8 @@ use cts_core::{Creation, RunId, TaskPhase};
 use super::{Scene, input, spec, task};
 use crate::conformance::Fixture;
 use crate::{
-    Completed, EnqueueRequest, Enqueued, Lease, NewTask, RunRequest, StoredTask, TaskChange,
-    TaskError, Unchanged,
+    Completed, Deletion, EnqueueRequest, Enqueued, Lease, NewTask, RunRequest, StoredTask,
+    TaskChange, TaskError, Unchanged,
 };
 
 impl<F: Fixture> Scene<F> {
@@ -126,8 +126,17 @@ impl<F: Fixture> Scene<F> {
 
     /// Whether the task is gone already.
     pub(in crate::conformance) async fn delete(&self, name: &str) -> bool {
-        let deleted = self.store().delete_task(&task(name)).await;
+        self.delete_as(name, Deletion::Retain).await
+    }
+
+    pub(in crate::conformance) async fn delete_as(&self, name: &str, deletion: Deletion) -> bool {
+        let deleted = self.store().delete_task(&task(name), deletion).await;
         deleted.expect("the task is there")
+    }
+
+    /// A deletion that destroys, if the task says so.
+    pub(in crate::conformance) fn as_task_says(&self) -> Deletion {
+        Deletion::AsTaskSays { run: self.run_id() }
     }
 
     pub(in crate::conformance) async fn drop_draft(&self, name: &str, run: RunId) {
@@ -199,12 +208,19 @@ impl<F: Fixture> Scene<F> {
         self.complete(self.completion(lease, outcome)).await
     }
 
+    /// Ends an attempt to destroy with success.
+    pub(in crate::conformance) async fn destroyed(&self, lease: &Lease) -> Completed {
+        let outcome = AttemptOutcome::Destroyed;
+        self.complete(self.completion(lease, outcome)).await
+    }
+
     /// Ends an attempt with success, whatever the run is for.
     pub(in crate::conformance) async fn succeeded(&self, lease: &Lease) -> Completed {
         let completed = match lease.kind {
             RunKind::Apply => self.applied(lease).await,
-            RunKind::Plan => self.planned(lease, "the plan").await,
+            RunKind::Plan | RunKind::DestroyPlan => self.planned(lease, "the plan").await,
             RunKind::Check => self.checked(lease).await,
+            RunKind::Destroy => self.destroyed(lease).await,
         };
         assert_eq!(completed.status, RunStatus::Succeeded);
         completed

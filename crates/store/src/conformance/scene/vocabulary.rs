@@ -8,8 +8,8 @@ use std::time::Duration;
 use cts_core::runs::{Plan, RunKinds};
 use cts_core::{
     BufferPeriod, Capabilities, Condition, Content, Digest, Engine, FrozenInput, Incarnation,
-    PlanMode, ProviderId, Requirement, ServicesCondition, ShrinkGuard, TaskDefinition, TaskName,
-    TaskSpec, TaskTimeouts, ViewId, WorkerId,
+    OnDelete, PlanMode, ProviderId, Requirement, ServicesCondition, ShrinkGuard, TaskDefinition,
+    TaskName, TaskSpec, TaskTimeouts, ViewId, WorkerId,
 };
 
 use uuid::Uuid;
@@ -64,6 +64,7 @@ pub fn spec(name: &str) -> TaskSpec {
         skip_unchanged: true,
         guard: ShrinkGuard::default(),
         concurrency_group: None,
+        on_delete: OnDelete::default(),
         retry_failed: true,
         requirement: Requirement::default(),
         timeouts: TaskTimeouts::default(),

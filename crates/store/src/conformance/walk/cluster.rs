@@ -80,6 +80,8 @@ impl<F: Fixture> Walk<F> {
                 applies: !self.dice.one_in(5),
                 plans: !self.dice.one_in(5),
                 checks: !self.dice.one_in(5),
+                destroys: !self.dice.one_in(5),
+                destroy_plans: !self.dice.one_in(5),
             },
             only_requested: self.dice.one_in(5),
             checks_settings: false,

@@ -1,12 +1,14 @@
 //! The steps of those who create, change and delete tasks.
 
 use cts_core::runs::RunKind;
-use cts_core::{Creation, RunId, TaskName, TaskSpec};
+use cts_core::{Creation, OnDelete, RunId, TaskName, TaskSpec};
 
 use super::{INPUTS, TASKS, Walk};
 use crate::conformance::Fixture;
 use crate::conformance::scene::{input, spec, task};
-use crate::{EnqueueRequest, NewTask, Refused, RefusedCode, TaskChange, TaskError, Unchanged};
+use crate::{
+    Deletion, EnqueueRequest, NewTask, Refused, RefusedCode, TaskChange, TaskError, Unchanged,
+};
 
 impl<F: Fixture> Walk<F> {
     pub(super) fn some_kind(&mut self) -> RunKind {
@@ -26,10 +28,19 @@ impl<F: Fixture> Walk<F> {
         let mut spec = spec(name.as_str());
         spec.enabled = !self.dice.one_in(4);
         spec.retry_failed = !self.dice.one_in(3);
+        spec.on_delete = self.some_end();
         if self.dice.one_in(3) {
             spec.definition.version = self.dice.below(2).to_string();
         }
         spec
+    }
+
+    pub(super) fn some_end(&mut self) -> OnDelete {
+        if self.dice.one_in(2) {
+            OnDelete::Destroy
+        } else {
+            OnDelete::Retain
+        }
     }
 
     /// One that was asked for, open or not; seldom one that never was.
@@ -87,9 +98,23 @@ impl<F: Fixture> Walk<F> {
 
     pub(super) async fn delete(&mut self) {
         let name = self.some_task();
-        self.trace.push(format!("delete {name}"));
-        let expected = self.model.delete(&name);
-        let answer = self.scene.store().delete_task(&name).await;
+        let deletion = if self.dice.one_in(3) {
+            Deletion::Retain
+        } else {
+            self.scene.as_task_says()
+        };
+        self.trace.push(format!("delete {name} {deletion:?}"));
+        let expected = self.model.delete(&name, deletion);
+        let answer = self.scene.store().delete_task(&name, deletion).await;
+        self.compare_answers(answer, expected);
+    }
+
+    pub(super) async fn plan_destruction(&mut self) {
+        let (name, run) = (self.some_task(), self.scene.run_id());
+        self.trace
+            .push(format!("plan the destruction of {name} {run}"));
+        let expected = self.model.plan_destruction(&name, run);
+        let answer = self.scene.store().plan_destruction(&name, run).await;
         self.compare_answers(answer, expected);
     }
 

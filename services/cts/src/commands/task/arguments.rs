@@ -33,7 +33,7 @@ pub(crate) enum TaskCommand {
         #[arg(long)]
         auto_approve: bool,
     },
-    /// Delete a task. Its infrastructure stays.
+    /// Delete a task. Its infrastructure stays, unless the task says otherwise.
     #[command(after_help = "Example:\n\n    \
         $ cts task delete -auto-approve web\n    \
         ==> Marking 'web' for deletion\n    \
@@ -44,6 +44,9 @@ pub(crate) enum TaskCommand {
         /// Do not ask.
         #[arg(long)]
         auto_approve: bool,
+        /// Leave the infrastructure as it is, whatever the task says, also if it is being destroyed.
+        #[arg(long)]
+        retain: bool,
         /// Wait until the task is gone.
         #[arg(long)]
         wait: bool,
@@ -189,7 +192,7 @@ pub(crate) enum RunStatus {
     Queued,
     /// A worker is at it.
     Running,
-    /// Applied, planned or checked.
+    /// Applied, planned, checked or destroyed.
     Succeeded,
     /// Every attempt failed.
     Failed,

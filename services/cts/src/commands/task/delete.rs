@@ -1,42 +1,59 @@
 //! `cts task delete` (docs/cli.md#cts-task).
 
-use cts_api_client::{ApiClient, ErrorForm};
+use cts_api_client::{ApiClient, CallError, ErrorForm};
 
 use super::arguments::ServerOptions;
 use super::prompt::{Deed, approve};
 use super::session::{Details, ExitStatus, Session, pause};
 
+/// How a task is deleted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    /// Do not ask.
+    pub(super) auto_approve: bool,
+    /// Its infrastructure stays whatever the task says.
+    pub(super) retain: bool,
+    /// Wait until it is gone.
+    pub(super) wait: bool,
+}
+
+/// What becomes of the infrastructure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It stays, as the task says.
+    Stays,
+    /// It stays, because that is asked for or because nothing else was said to whom it would surprise.
+    IsRetained,
+    IsDestroyed,
+}
+
 pub(super) async fn run(
     session: &mut Session<'_>,
     options: &ServerOptions,
     name: &str,
-    auto_approve: bool,
-    wait: bool,
+    how: How,
 ) -> Result<(), ExitStatus> {
     let client = session.client(options, Details::Stdout)?;
-    if !auto_approve {
-        let ui = &mut session.ui;
-        ui.info(&format!("Do you want to delete '{name}'?"));
-        ui.output(" - This action cannot be undone.");
-        ui.output(" - Deleting a task does not destroy the infrastructure that it manages.");
-        ui.output(" - A task that is not running is deleted at once.");
-        ui.output(" - A running task is deleted when its run is over.");
-        if !approve(session, Deed::Deleting, name).await? {
-            return Ok(());
-        }
+    let end = end_of(&client, name, how.retain).await;
+    if !how.auto_approve && !is_approved(session, &client, name, end).await? {
+        return Ok(());
     }
     session
         .ui
         .info(&format!("Marking '{name}' for deletion..."));
     let headline = format!("Error: unable to delete '{name}'");
     client
-        .delete_task(name)
+        .delete_task(name, end == End::IsRetained)
         .await
         .map_err(|error| session.refused(&headline, &error, ErrorForm::New, Details::Stdout))?;
-    session.ui.info(&format!(
-        "'{name}' has been marked for deletion and goes when it is not running."
-    ));
-    if !wait {
+    session.ui.info(&if end == End::IsDestroyed {
+        format!(
+            "'{name}' has been marked for deletion: its infrastructure is destroyed, and it goes when that has succeeded."
+        )
+    } else {
+        format!("'{name}' has been marked for deletion and goes when it is not running.")
+    });
+    if !how.wait {
         return Ok(());
     }
     wait_until_gone(&client, name).await.map_err(|error| {
@@ -47,7 +64,70 @@ pub(super) async fn run(
     Ok(())
 }
 
-async fn wait_until_gone(client: &ApiClient, name: &str) -> Result<(), cts_api_client::CallError> {
+/// A task that cannot be asked for is not destroyed by a deletion that has not said so; that it is not there is for the
+/// deletion to say.
+async fn end_of(client: &ApiClient, name: &str, retain: bool) -> End {
+    if retain {
+        return End::IsRetained;
+    }
+    match client.task(name).await {
+        Ok(task) if task.is_destroyed() => End::IsDestroyed,
+        Ok(_retained) => End::Stays,
+        Err(error) if error.is_not_found() => End::Stays,
+        Err(_unknown) => End::IsRetained,
+    }
+}
+
+async fn is_approved(
+    session: &mut Session<'_>,
+    client: &ApiClient,
+    name: &str,
+    end: End,
+) -> Result<bool, ExitStatus> {
+    if end == End::IsDestroyed {
+        show_plan(session, client, name).await?;
+        let ui = &mut session.ui;
+        ui.info(&format!(
+            "Do you want to delete '{name}' and to DESTROY its infrastructure?"
+        ));
+        ui.output(" - This action cannot be undone.");
+        ui.output(" - Terraform destroys what the plan above says.");
+        ui.output(" - If something of the task runs, that ends first.");
+        ui.output(
+            " - The task is deleted when all of it is destroyed; until then that is tried again.",
+        );
+        ui.output(" - With `-retain` the infrastructure stays.");
+    } else {
+        let ui = &mut session.ui;
+        ui.info(&format!("Do you want to delete '{name}'?"));
+        ui.output(" - This action cannot be undone.");
+        ui.output(" - Deleting a task does not destroy the infrastructure that it manages.");
+        ui.output(" - A task that is not running is deleted at once.");
+        ui.output(" - A running task is deleted when its run is over.");
+    }
+    approve(session, Deed::Deleting, name).await
+}
+
+async fn show_plan(
+    session: &mut Session<'_>,
+    client: &ApiClient,
+    name: &str,
+) -> Result<(), ExitStatus> {
+    let ui = &mut session.ui;
+    ui.info(&format!("Inspecting what deleting '{name}' destroys"));
+    ui.output("Generating the plan...");
+    ui.output("");
+    let plan = client.plan_destruction(name).await;
+    let plan = plan.map_err(|error| {
+        let headline = format!("Error: unable to generate plan for '{name}'");
+        session.refused(&headline, &error, ErrorForm::New, Details::Stdout)
+    })?;
+    session.ui.output(&plan.plan);
+    session.ui.output("");
+    Ok(())
+}
+
+async fn wait_until_gone(client: &ApiClient, name: &str) -> Result<(), CallError> {
     loop {
         match client.task(name).await {
             Ok(_still_there) => pause().await,

@@ -41,6 +41,7 @@ fn number(route: &Route) -> Option<u8> {
         Route::Document(Format::Yaml) => 18,
         Route::Configuration => 19,
         Route::ReleaseTask(_) => 20,
+        Route::PlanDestruction(_) => 21,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -60,7 +61,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..21).collect());
+    assert_eq!(routes, (0..22).collect());
 }
 
 #[test]

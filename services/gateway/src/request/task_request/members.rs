@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
-use cts_core::{DraftBufferPeriod, DraftWorkspace, TaskDraft, go};
+use cts_core::{DraftBufferPeriod, DraftWorkspace, OnDelete, TaskDraft, go};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -26,6 +26,7 @@ pub(super) struct TaskMembers {
     buffer_period: Option<BufferPeriodMembers>,
     terraform_version: Option<String>,
     terraform_cloud_workspace: Option<DraftWorkspace>,
+    on_delete: Option<OnDelete>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -93,6 +94,7 @@ impl TaskMembers {
             buffer_period: self.buffer_period.map(BufferPeriodMembers::into_draft),
             terraform_version: self.terraform_version.unwrap_or_default(),
             workspace: self.terraform_cloud_workspace,
+            on_delete: self.on_delete,
         }
     }
 }

@@ -12,7 +12,19 @@ pub(super) fn log_end(completion: &Completion, completed: &Completed) {
             let changes_present = plan.changes_present;
             tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes_present, "task inspected");
         }
-        (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind == RunKind::Plan => {
+        (AttemptOutcome::Failed(error), _) if completed.kind == RunKind::Destroy => {
+            tracing::error!(
+                target: "ctrl",
+                task_name = %task,
+                run.id = %run,
+                error,
+                retry_after = ?completed.next_due,
+                "error destroying the infrastructure of a deleted task"
+            );
+        }
+        (AttemptOutcome::Failed(error), RunStatus::Failed)
+            if matches!(completed.kind, RunKind::Plan | RunKind::DestroyPlan) =>
+        {
             tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error inspecting task");
         }
         (AttemptOutcome::Checked, RunStatus::Succeeded) => {
@@ -20,6 +32,9 @@ pub(super) fn log_end(completion: &Completion, completed: &Completed) {
         }
         (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind == RunKind::Check => {
             tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error checking task");
+        }
+        (AttemptOutcome::Destroyed, RunStatus::Succeeded) => {
+            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "infrastructure of a deleted task destroyed");
         }
         (_, RunStatus::Succeeded) => {
             tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task completed");
@@ -40,7 +55,13 @@ pub(super) fn log_end(completion: &Completion, completed: &Completed) {
         (AttemptOutcome::Interrupted, _) => {
             tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "run interrupted");
         }
-        (AttemptOutcome::Applied | AttemptOutcome::Planned(_) | AttemptOutcome::Checked, _) => {
+        (
+            AttemptOutcome::Applied
+            | AttemptOutcome::Planned(_)
+            | AttemptOutcome::Checked
+            | AttemptOutcome::Destroyed,
+            _,
+        ) => {
             let error = completion.outcome.error(completed.kind).unwrap_or_default();
             tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "a worker did something else than it was to do");
         }

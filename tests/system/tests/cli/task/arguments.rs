@@ -38,9 +38,11 @@ async fn for_the_original_an_option_after_the_name_is_one_more_name() {
 
 #[tokio::test]
 async fn for_us_an_option_may_follow_the_name() {
-    let server = Conversation::with([accepted()]).await;
+    let here = ok(json!({"task": {"name": "web"}}));
+    let server = Conversation::with([here, accepted()]).await;
     let call = Call::cts(&["task", "delete", "web", "-auto-approve"]);
-    let said = server.run(call, &["DELETE /v1/tasks/web"]).await;
+    let requests = ["GET /v1/tasks/web", "DELETE /v1/tasks/web"];
+    let said = server.run(call, &requests).await;
     assert_eq!(said.code, Some(0), "{said}");
 }
 
@@ -49,6 +51,7 @@ async fn options_that_do_not_exist_are_no_options() {
     for call in [
         Call::original(&["task", "disable", "-auto-approve", "web"]),
         Call::original(&["task", "delete", "-wait", "web"]),
+        Call::original(&["task", "delete", "-retain", "web"]),
         Call::original(&["task", "delete", "-port=x", "web"]),
         Call::cts(&["task", "show", "-o", "yaml", "web"]),
     ] {
@@ -59,9 +62,10 @@ async fn options_that_do_not_exist_are_no_options() {
 
 #[tokio::test]
 async fn a_switch_can_be_set_to_false() {
-    let server = Conversation::with([]).await;
+    let here = ok(json!({"task": {"name": "web"}}));
+    let server = Conversation::with([here]).await;
     let call = Call::original(&["task", "delete", "-auto-approve=false", "web"]).input("no\n");
-    let said = server.run(call, &[]).await;
+    let said = server.run(call, &["GET /v1/tasks/web"]).await;
     assert!(
         said.stdout.contains("Cancelled deleting task 'web'"),
         "{said}"

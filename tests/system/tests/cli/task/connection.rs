@@ -103,7 +103,8 @@ async fn proxies_of_the_environment_are_not_used() {
 
 #[tokio::test]
 async fn a_prefix_is_kept() {
-    let server = ScriptedHttp::start([done(), accepted()]).await;
+    let here = ok(json!({"task": {"name": "web"}}));
+    let server = ScriptedHttp::start([done(), here, accepted()]).await;
     let address = format!("http://{}/edge/", server.address());
     let said = disable(&[]).variable("CTS_ADDRESS", &address).run().await;
     assert_eq!(said.code, Some(0), "{said}");
@@ -112,6 +113,7 @@ async fn a_prefix_is_kept() {
     assert_eq!(said.code, Some(0), "{said}");
     let prefixed = [
         r#"PATCH /edge/v1/tasks/web {"Enabled":false}"#,
+        "GET /edge/v1/tasks/web",
         "DELETE /edge/v1/tasks/web",
     ];
     assert_eq!(server.lines(), prefixed);

@@ -1,6 +1,6 @@
 //! `task delete` (docs/cli.md#cts-task).
 
-use cts_testkit::ScriptedAnswer::Close;
+use cts_testkit::ScriptedAnswer::{self, Close};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -9,34 +9,45 @@ use super::{Conversation, accepted, ok, unknown_task};
 
 const DELETE: &str = "DELETE /v1/tasks/web";
 
+const GET: &str = "GET /v1/tasks/web";
+
+fn retained() -> ScriptedAnswer {
+    ok(json!({"task": {"name": "web"}}))
+}
+
+fn destroyed() -> ScriptedAnswer {
+    ok(json!({"task": {"name": "web", "on_delete": "destroy"}}))
+}
+
 fn delete() -> Call {
     Call::original(&["task", "delete", "web"])
 }
 
 /// The answer `input` at the prompt, to which no request may follow.
 async fn not_deleted(input: &str) -> Said {
-    let server = Conversation::with([]).await;
-    server.run(delete().input(input), &[]).await
+    let server = Conversation::with([retained()]).await;
+    server.run(delete().input(input), &[GET]).await
 }
 
 #[tokio::test]
 async fn approved() {
-    let server = Conversation::with([accepted()]).await;
-    assert_snapshot!(server.run(delete().input("yes\n"), &[DELETE]).await);
+    let server = Conversation::with([retained(), accepted()]).await;
+    assert_snapshot!(server.run(delete().input("yes\n"), &[GET, DELETE]).await);
 }
 
 #[tokio::test]
 async fn approved_by_a_line_of_windows() {
-    let server = Conversation::with([accepted()]).await;
-    let said = server.run(delete().input("yes\r\nno\n"), &[DELETE]).await;
+    let server = Conversation::with([retained(), accepted()]).await;
+    let call = delete().input("yes\r\nno\n");
+    let said = server.run(call, &[GET, DELETE]).await;
     assert_eq!(said.code, Some(0), "{said}");
 }
 
 #[tokio::test]
 async fn approved_beforehand() {
-    let server = Conversation::with([accepted()]).await;
+    let server = Conversation::with([retained(), accepted()]).await;
     let call = Call::original(&["task", "delete", "-auto-approve", "web"]);
-    assert_snapshot!(server.run(call, &[DELETE]).await);
+    assert_snapshot!(server.run(call, &[GET, DELETE]).await);
 }
 
 #[tokio::test]
@@ -78,19 +89,19 @@ async fn yes_without_an_end_of_line_is_no_answer() {
 
 #[tokio::test]
 async fn interrupted() {
-    let server = Conversation::with([]).await;
+    let server = Conversation::with([retained()]).await;
     let call = server.call(delete());
     let said = call
         .interrupt_when(|said| said.ends_with("Enter a value: "))
         .await;
     assert_snapshot!(said);
-    assert_eq!(server.server.lines(), [""; 0]);
+    assert_eq!(server.server.lines(), [GET]);
 }
 
 #[tokio::test]
 async fn unknown() {
-    let server = Conversation::with([unknown_task("web")]).await;
-    let said = server.run(delete().input("yes\n"), &[DELETE]).await;
+    let server = Conversation::with([unknown_task("web"), unknown_task("web")]).await;
+    let said = server.run(delete().input("yes\n"), &[GET, DELETE]).await;
     assert_snapshot!(said);
 }
 
@@ -100,35 +111,94 @@ async fn nobody_gets_a_hint_to_a_command_that_the_original_does_not_have() {
         (delete(), false),
         (Call::cts(&["task", "delete", "web"]), true),
     ] {
-        let server = Conversation::with([unknown_task("web")]).await;
-        let said = server.run(call.input("yes\n"), &[DELETE]).await;
+        let server = Conversation::with([unknown_task("web"), unknown_task("web")]).await;
+        let said = server.run(call.input("yes\n"), &[GET, DELETE]).await;
         assert_eq!(said.stdout.contains("cts task list"), hint, "{said}");
     }
 }
 
 #[tokio::test]
 async fn no_answer() {
-    let server = Conversation::with([Close]).await;
-    assert_snapshot!(server.run(delete().input("yes\n"), &[DELETE]).await);
+    let server = Conversation::with([retained(), Close]).await;
+    assert_snapshot!(server.run(delete().input("yes\n"), &[GET, DELETE]).await);
 }
 
 #[tokio::test]
 async fn waiting_until_it_is_gone() {
-    let here = ok(json!({"task": {"name": "web"}}));
-    let server = Conversation::with([accepted(), here.clone(), here, unknown_task("web")]).await;
+    let here = retained();
+    let answers = [
+        here.clone(),
+        accepted(),
+        here.clone(),
+        here,
+        unknown_task("web"),
+    ];
+    let server = Conversation::with(answers).await;
     let call = Call::cts(&["task", "delete", "-auto-approve", "--wait", "web"]);
-    let get = "GET /v1/tasks/web";
-    assert_snapshot!(server.run(call, &[DELETE, get, get, get]).await);
+    let requests = [GET, DELETE, GET, GET, GET];
+    assert_snapshot!(server.run(call, &requests).await);
 }
 
 #[tokio::test]
 async fn waiting_for_a_server_that_goes_away() {
-    let server = Conversation::with([accepted()]).await;
+    let server = Conversation::with([retained(), accepted()]).await;
     let call = Call::cts(&["task", "delete", "-auto-approve", "--wait", "web"]);
-    let said = server.run(call, &[DELETE, "GET /v1/tasks/web"]).await;
+    let said = server.run(call, &[GET, DELETE, GET]).await;
     assert_eq!(said.code, Some(11), "{said}");
     assert!(
         said.stderr.contains("unable to see whether 'web' is gone"),
         "{said}"
     );
+}
+
+const PLAN: &str = "POST /v1/tasks/web/destroy-plan";
+
+fn planned() -> ScriptedAnswer {
+    let plan = "Plan: 0 to add, 0 to change, 2 to destroy.\n";
+    ok(json!({"request_id": "1", "run": {"changes_present": true, "plan": plan}}))
+}
+
+#[tokio::test]
+async fn what_is_destroyed_is_shown_before() {
+    let server = Conversation::with([destroyed(), planned(), accepted()]).await;
+    let said = server.run(delete().input("yes\n"), &[GET, PLAN, DELETE]);
+    assert_snapshot!(said.await);
+}
+
+#[tokio::test]
+async fn nothing_is_destroyed_without_a_yes() {
+    let server = Conversation::with([destroyed(), planned()]).await;
+    let said = server.run(delete().input("no\n"), &[GET, PLAN]).await;
+    assert!(
+        said.stdout.ends_with("Cancelled deleting task 'web'\n"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_planned_is_not_destroyed() {
+    let server = Conversation::with([destroyed(), unknown_task("web")]).await;
+    let said = server.run(delete().input("yes\n"), &[GET, PLAN]).await;
+    assert_eq!(said.code, Some(11), "{said}");
+    assert!(said.stderr.contains("unable to generate plan"), "{said}");
+}
+
+#[tokio::test]
+async fn a_destruction_approved_beforehand() {
+    let server = Conversation::with([destroyed(), accepted()]).await;
+    let call = Call::cts(&["task", "delete", "-auto-approve", "web"]);
+    assert_snapshot!(server.run(call, &[GET, DELETE]).await);
+}
+
+/// Nor where it is not known whether it would be.
+#[tokio::test]
+async fn what_is_to_be_retained_is_not_destroyed() {
+    let retain = "DELETE /v1/tasks/web?on_delete=retain";
+    let server = Conversation::with([accepted()]).await;
+    let call = Call::cts(&["task", "delete", "-retain", "web"]).input("yes\n");
+    let said = server.run(call, &[retain]).await;
+    assert!(said.stdout.contains("does not destroy"), "{said}");
+    let server = Conversation::with([Close, accepted()]).await;
+    let said = server.run(delete().input("yes\n"), &[GET, retain]).await;
+    assert_eq!(said.code, Some(0), "{said}");
 }

@@ -1,0 +1,76 @@
+//! What becomes of the infrastructure of a task that is deleted (docs/runs.md#deleting-a-task).
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::identity::RunId;
+
+/// What an explicit deletion over the API does with what Terraform has made for the task. Whatever else removes a
+/// task leaves it as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnDelete {
+    /// It stays.
+    #[default]
+    Retain,
+    /// Terraform destroys it before the task goes.
+    Destroy,
+}
+
+impl OnDelete {
+    /// The spelling in files and requests.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Retain => "retain",
+            Self::Destroy => "destroy",
+        }
+    }
+
+    /// Whether it is the default.
+    pub const fn is_retain(self) -> bool {
+        matches!(self, Self::Retain)
+    }
+}
+
+/// What a text must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it must be \"retain\" or \"destroy\"")]
+pub struct UnknownOnDelete;
+
+impl FromStr for OnDelete {
+    type Err = UnknownOnDelete;
+
+    fn from_str(text: &str) -> Result<Self, UnknownOnDelete> {
+        [Self::Retain, Self::Destroy]
+            .into_iter()
+            .find(|known| known.as_str() == text)
+            .ok_or(UnknownOnDelete)
+    }
+}
+
+/// What the destruction of a task's infrastructure has to do with a run of it that ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Destruction {
+    /// Nothing is to be destroyed, or not any more.
+    None,
+    /// It is the work of this other run, which begins then.
+    Waits(RunId),
+    /// This run destroys.
+    Run,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_spelled_as_it_is_encoded() {
+        for known in [OnDelete::Retain, OnDelete::Destroy] {
+            assert_eq!(known.as_str().parse(), Ok(known));
+            assert_eq!(serde_json::to_value(known).unwrap(), known.as_str());
+        }
+        assert_eq!("Destroy".parse::<OnDelete>(), Err(UnknownOnDelete));
+        assert!(OnDelete::default().is_retain() && !OnDelete::Destroy.is_retain());
+    }
+}

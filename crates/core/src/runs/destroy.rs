@@ -1,0 +1,42 @@
+//! What follows an attempt to destroy what a task has made.
+//!
+//! A destruction is never given up by itself: the task stays until it has succeeded, or until the API is asked to leave what is
+//! left. So an attempt that fails, or whose lease is lost, is followed by another, at first like that of any run
+//! and then slowly, whatever the task says of retries.
+
+use std::time::Duration;
+
+use super::attempt::{
+    ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, attempt_delay, failure_delay,
+};
+
+pub(super) fn after_destroy(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
+    let failed = outcome.error(context.kind).is_some();
+    match outcome {
+        AttemptOutcome::Interrupted if context.destroying => AfterAttempt::Requeue,
+        AttemptOutcome::Interrupted => AfterAttempt::Cancel,
+        _ if failed && context.destroying => AfterAttempt::Retry(delay(context)),
+        _ => AfterAttempt::End { succeeded: !failed },
+    }
+}
+
+pub(super) fn after_lost_destroy(renewable: bool, context: AttemptContext) -> AfterAttempt {
+    if !context.destroying {
+        AfterAttempt::Cancel
+    } else if renewable {
+        // As of any run, the first one costs no time.
+        AfterAttempt::Retry(match context.attempts {
+            0 | 1 => Duration::ZERO,
+            _ => delay(context),
+        })
+    } else {
+        AfterAttempt::Requeue
+    }
+}
+
+fn delay(context: AttemptContext) -> Duration {
+    match context.attempts.checked_sub(ATTEMPTS) {
+        None => attempt_delay(context.attempts, context.jitter),
+        Some(earlier_failures) => failure_delay(earlier_failures, context.jitter),
+    }
+}

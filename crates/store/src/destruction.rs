@@ -1,0 +1,80 @@
+//! Runs that destroy, and how they are stored. For implementations.
+//!
+//! To a program that does not know them they are checks: one that got such a run would change nothing, and what it
+//! said of it could not be taken for a plan.
+
+use cts_core::RunId;
+use cts_core::runs::RunKind;
+
+use crate::cell::Cell;
+use crate::error::StoreError;
+use crate::task::StoredTask;
+
+/// What is to become of the infrastructure of a task that is deleted.
+///
+/// What destroys it is a run with the input of the newest run of the task that applied, or may have; without one there is
+/// nothing to be destroyed. It outlives every death, and is given up by nothing but a deletion that retains, a
+/// configuration that no longer has the task, and a reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// It stays, also if it is being destroyed.
+    Retain,
+    /// What the task says itself.
+    AsTaskSays {
+        /// Id of the run that destroys it, if there is to be one.
+        run: RunId,
+    },
+}
+
+impl Deletion {
+    /// The run that destroys the infrastructure of this task, if that is wanted.
+    pub fn destroy_run(self, task: &StoredTask) -> Option<RunId> {
+        match self {
+            Self::AsTaskSays { run } if !task.spec.on_delete.is_retain() => Some(run),
+            Self::AsTaskSays { .. } | Self::Retain => None,
+        }
+    }
+}
+
+/// What is stored of the kind of a run, in the columns `kind` and `destroys`.
+pub const fn stored_kind(kind: RunKind) -> (&'static str, Option<&'static str>) {
+    match kind {
+        RunKind::Destroy => (RunKind::Check.as_str(), Some("apply")),
+        RunKind::DestroyPlan => (RunKind::Check.as_str(), Some("plan")),
+        RunKind::Apply | RunKind::Plan | RunKind::Check => (kind.as_str(), None),
+    }
+}
+
+/// The kind of a run, of these two columns.
+pub(crate) fn kind_of_run(
+    cell: Cell<'_>,
+    kind: &str,
+    destroys: Option<&str>,
+) -> Result<RunKind, StoreError> {
+    let stored = (kind, destroys);
+    let known = RunKind::ALL.into_iter();
+    let mut known = known.filter(|known| stored_kind(*known) == stored);
+    known.next().ok_or_else(|| cell.unknown(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_kinds_are_read_again_and_an_older_program_knows_all_of_them() {
+        let cell = Cell {
+            table: "runs",
+            column: "kind",
+            row: "1",
+        };
+        for kind in RunKind::ALL {
+            let (stored, destroys) = stored_kind(kind);
+            assert_eq!(kind_of_run(cell, stored, destroys).unwrap(), kind);
+            let mut older = RunKind::ENQUEUED.into_iter();
+            assert!(older.any(|kind| kind.as_str() == stored));
+            assert_eq!(destroys.is_none(), RunKind::ENQUEUED.contains(&kind));
+        }
+        assert!(kind_of_run(cell, "apply", Some("apply")).is_err());
+    }
+}

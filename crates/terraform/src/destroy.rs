@@ -1,0 +1,38 @@
+//! The destruction of what a task has made, and its plan.
+
+use semver::Version;
+
+use crate::attempt::Attempt;
+use crate::command::Step;
+use crate::error::CommandError;
+use crate::terraform::{PlanOutput, Terraform};
+
+/// First version whose `apply` can destroy. Before it there is a command of its own with the same arguments.
+const APPLY_DESTROYS_SINCE: Version = Version::new(0, 15, 2);
+
+const DESTROY: &str = "-destroy";
+
+impl Terraform {
+    /// Runs `terraform apply -destroy` in the workspace of the task: everything in its state is destroyed. The
+    /// workspace stays.
+    ///
+    /// What is said of [`Terraform::apply`] holds here.
+    pub async fn destroy(&self, attempt: &Attempt) -> Result<(), CommandError> {
+        let mut arguments = self.arguments(Step::Apply);
+        if *self.executable().version() >= APPLY_DESTROYS_SINCE {
+            arguments.push(DESTROY.to_owned());
+        } else if let Some(command) = arguments.first_mut() {
+            "destroy".clone_into(command);
+        }
+        self.apply_with(attempt, arguments).await
+    }
+
+    /// Runs `terraform plan -destroy`: what [`Terraform::destroy`] would do.
+    ///
+    /// What is said of [`Terraform::plan`] holds here.
+    pub async fn plan_destroy(&self, attempt: &Attempt) -> Result<PlanOutput, CommandError> {
+        let mut arguments = self.arguments(Step::Plan);
+        arguments.push(DESTROY.to_owned());
+        self.plan_with(attempt, arguments).await
+    }
+}

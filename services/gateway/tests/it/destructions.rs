@@ -1,0 +1,109 @@
+//! What a deletion does with the infrastructure of a task: ours (docs/rest.md#deleting-a-task).
+
+use cts_proto::task::v1::{DeletionMode, OnDelete};
+use serde_json::{Value, json};
+
+use crate::stage::{Answer, Stage};
+use crate::tasks::{Asked, three_tasks};
+
+const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+
+async fn ask(stage: &Stage, method: &str, path: &str) -> (u16, Value) {
+    let answer: Answer = stage.ask_with(method, path, &[], b"").await;
+    (answer.status, serde_json::from_str(&answer.body).unwrap())
+}
+
+#[tokio::test]
+async fn what_a_deletion_would_destroy_is_planned() {
+    let stage = Stage::start(three_tasks()).await;
+    let plan = async |name: &str| {
+        let path = format!("/v1/tasks/{name}/destroy-plan");
+        ask(&stage, "POST", &path).await
+    };
+    let (status, mut planned) = plan("dns").await;
+    assert!(planned["request_id"].take().is_string());
+    let text = "Plan: 0 to add, 0 to change, 2 to destroy.\n";
+    let run = json!({"changes_present": true, "plan": text});
+    assert_eq!(status, 200);
+    assert_eq!(planned, json!({"request_id": null, "run": run}));
+    let (status, nothing) = plan("fw-sync").await;
+    assert_eq!(
+        (status, &nothing["run"]["changes_present"]),
+        (200, &json!(false))
+    );
+    let text = nothing["run"]["plan"].as_str().unwrap();
+    assert!(text.contains("nothing to be destroyed"), "{text}");
+    for (name, expected) in [
+        ("none", 404),
+        ("leaving", 409),
+        ("failing", 422),
+        ("broken", 500),
+        ("away", 503),
+    ] {
+        let (status, refused) = plan(name).await;
+        assert_eq!(status, expected, "{refused}");
+        assert!(refused["error"]["message"].is_string(), "{refused}");
+    }
+    for method in ["GET", "PUT", "DELETE"] {
+        let (status, _) = ask(&stage, method, "/v1/tasks/dns/destroy-plan").await;
+        assert_eq!(status, 405, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_does_what_the_task_says_or_retains() {
+    let tasks = three_tasks();
+    let stage = Stage::start(tasks.clone()).await;
+    for (query, expected) in [
+        ("", DeletionMode::AsDeclared),
+        ("?run=inspect", DeletionMode::AsDeclared),
+        ("?on_delete=retain", DeletionMode::Retain),
+    ] {
+        let (status, _) = ask(&stage, "DELETE", &format!("/v1/tasks/dns{query}")).await;
+        assert_eq!(status, 202, "{query}");
+        let asked = std::mem::take(&mut *tasks.changes.lock().unwrap());
+        let [Asked::Delete(deletion)] = &asked[..] else {
+            panic!("{asked:?}");
+        };
+        assert_eq!(deletion.mode(), expected, "{query}");
+    }
+    for query in ["on_delete=destroy", "on_delete", "on_delete=Retain"] {
+        let (status, refused) = ask(&stage, "DELETE", &format!("/v1/tasks/dns?{query}")).await;
+        assert_eq!(status, 400, "{refused}");
+    }
+    assert_eq!(*tasks.changes.lock().unwrap(), []);
+}
+
+#[tokio::test]
+async fn what_a_task_says_is_sent_and_shown() {
+    let mut tasks = three_tasks();
+    tasks.tasks[0].on_delete = OnDelete::Destroy.into();
+    let shown = tasks.tasks[0].name.clone();
+    let stage = Stage::start(tasks.clone()).await;
+    let (_, answer) = ask(&stage, "GET", &format!("/v1/tasks/{shown}")).await;
+    assert_eq!(answer["task"]["on_delete"], "destroy");
+    let (_, answer) = ask(&stage, "GET", "/v1/tasks/dns").await;
+    assert_eq!(answer["task"].get("on_delete"), None);
+
+    let task = |on_delete: Value| {
+        json!({"task": {
+            "name": "new", "module": "./m", "on_delete": on_delete,
+            "condition": {"services": {"names": ["web"]}},
+        }})
+        .to_string()
+    };
+    let create = async |body: String| {
+        let answer = stage.ask_with("POST", "/v1/tasks", JSON, body.as_bytes());
+        answer.await.status
+    };
+    assert_eq!(create(task(json!("destroy"))).await, 201);
+    let asked = std::mem::take(&mut *tasks.changes.lock().unwrap());
+    let [Asked::Create(creation)] = &asked[..] else {
+        panic!("{asked:?}");
+    };
+    let sent = creation.task.as_ref().unwrap();
+    assert_eq!(sent.on_delete(), OnDelete::Destroy);
+    for wrong in [json!("Destroy"), json!(""), json!(true)] {
+        assert_eq!(create(task(wrong.clone())).await, 400, "{wrong}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Runs that destroy what a task has made, and their plans.
+
+use std::path::Path;
+
+use cts_proto::run::v1::RunKind;
+use cts_proto::run::v1::complete_run_request::Outcome;
+
+use crate::stage::Stage;
+
+/// A module that writes a file while it exists, and takes it away when it is destroyed.
+const WRITES: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "file" {
+  input = abspath("${path.root}/made.txt")
+
+  provisioner "local-exec" {
+    command = "echo made > ${self.input}"
+  }
+
+  provisioner "local-exec" {
+    when    = destroy
+    command = "rm ${self.input}"
+  }
+}
+"#;
+
+async fn applied(stage: &mut Stage) {
+    stage.strings.grant(RunKind::Apply, stage.input());
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    assert!(stage.file("made.txt").exists());
+}
+
+fn resources(state: &Path) -> usize {
+    let state = std::fs::read_to_string(state).unwrap();
+    let state: serde_json::Value = serde_json::from_str(&state).unwrap();
+    state["resources"].as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn what_was_applied_is_destroyed() {
+    let mut stage = Stage::new(WRITES).await;
+    applied(&mut stage).await;
+    assert_eq!(resources(&stage.state()), 1);
+    // Again, as after a death whose report was lost.
+    for _ in 0..2 {
+        stage.strings.grant(RunKind::Destroy, stage.input());
+        let outcome = stage.strings.outcome().await;
+        assert!(matches!(outcome, Outcome::Destroyed(_)), "{outcome:?}");
+        assert!(!stage.file("made.txt").exists());
+        assert_eq!(resources(&stage.state()), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_destruction_is_planned_and_nothing_is_destroyed() {
+    let mut stage = Stage::new(WRITES).await;
+    applied(&mut stage).await;
+    let state = std::fs::read(stage.state()).unwrap();
+    stage.strings.grant(RunKind::DestroyPlan, stage.input());
+    let Outcome::Planned(plan) = stage.strings.outcome().await else {
+        panic!("{}", stage.strings.log());
+    };
+    assert!(plan.changes_present);
+    assert!(plan.text.contains("1 to destroy"), "{}", plan.text);
+    assert_eq!(std::fs::read(stage.state()).unwrap(), state);
+    assert!(stage.file("made.txt").exists());
+}
+
+#[tokio::test]
+async fn a_destruction_that_fails_says_why() {
+    let module = WRITES.replace("rm ${self.input}", "echo it stays >&2; exit 3");
+    let mut stage = Stage::new(&module).await;
+    applied(&mut stage).await;
+    stage.strings.grant(RunKind::Destroy, stage.input());
+    let Outcome::Failed(failed) = stage.strings.outcome().await else {
+        panic!("{}", stage.strings.log());
+    };
+    assert!(failed.error.contains("it stays"), "{}", failed.error);
+    assert_eq!(resources(&stage.state()), 1);
+}

@@ -1,0 +1,164 @@
+//! A deletion destroys what its task has made, if the task says so (docs/runs.md#deleting-a-task).
+
+use std::path::PathBuf;
+
+use cts_testkit::{ConsulAgent, eventually};
+use cts_tests::{DEADLINE, Instance, LOCAL_BACKEND, Site, task};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// Makes a file. Takes it away when it is destroyed, and says so before; as long as there is a file `hold` it waits then.
+const MODULE: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "file" {
+  input = "@SITE@"
+
+  provisioner "local-exec" {
+    command = "touch '${self.input}/made'"
+  }
+
+  provisioner "local-exec" {
+    when    = destroy
+    command = "touch '${self.input}/begun'; while [ -e '${self.input}/hold' ]; do sleep 0.1; done; rm -f '${self.input}/made'"
+  }
+}
+"#;
+
+struct Stage {
+    consul: ConsulAgent,
+    site: Site,
+}
+
+impl Stage {
+    async fn new(tasks: &str) -> Self {
+        let consul = ConsulAgent::start().await;
+        let site = Site::new();
+        let path = site.path().to_str().unwrap();
+        site.write("modules/file/main.tf", &MODULE.replace("@SITE@", path));
+        site.configure_driver(&consul.address(), LOCAL_BACKEND, tasks);
+        Self { consul, site }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.site.path().join(name)
+    }
+
+    async fn until(&self, name: &str, there: bool) {
+        eventually(DEADLINE, async || {
+            if self.file(name).exists() == there {
+                Ok(())
+            } else {
+                Err(format!("{name}: not {there}"))
+            }
+        })
+        .await;
+    }
+}
+
+async fn ask(cts: &Instance, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+    let mut request = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(DEADLINE)
+        .build()
+        .unwrap()
+        .request(method, cts.api.url(path));
+    if let Some(body) = body {
+        request = request.json(&body);
+    }
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+async fn until_gone(cts: &Instance, name: &str) {
+    let path = format!("/v1/tasks/{name}");
+    eventually(DEADLINE, async || match cts.api.ask(&path).await {
+        Ok((404, _)) => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_task_of_the_api_has_made_goes_with_it() {
+    let stage = Stage::new("").await;
+    let cts = Instance::start(&stage.site).await;
+    let module = stage.file("modules/file");
+    let task = json!({"task": {
+        "name": "made", "module": module, "on_delete": "destroy",
+        "condition": {"services": {"names": ["web"]}},
+    }});
+    let (status, answer) = ask(&cts, Method::POST, "/v1/tasks?run=now", Some(task)).await;
+    assert_eq!(status, 201, "{answer}");
+    assert_eq!(answer["task"]["on_delete"], "destroy");
+    assert!(stage.file("made").exists());
+
+    let plan = "/v1/tasks/made/destroy-plan";
+    let (status, answer) = ask(&cts, Method::POST, plan, None).await;
+    assert_eq!(status, 200, "{answer}");
+    let text = answer["run"]["plan"].as_str().unwrap();
+    assert!(text.contains("1 to destroy"), "{text}");
+    assert!(stage.file("made").exists() && !stage.file("begun").exists());
+
+    let (status, answer) = ask(&cts, Method::DELETE, "/v1/tasks/made", None).await;
+    assert_eq!(status, 202, "{answer}");
+    until_gone(&cts, "made").await;
+    assert!(!stage.file("made").exists());
+    let runs = cts.api.get("/v1/runs?task=made&limit=1").await;
+    let run = &runs["runs"][0];
+    let seen = (run["kind"].as_str(), run["status"].as_str());
+    assert_eq!(seen, (Some("destroy"), Some("succeeded")), "{run}");
+    cts.stop().await;
+}
+
+#[tokio::test]
+async fn a_destruction_that_is_killed_is_finished_after_the_restart() {
+    let of_file = task(
+        "made",
+        "./modules/file",
+        &["web"],
+        "on_delete = \"destroy\"",
+    );
+    let stage = Stage::new(&of_file).await;
+    let cts = Instance::start(&stage.site).await;
+    cts.api.wait_for_events("made", 1).await;
+    stage.site.write("hold", "");
+    let (status, answer) = ask(&cts, Method::DELETE, "/v1/tasks/made", None).await;
+    assert_eq!(status, 202, "{answer}");
+    stage.until("begun", true).await;
+    cts.kill().await;
+    assert!(stage.file("made").exists());
+    std::fs::remove_file(stage.file("begun")).unwrap();
+
+    let cts = Instance::start(&stage.site).await;
+    // Stopped gently before, the first one may have released its resource or not; the file is the truth.
+    std::fs::remove_file(stage.file("hold")).unwrap();
+    until_gone(&cts, "made").await;
+    stage.until("made", false).await;
+    // The file of the configuration does not bring it back.
+    assert_eq!(cts.api.get("/v1/tasks").await["tasks"], json!([]));
+    cts.stop().await;
+    stage.site.wait_until_quiet().await;
+}
+
+#[tokio::test]
+async fn what_leaves_its_file_is_retained() {
+    let of_file = task(
+        "made",
+        "./modules/file",
+        &["web"],
+        "on_delete = \"destroy\"",
+    );
+    let stage = Stage::new(&of_file).await;
+    let cts = Instance::start(&stage.site).await;
+    cts.api.wait_for_events("made", 1).await;
+    cts.stop().await;
+    let consul = stage.consul.address();
+    stage.site.configure_driver(&consul, LOCAL_BACKEND, "");
+    let cts = Instance::start(&stage.site).await;
+    until_gone(&cts, "made").await;
+    cts.stop().await;
+    assert!(stage.file("made").exists() && !stage.file("begun").exists());
+}
