@@ -1,7 +1,7 @@
 //! The store: its connections.
 
 mod calls;
-mod waits;
+mod held_leases;
 
 use std::time::Duration;
 

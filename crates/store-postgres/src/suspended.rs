@@ -110,11 +110,11 @@ pub(crate) async fn resume(
     }
     let resumed = sqlx::query(
         "-- resume
-        UPDATE runs r
+        UPDATE runs
         SET waiting_for = NULL, resumed_waits = $2,
-            concurrency_group = CASE r.kind WHEN 'apply' THEN t.concurrency_group END
-        FROM tasks t
-        WHERE r.id = $1 AND r.resumed_waits < $2 AND t.name = r.task_name",
+            concurrency_group = CASE kind WHEN 'apply' THEN (
+                SELECT t.concurrency_group FROM tasks t WHERE t.name = task_name) END
+        WHERE id = $1 AND resumed_waits < $2",
     )
     .bind(held.0.as_uuid())
     .bind(i64::from(number))

@@ -1,8 +1,8 @@
 //! The store: its file, and the transactions on it.
 
 mod calls;
+mod held_leases;
 mod transaction;
-mod waits;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -20,13 +20,13 @@ mod destruction;
 pub mod enqueue;
 mod error;
 pub mod fields;
+mod held_leases;
 mod model;
 pub mod schema;
 mod settings;
 mod store;
 mod task;
 pub mod transfer;
-mod waits;
 
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
@@ -38,6 +38,7 @@ pub use contents::{EncodedContents, InputContents, StoredInput};
 pub use cts_core::WorkerRecord;
 pub use destruction::{Deletion, stored_kind};
 pub use error::{LeaderError, LeaseError, StoreError, TaskError};
+pub use held_leases::HeldLeases;
 pub use model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Guarded, LINES_PRUNED_AT_ONCE,
     LOST_LEASES_SHOWN, Lease, LogLine, LogPage, LogStream, PLANS_KEPT, PRUNED_AT_ONCE, Requeued,
@@ -49,4 +50,3 @@ pub use task::{
     DELETED, DRAFTS_KEPT, NewTask, Refused, RefusedCode, RunRequest, StoredTask, TaskChange,
     TaskMark, Unfinished,
 };
-pub use waits::Waits;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, LostLease, RunId, TaskName,
-    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    TaskStatus, WorkerId, WorkerRecord,
 };
 use futures::stream::BoxStream;
 
@@ -19,13 +19,13 @@ use crate::configuration::{
 use crate::contents::StoredInput;
 use crate::destruction::Deletion;
 use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
+use crate::held_leases::HeldLeases;
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
     Retention, RunFilter, RunRecord, TakeBack, TaskState,
 };
 use crate::settings::SettingsChange;
 use crate::task::{NewTask, Refused, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished};
-use crate::waits::Waits;
 
 /// Hints of other processes, for ever; a broken connection is mended inside and shows as [`Hint::Gap`].
 pub type HintStream = BoxStream<'static, Hint>;
@@ -38,7 +38,7 @@ pub type HintStream = BoxStream<'static, Hint>;
 /// Duties that only the leader has take a [`LeaderEpoch`]. It is checked inside the transaction, so
 /// that the word of a replica that does not know yet that it was deposed changes nothing (P4).
 #[async_trait]
-pub trait Store: Waits + Send + Sync + fmt::Debug {
+pub trait Store: HeldLeases + Send + Sync + fmt::Debug {
     /// Makes this incarnation of `member` the leader if there is none, if the leader's lease has expired, or
     /// if it leads already, which then extends its lease to `time_to_live` from now; and notes that it lives, and so
     /// that schedulers serve.
@@ -262,17 +262,6 @@ pub trait Store: Waits + Send + Sync + fmt::Debug {
         requests: &[String],
     ) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError>;
 
-    /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now. It never gets shorter:
-    /// the answer of an earlier call may be on its way to a holder who counts on it. A lease that has expired but
-    /// was not taken back is in force again: its task has nothing else running.
-    async fn renew(
-        &self,
-        run: RunId,
-        holder: &WorkerId,
-        epoch: LeaseEpoch,
-        time_to_live: Duration,
-    ) -> Result<(), LeaseError>;
-
     /// Ends an attempt as [`cts_core::runs::after_attempt`] says, and with it what
     /// [`cts_core::task_after_run`] says of its task. A lease that has expired but was
     /// not taken back is still live here: the work is done, and no other worker has begun it.
@@ -299,10 +288,6 @@ pub trait Store: Waits + Send + Sync + fmt::Debug {
     /// destroyed: that goes on. A requested apply of an enabled task
     /// may stand for a change and goes on as an ordinary run ([`cts_core::runs::goes_on_alone`]).
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
-
-    /// The newest leases of the task of this run that were lost, those lost last first, at most
-    /// [`LOST_LEASES_SHOWN`](crate::LOST_LEASES_SHOWN). Checks are not among them: they lock no state.
-    async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
 
     /// Time until the next queued run is due, zero if one is; `None` if there is none that could be
     /// acquired by a worker that can do everything.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
-    ArchiveId, Chain, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, LostLease, RunId, TaskName,
-    TaskSpec, TaskStatus, WorkerId,
+    ArchiveId, Chain, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    TaskStatus, WorkerId,
 };
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
@@ -24,8 +24,8 @@ use crate::election_connection::election_call;
 use crate::session::call;
 use crate::{
     archive, bundles, changes, complete, configurations, configure, destruction, enqueue, guards,
-    hints, inputs, leadership, lease, logs, lost_leases, prune, queue, requests, settings, states,
-    statistics, take_back, tasks, waiting, workers,
+    hints, inputs, leadership, lease, logs, prune, queue, requests, settings, states, statistics,
+    take_back, tasks, waiting, workers,
 };
 
 /// How long a call may take whose work grows with the configuration or the history, transaction after transaction.
@@ -235,16 +235,6 @@ impl Store for PostgresStore {
         call!(&self.pool, c => lease::grants(c, worker, requests))
     }
 
-    async fn renew(
-        &self,
-        run: RunId,
-        holder: &WorkerId,
-        epoch: LeaseEpoch,
-        time_to_live: Duration,
-    ) -> Result<(), LeaseError> {
-        call!(&self.pool, c => lease::renew(c, run, (holder, epoch), time_to_live))
-    }
-
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
         call!(&self.pool, c => complete::complete(c, &completion))
     }
@@ -264,10 +254,6 @@ impl Store for PostgresStore {
 
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
         call!(&self.pool, c => take_back::release_all(c))
-    }
-
-    async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError> {
-        call!(&self.pool, c => lost_leases::of_task(c, run))
     }
 
     async fn next_due(&self) -> Result<Option<Duration>, StoreError> {

@@ -7,8 +7,8 @@ use cts_core::{Capabilities, Engine, EventId, LeaderEpoch, RunId, WorkerId};
 pub(crate) use cts_store::conformance::member;
 use cts_store::conformance::{input, spec, task};
 use cts_store::{
-    Claim, Completion, EnqueueRequest, Hint, Lease, LeaseError, Store as _, StoreError, TakeBack,
-    Unchanged,
+    Claim, Completion, EnqueueRequest, HeldLeases as _, Hint, Lease, LeaseError, Store as _,
+    StoreError, TakeBack, Unchanged,
 };
 use cts_store_postgres::{PostgresStore, migrate};
 use cts_testkit::{Postgres, eventually};

@@ -6,8 +6,9 @@ use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName, WorkerId};
 use cts_store::conformance::{claim, input, member, spec, task, worker_record};
 use cts_store::{
-    Claim, Completion, EnqueueRequest, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode,
-    Retention, RunFilter, SettingsChange, Store as _, TakeBack, TaskChange, Unchanged, Waits as _,
+    Claim, Completion, EnqueueRequest, HeldLeases as _, Lease, LogLine, LogStream, NewTask,
+    Refused, RefusedCode, Retention, RunFilter, SettingsChange, Store as _, TakeBack, TaskChange,
+    Unchanged,
 };
 use cts_store_postgres::PostgresStore;
 use uuid::Uuid;

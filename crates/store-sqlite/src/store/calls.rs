@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, LostLease, RunId, TaskName,
-    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
@@ -22,8 +22,8 @@ use super::transaction::transaction;
 use crate::inputs::{self, InputError};
 use crate::{
     archive, bundles, changes, complete, configurations, configure, destruction, enqueue, guards,
-    leadership, lease, logs, lost_leases, prune, queue, requests, row, runs, settings, states,
-    take_back, tasks, waiting, workers,
+    leadership, lease, logs, prune, queue, requests, row, runs, settings, states, take_back, tasks,
+    waiting, workers,
 };
 
 #[async_trait]
@@ -241,16 +241,6 @@ impl Store for SqliteStore {
         lease::grants(&self.pools.reader, worker, requests).await
     }
 
-    async fn renew(
-        &self,
-        run: RunId,
-        holder: &WorkerId,
-        epoch: LeaseEpoch,
-        time_to_live: Duration,
-    ) -> Result<(), LeaseError> {
-        transaction!(self.begin, t, now => lease::renew(&mut *t, run, (holder, epoch), time_to_live, now))
-    }
-
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
         transaction!(self.begin_durable, t, now => complete::complete(&mut t, &completion, now))
     }
@@ -278,10 +268,6 @@ impl Store for SqliteStore {
         workers::forget_silent(&mut *transaction, i64::MAX).await?;
         transaction.commit().await?;
         Ok(requeued)
-    }
-
-    async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError> {
-        lost_leases::of_task(&self.pools.reader, run).await
     }
 
     async fn next_due(&self) -> Result<Option<Duration>, StoreError> {

@@ -12,11 +12,11 @@ use cts_core::{
 };
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
-    ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
-    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState,
-    NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord,
-    RunRequest, SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange,
-    TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, Waits, WorkerState,
+    ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, HeldLeases, Hint, HintStream,
+    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration,
+    MemberState, NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter,
+    RunRecord, RunRequest, SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack,
+    TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -108,7 +108,9 @@ macro_rules! faulty {
 }
 
 faulty! {
-    Waits:
+    HeldLeases:
+    fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
+    fn renew(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, time_to_live: Duration) -> Result<(), LeaseError>;
     fn suspend(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, wait: u32, waiting_for: &str) -> Result<(), LeaseError>;
     fn wait_end(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Option<WaitEnd>, LeaseError>;
     fn resume(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, wait: u32) -> Result<Resumed, LeaseError>;
@@ -151,11 +153,9 @@ faulty! {
     fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
     fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError>;
     fn grants(&self, worker: &WorkerId, requests: &[String]) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError>;
-    fn renew(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, time_to_live: Duration) -> Result<(), LeaseError>;
     fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
     fn reap(&self, leader: LeaderEpoch, each: &[TakeBack]) -> Result<Vec<Requeued>, LeaderError>;
     fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
-    fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
     fn next_due(&self) -> Result<Option<Duration>, StoreError>;
     fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
     fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;

@@ -1,15 +1,28 @@
-//! Leased runs that wait for something outside of cts, as a trait of every store.
+//! What the holder of a lease says and asks in its course, as a trait of every store.
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::runs::{Resumed, WaitEnd};
-use cts_core::{LeaseEpoch, RunId, WorkerId};
+use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
 
-use crate::error::LeaseError;
+use crate::error::{LeaseError, StoreError};
 
-/// What the holder of a lease says and asks while its run waits. Every method is one transaction, as those of
+/// What the holder of a lease says and asks in its course. Every method is one transaction, as those of
 /// [`Store`](crate::Store) are.
 #[async_trait]
-pub trait Waits {
+pub trait HeldLeases {
+    /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now. It never gets shorter:
+    /// the answer of an earlier call may be on its way to a holder who counts on it. A lease that has expired but
+    /// was not taken back is in force again: its task has nothing else running.
+    async fn renew(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+        time_to_live: Duration,
+    ) -> Result<(), LeaseError>;
+
     /// Notes that a leased run [waits](cts_core::runs::wait_end) for something outside of cts, `waiting_for` it, for people.
     /// It belongs to no concurrency group from now on. The waits under one lease are numbered from 1. Safe to repeat: a call
     /// that comes when this wait is over changes nothing.
@@ -38,4 +51,8 @@ pub trait Waits {
         epoch: LeaseEpoch,
         wait: u32,
     ) -> Result<Resumed, LeaseError>;
+
+    /// The newest leases of the task of this run that were lost, those lost last first, at most
+    /// [`LOST_LEASES_SHOWN`](crate::LOST_LEASES_SHOWN). Checks are not among them: they lock no state.
+    async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
 }

@@ -1,16 +1,28 @@
-//! The calls of those who wait.
+//! What the holders of leases say and ask.
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::runs::{Resumed, WaitEnd};
-use cts_core::{LeaseEpoch, RunId, WorkerId};
-use cts_store::{LeaseError, Waits};
+use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
+use cts_store::{HeldLeases, LeaseError, StoreError};
 
 use super::SqliteStore;
 use super::transaction::transaction;
-use crate::suspended;
+use crate::{lease, lost_leases, suspended};
 
 #[async_trait]
-impl Waits for SqliteStore {
+impl HeldLeases for SqliteStore {
+    async fn renew(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+        time_to_live: Duration,
+    ) -> Result<(), LeaseError> {
+        transaction!(self.begin, t, now => lease::renew(&mut *t, run, (holder, epoch), time_to_live, now))
+    }
+
     async fn suspend(
         &self,
         run: RunId,
@@ -39,5 +51,9 @@ impl Waits for SqliteStore {
         wait: u32,
     ) -> Result<Resumed, LeaseError> {
         transaction!(self.begin, t, _ => suspended::resume(&mut t, (run, holder, epoch), wait))
+    }
+
+    async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError> {
+        lost_leases::of_task(&self.pools.reader, run).await
     }
 }

@@ -1,16 +1,28 @@
-//! The calls of those who wait.
+//! What the holders of leases say and ask.
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::runs::{Resumed, WaitEnd};
-use cts_core::{LeaseEpoch, RunId, WorkerId};
-use cts_store::{LeaseError, Waits};
+use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
+use cts_store::{HeldLeases, LeaseError, StoreError};
 
 use super::PostgresStore;
 use crate::session::call;
-use crate::suspended;
+use crate::{lease, lost_leases, suspended};
 
 #[async_trait]
-impl Waits for PostgresStore {
+impl HeldLeases for PostgresStore {
+    async fn renew(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+        time_to_live: Duration,
+    ) -> Result<(), LeaseError> {
+        call!(&self.pool, c => lease::renew(c, run, (holder, epoch), time_to_live))
+    }
+
     async fn suspend(
         &self,
         run: RunId,
@@ -39,5 +51,9 @@ impl Waits for PostgresStore {
         wait: u32,
     ) -> Result<Resumed, LeaseError> {
         call!(&self.pool, c => suspended::resume(c, (run, holder, epoch), wait))
+    }
+
+    async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError> {
+        call!(&self.pool, c => lost_leases::of_task(c, run))
     }
 }
