@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::later::active;
+use super::later::{active, desired, empty_planner, requested};
 use super::*;
 use crate::planner::ViewProblem;
 
@@ -49,6 +49,10 @@ fn everything_that_is_shown_counts_once() {
     assert_eq!(planner.more(), 1, "a task that is due");
     let decision = Decision::Unchanged;
     planner.0.decided(web.name(), at(0), decision);
+    assert_eq!(
+        planner.0.last_decision(web.name()),
+        Some(&Decision::Unchanged)
+    );
     assert_eq!(planner.more(), 1, "a decision");
     planner.0.observe(&id("web"), full(2, []), at(1)).unwrap();
     assert_eq!(planner.more(), 0, "equal content");
@@ -87,4 +91,40 @@ fn a_problem_keeps_its_beginning_and_shows_a_later_try_once_a_minute() {
     waiting(&mut planner, problem("never", 13, 81, 6));
     assert_eq!(planner.more(), 1, "another reason");
     assert_eq!(shown(&planner), Some(problem("never", 10, 81, 6)));
+}
+
+#[test]
+fn a_task_that_is_being_created_is_not_shown_as_triggered() {
+    let web = task("t", &["web"], BufferPeriod::DISABLED);
+    let triggers = |planner: &Planner| {
+        let task = planner.task_snapshots().next().unwrap();
+        task.views[0].triggers
+    };
+    let mut planner = empty_planner();
+    let draft = TaskMode::Draft { enabled: true };
+    planner.reconcile([desired(&web, draft, vec![])], at(0));
+    assert!(!triggers(&planner));
+    planner.reconcile([active(&web)], at(0));
+    assert!(triggers(&planner));
+}
+
+/// Only what Consul will not answer either ends the wait of a request before its time.
+#[test]
+fn a_view_that_cannot_be_read_for_now_leaves_requests_waiting() {
+    let web = task("t", &["web"], BufferPeriod::DISABLED);
+    let mut planner = empty_planner();
+    let check = requested(1, RunKind::Check);
+    let draft = TaskMode::Draft { enabled: true };
+    planner.reconcile([desired(&web, draft, vec![check])], at(0));
+    let waits_until = planner.next_due();
+    assert!(waits_until > Some(at(1)), "{waits_until:?}");
+    planner.note_problem(&id("web"), problem("away", 1, 2, 0));
+    assert_eq!(planner.next_due(), waits_until);
+    let refused = ViewProblem {
+        refused: true,
+        ..problem("no such datacenter", 1, 2, 0)
+    };
+    planner.note_problem(&id("web"), refused);
+    assert!(planner.next_due() < waits_until);
+    assert_eq!(planner.take_due(at(1)).overdue.len(), 1);
 }

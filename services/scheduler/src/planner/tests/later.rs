@@ -248,3 +248,20 @@ fn other_settings_run_the_tasks_that_use_them_at_once() {
     planner.settings_changed(at(3), |_definition| true);
     assert_eq!(due(&mut planner, 3), 1, "it is not buffered");
 }
+
+#[test]
+fn a_buffer_goes_on_unless_its_period_is_another() {
+    let spec = task("t", &["web"], BufferPeriod::BUILT_IN);
+    let mut planner = empty_planner();
+    planner.reconcile([active(&spec)], at(0));
+    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    let web = full(2, [instance("web", "w", 1)]);
+    planner.observe(&id("web"), web, at(1)).unwrap();
+    assert_eq!(planner.next_due(), Some(at(6)));
+    planner.reconcile([active(&spec)], at(3));
+    assert_eq!(planner.next_due(), Some(at(6)), "nothing has changed");
+    let unbuffered = task("t", &["web"], BufferPeriod::DISABLED);
+    planner.reconcile([active(&unbuffered)], at(4));
+    assert!(planner.next_due() <= Some(at(4)));
+    assert_eq!(names(&planner.take_due(at(4)).tasks), ["t"]);
+}

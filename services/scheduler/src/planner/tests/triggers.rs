@@ -167,6 +167,9 @@ fn a_schedule_runs_at_the_beginning_and_then_at_its_ticks() {
     assert_eq!(next_tick(&planner), Some(clock("10:10")));
     assert_eq!(planner.next_due(), Some(at(60)), "the clock may be set");
     assert_eq!(due(&mut planner, 60, "10:02"), 0);
+    let changes = planner.changes();
+    planner.tick(at(540), clock("10:10"), &NextTick::of(Utc));
+    assert_eq!(planner.changes(), changes + 1, "the next tick is shown");
     assert_eq!(due(&mut planner, 540, "10:10"), 1);
     assert_eq!(next_tick(&planner), Some(clock("10:20")));
     // The clock was set forward past two ticks, and back.
