@@ -11,6 +11,7 @@ use semver::Version;
 
 use crate::directory::TaskDirectory;
 use crate::inherited::InheritedEnvironment;
+use crate::trace_log;
 
 /// Set in every Terraform process to the absolute task directory, so that processes which outlive
 /// their cts can be recognised.
@@ -234,7 +235,7 @@ impl ChildEnvironment {
                 variables.entry(name.into()).or_insert(value);
             };
             by_default("TF_LOG", "TRACE".into());
-            by_default("TF_LOG_PATH", directory.path().join("terraform.log").into());
+            by_default("TF_LOG_PATH", directory.path().join(trace_log::FILE).into());
         }
         let agent = variables.entry("TF_APPEND_USER_AGENT".into()).or_default();
         if !agent.is_empty() {

@@ -38,6 +38,7 @@ mod shared_init;
 mod state_lock;
 mod stop;
 mod terraform;
+mod trace_log;
 mod validate;
 
 pub use attempt::Attempt;

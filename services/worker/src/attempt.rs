@@ -168,6 +168,9 @@ async fn try_attempt(
     let _secret_files = directory.secrets_of(&root);
     directory.write_root(&root)?;
     directory.write_tfvars(&values)?;
+    if options.persist_log {
+        directory.rotate_trace()?;
+    }
     watched.rendered(begun.elapsed());
 
     let worker = shared.guard.is_some().then(|| options.record.id.as_str());
