@@ -117,11 +117,14 @@ async fn events(scene: &Scene) {
             "end_time",
             "error",
             "id",
+            "resources",
+            "run_id",
             "start_time",
             "success",
             "task_name",
         ];
         assert_eq!(members, expected);
+        assert!(event["resources"]["added"].is_number(), "{event:?}");
         let source = scene.site.path().join("modules");
         let source = match name {
             "pool" => source.join("recorder"),
