@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::directory::{TaskDirectory, file_error};
 use crate::error::FileError;
@@ -32,19 +32,19 @@ impl TaskDirectory {
             Err(error) => return Err(file_error("read", &current)(error)),
         }
         for number in (1..KEPT).rev() {
-            self.rename_trace(self.earlier_trace(number), number + 1)?;
+            self.rename_trace(&self.earlier_trace(number), number + 1)?;
         }
-        self.rename_trace(current, 1)
+        self.rename_trace(&current, 1)
     }
 
     fn earlier_trace(&self, number: u32) -> PathBuf {
         self.path().join(format!("{FILE}.{number}"))
     }
 
-    fn rename_trace(&self, from: PathBuf, number: u32) -> Result<(), FileError> {
-        match fs::rename(&from, self.earlier_trace(number)) {
+    fn rename_trace(&self, from: &Path, number: u32) -> Result<(), FileError> {
+        match fs::rename(from, self.earlier_trace(number)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(file_error("rename", &from)(error))
+                Err(file_error("rename", from)(error))
             }
             Ok(()) | Err(_) => Ok(()),
         }
