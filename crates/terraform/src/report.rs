@@ -134,7 +134,7 @@ impl Report {
         }
     }
 
-    /// The outputs of the root module, if the events of an apply have told them.
+    /// The outputs of the root module, if the events of an apply have said them.
     pub fn outputs(&self) -> Option<ToldOutputs> {
         self.lock().outputs.take()
     }

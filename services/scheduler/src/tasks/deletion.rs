@@ -67,6 +67,6 @@ impl TaskCommands {
     }
 }
 
-/// The run was a check to whoever leased it or took its end.
+/// The run was a check to the worker that leased it, or to the scheduler that took its end.
 const NOT_PLANNED: &str = "the destruction was not planned: a scheduler of an earlier version took part; try again when all \
      schedulers are up to date";
