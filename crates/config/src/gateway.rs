@@ -28,7 +28,8 @@ pub(crate) fn decode_gateway(block: Option<Block<'_>>) -> GatewayConfig {
     let Some(mut block) = block else {
         return GatewayConfig::default();
     };
-    let mode = block.choice("mode", &MODES).unwrap_or_default();
+    let mode = block.choice("mode", &MODES);
+    let mode = mode.map(|mode| mode.value).unwrap_or_default();
     block.finish();
     GatewayConfig { mode }
 }

@@ -121,7 +121,7 @@ impl Block<'_> {
         &mut self,
         name: &'static str,
         choices: &[(&'static str, T)],
-    ) -> Option<T> {
+    ) -> Option<Located<T>> {
         let written = self.take(name, coerce::text)?;
         let chosen = choices.iter().find(|(word, _)| *word == written.value);
         if chosen.is_none() {
@@ -136,7 +136,10 @@ impl Block<'_> {
             let help = suggestion(&written.value, &words);
             self.sink().error_with_help(&written.place, message, help);
         }
-        chosen.map(|(_, value)| *value)
+        chosen.map(|(_, value)| Located {
+            value: *value,
+            place: written.place,
+        })
     }
 }
 

@@ -64,7 +64,8 @@ pub(crate) fn decode_scheduler(block: Option<Block<'_>>) -> SchedulerConfig {
     if let Some(written) = block.duration_within("lease_ttl", &LEASE_TTL_LIMITS) {
         scheduler.lease_ttl = written.value;
     }
-    scheduler.on_takeover = block.choice("on_takeover", &TAKEOVERS);
+    let on_takeover = block.choice("on_takeover", &TAKEOVERS);
+    scheduler.on_takeover = on_takeover.map(|on_takeover| on_takeover.value);
     if let Some(runs) = block.number_within("runs_kept", &RUNS_KEPT_LIMITS) {
         scheduler.runs_kept = runs;
     }

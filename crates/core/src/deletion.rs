@@ -1,7 +1,5 @@
 //! What becomes of the infrastructure of a task that is deleted (docs/runs.md#deleting-a-task).
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::identity::RunId;
@@ -33,22 +31,6 @@ impl OnDelete {
     }
 }
 
-/// What a text must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it must be \"retain\" or \"destroy\"")]
-pub struct UnknownOnDelete;
-
-impl FromStr for OnDelete {
-    type Err = UnknownOnDelete;
-
-    fn from_str(text: &str) -> Result<Self, UnknownOnDelete> {
-        [Self::Retain, Self::Destroy]
-            .into_iter()
-            .find(|known| known.as_str() == text)
-            .ok_or(UnknownOnDelete)
-    }
-}
-
 /// What the destruction of a task's infrastructure has to do with a run of it that ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destruction {
@@ -67,10 +49,11 @@ mod tests {
     #[test]
     fn it_is_spelled_as_it_is_encoded() {
         for known in [OnDelete::Retain, OnDelete::Destroy] {
-            assert_eq!(known.as_str().parse(), Ok(known));
-            assert_eq!(serde_json::to_value(known).unwrap(), known.as_str());
+            let encoded = serde_json::to_value(known).unwrap();
+            assert_eq!(encoded, known.as_str());
+            assert_eq!(serde_json::from_value::<OnDelete>(encoded).unwrap(), known);
         }
-        assert_eq!("Destroy".parse::<OnDelete>(), Err(UnknownOnDelete));
+        assert!(serde_json::from_str::<OnDelete>("\"Destroy\"").is_err());
         assert!(OnDelete::default().is_retain() && !OnDelete::Destroy.is_retain());
     }
 }

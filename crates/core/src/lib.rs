@@ -65,7 +65,7 @@ pub use configuration::{
 };
 pub use cron::{CronExpression, InvalidCron};
 pub use declaration::{Declared, DeclaredBefore, read_declaration};
-pub use deletion::{Destruction, OnDelete, UnknownOnDelete};
+pub use deletion::{Destruction, OnDelete};
 pub use dependency::{Dependency, ServicesQuery, Trigger};
 pub use digest::{Digest, InvalidDigest};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};

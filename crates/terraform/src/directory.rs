@@ -1,6 +1,6 @@
 //! The directory of one task (docs/terraform.md#the-task-directory).
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const DIRECTORY_MODE: u32 = 0o750;
 const FILE_MODE: u32 = 0o640;
 
 /// Mode of files with credentials.
-pub(crate) const SECRET_FILE_MODE: u32 = 0o600;
+const SECRET_FILE_MODE: u32 = 0o600;
 
 /// Files that only a task with variables or outputs has; the last one is written later than others.
 const OPTIONAL_FILES: [&str; 3] = ["variables.module.tf", "variables.auto.tfvars", OUTPUTS_TF];
@@ -134,16 +134,22 @@ pub(crate) fn write_if_different(path: &Path, text: &str) -> Result<bool, FileEr
     written.map_err(file_error("write", path)).map(|()| true)
 }
 
-/// Writes a new file that only its owner may read. Whatever had its name is removed, so that no symbolic link is followed.
-pub(crate) fn write_secret(path: &Path, text: &str) -> Result<(), FileError> {
+/// Writes a new file that only its owner may read.
+pub(crate) fn write_secret(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileError> {
+    let written = create_secret(path)?.write_all(content.as_ref());
+    written.map_err(file_error("write", path))
+}
+
+/// Makes a new file that only its owner may read. Whatever had its name is removed, so that no symbolic link is followed.
+pub(crate) fn create_secret(path: &Path) -> Result<File, FileError> {
     remove_if_present(path)?;
-    let written = OpenOptions::new()
+    OpenOptions::new()
+        .read(true)
         .write(true)
         .create_new(true)
         .mode(SECRET_FILE_MODE)
         .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(file_error("write", path))
+        .map_err(file_error("write", path))
 }
 
 /// Lets only its owner read a file, if it is there.

@@ -1,8 +1,7 @@
 //! What OpenTofu writes beside its plain output: events, each a line of JSON in a file (`-json-into`).
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use cts_core::{Chain, EngineKind};
@@ -10,7 +9,7 @@ use semver::Version;
 
 use crate::attempt::Attempt;
 use crate::command::Step;
-use crate::directory::{SECRET_FILE_MODE, file_error, remove_if_present};
+use crate::directory::{create_secret, remove_if_present};
 use crate::error::FileError;
 use crate::executable::Executable;
 use crate::output::OutputSink;
@@ -66,15 +65,8 @@ impl JsonEvents {
     }
 
     fn create(path: PathBuf) -> Result<Self, FileError> {
-        // One that a killed worker has left.
-        remove_if_present(&path)?;
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(SECRET_FILE_MODE)
-            .open(&path)
-            .map_err(file_error("create", &path))?;
+        // One that a killed worker has left goes.
+        let file = create_secret(&path)?;
         Ok(Self { path, file })
     }
 

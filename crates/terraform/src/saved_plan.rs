@@ -4,10 +4,8 @@
 //! than from the end of `plan` to the end of `apply`, and while a run waits in between it is in memory only. Of engines that
 //! have ephemeral variables it holds no arguments of providers.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use cts_core::Chain;
 use secrecy::{ExposeSecret as _, SecretSlice};
@@ -21,9 +19,6 @@ use crate::terraform::{PlanOutput, Terraform, failed};
 /// Its name in the directory of the task.
 const FILE: &str = "saved.tfplan";
 
-/// Mode of the file.
-const MODE: u32 = 0o600;
-
 /// A plan that waits to be applied. Its file is removed when this is dropped.
 #[derive(Debug)]
 #[must_use = "the plan is forgotten when it is dropped"]
@@ -31,35 +26,33 @@ pub struct SavedPlan {
     /// Its name in the directory of the task.
     file: &'static str,
     path: PathBuf,
-    output: PlanOutput,
     /// The file, while it is not on disk.
     held: Option<SecretSlice<u8>>,
 }
 
 impl Terraform {
-    /// Runs `terraform plan` as [`Terraform::plan`] does, and keeps the plan.
+    /// Runs `terraform plan` as [`Terraform::plan`] does, and keeps the plan beside what is said of it.
     ///
     /// # Cancellation
     /// As for [`Terraform::plan`].
-    pub async fn save_plan(&self, attempt: &Attempt) -> Result<SavedPlan, CommandError> {
+    pub async fn save_plan(
+        &self,
+        attempt: &Attempt,
+    ) -> Result<(SavedPlan, PlanOutput), CommandError> {
         let path = attempt.directory.path().join(FILE);
         let unwritten = |error| failed(attempt, Step::Plan, error);
         // Terraform writes into it, and its mode stays.
         write_secret(&path, "").map_err(unwritten)?;
-        let mut plan = SavedPlan {
+        let plan = SavedPlan {
             file: FILE,
             path,
-            output: PlanOutput {
-                changes_present: false,
-                text: String::new(),
-            },
             held: None,
         };
         let mut arguments = self.arguments(Step::Plan);
         arguments.push(format!("-out={FILE}"));
-        plan.output = self.plan_with(attempt, arguments).await?;
+        let output = self.plan_with(attempt, arguments).await?;
         make_secret(&plan.path).map_err(unwritten)?;
-        Ok(plan)
+        Ok((plan, output))
     }
 
     /// Runs `terraform apply` with exactly this plan, which Terraform refuses if the state is another one than when it was
@@ -79,11 +72,6 @@ impl Terraform {
 }
 
 impl SavedPlan {
-    /// What Terraform has said of it.
-    pub const fn output(&self) -> &PlanOutput {
-        &self.output
-    }
-
     /// Takes the file from the disk; it must be back before the plan is applied.
     pub fn hold(&mut self) -> Result<(), FileError> {
         let bytes = fs::read(&self.path).map_err(file_error("read", &self.path))?;
@@ -95,18 +83,10 @@ impl SavedPlan {
     /// Puts the file back, if it was taken from the disk.
     pub fn write_back(&mut self) -> Result<(), FileError> {
         if let Some(bytes) = self.held.take() {
-            write_new(&self.path, bytes.expose_secret())
-                .map_err(file_error("write", &self.path))?;
+            write_secret(&self.path, bytes.expose_secret())?;
         }
         Ok(())
     }
-}
-
-/// Writes a file that only its owner may read, and that is not there yet.
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(MODE).open(path)?;
-    file.write_all(bytes)
 }
 
 impl Drop for SavedPlan {

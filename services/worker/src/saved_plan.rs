@@ -1,7 +1,7 @@
 //! The apply of a task that says `plan = "saved"`: its plan, the wait for whatever it has to wait for, and the apply of that
 //! very plan (docs/runs.md#saved-plans).
 
-use cts_terraform::{Attempt, SavedPlan};
+use cts_terraform::{Attempt, PlanOutput};
 
 use crate::attempt::AttemptError;
 use crate::gate::{Awaited, GatedPlan};
@@ -16,8 +16,12 @@ pub(crate) async fn apply_saved(
     watched: &Watched,
 ) -> Result<(), AttemptError> {
     let terraform = &run.shared.terraform;
-    let mut plan = past_own_lock(run, attempt, || terraform.save_plan(attempt)).await?;
-    if let Some(awaited) = awaited(run, &plan, watched) {
+    let saved = past_own_lock(run, attempt, || terraform.save_plan(attempt)).await?;
+    let (mut plan, output) = saved;
+    let awaited = awaited(run, &output, watched);
+    // Its text may be long, and so may the wait.
+    drop(output);
+    if let Some(awaited) = awaited {
         plan.hold()?;
         run.wait(&attempt.stop, &*awaited).await?;
         plan.write_back()?;
@@ -26,9 +30,8 @@ pub(crate) async fn apply_saved(
 }
 
 /// What the plan waits for, unless it changes nothing.
-fn awaited(run: &LeasedRun, plan: &SavedPlan, watched: &Watched) -> Option<Box<dyn Awaited>> {
+fn awaited(run: &LeasedRun, output: &PlanOutput, watched: &Watched) -> Option<Box<dyn Awaited>> {
     let gate = run.shared.gate.as_ref()?;
-    let output = plan.output();
     if !output.changes_present {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use cts_core::{BufferSetting, OnDelete, PlanMode, ProviderId, TaskName, UnknownOnDelete};
+use cts_core::{BufferSetting, OnDelete, PlanMode, ProviderId, TaskName};
 
 use crate::block::Block;
 use crate::buffer::decode_located_buffer;
@@ -56,6 +56,16 @@ pub(crate) struct RawTask {
     pub(crate) deprecated: Vec<DeprecatedKeyUse>,
 }
 
+const PLANS: [(&str, PlanMode); 2] = [
+    (PlanMode::Direct.as_str(), PlanMode::Direct),
+    (PlanMode::Saved.as_str(), PlanMode::Saved),
+];
+
+const ON_DELETE: [(&str, OnDelete); 2] = [
+    (OnDelete::Retain.as_str(), OnDelete::Retain),
+    (OnDelete::Destroy.as_str(), OnDelete::Destroy),
+];
+
 /// Characters of the name of a concurrency group.
 const LONGEST_GROUP: usize = 100;
 
@@ -97,8 +107,10 @@ impl RawTask {
             timeouts: RawTimeouts::decode(&mut block),
             guard: RawGuard::decode(&mut block),
             concurrency_group: decode_concurrency_group(&mut block),
-            plan: decode_plan(&mut block),
-            on_delete: decode_on_delete(&mut block),
+            plan: block.choice("plan", &PLANS),
+            on_delete: block
+                .choice("on_delete", &ON_DELETE)
+                .map(|on_delete| on_delete.value),
             webhooks: decode_webhook_names(&mut block),
             outputs: decode_outputs(&mut block),
             deprecated,
@@ -169,36 +181,6 @@ fn decode_concurrency_group(block: &mut Block<'_>) -> Option<Located<String>> {
     let message = format!("`{path}` must be a name of 1 to {LONGEST_GROUP} characters");
     block.sink().error(&group.place, message);
     None
-}
-
-fn decode_plan(block: &mut Block<'_>) -> Option<Located<PlanMode>> {
-    const KEY: &str = "plan";
-    let written = block.take(KEY, coerce::text)?;
-    let modes = [PlanMode::Direct, PlanMode::Saved];
-    let known = modes
-        .into_iter()
-        .find(|mode| mode.as_str() == written.value);
-    if known.is_none() {
-        let (path, value) = (block.path_of(KEY), &written.value);
-        let message = format!("`{path}` must be \"direct\" or \"saved\", not {value:?}");
-        block.sink().error(&written.place, message);
-    }
-    Some(Located {
-        value: known?,
-        place: written.place,
-    })
-}
-
-fn decode_on_delete(block: &mut Block<'_>) -> Option<OnDelete> {
-    const KEY: &str = "on_delete";
-    let written = block.take(KEY, coerce::text)?;
-    let known = written.value.parse();
-    if let Err(UnknownOnDelete) = known {
-        let path = block.path_of(KEY);
-        let message = format!("`{path}` must be \"retain\" or \"destroy\"");
-        block.sink().error(&written.place, message);
-    }
-    known.ok()
 }
 
 fn decode_webhook_names(block: &mut Block<'_>) -> Vec<Located<String>> {

@@ -32,8 +32,9 @@ async fn only_its_owner_reads_a_plan_and_it_goes_with_its_value() {
     let file = sandbox.directory().path().join("saved.tfplan");
     // One that a killed process has left.
     fs::write(&file, "left").unwrap();
-    let mut plan = sandbox.terraform.save_plan(&attempt).await.unwrap();
-    assert!(plan.output().changes_present);
+    let saved = sandbox.terraform.save_plan(&attempt).await.unwrap();
+    let (mut plan, output) = saved;
+    assert!(output.changes_present);
     assert_eq!(mode(&file), 0o600);
     plan.hold().unwrap();
     assert!(!file.exists());

@@ -36,10 +36,8 @@ impl TaskCommands {
         let gone = self.store.delete_task(name, deletion).await;
         let gone = gone.map_err(|error| Refusal::of(error, name))?;
         self.tell_cancelled(&queued).await;
-        let stored = self.store.task(name).await?;
-        let destroy_run = stored.and_then(|stored| stored.destroy_run);
-        let destroy_run = destroy_run.map(|run| run.to_string());
-        tracing::info!(target: "ctrl", task_name = %name, gone, destroy_run, "task is deleted");
+        let retain = deletion == Deletion::Retain;
+        tracing::info!(target: "ctrl", task_name = %name, gone, retain, "task is deleted");
         self.notifier.tasks_changed();
         self.notifier.queue_changed();
         Ok(())
