@@ -42,7 +42,7 @@ pub(crate) async fn begin(
 }
 
 /// The input is that of the newest run that has applied, or may have: a leased one that did not succeed may have
-/// changed anything.
+/// changed anything. Ids of runs are from the clocks of several processes, so the times of leases order them.
 async fn queue(
     transaction: &mut PgTransaction<'_>,
     name: &str,
@@ -70,7 +70,7 @@ async fn queue(
             SELECT r.input_hash FROM runs r
             WHERE r.task_name = t.name AND r.incarnation = t.incarnation AND r.kind = 'apply'
               AND r.started_at IS NOT NULL
-            ORDER BY r.id DESC LIMIT 1) a
+            ORDER BY r.started_at DESC, r.id DESC LIMIT 1) a
         WHERE t.name = $1",
     )
     .bind(name)

@@ -487,6 +487,7 @@ macro_rules! store_suite {
                 what_a_task_has_made_is_destroyed_before_it_goes,
                 without_a_word_and_without_anything_made_a_task_just_goes,
                 what_a_failed_apply_may_have_made_is_destroyed,
+                the_input_that_was_leased_last_is_destroyed,
                 what_runs_is_waited_for_and_then_destroyed,
                 a_destruction_that_fails_is_tried_again_for_ever,
                 a_destruction_outlives_its_workers_and_processes,

@@ -7,7 +7,7 @@ use cts_core::{OnDelete, RunId, TaskPhase, TaskSpec};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, claim, input, spec, task};
-use crate::{Claim, Deletion, Lease, TaskError};
+use crate::{Claim, Deletion, EnqueueRequest, Lease, TaskError};
 
 fn destroyed(name: &str) -> TaskSpec {
     TaskSpec {
@@ -107,6 +107,37 @@ pub async fn what_a_failed_apply_may_have_made_is_destroyed<F: Fixture>() {
     let lease = lease_of(&scene, run).await;
     scene.destroyed(&lease).await;
     assert_gone(&scene).await;
+}
+
+/// Ids of runs are from the clocks of several processes.
+pub async fn the_input_that_was_leased_last_is_destroyed<F: Fixture>() {
+    for end in [
+        RunStatus::Succeeded,
+        RunStatus::Failed,
+        RunStatus::Cancelled,
+    ] {
+        let scene = Scene::<F>::configured(&[destroyed("a")]).await;
+        let early = scene.run_id();
+        scene.apply("a", "earlier").await;
+        scene.advance(Duration::from_secs(1));
+        let request = EnqueueRequest {
+            run: early,
+            ..scene.request("a", "applied")
+        };
+        scene.queue_new(request).await;
+        let lease = scene.lease().await;
+        assert_eq!(lease.run, early);
+        match end {
+            RunStatus::Succeeded => drop(scene.applied(&lease).await),
+            RunStatus::Failed => drop(scene.failed(&lease, "no").await),
+            _ => {
+                scene.queue("a", "never leased").await;
+                scene.interrupted(&lease).await;
+            }
+        }
+        let run = delete(&scene).await;
+        lease_of(&scene, run).await;
+    }
 }
 
 /// It ends in every way there is.
