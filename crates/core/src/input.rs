@@ -183,6 +183,20 @@ impl RunInput {
         Ok(input)
     }
 
+    /// The task of an input, from its first content or from an input in one piece.
+    ///
+    /// # Errors
+    /// If the bytes are neither.
+    pub fn definition_in(bytes: &[u8]) -> Result<TaskDefinition, ThawError> {
+        #[derive(Deserialize)]
+        struct Defined {
+            definition: TaskDefinition,
+        }
+        let defined: Result<Defined, _> = serde_json::from_slice(bytes);
+        let unreadable = |source| ThawError::Unreadable { place: 0, source };
+        Ok(defined.map_err(unreadable)?.definition)
+    }
+
     /// Reads an input that was stored in one piece, as earlier versions did.
     ///
     /// # Errors

@@ -7,16 +7,13 @@ use cts_store::{
 use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
-use crate::inputs;
 use crate::lost_leases;
 use crate::row::{failed_to, span_micros};
+use crate::{bundles, inputs};
 
 /// Key of the advisory lock of inputs: shared by writers that are about to refer to one, exclusive for what
 /// removes those without a reference.
 pub(crate) const INPUTS_LOCK: i64 = 0x6374_735f_696e_7075;
-
-/// Bundles that were not in use for so long are forgotten, in microseconds: a week.
-const BUNDLE_LIFE: i64 = 7 * 24 * 3600 * 1_000_000;
 
 const OPERATION: &str = "forget old runs";
 
@@ -32,7 +29,7 @@ pub(crate) async fn prune(
 ) -> Result<u64, StoreError> {
     forget_drafts(connection).await?;
     lost_leases::forget(connection, retention).await?;
-    forget_bundles(connection).await?;
+    bundles::prune(connection).await?;
     let mut forgotten = 0;
     let mut names = next_names(connection, "").await?;
     while let Some(last) = names.last() {
@@ -204,18 +201,6 @@ async fn forget_runs(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u64
     .await
     .map_err(failed_to(OPERATION))?;
     Ok(deleted.rows_affected())
-}
-
-async fn forget_bundles(connection: &mut PgConnection) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- prune: bundles
-        DELETE FROM bundles WHERE used_at <= cts_now() - $1",
-    )
-    .bind(BUNDLE_LIFE)
-    .execute(connection)
-    .await
-    .map_err(failed_to("forget module bundles"))?;
-    Ok(())
 }
 
 /// Looks at the next inputs: gives the last of them, and those that no run refers to.

@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 
 use cts_core::Digest;
-use cts_store::StoreError;
-use sqlx::{SqliteConnection, SqliteExecutor};
+use cts_store::{StoreError, decode};
+use sqlx::SqliteExecutor;
 
-use crate::row::failed_to;
+use crate::connection::Pools;
+use crate::row::{by, failed_to};
+use crate::writer::Durability;
+
+const OPERATION: &str = "forget module bundles";
 
 /// How long a bundle stays that is not in use, in microseconds.
 const KEPT: i64 = 7 * 24 * 3600 * 1_000_000;
@@ -64,11 +68,56 @@ pub(crate) async fn one(
         .map_err(failed_to("read a module bundle"))
 }
 
-pub(crate) async fn prune(connection: &mut SqliteConnection, now: i64) -> Result<(), StoreError> {
+/// Forgets bundles that were out of use for long. One that a run still needs counts as in use now.
+pub(crate) async fn prune(pools: &Pools, now: i64) -> Result<(), StoreError> {
+    let failed = failed_to(OPERATION);
+    let before = now.saturating_sub(KEPT);
+    let old: Vec<String> =
+        sqlx::query_scalar("-- prune: old bundles\nSELECT hash FROM bundles WHERE used_at <= ?")
+            .bind(before)
+            .fetch_all(&pools.reader)
+            .await
+            .map_err(&failed)?;
+    if old.is_empty() {
+        return Ok(());
+    }
+    let used: Vec<_> = named(&pools.reader).await?.into_iter().collect();
+    let mut write = pools.writer.begin(Durability::Process).await?;
+    keep(&mut *write, &used, now).await?;
     sqlx::query("-- prune: bundles\nDELETE FROM bundles WHERE used_at <= ?")
-        .bind(now.saturating_sub(KEPT))
-        .execute(connection)
+        .bind(before)
+        .execute(&mut *write)
         .await
-        .map_err(failed_to("forget module bundles"))?;
-    Ok(())
+        .map_err(&failed)?;
+    write.commit().await
+}
+
+/// The bundles that the inputs of queued and running runs name, and of the runs whose input a destruction would have.
+async fn named(reader: impl SqliteExecutor<'_>) -> Result<BTreeSet<Digest>, StoreError> {
+    let rows = sqlx::query(
+        "-- prune: bundles in use; indexes runs_due, runs_one_running, runs_ended
+        SELECT i.hash, coalesce(c.encoding, i.encoding) AS encoding,
+               coalesce(c.content, i.content) AS content
+        FROM inputs i
+        LEFT JOIN input_contents p ON p.input_id = i.id AND p.position = 0
+        LEFT JOIN contents c ON c.id = p.content_id
+        WHERE i.hash IN (
+            SELECT input_hash FROM runs WHERE status = 'queued'
+            UNION
+            SELECT input_hash FROM runs WHERE status = 'running'
+            UNION
+            -- A task queues one apply at a time, so its applies are leased in the order in which they are queued. The one
+            -- that was leased last is among these.
+            SELECT (SELECT r.input_hash FROM runs r
+                    WHERE r.status IN ('succeeded', 'failed', 'cancelled') AND r.task_name = t.name
+                      AND r.kind = 'apply' AND (r.status = 'cancelled') = c.cancelled
+                      AND r.incarnation = t.incarnation AND r.started_at IS NOT NULL
+                    ORDER BY r.created_at DESC, r.id DESC LIMIT 1)
+            FROM tasks t CROSS JOIN (SELECT 0 AS cancelled UNION ALL SELECT 1) c)",
+    )
+    .fetch_all(reader)
+    .await
+    .map_err(failed_to(OPERATION))?;
+    let named = rows.iter().map(by(decode::bundle_of_input));
+    named.filter_map(Result::transpose).collect()
 }

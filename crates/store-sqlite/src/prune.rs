@@ -25,8 +25,8 @@ pub(crate) async fn prune(
     forget_drafts(&mut write, now).await?;
     let oldest = now.saturating_sub(span_micros(retention.age));
     lost_leases::forget(&mut write, oldest).await?;
-    bundles::prune(&mut write, now).await?;
     write.commit().await?;
+    bundles::prune(pools, now).await?;
     let old = old_runs(&pools.reader, retention, now).await?;
     let mut forgotten = 0;
     for runs in old.chunks(PRUNED_AT_ONCE) {

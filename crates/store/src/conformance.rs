@@ -399,6 +399,7 @@ macro_rules! store_suite {
                 a_bundle_is_stored_once,
                 keeping_tells_which_bundles_are_missing,
                 bundles_are_forgotten_after_a_week_out_of_use,
+                bundles_that_runs_and_destructions_need_stay,
                 bundles_outlive_a_restart,
             }
             hints {

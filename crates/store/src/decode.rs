@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use cts_core::runs::{RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
-use cts_core::{Event, EventConfig, LeaseEpoch, LostLease, TaskSpec, WorkerId, WorkerRecord};
+use cts_core::{
+    Digest, Event, EventConfig, LeaseEpoch, LostLease, RunInput, TaskSpec, WorkerId, WorkerRecord,
+};
 
 use crate::cluster::WorkerState;
 use crate::error::StoreError;
@@ -151,6 +153,18 @@ pub fn settings(row: &dyn Columns) -> Result<SettingsGeneration, StoreError> {
         digests: row.json("digests")?,
         in_force: row.flag("in_force")?,
     })
+}
+
+/// The module bundle that an input names, of a row with its first content or with an input in one piece. An input that
+/// cannot be read names none.
+pub fn bundle_of_input(row: &dyn Columns) -> Result<Option<Digest>, StoreError> {
+    let row = Fields::new(row, "find the bundles in use", "inputs").keyed("hash")?;
+    let (encoding, stored) = (row.text("encoding")?, row.bytes("content")?);
+    let bytes = row.cell("content").decoded(encoding, stored);
+    let definition = bytes
+        .ok()
+        .and_then(|bytes| RunInput::definition_in(&bytes).ok());
+    Ok(definition.and_then(|definition| Some(definition.bundle?.hash)))
 }
 
 /// A run that was taken back.

@@ -361,8 +361,9 @@ pub trait Store: HeldLeases + Send + Sync + fmt::Debug {
     /// Forgets drafts that were discarded and requests that were refused as well, if that was
     /// [`DRAFTS_KEPT`](crate::DRAFTS_KEPT) ago.
     ///
-    /// Forgets module bundles as well that were not stored or kept for a week. Tasks are not read:
-    /// the caller keeps the bundles of its tasks first.
+    /// Forgets module bundles as well that were not stored or kept for a week, unless the input of a queued or running run names
+    /// them, or one with which a task can be destroyed. Tasks are not read: the caller keeps the bundles of its tasks
+    /// first.
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
 
     /// Appends lines to the log of a run with a lease of `holder` that is live in the sense of [`Store::complete`].

@@ -1,10 +1,12 @@
 //! Packed modules.
 
-use cts_core::Digest;
+use std::sync::Arc;
+
+use cts_core::{BundleReference, CompleteInput, Condition, Digest, TaskDefinition};
 
 use super::Fixture;
-use super::scene::{MICROSECOND, Scene, input, noise, seconds};
-use crate::Retention;
+use super::scene::{MICROSECOND, Scene, input, noise, seconds, spec};
+use crate::{EnqueueRequest, Retention};
 
 const WEEK: u64 = 7 * 24 * 3600;
 
@@ -114,6 +116,72 @@ pub async fn bundles_are_forgotten_after_a_week_out_of_use<F: Fixture>() {
     store(&scene, b"unused").await;
     prune(&scene).await;
     assert_eq!(bundle(&scene, unused).await, Some(b"unused".to_vec()));
+}
+
+/// A request to apply an input that names this bundle.
+fn naming<F: Fixture>(scene: &Scene<F>, name: &str, bundle: Digest) -> EnqueueRequest {
+    let definition = TaskDefinition {
+        bundle: Some(BundleReference {
+            hash: bundle,
+            module: "module".into(),
+        }),
+        condition: Condition::NoCondition,
+        ..spec(name).definition
+    };
+    let complete = CompleteInput::new(Arc::new(definition), |_view| None);
+    let complete = complete.expect("it has no views");
+    let input = complete.freeze(Digest::of(b"settings"));
+    EnqueueRequest {
+        input: input.expect("the suite uses valid inputs"),
+        ..scene.request(name, "")
+    }
+}
+
+pub async fn bundles_that_runs_and_destructions_need_stay<F: Fixture>() {
+    let names = ["applied", "cancelled", "gone", "running", "queued"];
+    let scene = Scene::<F>::new(&names).await;
+    let (mut needed, mut unused) = (Vec::new(), Vec::new());
+    for name in names {
+        let earlier = store(&scene, format!("earlier of {name}").as_bytes()).await;
+        scene.queue_new(naming(&scene, name, earlier)).await;
+        let lease = scene.lease().await;
+        scene.applied(&lease).await;
+        scene.advance(seconds(1));
+        let bundle = store(&scene, name.as_bytes()).await;
+        scene.queue_new(naming(&scene, name, bundle)).await;
+        match name {
+            "gone" => unused.extend([earlier, bundle]),
+            "applied" => {
+                unused.push(earlier);
+                needed.push(bundle);
+            }
+            _ => needed.push(bundle),
+        }
+        if name == "queued" {
+            continue;
+        }
+        let lease = scene.lease().await;
+        match name {
+            "cancelled" => {
+                scene.queue(name, "never leased").await;
+                scene.interrupted(&lease).await;
+                scene.enable(name, false).await;
+            }
+            "running" => {}
+            _ => drop(scene.applied(&lease).await),
+        }
+    }
+    assert!(scene.delete("gone").await);
+    for _ in 0..3 {
+        scene.advance(seconds(WEEK + 1));
+        prune(&scene).await;
+        for bundle_needed in &needed {
+            assert!(bundle(&scene, *bundle_needed).await.is_some());
+        }
+        for bundle_unused in &unused {
+            assert_eq!(bundle(&scene, *bundle_unused).await, None);
+        }
+    }
 }
 
 pub async fn bundles_outlive_a_restart<F: Fixture>() {
