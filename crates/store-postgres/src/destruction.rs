@@ -62,12 +62,14 @@ async fn queue(
     let queued = sqlx::query(
         "-- delete_task, plan_destruction: the run; index runs_task
         INSERT INTO runs (id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash,
-                          status, due_at, created_at, updated_at)
+                          status, due_at, created_at, updated_at, settings)
         SELECT $2, t.name, t.incarnation, $3, $4, $5, $5, a.input_hash, 'queued', cts_now(), cts_now(),
-               cts_now()
+               cts_now(),
+               coalesce((SELECT s.successor FROM settings_successors s WHERE s.number = a.settings),
+                        a.settings)
         FROM tasks t
         CROSS JOIN LATERAL (
-            SELECT r.input_hash FROM runs r
+            SELECT r.input_hash, r.settings FROM runs r
             WHERE r.task_name = t.name AND r.incarnation = t.incarnation AND r.kind = 'apply'
               AND r.started_at IS NOT NULL
             ORDER BY r.started_at DESC, r.id DESC LIMIT 1) a

@@ -83,9 +83,10 @@ async fn try_acquire(
                   WHEN r.kind = 'apply' AND NOT ($7 AND (t.enabled OR r.requested)) THEN FALSE
                   WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
                     SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) THEN FALSE
-                  WHEN $11 AND r.settings IS NOT NULL AND NOT EXISTS (
-                    SELECT FROM worker_settings s
-                    WHERE s.worker_id = $1 AND s.number = r.settings) THEN FALSE
+                  WHEN $11 AND CASE WHEN r.settings IS NULL THEN r.destroys IS NOT NULL
+                      ELSE NOT EXISTS (
+                        SELECT FROM worker_settings s
+                        WHERE s.worker_id = $1 AND s.number = r.settings) END THEN FALSE
                   ELSE EXISTS (
                     SELECT FROM unnest($3::TEXT[], $4::TEXT[]) AS engine (driver, version)
                     WHERE engine.driver = t.requires_driver
@@ -155,7 +156,11 @@ async fn give_back_unreadable(
         "-- acquire: undo
         WITH free AS (
             UPDATE tasks SET active_run = NULL WHERE active_run = $1 RETURNING name)
-        UPDATE runs SET status = 'queued', holder = NULL, expires_at = NULL
+        UPDATE runs
+        SET status = 'queued', holder = NULL, expires_at = NULL,
+            settings = coalesce(
+                (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
+                settings)
         FROM free
         WHERE id = $1 AND task_name = free.name AND status IS NOT DISTINCT FROM 'running'",
     )

@@ -3,7 +3,9 @@
 use cts_core::LeaderEpoch;
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_store::decode;
-use cts_store::{LeaderError, SettingsChange, StoreError};
+use cts_store::{
+    Assignment, LeaderError, SettingsChange, StoreError, UNSETTLED_AT_ONCE, UnsettledRun,
+};
 use sqlx::{Connection as _, PgConnection, PgTransaction};
 
 use crate::leadership;
@@ -49,6 +51,24 @@ pub(crate) async fn all(
     rows.iter().map(by(decode::settings)).collect()
 }
 
+pub(crate) async fn unsettled(
+    connection: &mut PgConnection,
+) -> Result<Vec<UnsettledRun>, StoreError> {
+    let rows = sqlx::query(
+        "-- unsettled_runs; index runs_unsettled
+        SELECT r.id, r.task_name, r.input_hash, r.settings
+        FROM runs r
+        WHERE r.status = 'queued' AND (r.settings IS NULL OR r.requested OR r.kind <> 'apply')
+          AND NOT EXISTS (SELECT FROM settings s WHERE s.number = r.settings AND s.in_force)
+        ORDER BY r.settings, r.task_name, r.id LIMIT $1",
+    )
+    .bind(i64::from(UNSETTLED_AT_ONCE))
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("find runs without settings"))?;
+    rows.iter().map(by(decode::unsettled_run)).collect()
+}
+
 pub(crate) async fn change(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
@@ -75,6 +95,7 @@ pub(crate) async fn change(
         .await
         .map_err(&failed)?;
     }
+    assign(&mut transaction, &change.assigned).await?;
     for (worker, numbers) in &change.workers {
         let numbers: Vec<i64> = numbers.iter().map(|number| stored(*number)).collect();
         sqlx::query(
@@ -101,6 +122,37 @@ pub(crate) async fn change(
         .map_err(&failed)?;
     }
     transaction.commit().await.map_err(&failed)?;
+    Ok(())
+}
+
+/// A run that another transaction is at has its turn the next time.
+async fn assign(
+    transaction: &mut PgTransaction<'_>,
+    assigned: &[Assignment],
+) -> Result<(), StoreError> {
+    if assigned.is_empty() {
+        return Ok(());
+    }
+    let runs: Vec<_> = assigned.iter().map(|it| it.run.as_uuid()).collect();
+    let from: Vec<_> = assigned.iter().map(|it| it.from.map(stored)).collect();
+    let to: Vec<_> = assigned.iter().map(|it| stored(it.to)).collect();
+    sqlx::query(
+        "-- change_settings: runs that lack them; index runs_pkey
+        WITH lacking AS MATERIALIZED (
+            SELECT r.id, n.later
+            FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[]) AS n (id, earlier, later)
+            JOIN runs r ON r.id = n.id
+            WHERE r.status IS NOT DISTINCT FROM 'queued' AND r.settings IS NOT DISTINCT FROM n.earlier
+            FOR NO KEY UPDATE OF r SKIP LOCKED
+        )
+        UPDATE runs r SET settings = lacking.later FROM lacking WHERE r.id = lacking.id",
+    )
+    .bind(runs)
+    .bind(from)
+    .bind(to)
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to(OPERATION))?;
     Ok(())
 }
 

@@ -191,6 +191,9 @@ async fn take_back_all(
                 finished_at = CASE WHEN lost.newer THEN $1 END,
                 attempts = greatest(r.attempts - 1, 0),
                 due_at = $1,
+                settings = coalesce(
+                    (SELECT s.successor FROM settings_successors s WHERE s.number = r.settings),
+                    r.settings),
                 holder = NULL,
                 expires_at = NULL,
                 updated_at = $1

@@ -16,7 +16,7 @@ use crate::logs;
 use crate::lost_leases;
 use crate::queue::next_due_of;
 use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, micros, span_micros};
-use crate::tasks;
+use crate::{settings, tasks};
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -194,6 +194,9 @@ async fn put_back(
         UPDATE runs
         SET status = 'queued', attempts = ?1, errors = ?2, due_at = ?3, updated_at = ?4,
             summary = ?7, findings = ?8,
+            settings = coalesce(
+                (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
+                settings),
             holder = NULL, expires_at = NULL
         WHERE id = ?5 AND epoch = ?6 AND status = 'running'",
     )
@@ -313,14 +316,16 @@ async fn count_failure(
     Ok(())
 }
 
-/// The settings that the worker of a run must have.
+/// The settings that a worker of this run must have now.
 async fn settings_of(
     connection: &mut SqliteConnection,
     run: RunId,
 ) -> Result<Option<i64>, StoreError> {
-    sqlx::query_scalar("-- complete: settings\nSELECT settings FROM runs WHERE id = ?")
-        .bind(run.to_string())
-        .fetch_one(connection)
-        .await
-        .map_err(failed_to("read a run"))
+    let number =
+        sqlx::query_scalar("-- complete: settings\nSELECT settings FROM runs WHERE id = ?")
+            .bind(run.to_string())
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(failed_to("read a run"))?;
+    settings::in_force(connection, number).await
 }

@@ -50,8 +50,10 @@ async fn queue(
     let queued = sqlx::query(
         "-- delete_task, plan_destruction: the run; index runs_task
         INSERT INTO runs (id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash,
-                          status, due_at, created_at, updated_at)
-        SELECT ?2, t.name, t.incarnation, ?3, ?4, ?5, ?5, a.input_hash, 'queued', ?6, ?6, ?6
+                          status, due_at, created_at, updated_at, settings)
+        SELECT ?2, t.name, t.incarnation, ?3, ?4, ?5, ?5, a.input_hash, 'queued', ?6, ?6, ?6,
+               coalesce((SELECT s.successor FROM settings_successors s WHERE s.number = a.settings),
+                        a.settings)
         FROM tasks t
         JOIN runs a ON a.id = (
             SELECT r.id FROM runs r

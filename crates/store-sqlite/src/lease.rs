@@ -49,9 +49,11 @@ pub(crate) async fn acquire(
                 SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
               AND NOT EXISTS (
                 SELECT 1 FROM workers w WHERE w.id = ?1 AND (w.draining OR w.drain_requested))
-              AND (r.settings IS NULL OR NOT ?11 OR EXISTS (
-                SELECT 1 FROM worker_settings s
-                WHERE s.worker_id = ?1 AND s.number = r.settings))
+              AND CASE WHEN NOT ?11 THEN TRUE
+                  WHEN r.settings IS NULL THEN r.destroys IS NULL
+                  ELSE EXISTS (
+                    SELECT 1 FROM worker_settings s
+                    WHERE s.worker_id = ?1 AND s.number = r.settings) END
               AND t.requires_bundle <= ?4
               AND EXISTS (
                 SELECT 1 FROM json_each(?5) e

@@ -2,7 +2,7 @@
 
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_store::decode;
-use cts_store::{SettingsChange, StoreError};
+use cts_store::{Assignment, SettingsChange, StoreError, UNSETTLED_AT_ONCE, UnsettledRun};
 use sqlx::{SqliteConnection, SqliteExecutor};
 
 use crate::row::{Cell, by, encoded, failed_to};
@@ -49,6 +49,39 @@ pub(crate) async fn all(
     rows.iter().map(by(decode::settings)).collect()
 }
 
+pub(crate) async fn unsettled(
+    executor: impl SqliteExecutor<'_>,
+) -> Result<Vec<UnsettledRun>, StoreError> {
+    let rows = sqlx::query(
+        "-- unsettled_runs; index runs_unsettled
+        SELECT r.id, r.task_name, r.input_hash, r.settings
+        FROM runs r
+        WHERE r.status = 'queued' AND (r.settings IS NULL OR r.requested OR r.kind <> 'apply')
+          AND NOT EXISTS (SELECT 1 FROM settings s WHERE s.number = r.settings AND s.in_force)
+        ORDER BY r.settings, r.task_name, r.id LIMIT ?",
+    )
+    .bind(UNSETTLED_AT_ONCE)
+    .fetch_all(executor)
+    .await
+    .map_err(failed_to("find runs without settings"))?;
+    rows.iter().map(by(decode::unsettled_run)).collect()
+}
+
+/// The settings in force of the blocks that a generation is for.
+pub(crate) async fn in_force(
+    executor: impl SqliteExecutor<'_>,
+    number: Option<i64>,
+) -> Result<Option<i64>, StoreError> {
+    sqlx::query_scalar(
+        "-- settings of a queued run
+        SELECT coalesce((SELECT successor FROM settings_successors WHERE number = ?1), ?1)",
+    )
+    .bind(number)
+    .fetch_one(executor)
+    .await
+    .map_err(failed_to("find the settings in force"))
+}
+
 pub(crate) async fn change(
     connection: &mut SqliteConnection,
     change: &SettingsChange,
@@ -65,13 +98,16 @@ pub(crate) async fn change(
         sqlx::query(
             "-- change_settings: what nothing takes the place of
             UPDATE runs SET settings = ?2
-            WHERE status = 'queued' AND settings = ?1 AND (requested OR kind <> 'apply')",
+            WHERE status = 'queued' AND (requested OR kind <> 'apply') AND settings = ?1",
         )
         .bind(stored(*from))
         .bind(stored(*to))
         .execute(&mut *connection)
         .await
         .map_err(&failed)?;
+    }
+    for assignment in &change.assigned {
+        assign(connection, assignment).await?;
     }
     for (worker, numbers) in &change.workers {
         sqlx::query("-- change_settings: what a worker had\nDELETE FROM worker_settings WHERE worker_id = ?")
@@ -92,6 +128,23 @@ pub(crate) async fn change(
             .map_err(&failed)?;
         }
     }
+    Ok(())
+}
+
+async fn assign(
+    connection: &mut SqliteConnection,
+    assignment: &Assignment,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- change_settings: a run that lacks them
+        UPDATE runs SET settings = ?3 WHERE id = ?1 AND status = 'queued' AND settings IS ?2",
+    )
+    .bind(assignment.run.to_string())
+    .bind(assignment.from.map(stored))
+    .bind(stored(assignment.to))
+    .execute(connection)
+    .await
+    .map_err(failed_to(OPERATION))?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 mod calls;
 mod held_leases;
+mod settings;
 mod transaction;
 
 use std::path::Path;

@@ -104,6 +104,9 @@ pub(crate) async fn all(
             finished_at = CASE WHEN newer THEN ?1 END,
             attempts = max(attempts - 1, 0),
             due_at = ?1,
+            settings = coalesce(
+                (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
+                settings),
             holder = NULL,
             expires_at = NULL,
             updated_at = ?1

@@ -67,6 +67,8 @@ pub mod prune;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod queue;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod queued_settings;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod recovery;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod requested;
@@ -75,6 +77,7 @@ pub mod requests;
 mod scene;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod settings;
+pub mod settings_walk;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod states;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
@@ -382,6 +385,19 @@ macro_rules! store_suite {
                 a_newer_input_brings_its_settings,
                 plans_go_to_workers_with_the_settings_that_follow,
             }
+            queued_settings {
+                a_destruction_has_the_settings_in_force,
+                a_plan_of_a_destruction_has_the_settings_in_force,
+                without_settings_no_worker_that_reports_its_own_destroys,
+                a_destruction_has_the_settings_of_its_input_and_not_of_its_task,
+                a_run_without_settings_is_given_those_that_a_leader_says,
+                a_run_that_is_not_as_it_was_is_given_no_settings,
+                what_is_queued_for_settings_that_were_in_force_is_found,
+            }
+            settings_walk {
+                what_is_put_back_goes_to_workers_with_the_settings_in_force,
+                every_run_survives_a_change_of_settings,
+            }
             queue {
                 an_empty_queue_has_no_depth,
                 runs_are_counted_by_what_they_wait_for,
@@ -605,10 +621,12 @@ mod tests {
             include_str!("conformance/plans.rs"),
             include_str!("conformance/prune.rs"),
             include_str!("conformance/queue.rs"),
+            include_str!("conformance/queued_settings.rs"),
             include_str!("conformance/recovery.rs"),
             include_str!("conformance/requests.rs"),
             include_str!("conformance/requested.rs"),
             include_str!("conformance/settings.rs"),
+            include_str!("conformance/settings_walk.rs"),
             include_str!("conformance/states.rs"),
             include_str!("conformance/swallowed.rs"),
             include_str!("conformance/tasks.rs"),

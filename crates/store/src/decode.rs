@@ -13,6 +13,7 @@ use crate::cluster::WorkerState;
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
 use crate::model::{Lease, LogLine, Requeued, RunRecord};
+use crate::settings::UnsettledRun;
 use crate::task::{RunRequest, StoredTask, TaskMark};
 use crate::transfer::{
     BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, LogLineRow, RunRow, TaskRow,
@@ -152,6 +153,19 @@ pub fn settings(row: &dyn Columns) -> Result<SettingsGeneration, StoreError> {
         identity: row.parse("identity")?,
         digests: row.json("digests")?,
         in_force: row.flag("in_force")?,
+    })
+}
+
+/// A queued run that lacks the settings in force.
+pub fn unsettled_run(row: &dyn Columns) -> Result<UnsettledRun, StoreError> {
+    let row = Fields::new(row, "find runs without settings", "runs").keyed_by_id("id")?;
+    let settings = row.integer_if_any("settings")?;
+    let settings = settings.map(|number| row.cell("settings").number(number));
+    Ok(UnsettledRun {
+        run: row.id("id")?,
+        task: row.parse("task_name")?,
+        input: row.parse("input_hash")?,
+        settings: settings.transpose()?,
     })
 }
 

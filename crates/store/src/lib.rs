@@ -44,7 +44,7 @@ pub use model::{
     LOST_LEASES_SHOWN, Lease, LogLine, LogPage, LogStream, PLANS_KEPT, PRUNED_AT_ONCE, Requeued,
     Retention, RunFilter, RunRecord, TakeBack, TaskState, Unchanged, lost_lease_error,
 };
-pub use settings::SettingsChange;
+pub use settings::{Assignment, SettingsChange, SettingsStore, UNSETTLED_AT_ONCE, UnsettledRun};
 pub use store::{HintStream, Store};
 pub use task::{
     DELETED, DRAFTS_KEPT, NewTask, Refused, RefusedCode, RunRequest, StoredTask, TaskChange,

@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
     ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
     TaskStatus, WorkerId, WorkerRecord,
@@ -24,7 +23,7 @@ use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
     Retention, RunFilter, RunRecord, TakeBack, TaskState,
 };
-use crate::settings::SettingsChange;
+use crate::settings::SettingsStore;
 use crate::task::{NewTask, Refused, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished};
 
 /// Hints of other processes, for ever; a broken connection is mended inside and shows as [`Hint::Gap`].
@@ -38,7 +37,7 @@ pub type HintStream = BoxStream<'static, Hint>;
 /// Duties that only the leader has take a [`LeaderEpoch`]. It is checked inside the transaction, so
 /// that the word of a replica that does not know yet that it was deposed changes nothing (P4).
 #[async_trait]
-pub trait Store: HeldLeases + Send + Sync + fmt::Debug {
+pub trait Store: HeldLeases + SettingsStore + Send + Sync + fmt::Debug {
     /// Makes this incarnation of `member` the leader if there is none, if the leader's lease has expired, or
     /// if it leads already, which then extends its lease to `time_to_live` from now; and notes that it lives, and so
     /// that schedulers serve.
@@ -157,7 +156,8 @@ pub trait Store: HeldLeases + Send + Sync + fmt::Debug {
     async fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError>;
 
     /// Queues a plan of what a deletion would destroy of a task that is ready, as a requested run with this id and the
-    /// input of its newest run that applied, or may have. Returns whether there is one; nothing is queued if not.
+    /// input of its newest run that applied, or may have: the one that was leased last, in database time. It gets the settings in
+    /// force of the blocks that this input uses. Returns whether there is one; nothing is queued if not.
     async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
 
     /// Lets a task go on that a guard holds back: the instances of the input that is held count as applied from now on.
@@ -248,8 +248,8 @@ pub trait Store: HeldLeases + Send + Sync + fmt::Debug {
     /// Leases the run that has been due longest and is one that is claimed, of a task that has none running
     /// and requires nothing that the worker lacks; and that is enabled, if the run applies and was not requested. The
     /// lease expires after its life unless it is renewed.
-    /// A worker that is known to drain gets none; one that is not known gets what there is. If the claim says so, a run whose
-    /// input is [for certain settings](cts_core::FrozenInput::settings) is leased only to a worker that has them.
+    /// A worker that is known to drain gets none; one that is not known gets what there is. If the claim says so, a run
+    /// with settings is leased only to a worker that has them, and a run that destroys, or plans to, only with settings.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
     /// The task of this concurrency group that is applying now, for which the others wait.
@@ -265,6 +265,9 @@ pub trait Store: HeldLeases + Send + Sync + fmt::Debug {
     /// Ends an attempt as [`cts_core::runs::after_attempt`] says, and with it what
     /// [`cts_core::task_after_run`] says of its task. A lease that has expired but was
     /// not taken back is still live here: the work is done, and no other worker has begun it.
+    ///
+    /// A run that goes back to the queue, and one that follows it, gets the settings in force of the blocks that its input uses; so
+    /// it is with every lease that ends, however it ends.
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
     /// Takes back leases that have expired, those that ended first first and as many as there are elements in
@@ -316,19 +319,6 @@ pub trait Store: HeldLeases + Send + Sync + fmt::Debug {
 
     /// Every worker seen within the last `within`, just so long ago included, by host and id.
     async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;
-
-    /// The key of the cluster: `proposed`, unless there is one already.
-    async fn cluster_key(&self, proposed: &ClusterKey) -> Result<ClusterKey, StoreError>;
-
-    /// All generations of settings, by number.
-    async fn settings(&self) -> Result<Vec<SettingsGeneration>, StoreError>;
-
-    /// Stores what a leader has decided of the settings in force. Safe to repeat.
-    async fn change_settings(
-        &self,
-        leader: LeaderEpoch,
-        change: &SettingsChange,
-    ) -> Result<(), LeaderError>;
 
     /// Notes that these module bundles are in use, and returns which of them are not stored: each once, in
     /// the order asked.

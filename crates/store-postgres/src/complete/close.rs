@@ -125,7 +125,12 @@ pub(super) async fn give_up(
         ), retried AS (
             INSERT INTO runs (id, task_name, incarnation, input_hash, status, due_at, created_at,
                               updated_at, settings)
-            SELECT $8, task_name, incarnation, input_hash, 'queued', $9, $4, $4, settings FROM closed
+            SELECT $8, task_name, incarnation, input_hash, 'queued', $9, $4, $4,
+                   coalesce(
+                       (SELECT s.successor FROM settings_successors s
+                        WHERE s.number = closed.settings),
+                       settings)
+            FROM closed
             WHERE $8::UUID IS NOT NULL
         )
         SELECT count(*) FROM closed",
@@ -162,6 +167,9 @@ pub(super) async fn put_back(
         UPDATE runs
         SET status = 'queued', attempts = $3, errors = $4, due_at = $5, updated_at = $6,
             summary = $8, findings = $9,
+            settings = coalesce(
+                (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
+                settings),
             holder = NULL, expires_at = NULL
         WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
     )

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
     ArchiveId, Chain, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
     TaskStatus, WorkerId,
@@ -13,8 +12,8 @@ use cts_store::{
     ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
     Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState,
     NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord,
-    RunRequest, SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange,
-    TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
+    RunRequest, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError,
+    TaskMark, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
 };
 use uuid::Uuid;
 
@@ -24,8 +23,8 @@ use crate::election_connection::election_call;
 use crate::session::call;
 use crate::{
     archive, bundles, changes, complete, configurations, configure, destruction, enqueue, guards,
-    hints, inputs, leadership, lease, logs, prune, queue, requests, settings, states, statistics,
-    take_back, tasks, waiting, workers,
+    hints, inputs, leadership, lease, logs, prune, queue, requests, states, statistics, take_back,
+    tasks, waiting, workers,
 };
 
 /// How long a call may take whose work grows with the configuration or the history, transaction after transaction.
@@ -286,22 +285,6 @@ impl Store for PostgresStore {
 
     async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError> {
         call!(&self.pool, c => workers::all(c, within))
-    }
-
-    async fn cluster_key(&self, proposed: &ClusterKey) -> Result<ClusterKey, StoreError> {
-        call!(&self.pool, c => settings::cluster_key(c, proposed))
-    }
-
-    async fn settings(&self) -> Result<Vec<SettingsGeneration>, StoreError> {
-        call!(&self.pool, c => settings::all(c))
-    }
-
-    async fn change_settings(
-        &self,
-        leader: LeaderEpoch,
-        change: &SettingsChange,
-    ) -> Result<(), LeaderError> {
-        call!(&self.pool, c => settings::change(c, leader, change))
     }
 
     async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError> {

@@ -6,9 +6,9 @@ use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName, WorkerId};
 use cts_store::conformance::{claim, input, member, spec, task, worker_record};
 use cts_store::{
-    Claim, Completion, EnqueueRequest, HeldLeases as _, Lease, LogLine, LogStream, NewTask,
-    Refused, RefusedCode, Retention, RunFilter, SettingsChange, Store as _, TakeBack, TaskChange,
-    Unchanged,
+    Assignment, Claim, Completion, EnqueueRequest, HeldLeases as _, Lease, LogLine, LogStream,
+    NewTask, Refused, RefusedCode, Retention, RunFilter, SettingsChange, SettingsStore as _,
+    Store as _, TakeBack, TaskChange, Unchanged,
 };
 use cts_store_postgres::PostgresStore;
 use uuid::Uuid;
@@ -125,8 +125,16 @@ impl Calls {
     }
 
     async fn change_settings(&self) {
+        let unsettled = self.store.unsettled_runs().await.unwrap();
+        // Nothing is changed: the runs have other settings than these.
+        let assigned = unsettled.iter().take(AT_ONCE).map(|run| Assignment {
+            run: run.run,
+            from: Some(9),
+            to: 3,
+        });
         let change = SettingsChange {
             moved: vec![(1, 2), (2, 3)],
+            assigned: assigned.collect(),
             workers: vec![(WorkerId::new("w"), vec![3])],
             ..SettingsChange::default()
         };
@@ -205,6 +213,7 @@ impl Calls {
         store.create_task(&draft).await.unwrap();
         store.refuse(self.leader, run, &not_now()).await.unwrap();
         store.drop_draft(draft.spec.name(), run).await.unwrap();
+        store.plan_destruction(name, run_id()).await.unwrap();
         let explanation = [(name.clone(), "it waits".to_owned())];
         store.explain(self.leader, &explanation).await.unwrap();
         store.explanation(name).await.unwrap();

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
     ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
     TaskStatus, WorkerId, WorkerRecord,
@@ -13,8 +12,8 @@ use cts_store::{
     ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, Hint, HintStream, InputContents,
     LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration,
     MemberState, NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter,
-    RunRecord, RunRequest, SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack,
-    TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
+    RunRecord, RunRequest, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange,
+    TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 
 use super::SqliteStore;
@@ -22,8 +21,8 @@ use super::transaction::transaction;
 use crate::inputs::{self, InputError};
 use crate::{
     archive, bundles, changes, complete, configurations, configure, destruction, enqueue, guards,
-    leadership, lease, logs, prune, queue, requests, row, runs, settings, states, take_back, tasks,
-    waiting, workers,
+    leadership, lease, logs, prune, queue, requests, row, runs, states, take_back, tasks, waiting,
+    workers,
 };
 
 #[async_trait]
@@ -300,22 +299,6 @@ impl Store for SqliteStore {
 
     async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError> {
         workers::all(&self.pools.reader, within, self.now()).await
-    }
-
-    async fn cluster_key(&self, proposed: &ClusterKey) -> Result<ClusterKey, StoreError> {
-        transaction!(self.begin, t, now => settings::cluster_key(&mut t, proposed, now))
-    }
-
-    async fn settings(&self) -> Result<Vec<SettingsGeneration>, StoreError> {
-        settings::all(&self.pools.reader).await
-    }
-
-    async fn change_settings(
-        &self,
-        leader: LeaderEpoch,
-        change: &SettingsChange,
-    ) -> Result<(), LeaderError> {
-        transaction!(self.begin; leader, t, now => settings::change(&mut t, change, now))
     }
 
     async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError> {

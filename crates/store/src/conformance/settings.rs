@@ -9,7 +9,7 @@ use super::Fixture;
 use super::scene::{LEASE, Scene, claim, seconds, task, worker_record};
 use crate::{Claim, EnqueueRequest, LeaderError, Lease, SettingsChange, WorkerState};
 
-fn digests(text: &str) -> BlockDigests {
+pub(super) fn digests(text: &str) -> BlockDigests {
     let mut blocks = SettingsBlocks::default();
     for name in ["backend", "provider a \"quoted\" ☃"] {
         blocks.insert(name.to_owned(), vec![text.to_owned()]);
@@ -17,7 +17,7 @@ fn digests(text: &str) -> BlockDigests {
     blocks.digests(&[1, 2].map(|byte| ClusterKey::new([byte; 32])))
 }
 
-fn generation(number: u64, in_force: bool) -> SettingsGeneration {
+pub(super) fn generation(number: u64, in_force: bool) -> SettingsGeneration {
     let scope = r#"["backend","provider a \"quoted\" ☃"]"#;
     let scope: SettingsScope = serde_json::from_str(scope).expect("it is a scope");
     SettingsGeneration {
@@ -29,7 +29,7 @@ fn generation(number: u64, in_force: bool) -> SettingsGeneration {
     }
 }
 
-async fn change<F: Fixture>(scene: &Scene<F>, change: SettingsChange) {
+pub(super) async fn change<F: Fixture>(scene: &Scene<F>, change: SettingsChange) {
     let changed = scene.store().change_settings(scene.leader(), &change).await;
     changed.expect("a leader can change settings");
 }
@@ -40,7 +40,7 @@ async fn stored<F: Fixture>(scene: &Scene<F>) -> Vec<SettingsGeneration> {
 }
 
 /// A registered worker that has these generations.
-async fn having<F: Fixture>(scene: &Scene<F>, id: &str, numbers: &[u64]) {
+pub(super) async fn having<F: Fixture>(scene: &Scene<F>, id: &str, numbers: &[u64]) {
     let worker = WorkerRecord {
         settings: Some(digests("1")),
         ..worker_record(id)
@@ -60,21 +60,26 @@ async fn workers<F: Fixture>(scene: &Scene<F>) -> Vec<WorkerState> {
     workers.expect("workers can be listed")
 }
 
-fn needing(request: EnqueueRequest, number: u64) -> EnqueueRequest {
+pub(super) fn needing(request: EnqueueRequest, number: u64) -> EnqueueRequest {
     EnqueueRequest {
         input: FrozenInput::for_settings(request.input, number),
         ..request
     }
 }
 
-async fn queue_for<F: Fixture>(scene: &Scene<F>, name: &str, text: &str, number: u64) -> RunId {
+pub(super) async fn queue_for<F: Fixture>(
+    scene: &Scene<F>,
+    name: &str,
+    text: &str,
+    number: u64,
+) -> RunId {
     let request = needing(scene.request(name, text), number);
     let enqueued = scene.store().enqueue(scene.leader(), vec![request]).await;
     let enqueued = enqueued.expect("an input can be queued");
     enqueued[0].queued.expect("a run is queued")
 }
 
-async fn acquire<F: Fixture>(scene: &Scene<F>, id: &str) -> Option<Lease> {
+pub(super) async fn acquire<F: Fixture>(scene: &Scene<F>, id: &str) -> Option<Lease> {
     let claim = Claim {
         worker: WorkerId::new(id),
         checks_settings: true,

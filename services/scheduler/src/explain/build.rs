@@ -256,10 +256,7 @@ impl Facts {
             return;
         }
         let workers = self.workers.iter();
-        // What destroys takes the settings that its worker has.
-        let destroys = matches!(run.kind, RunKind::Destroy | RunKind::DestroyPlan);
-        let settings = self.settings.filter(|_| !destroys);
-        let workers = workers.map(|worker| candidate(worker, settings));
+        let workers = workers.map(|worker| candidate(worker, self.settings));
         if let Some(reason) = no_taker(workers, &self.task.spec.requirement) {
             let kind = if reason.ends_by_itself() {
                 ObstacleKind::NoFreeSlot

@@ -3,6 +3,7 @@
 
 mod differences;
 mod round;
+mod unsettled;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
@@ -42,9 +43,12 @@ pub(crate) struct InForce {
 type Known = HashMap<SettingsScope, InForce>;
 
 /// The scopes that tasks use, with some of these tasks.
+type Used = BTreeMap<SettingsScope, BTreeSet<TaskName>>;
+
+/// The scopes of the tasks that the leader plans.
 #[derive(Debug, Default)]
-struct Used {
-    scopes: Mutex<BTreeMap<SettingsScope, BTreeSet<TaskName>>>,
+struct UsedScopes {
+    scopes: Mutex<Used>,
     /// There is another one.
     more: Notify,
 }
@@ -54,7 +58,7 @@ struct Used {
 pub(crate) struct SettingsInForce {
     known: Arc<Known>,
     newer: watch::Receiver<Arc<Known>>,
-    used: Arc<Used>,
+    used: Arc<UsedScopes>,
 }
 
 impl SettingsInForce {
@@ -97,7 +101,7 @@ pub(crate) struct SettingsKeeper {
     store: Arc<dyn Store>,
     notifier: Arc<Notifier>,
     workers: Workers,
-    used: Arc<Used>,
+    used: Arc<UsedScopes>,
     known: watch::Sender<Arc<Known>>,
     absences: Absences,
     differences: Differences,
@@ -110,7 +114,7 @@ impl SettingsKeeper {
         workers: Workers,
     ) -> (Self, SettingsInForce) {
         let (known, newer) = watch::channel(Arc::default());
-        let used = Arc::<Used>::default();
+        let used = Arc::<UsedScopes>::default();
         let in_force = SettingsInForce {
             known: Arc::default(),
             newer,
@@ -154,10 +158,12 @@ impl SettingsKeeper {
     }
 
     async fn look(&mut self, epoch: LeaderEpoch) -> Result<(), LeaderError> {
-        let used = self.used_scopes();
+        let mut used = self.used_scopes();
         let generations = self.store.settings().await?;
         let workers = self.store.workers(FORGOTTEN_AFTER).await?;
         let mut round = Round::new(generations, workers);
+        let unsettled = self.unsettled(&round).await?;
+        unsettled::add_scopes(&mut used, &unsettled);
         for (scope, tasks) in &used {
             if round.is_new(scope) {
                 let identity = self.earlier_identity(tasks).await?;
@@ -169,12 +175,14 @@ impl SettingsKeeper {
             Workers::Others => SettingsPatience::CLUSTER,
         };
         round.decide(&mut self.absences, patience, Instant::now());
+        round.assign(&unsettled);
         if !round.change.is_empty() {
             self.store.change_settings(epoch, &round.change).await?;
             // A worker may get what waits.
             self.notifier.queue_changed();
         }
         round.log(&used, &mut self.differences);
+        round.log_assigned(&unsettled);
         let known = match self.workers {
             Workers::Own => round.in_force(|scope| round.is_had(scope)),
             Workers::Others => round.in_force(|_scope| true),
@@ -189,7 +197,7 @@ impl SettingsKeeper {
         Ok(())
     }
 
-    fn used_scopes(&self) -> BTreeMap<SettingsScope, BTreeSet<TaskName>> {
+    fn used_scopes(&self) -> Used {
         let scopes = self.used.scopes.lock();
         scopes.unwrap_or_else(PoisonError::into_inner).clone()
     }

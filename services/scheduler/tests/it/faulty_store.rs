@@ -15,8 +15,9 @@ use cts_store::{
     ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, HeldLeases, Hint, HintStream,
     LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration,
     MemberState, NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter,
-    RunRecord, RunRequest, SettingsChange, Store, StoreError, StoredInput, StoredTask, TakeBack,
-    TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
+    RunRecord, RunRequest, SettingsChange, SettingsStore, Store, StoreError, StoredInput,
+    StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished, UnsettledRun,
+    WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -117,6 +118,14 @@ faulty! {
 }
 
 faulty! {
+    SettingsStore:
+    fn cluster_key(&self, proposed: &ClusterKey) -> Result<ClusterKey, StoreError>;
+    fn settings(&self) -> Result<Vec<SettingsGeneration>, StoreError>;
+    fn change_settings(&self, leader: LeaderEpoch, change: &SettingsChange) -> Result<(), LeaderError>;
+    fn unsettled_runs(&self) -> Result<Vec<UnsettledRun>, StoreError>;
+}
+
+faulty! {
     Store:
     fn lead(&self, member: &Member, epoch: Option<LeaderEpoch>, time_to_live: Duration) -> Result<Leadership, StoreError>;
     fn resign(&self, member: &Member) -> Result<(), StoreError>;
@@ -160,9 +169,6 @@ faulty! {
     fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
     fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
     fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
-    fn cluster_key(&self, proposed: &ClusterKey) -> Result<ClusterKey, StoreError>;
-    fn settings(&self) -> Result<Vec<SettingsGeneration>, StoreError>;
-    fn change_settings(&self, leader: LeaderEpoch, change: &SettingsChange) -> Result<(), LeaderError>;
     fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
     fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
     fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;

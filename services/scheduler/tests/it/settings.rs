@@ -1,20 +1,24 @@
 //! Whose settings count.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunKinds};
 use cts_core::settings::{ClusterKey, SettingsBlocks};
 use cts_core::{
-    Capabilities, CompleteInput, DEFAULT_DRIVER, Digest, Engine, Item, ViewItems, ViewSnapshot,
-    WorkerId, WorkerRecord,
+    Capabilities, CompleteInput, DEFAULT_DRIVER, Digest, Engine, Item, OnDelete, TaskSpec,
+    ViewItems, ViewSnapshot, WorkerId, WorkerRecord,
 };
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::DecisionKind;
 use cts_proto::{run::v1 as run, worker::v1 as worker};
 use cts_rpc::convert;
 use cts_scheduler::{Identities as _, Options, RandomIdentities};
-use cts_store::{Claim, Completion, EnqueueRequest, Store, Unchanged};
+use cts_store::{
+    Claim, Completion, Deletion, EnqueueRequest, SettingsStore as _, Store as _, Unchanged,
+};
+use cts_store_sqlite::SqliteStore;
 
 use crate::setup::{Setup, instance, member, store_in, task};
 
@@ -119,14 +123,11 @@ async fn a_worker_with_other_settings_gets_no_run_and_the_task_says_why() {
     assert!(lease.is_some(), "it has the settings in force");
 }
 
-/// The store of an earlier version, whose inputs had a digest of the scheduler's own settings.
-#[tokio::test]
-async fn an_update_runs_nothing() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = store_in(directory.path()).await;
-    let (spec, earlier) = (task("t"), Digest::of(b"of an earlier version"));
+/// The store of an earlier version, whose inputs had a digest of the scheduler's own settings, with a task that it has applied.
+async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> Arc<SqliteStore> {
+    let store = store_in(directory).await;
     let leader = store.lead(&member(), None, LONG).await.unwrap().epoch;
-    let tasks = std::slice::from_ref(&spec);
+    let tasks = std::slice::from_ref(spec);
     store.replace_config_tasks(leader, tasks).await.unwrap();
     let shown = Arc::new(ViewItems::of(&ViewSnapshot::new::<Item>(
         1,
@@ -136,7 +137,7 @@ async fn an_update_runs_nothing() {
     let complete = CompleteInput::new(definition, |_view| Some(Arc::clone(&shown))).unwrap();
     let request = EnqueueRequest {
         task: spec.name().clone(),
-        input: complete.freeze(earlier).unwrap(),
+        input: complete.freeze(settings).unwrap(),
         run: RandomIdentities.run_id(),
         kind: RunKind::Apply,
         unchanged: Unchanged::AsTaskSays,
@@ -165,7 +166,14 @@ async fn an_update_runs_nothing() {
         details: None,
     };
     store.complete(completion).await.unwrap();
+    store
+}
 
+#[tokio::test]
+async fn an_update_runs_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spec, earlier) = (task("t"), Digest::of(b"of an earlier version"));
+    let store = applied_before(directory.path(), &spec, earlier).await;
     let setup = Setup::over(store, Options::alone(vec![spec], member())).await;
     setup.watcher.show(vec![instance("w", 1)]);
     let decision = setup
@@ -175,4 +183,27 @@ async fn an_update_runs_nothing() {
     setup.watcher.show(vec![instance("w", 2)]);
     let lease = setup.acquired().await;
     assert_eq!(setup.input(&lease).await.settings_digest, earlier);
+}
+
+/// An earlier version has begun the deletion, and knows nothing of the settings of what destroys.
+#[tokio::test]
+async fn a_destruction_without_settings_gets_those_in_force() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut spec = task("t");
+    spec.on_delete = OnDelete::Destroy;
+    let settings = Digest::of(b"of an earlier version");
+    let store = applied_before(directory.path(), &spec, settings).await;
+    let run = RandomIdentities.run_id();
+    let deletion = Deletion::AsTaskSays { run };
+    assert!(!store.delete_task(spec.name(), deletion).await.unwrap());
+    let unsettled = store.unsettled_runs().await.unwrap();
+    assert_eq!((unsettled[0].run, unsettled[0].settings), (run, None));
+
+    let setup = Setup::over(Arc::clone(&store), Options::alone(vec![spec], member())).await;
+    heartbeat(&setup, "one", "a", false).await;
+    let lease = acquire(&setup, "one", Duration::from_secs(20)).await;
+    let lease = lease.expect("it has the settings in force");
+    assert_eq!(lease.run_id, run.to_string());
+    assert_eq!(store.settings().await.unwrap().len(), 1);
+    assert_eq!(store.unsettled_runs().await.unwrap(), []);
 }

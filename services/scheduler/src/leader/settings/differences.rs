@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use cts_core::settings::{BlockDigests, Comparison, SettingsGeneration, SettingsScope};
-use cts_core::{TaskName, WorkerId, WorkerRecord};
+use cts_core::{WorkerId, WorkerRecord};
 use cts_store::WorkerState;
 
+use super::Used;
 use crate::liveness::is_lost;
 
 /// What is named where workers have no key in common.
@@ -23,7 +24,7 @@ impl Differences {
         &mut self,
         workers: &[WorkerState],
         generations: &[SettingsGeneration],
-        used: &BTreeMap<SettingsScope, BTreeSet<TaskName>>,
+        used: &Used,
     ) {
         let mut now = HashSet::new();
         for worker in workers {
@@ -47,7 +48,7 @@ impl Differences {
     pub(super) fn log_disagreements(
         &mut self,
         disagreements: &BTreeMap<SettingsScope, Vec<String>>,
-        used: &BTreeMap<SettingsScope, BTreeSet<TaskName>>,
+        used: &Used,
     ) {
         for (scope, blocks) in disagreements {
             let Some(task) = used.get(scope).and_then(BTreeSet::first) else {

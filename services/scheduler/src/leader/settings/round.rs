@@ -13,7 +13,7 @@ use cts_store::{RunFilter, SettingsChange, StoreError, StoredInput, WorkerState}
 use tokio::time::Instant;
 
 use super::differences::Differences;
-use super::{InForce, Known, SettingsKeeper};
+use super::{InForce, Known, SettingsKeeper, Used};
 use crate::liveness::is_lost;
 
 /// Newest runs of a task among which one is looked for that was applied.
@@ -60,6 +60,18 @@ impl Round {
     /// Whether nothing was in force of it yet.
     pub(super) fn is_new(&self, scope: &SettingsScope) -> bool {
         self.generations.iter().all(|known| known.scope != *scope)
+    }
+
+    /// The blocks that a generation is for.
+    pub(super) fn scope_of(&self, number: u64) -> Option<&SettingsScope> {
+        let mut known = self.generations.iter();
+        Some(&known.find(|known| known.number == number)?.scope)
+    }
+
+    /// The number of the generation in force of each scope.
+    pub(super) fn numbers_in_force(&self) -> impl Iterator<Item = (SettingsScope, u64)> {
+        let in_force = self.generations.iter().filter(|known| known.in_force);
+        in_force.map(|known| (known.scope.clone(), known.number))
     }
 
     /// The first generation of a scope, which an earlier version may have given an identity.
@@ -222,11 +234,7 @@ impl Round {
     }
 
     /// Says what has changed and what differs, of the scopes that tasks use.
-    pub(super) fn log(
-        &self,
-        used: &BTreeMap<SettingsScope, BTreeSet<TaskName>>,
-        differences: &mut Differences,
-    ) {
+    pub(super) fn log(&self, used: &Used, differences: &mut Differences) {
         for scope in &self.replaced {
             if used.contains_key(scope) {
                 tracing::info!(target: "ctrl", blocks = %scope, "the workers have other settings, which are in force now: the tasks that use them run");

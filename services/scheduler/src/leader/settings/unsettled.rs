@@ -1,0 +1,100 @@
+//! Assigns the settings in force to queued runs that lack them: runs of an earlier version, runs that were moved from another
+//! store, and runs that were queued while the settings changed.
+
+use std::collections::BTreeMap;
+
+use cts_core::settings::SettingsScope;
+use cts_core::{Digest, RunInput, TaskDefinition};
+use cts_store::{Assignment, StoreError, StoredInput, UnsettledRun};
+
+use super::round::Round;
+use super::{SettingsKeeper, Used};
+
+impl SettingsKeeper {
+    /// The runs, each with the blocks that it uses. A run whose blocks are not known is left out.
+    pub(super) async fn unsettled(
+        &self,
+        round: &Round,
+    ) -> Result<Vec<(UnsettledRun, SettingsScope)>, StoreError> {
+        let mut unsettled = Vec::new();
+        for run in self.store.unsettled_runs().await? {
+            let known = run.settings.and_then(|number| round.scope_of(number));
+            let scope = match known {
+                Some(scope) => Some(scope.clone()),
+                None => self.scope_of_run(&run).await?,
+            };
+            unsettled.extend(scope.map(|scope| (run, scope)));
+        }
+        Ok(unsettled)
+    }
+
+    /// The input counts: a destruction has an earlier one, whose task may name other providers. If it cannot be read, the
+    /// task counts as it is now.
+    async fn scope_of_run(&self, run: &UnsettledRun) -> Result<Option<SettingsScope>, StoreError> {
+        let definition = match self.definition_in(run.input).await {
+            Err(StoreError::CorruptRow { .. }) => None,
+            read => read?,
+        };
+        if let Some(definition) = definition {
+            return Ok(Some(SettingsScope::of(&definition)));
+        }
+        let name = std::slice::from_ref(&run.task);
+        let tasks = self.store.tasks_named(name).await?;
+        let mut definitions = tasks.iter().map(|task| &task.spec.definition);
+        Ok(definitions.next().map(SettingsScope::of))
+    }
+
+    async fn definition_in(&self, input: Digest) -> Result<Option<TaskDefinition>, StoreError> {
+        let head = match self.store.input(input).await? {
+            Some(StoredInput::OnePiece(bytes)) => Some(bytes),
+            Some(StoredInput::Contents(mut hashes)) => {
+                hashes.truncate(1);
+                let contents = self.store.contents(&hashes).await?;
+                contents.into_iter().next().map(|content| content.bytes)
+            }
+            None => None,
+        };
+        Ok(head.and_then(|bytes| RunInput::definition_in(&bytes).ok()))
+    }
+}
+
+/// Adds the blocks that these runs use to those that tasks use.
+pub(super) fn add_scopes(used: &mut Used, unsettled: &[(UnsettledRun, SettingsScope)]) {
+    for (run, scope) in unsettled {
+        let tasks = used.entry(scope.clone()).or_default();
+        tasks.insert(run.task.clone());
+    }
+}
+
+impl Round {
+    /// Assigns to each of these runs what is in force after this round.
+    pub(super) fn assign(&mut self, unsettled: &[(UnsettledRun, SettingsScope)]) {
+        let in_force: BTreeMap<_, _> = self.numbers_in_force().collect();
+        let assigned = unsettled.iter().filter_map(|(run, scope)| {
+            let assignment = Assignment {
+                run: run.run,
+                from: run.settings,
+                to: *in_force.get(scope)?,
+            };
+            (assignment.from != Some(assignment.to)).then_some(assignment)
+        });
+        let assigned: Vec<_> = assigned.collect();
+        self.change.assigned.extend(assigned);
+    }
+
+    /// Logs which runs got which settings.
+    pub(super) fn log_assigned(&self, unsettled: &[(UnsettledRun, SettingsScope)]) {
+        for assignment in &self.change.assigned {
+            let mut runs = unsettled.iter().map(|(run, _scope)| run);
+            let Some(run) = runs.find(|run| run.run == assignment.run) else {
+                continue;
+            };
+            tracing::info!(
+                task_name = %run.task,
+                run.id = %run.run,
+                settings = assignment.to,
+                "a queued run gets the settings in force"
+            );
+        }
+    }
+}
