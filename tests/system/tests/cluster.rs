@@ -14,6 +14,7 @@ mod killed_phases;
 mod local_backend;
 mod modules;
 mod own_lock;
+mod queued_settings;
 mod rolling_restart;
 mod scale_out;
 mod scene;
