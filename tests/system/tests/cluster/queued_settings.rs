@@ -130,7 +130,20 @@ async fn a_worker_with_another_backend_destroys_nothing() {
     assert!(!output.contains(STARTED), "{output}");
 }
 
-/// The worker is the last with its settings. While it has the run, it leaves, others take effect, and it dies.
+/// While the worker 0 has the run, it leaves, the settings of another worker take effect, and it dies. Returns the other worker.
+async fn lose_last_worker(site: &Site, cluster: &mut Cluster) -> usize {
+    site.wait_for_step("new", "begin", "web-1").await;
+    let other = cluster.add(Service::Worker);
+    cluster.run(Service::Worker, other).await;
+    cluster.signal(Service::Worker, 0, Signal::SIGTERM);
+    let line = "the workers have other settings, which are in force now";
+    wait_for_line(cluster, line).await;
+    cluster.kill(Service::Worker, 0).await;
+    site.wait_until_quiet().await;
+    site.release();
+    other
+}
+
 #[tokio::test]
 async fn a_creation_outlives_its_worker_and_its_settings() {
     let consul = ConsulAgent::start().await;
@@ -145,23 +158,9 @@ async fn a_creation_outlives_its_worker_and_its_settings() {
         "name": "new", "module": site.path().join("modules/new"),
         "condition": {"services": {"names": ["web"]}},
     }});
-    let creation = tokio::spawn({
-        let api = cluster.api(0);
-        async move { ask(&api, Method::POST, "/v1/tasks?run=now", &new).await }
-    });
-    site.wait_for_step("new", "begin", "web-1").await;
-    let other = cluster.add(Service::Worker);
-    cluster.run(Service::Worker, other).await;
-    cluster.signal(Service::Worker, 0, Signal::SIGTERM);
-    wait_for_line(
-        &cluster,
-        "the workers have other settings, which are in force now",
-    )
-    .await;
-    cluster.kill(Service::Worker, 0).await;
-    site.wait_until_quiet().await;
-    site.release();
-    let (status, answer) = creation.await.unwrap();
+    let creation = ask(&api, Method::POST, "/v1/tasks?run=now", &new);
+    let course = lose_last_worker(&site, &mut cluster);
+    let ((status, answer), other) = tokio::join!(creation, course);
     assert_eq!(status, 201, "{answer}");
     let output = cluster.output(Service::Worker, other);
     assert!(output.contains(STARTED), "{output}");
