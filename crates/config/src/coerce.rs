@@ -120,6 +120,25 @@ pub(crate) fn duration(value: &Value) -> Result<i64, Mismatch> {
     }
 }
 
+/// A number of bytes, with its unit.
+pub(crate) fn size(value: &Value) -> Result<u64, Mismatch> {
+    const EXPECTED: &str = "a size such as \"512MiB\" or \"20GiB\"";
+    match &value.kind {
+        ValueKind::String(text) => cts_core::parse_size(text).ok_or_else(|| Mismatch {
+            help: text
+                .parse::<u64>()
+                .is_ok()
+                .then(|| format!("give a unit, for example \"{text}MiB\"")),
+            ..Mismatch::new(EXPECTED, quoted(text), value)
+        }),
+        ValueKind::Number(_)
+        | ValueKind::Bool(_)
+        | ValueKind::List(_)
+        | ValueKind::Object(_)
+        | ValueKind::Null => Err(Mismatch::new(EXPECTED, describe(value), value)),
+    }
+}
+
 /// Without its fraction; `None` beyond 64 bits, where no number is the one that was meant.
 #[expect(
     clippy::cast_possible_truncation,

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use cts_core::size_text;
 use cts_hcl1::ValueKind;
 
 use crate::block::Block;
@@ -114,6 +115,27 @@ impl Block<'_> {
             value,
             place: written.place,
         })
+    }
+
+    /// A size in bytes.
+    pub(crate) fn size_within(
+        &mut self,
+        name: &'static str,
+        limits: &RangeInclusive<u64>,
+    ) -> Option<u64> {
+        let written = self.take(name, coerce::size)?;
+        if limits.contains(&written.value) {
+            return Some(written.value);
+        }
+        let message = format!(
+            "`{}` must be between {} and {}, not {}",
+            self.path_of(name),
+            size_text(*limits.start()),
+            size_text(*limits.end()),
+            size_text(written.value)
+        );
+        self.sink().error(&written.place, message);
+        None
     }
 
     /// One of a few words.

@@ -17,6 +17,10 @@ const DEFAULT_RUNS_KEPT_FOR: Duration = Duration::from_hours(90 * 24);
 const RUNS_KEPT_FOR_LIMITS: RangeInclusive<Duration> =
     Duration::from_mins(1)..=Duration::from_hours(10 * 365 * 24);
 
+/// 20 GiB: logs of a run take some kilobytes.
+const DEFAULT_LOGS_KEPT: u64 = 20 << 30;
+const LOGS_KEPT_LIMITS: RangeInclusive<u64> = (1 << 20)..=(1 << 50);
+
 const TAKEOVERS: [(&str, OnTakeover); 2] =
     [("changed", OnTakeover::Changed), ("all", OnTakeover::All)];
 
@@ -34,6 +38,9 @@ pub struct SchedulerConfig {
     /// `runs_kept_for`: how long ended runs are kept, from a minute to ten years; three months by default. The newest
     /// results of a task stay.
     pub runs_kept_for: Duration,
+    /// `logs_kept`: space that the logs of all runs may take, from 1 MiB to 1,024 TiB; 20 GiB by default. Logs beyond that are removed,
+    /// those of successful runs first.
+    pub logs_kept: u64,
 }
 
 /// Which tasks a scheduler runs when it becomes the leader (docs/configuration.md#scheduler).
@@ -52,6 +59,7 @@ impl Default for SchedulerConfig {
             on_takeover: None,
             runs_kept: DEFAULT_RUNS_KEPT,
             runs_kept_for: DEFAULT_RUNS_KEPT_FOR,
+            logs_kept: DEFAULT_LOGS_KEPT,
         }
     }
 }
@@ -71,6 +79,9 @@ pub(crate) fn decode_scheduler(block: Option<Block<'_>>) -> SchedulerConfig {
     }
     if let Some(written) = block.duration_within("runs_kept_for", &RUNS_KEPT_FOR_LIMITS) {
         scheduler.runs_kept_for = written.value;
+    }
+    if let Some(bytes) = block.size_within("logs_kept", &LOGS_KEPT_LIMITS) {
+        scheduler.logs_kept = bytes;
     }
     block.finish();
     scheduler

@@ -32,6 +32,7 @@ mod event;
 mod excerpt;
 pub mod go;
 mod guard;
+mod housekeeping;
 mod identity;
 mod input;
 pub mod lease;
@@ -43,6 +44,7 @@ pub mod runs;
 mod schedule;
 mod service;
 pub mod settings;
+mod size;
 mod task;
 mod timeouts;
 mod view;
@@ -75,6 +77,7 @@ pub use excerpt::excerpt;
 pub use guard::{
     Hold, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkGuard, losses_text,
 };
+pub use housekeeping::{LogSpace, housekeeping_wait};
 pub use identity::{
     ArchiveId, EventId, Incarnation, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName,
     WorkerId,
@@ -86,6 +89,7 @@ pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};
 pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance};
+pub use size::{parse_size, size_text};
 pub use task::{
     BundleReference, CloudExecution, CloudWorkspace, PlanMode, TaskDefinition, TaskOrigin, TaskSpec,
 };

@@ -2,6 +2,7 @@
 
 mod calls;
 mod held_leases;
+mod housekeeping;
 mod settings;
 mod transaction;
 

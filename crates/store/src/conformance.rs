@@ -49,6 +49,8 @@ pub mod guards;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod hints;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod housekeeping;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod leadership;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod lease;
@@ -270,6 +272,14 @@ macro_rules! store_suite {
                 more_runs_and_lines_go_than_one_transaction_takes,
                 the_last_applied_input_outlives_its_run,
                 the_history_of_deleted_tasks_is_forgotten_by_the_same_rule,
+            }
+            housekeeping {
+                the_last_housekeeping_is_known_whoever_leads,
+                an_earlier_leader_does_no_housekeeping,
+                the_space_of_logs_counts_every_line,
+                logs_of_successful_runs_go_first_and_the_oldest_of_them,
+                a_removed_log_ends_where_it_ended,
+                a_log_longer_than_one_transaction_is_removed,
             }
             recovery {
                 everything_is_there_after_a_restart,

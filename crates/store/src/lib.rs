@@ -21,6 +21,7 @@ pub mod enqueue;
 mod error;
 pub mod fields;
 mod held_leases;
+mod housekeeping;
 mod model;
 pub mod schema;
 mod settings;
@@ -39,6 +40,7 @@ pub use cts_core::WorkerRecord;
 pub use destruction::{Deletion, stored_kind};
 pub use error::{LeaderError, LeaseError, StoreError, TaskError};
 pub use held_leases::HeldLeases;
+pub use housekeeping::{Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, RemovedLogs};
 pub use model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Guarded, LINES_PRUNED_AT_ONCE,
     LOST_LEASES_SHOWN, Lease, LogLine, LogPage, LogStream, PLANS_KEPT, PRUNED_AT_ONCE, Requeued,

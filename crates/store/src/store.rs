@@ -19,6 +19,7 @@ use crate::contents::StoredInput;
 use crate::destruction::Deletion;
 use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
 use crate::held_leases::HeldLeases;
+use crate::housekeeping::Housekeeping;
 use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
     Retention, RunFilter, RunRecord, TakeBack, TaskState,
@@ -37,7 +38,7 @@ pub type HintStream = BoxStream<'static, Hint>;
 /// Duties that only the leader has take a [`LeaderEpoch`]. It is checked inside the transaction, so
 /// that the word of a replica that does not know yet that it was deposed changes nothing (P4).
 #[async_trait]
-pub trait Store: HeldLeases + SettingsStore + Send + Sync + fmt::Debug {
+pub trait Store: HeldLeases + Housekeeping + SettingsStore + Send + Sync + fmt::Debug {
     /// Makes this incarnation of `member` the leader if there is none, if the leader's lease has expired, or
     /// if it leads already, which then extends its lease to `time_to_live` from now; and notes that it lives, and so
     /// that schedulers serve.

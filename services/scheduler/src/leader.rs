@@ -2,6 +2,7 @@
 //! back, finishes removals and forgets old runs.
 
 pub(crate) mod election;
+mod housekeeping;
 pub(crate) mod leader_loop;
 pub(crate) mod mode;
 pub(crate) mod recent_inputs;
@@ -19,9 +20,7 @@ use std::time::Duration;
 use cts_core::runs::RunStatus;
 use cts_core::{Chain, Clock, LeaderEpoch, TaskPhase, TaskSpec};
 use cts_rpc::Peers;
-use cts_store::{
-    LeaderError, Requeued, Retention, Store, StoreError, TakeBack, Unchanged, Unfinished,
-};
+use cts_store::{LeaderError, Requeued, Retention, Store, TakeBack, Unchanged, Unfinished};
 use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use crate::configuration::OwnConfiguration;
@@ -41,10 +40,6 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Leases taken back by one statement; if there are more, the next one follows at once.
 const REAPED_AT_ONCE: usize = 16;
 
-/// How often old runs are forgotten and bundles are noted as used, if runs are not kept for a shorter time than some of
-/// these.
-const HOUSEKEEPING: Duration = Duration::from_hours(1);
-
 /// What a leader needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Leader {
@@ -59,6 +54,7 @@ pub(crate) struct Leader {
     pub(crate) first_pass: Unchanged,
     pub(crate) lease: Duration,
     pub(crate) retention: Retention,
+    pub(crate) logs_kept: u64,
     pub(crate) input_timeout: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) next_tick: NextTick,
@@ -82,6 +78,7 @@ pub(crate) struct TakenOver {
 impl Leader {
     /// Works for a term until it is dropped.
     pub(crate) async fn serve(mut self, term: Term) -> Infallible {
+        let begun = Instant::now();
         loop {
             let TakenOver {
                 number,
@@ -101,7 +98,7 @@ impl Leader {
                 never = leader_loop.run() => match never {},
                 never = self.reap(&term) => match never {},
                 never = keeper.keep(&term) => match never {},
-                never = self.keep_house() => match never {},
+                never = self.keep_house(&term, begun) => match never {},
                 never = self.finish(&term, removals) => match never {},
                 () = self.own.changed(number), if self.mode == Mode::Daemon => {}
             }
@@ -280,31 +277,5 @@ impl Leader {
             // A task that was created or deleted may have gone with it.
             self.notifier.tasks_changed();
         }
-    }
-
-    /// Forgets what is old, so that the database does not grow for ever.
-    async fn keep_house(&self) -> Infallible {
-        let mut ticks = tokio::time::interval(HOUSEKEEPING.min(self.retention.age / 4));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The first tick is immediate; the start has better things to do.
-        ticks.tick().await;
-        loop {
-            ticks.tick().await;
-            match self.clean().await {
-                Ok(0) => {}
-                Ok(runs) => tracing::info!(runs, "old runs forgotten"),
-                Err(error) => tracing::error!(error = %Chain(&error), "cannot forget old runs"),
-            }
-        }
-    }
-
-    async fn clean(&self) -> Result<u64, StoreError> {
-        let tasks = self.store.tasks().await?;
-        let bundles: Vec<_> = tasks
-            .iter()
-            .filter_map(|task| Some(task.spec.definition.bundle.as_ref()?.hash))
-            .collect();
-        self.store.keep_bundles(&bundles).await?;
-        self.store.prune(self.retention).await
     }
 }

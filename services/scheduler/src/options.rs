@@ -40,6 +40,8 @@ pub struct Options {
     pub settings: BTreeMap<String, String>,
     /// Which ended runs are kept.
     pub retention: Retention,
+    /// Space that the logs of all runs may take, in bytes.
+    pub logs_kept: u64,
     /// How long a requested run waits for the data that it needs.
     pub input_timeout: Duration,
     /// Forget all tasks with what happened to them when this replica becomes the leader for the first time, so
@@ -84,6 +86,7 @@ impl Options {
             modules: Modules::InPlace,
             settings: BTreeMap::new(),
             retention: Retention::of_any_age(500),
+            logs_kept: u64::MAX,
             input_timeout: Duration::from_mins(1),
             reset_storage: false,
             workers: Workers::Others,

@@ -152,6 +152,7 @@ impl Scheduler {
             first_pass: options.first_pass,
             lease: options.lease,
             retention: options.retention,
+            logs_kept: options.logs_kept,
             input_timeout: options.input_timeout,
             clock,
             reset: Arc::new(AtomicBool::new(options.reset_storage)),

@@ -141,6 +141,7 @@ fn scheduler(config: &Config) -> Body {
     body.set("on_takeover", on_takeover);
     body.set("runs_kept", config.scheduler.runs_kept);
     body.set("runs_kept_for", duration(config.scheduler.runs_kept_for));
+    body.set("logs_kept", cts_core::size_text(config.scheduler.logs_kept));
     body
 }
 

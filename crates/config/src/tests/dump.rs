@@ -37,7 +37,7 @@ terraform_provider "fw" {
 }
 terraform_provider "dns" { }
 services { schedulers = ["10.0.0.1:8560"] tls { ca_cert = "a" cert = "b" key = "c" } }
-scheduler { lease_ttl = "10s" runs_kept = 7 runs_kept_for = "5m" }
+scheduler { lease_ttl = "10s" runs_kept = 7 runs_kept_for = "5m" logs_kept = "1500MiB" }
 worker { slots = 3 working_dir = "w" }
 gateway { mode = "strict-follower" }
 database { url = "postgres://cts@db/cts" }
@@ -403,6 +403,7 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
       on_takeover = "changed"
       runs_kept = 500
       runs_kept_for = "2160h"
+      logs_kept = "20GiB"
     }
 
     worker {

@@ -113,6 +113,15 @@ fn the_scheduler_has_a_lease_time_and_a_habit() {
         (kept.runs_kept, kept.runs_kept_for),
         (5, Duration::from_mins(1))
     );
+    assert_eq!(scheduler.logs_kept, 20 << 30);
+    for (text, expected) in [
+        ("1MiB", 1 << 20),
+        ("5GB", 5_000_000_000),
+        ("1024TiB", 1 << 50),
+    ] {
+        let scheduler = config(&format!("scheduler {{ logs_kept = \"{text}\" }}")).scheduler;
+        assert_eq!(scheduler.logs_kept, expected);
+    }
     for (text, expected) in [("changed", OnTakeover::Changed), ("all", OnTakeover::All)] {
         let config = config(&format!("scheduler {{ on_takeover = \"{text}\" }}"));
         assert_eq!(config.scheduler.on_takeover, Some(expected));
@@ -126,6 +135,18 @@ fn limits_and_words_are_checked() {
         (
             "scheduler { runs_kept = 4 }",
             "`scheduler.runs_kept` must be between 5 and 100000, not 4",
+        ),
+        (
+            "scheduler { logs_kept = \"1023KiB\" }",
+            "`scheduler.logs_kept` must be between 1MiB and 1PiB, not 1023KiB",
+        ),
+        (
+            "scheduler { logs_kept = \"20\" }",
+            "must be a size such as \"512MiB\" or \"20GiB\", not \"20\"",
+        ),
+        (
+            "scheduler { logs_kept = 20 }",
+            "must be a size such as \"512MiB\" or \"20GiB\", not a number",
         ),
         (
             "scheduler { runs_kept_for = \"59s\" }",

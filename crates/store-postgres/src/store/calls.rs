@@ -29,7 +29,7 @@ use crate::{
 
 /// How long a call may take whose work grows with the configuration or the history, transaction after transaction.
 /// What prune leaves is forgotten the next time.
-const LONG_LIMIT: Duration = Duration::from_mins(30);
+pub(super) const LONG_LIMIT: Duration = Duration::from_mins(30);
 
 #[async_trait]
 impl Store for PostgresStore {

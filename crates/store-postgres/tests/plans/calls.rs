@@ -6,9 +6,9 @@ use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName, WorkerId};
 use cts_store::conformance::{claim, input, member, spec, task, worker_record};
 use cts_store::{
-    Assignment, Claim, Completion, EnqueueRequest, HeldLeases as _, Lease, LogLine, LogStream,
-    NewTask, Refused, RefusedCode, Retention, RunFilter, SettingsChange, SettingsStore as _,
-    Store as _, TakeBack, TaskChange, Unchanged,
+    Assignment, Claim, Completion, EnqueueRequest, HeldLeases as _, Housekeeping as _, Lease,
+    LogLine, LogStream, NewTask, Refused, RefusedCode, Retention, RunFilter, SettingsChange,
+    SettingsStore as _, Store as _, TakeBack, TaskChange, Unchanged,
 };
 use cts_store_postgres::PostgresStore;
 use uuid::Uuid;
@@ -89,6 +89,8 @@ impl Calls {
             age: Duration::from_hours(24 * 30 - 1),
         };
         self.store.prune(retention).await.unwrap();
+        let space = self.store.log_space().await.unwrap();
+        self.store.remove_logs(space.div_ceil(100)).await.unwrap();
     }
 
     /// The calls that change runs or tasks, each with some of these tasks.

@@ -181,6 +181,7 @@ pub(crate) fn scheduler(
         runs: config.scheduler.runs_kept,
         age: config.scheduler.runs_kept_for,
     };
+    options.logs_kept = config.scheduler.logs_kept;
     options.sharing = sharing;
     options.mode = mode;
     if mode == cts_scheduler::Mode::OnRequest {

@@ -13,11 +13,11 @@ use cts_core::{
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
     ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, HeldLeases, Hint, HintStream,
-    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration,
-    MemberState, NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter,
-    RunRecord, RunRequest, SettingsChange, SettingsStore, Store, StoreError, StoredInput,
-    StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished, UnsettledRun,
-    WaitingRuns, WorkerState,
+    Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
+    Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Refused, Registered,
+    RemovedLogs, Requeued, Retention, RunFilter, RunRecord, RunRequest, SettingsChange,
+    SettingsStore, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError,
+    TaskMark, TaskState, Unfinished, UnsettledRun, WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -123,6 +123,14 @@ faulty! {
     fn settings(&self) -> Result<Vec<SettingsGeneration>, StoreError>;
     fn change_settings(&self, leader: LeaderEpoch, change: &SettingsChange) -> Result<(), LeaderError>;
     fn unsettled_runs(&self) -> Result<Vec<UnsettledRun>, StoreError>;
+}
+
+faulty! {
+    Housekeeping:
+    fn last_housekeeping(&self, leader: LeaderEpoch) -> Result<LastHousekeeping, LeaderError>;
+    fn end_housekeeping(&self, leader: LeaderEpoch, logs_warned: bool) -> Result<(), LeaderError>;
+    fn log_space(&self) -> Result<u64, StoreError>;
+    fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError>;
 }
 
 faulty! {

@@ -11,6 +11,7 @@ mod explanations;
 mod faulty_store;
 mod followed_logs;
 mod hiccups;
+mod housekeeping;
 mod leases;
 mod membership;
 mod modes;

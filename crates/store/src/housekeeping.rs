@@ -1,0 +1,58 @@
+//! Housekeeping, as a trait of every store: when it was done last, and the space of logs.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cts_core::LeaderEpoch;
+
+use crate::error::{LeaderError, StoreError};
+
+/// Space that a line of a log takes besides its text.
+pub const LINE_SPACE: u32 = 100;
+
+/// The only line of a log whose lines were removed for space, as [`LogStream::Stderr`](crate::LogStream::Stderr).
+pub const REMOVED_LOG: &str =
+    "(the lines of this log were removed: all logs together took more than `scheduler.logs_kept`)";
+
+/// When housekeeping was done last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastHousekeeping {
+    /// How long ago; `None` if the store's time was set back since. In a new store it counts from the first look.
+    pub since: Option<Duration>,
+    /// A warning that logs are near their limit was logged, and is not to be repeated.
+    pub logs_warned: bool,
+}
+
+/// Logs that were removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RemovedLogs {
+    /// How many runs lost their log.
+    pub runs: u64,
+    /// Space that they took.
+    pub bytes: u64,
+}
+
+/// What the leader does now and then, and the space of logs.
+#[async_trait]
+pub trait Housekeeping {
+    /// When housekeeping was done last, by the time of the store and whoever did it.
+    async fn last_housekeeping(&self, leader: LeaderEpoch)
+    -> Result<LastHousekeeping, LeaderError>;
+
+    /// Notes that housekeeping is done. A leader that ends before that leaves it to the next one, which begins again.
+    async fn end_housekeeping(
+        &self,
+        leader: LeaderEpoch,
+        logs_warned: bool,
+    ) -> Result<(), LeaderError>;
+
+    /// Space of the logs of ended and running runs: the bytes of their lines, and [`LINE_SPACE`] for each. Every log is read once, after its
+    /// run has ended. Done in small transactions.
+    async fn log_space(&self) -> Result<u64, StoreError>;
+
+    /// Removes logs that take at least so many bytes, if there are as many: first those of successful runs, then those of
+    /// other ended runs, both the oldest first. One line remains of each, [`REMOVED_LOG`]; the run and its event stay. Logs of queued
+    /// and running runs stay. Logs count that [`Housekeeping::log_space`] has measured. Done in small transactions; a log
+    /// that is removed in part is removed the next time.
+    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError>;
+}

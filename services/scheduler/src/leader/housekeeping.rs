@@ -1,0 +1,98 @@
+//! Forgets what is old, so that the database does not grow for ever.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use cts_core::{Chain, LeaderEpoch, LogSpace, housekeeping_wait};
+use cts_store::{LeaderError, StoreError};
+use tokio::time::{Instant, sleep};
+
+use super::Leader;
+use super::term::Term;
+
+/// How often old runs are forgotten and bundles are noted as used, if runs are not kept for a shorter time than some of
+/// these.
+const HOUSEKEEPING: Duration = Duration::from_hours(1);
+
+/// Wait before a housekeeping that has failed is begun again.
+const AGAIN: Duration = Duration::from_mins(1);
+
+impl Leader {
+    /// Keeps house whenever it is due by the time of the database, whoever did it last. `begun` is when this leader began
+    /// to serve; configurations may have changed since.
+    pub(super) async fn keep_house(&self, term: &Term, begun: Instant) -> Infallible {
+        let every = HOUSEKEEPING.min(self.retention.age / 4);
+        loop {
+            let epoch = term.in_force().await;
+            let wait = match self.keep_house_if_due(epoch, every, begun).await {
+                Ok(wait) => wait,
+                Err(LeaderError::Deposed { .. }) => {
+                    term.end(epoch);
+                    continue;
+                }
+                Err(LeaderError::Store(error)) => {
+                    tracing::error!(error = %Chain(&error), "cannot forget old runs");
+                    AGAIN.min(every)
+                }
+            };
+            sleep(wait).await;
+        }
+    }
+
+    /// Returns how long to wait until the next look. If the process ends in the middle, the next leader begins again.
+    async fn keep_house_if_due(
+        &self,
+        leader: LeaderEpoch,
+        every: Duration,
+        begun: Instant,
+    ) -> Result<Duration, LeaderError> {
+        let last = self.store.last_housekeeping(leader).await?;
+        let wait = housekeeping_wait(last.since, every, begun.elapsed());
+        if !wait.is_zero() {
+            return Ok(wait);
+        }
+        let forgotten = self.forget_runs().await;
+        // Logs are limited also while runs cannot be forgotten.
+        let logs_warned = self.limit_logs(last.logs_warned).await;
+        let forgotten = forgotten?;
+        if forgotten > 0 {
+            tracing::info!(runs = forgotten, "old runs forgotten");
+        }
+        self.store.end_housekeeping(leader, logs_warned?).await?;
+        Ok(every)
+    }
+
+    async fn forget_runs(&self) -> Result<u64, StoreError> {
+        let tasks = self.store.tasks().await?;
+        let bundles: Vec<_> = tasks
+            .iter()
+            .filter_map(|task| Some(task.spec.definition.bundle.as_ref()?.hash))
+            .collect();
+        self.store.keep_bundles(&bundles).await?;
+        self.store.prune(self.retention).await
+    }
+
+    /// Returns whether the warning was logged since the logs were far from their limit.
+    async fn limit_logs(&self, warned: bool) -> Result<bool, StoreError> {
+        let (used, limit) = (self.store.log_space().await?, self.logs_kept);
+        let space = LogSpace::judge(used, limit, warned);
+        if space.warn {
+            tracing::warn!(
+                used_bytes = used,
+                limit_bytes = limit,
+                "the logs of runs take most of the space that `scheduler.logs_kept` allows; beyond it the oldest logs of successful runs are removed"
+            );
+        }
+        if space.surplus > 0 {
+            let removed = self.store.remove_logs(space.surplus).await?;
+            tracing::info!(
+                runs = removed.runs,
+                bytes = removed.bytes,
+                used_bytes = used.saturating_sub(removed.bytes),
+                limit_bytes = limit,
+                "logs of runs removed, because all logs took more space than `scheduler.logs_kept` allows"
+            );
+        }
+        Ok(space.warned)
+    }
+}

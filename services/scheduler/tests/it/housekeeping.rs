@@ -1,0 +1,83 @@
+//! Housekeeping happens, whoever leads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::{LeaseEpoch, WorkerId};
+use cts_scheduler::Options;
+use cts_store::{LogLine, LogStream, REMOVED_LOG, Retention, Store as _};
+use cts_testkit::eventually;
+use tokio::time::{Instant, sleep};
+
+use crate::faulty_store::{Fault, FaultyStore};
+use crate::setup::{Setup, WORKER, instance, member, store_in, task};
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Housekeeping every half second.
+const RETENTION: Retention = Retention {
+    runs: 500,
+    age: Duration::from_secs(2),
+};
+
+/// None of them leads as long as a leader waits before it does housekeeping.
+#[tokio::test]
+async fn leaders_that_do_not_live_long_do_what_is_due() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = FaultyStore::over(store_in(directory.path()).await);
+    let begun = Instant::now();
+    while store.calls("prune") == 0 {
+        assert!(begun.elapsed() < DEADLINE, "nothing was forgotten");
+        let options = Options {
+            retention: RETENTION,
+            leadership: Duration::from_millis(300),
+            ..Options::alone(vec![task("a")], member())
+        };
+        let setup = Setup::over(Arc::clone(&store), options).await;
+        sleep(Duration::from_millis(200)).await;
+        drop(setup);
+    }
+}
+
+#[tokio::test]
+async fn logs_beyond_their_limit_are_removed_also_while_runs_cannot_be_forgotten() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = store_in(directory.path()).await;
+    let store = FaultyStore::over(Arc::clone(&file));
+    store.fail("prune", &[Fault::Refused; 1000]);
+    let options = Options {
+        retention: RETENTION,
+        logs_kept: 1000,
+        ..Options::alone(vec![task("a")], member())
+    };
+    let setup = Setup::over(Arc::clone(&store), options).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = setup.acquired().await;
+    let run = lease.run_id.parse().unwrap();
+    let line = LogLine {
+        stream: LogStream::Stdout,
+        text: "x".repeat(100),
+    };
+    let (holder, epoch) = (WorkerId::new(WORKER), LeaseEpoch::new(lease.epoch));
+    let appended = file.append_log(run, &holder, epoch, vec![line; 10]);
+    appended.await.unwrap();
+    setup.applied(&lease).await;
+    eventually(DEADLINE, async || {
+        let page = file.read_log(run, 0, 100).await.unwrap().unwrap();
+        match page.lines.as_slice() {
+            [line] if line.text == REMOVED_LOG => Ok(()),
+            lines => Err(lines.len()),
+        }
+    })
+    .await;
+    store.heal();
+    let ended = store.calls("end_housekeeping");
+    eventually(DEADLINE, async || {
+        if store.calls("end_housekeeping") > ended {
+            Ok(())
+        } else {
+            Err("housekeeping does not end")
+        }
+    })
+    .await;
+}
