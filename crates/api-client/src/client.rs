@@ -11,7 +11,7 @@ use crate::address::Address;
 use crate::call::{Answer, Body, send};
 use crate::error::{CallError, SetupError};
 use crate::model::{
-    CreatedTask, DeletionAnswer, DestroyPlanAnswer, Health, Hold, InspectedTask, Inspection,
+    CreatedTask, DeletionAnswer, DestroyPlanAnswer, Health, Hold, InspectedTask, Inspection, Loss,
     OverallStatus, Queue, ReleaseAnswer, Task, TaskAnswer, TaskPlan, TaskStatus, TasksAnswer,
     UpdateAnswer,
 };
@@ -214,14 +214,19 @@ impl ApiClient {
     }
 
     /// Lets a task go on that a guard holds back, and says what did; `None` if nothing did
-    /// (docs/rest.md#releasing-a-task).
+    /// (docs/rest.md#releasing-a-task). It is refused if more is lost than was `seen`, by versions that know that.
     ///
     /// # Errors
     ///
     /// [`CallError::is_not_found`] if there is none of this name.
-    pub async fn release_task(&self, name: &str) -> Result<Option<Hold>, CallError> {
+    pub async fn release_task(&self, name: &str, seen: &[Loss]) -> Result<Option<Hold>, CallError> {
         let url = self.address.endpoint(&["tasks", usable(name)?, "release"]);
-        let answer = self.send(Method::POST, url, Body::None).await?;
+        let seen = seen.iter();
+        let seen: Vec<_> = seen
+            .map(|loss| json!({ "service": loss.service, "now": loss.now }))
+            .collect();
+        let body = Body::Json(json!({ "seen": seen }).to_string());
+        let answer = self.send(Method::POST, url, body).await?;
         Ok(answer.decode::<ReleaseAnswer>()?.hold)
     }
 

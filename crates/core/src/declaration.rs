@@ -41,7 +41,25 @@ pub fn read_declaration(declaration: Digest, before: DeclaredBefore) -> Declared
     }
 }
 
+/// Why what is queued to be applied of a task is pointless once the task is declared otherwise, whichever way that comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// Changes do not run the task any more.
+    Disabled,
+    /// The task is defined otherwise, and its failures are of another definition.
+    OtherDefinition,
+}
+
 impl TaskSpec {
+    /// Whether what is queued to be applied is pointless once this task is declared as `after`.
+    pub fn withdrawal(&self, after: &Self) -> Option<Withdrawal> {
+        if self.definition != after.definition {
+            Some(Withdrawal::OtherDefinition)
+        } else {
+            (self.enabled && !after.enabled).then_some(Withdrawal::Disabled)
+        }
+    }
+
     /// The digest of the declaration: of everything but the content of a local module and what a worker
     /// must be able to do.
     pub fn declaration(&self) -> Result<Digest, serde_json::Error> {
@@ -132,6 +150,21 @@ mod tests {
         again.requirement.version = Some("1.9.8".to_owned());
         again.requirement.bundle = true;
         again
+    }
+
+    #[test]
+    fn what_is_queued_is_withdrawn_from_a_task_that_is_disabled_or_defined_otherwise() {
+        let (task, mut disabled, mut buffered) = (spec(), spec(), spec());
+        disabled.enabled = false;
+        buffered.skip_unchanged = false;
+        assert_eq!(task.withdrawal(&task), None);
+        assert_eq!(task.withdrawal(&buffered), None);
+        assert_eq!(task.withdrawal(&disabled), Some(Withdrawal::Disabled));
+        assert_eq!(disabled.withdrawal(&disabled), None);
+        assert_eq!(disabled.withdrawal(&task), None);
+        let other = Some(Withdrawal::OtherDefinition);
+        assert_eq!(task.withdrawal(&read_again()), other, "an edited module");
+        assert_eq!(disabled.withdrawal(&read_again()), other);
     }
 
     #[test]

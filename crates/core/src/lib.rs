@@ -66,7 +66,7 @@ pub use configuration::{
     complete_modules, judge,
 };
 pub use cron::{CronExpression, InvalidCron};
-pub use declaration::{Declared, DeclaredBefore, read_declaration};
+pub use declaration::{Declared, DeclaredBefore, Withdrawal, read_declaration};
 pub use deletion::{Destruction, OnDelete};
 pub use dependency::{Dependency, ServicesQuery, Trigger};
 pub use digest::{Digest, InvalidDigest};
@@ -75,7 +75,7 @@ pub use engine::EngineKind;
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
 pub use guard::{
-    Hold, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkGuard, losses_text,
+    Baseline, Hold, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkGuard, losses_text,
 };
 pub use housekeeping::{LogSpace, housekeeping_wait};
 pub use identity::{

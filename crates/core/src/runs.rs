@@ -69,6 +69,8 @@ pub struct TaskRuns {
     pub queued: Option<QueuedApply>,
     /// Input of the run that is applying.
     pub running: Option<Digest>,
+    /// The task was declared otherwise since that run was leased, so it has no further attempt and stands for no input.
+    pub withdrawn: bool,
     /// Input that is applied, if nothing may have changed since.
     pub last_applied: Option<Digest>,
 }
@@ -144,7 +146,7 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
         };
     }
     let current = runs.running.or(runs.last_applied);
-    if wanted.skip_unchanged && current == Some(wanted.input) {
+    if wanted.skip_unchanged && !runs.withdrawn && current == Some(wanted.input) {
         return EnqueueDecision::Skip {
             // A caller waits for a requested run, which is not pointless because its input is applied.
             cancel_queued: runs

@@ -20,7 +20,7 @@ pub use run::{
     status_to_wire, timeouts_from_wire, timeouts_to_wire, wait_end_from_wire, wait_end_to_wire,
 };
 pub use task::{
-    event_from_wire, event_to_wire, hold_to_wire, phase_to_wire, task_from_spec,
+    event_from_wire, event_to_wire, hold_to_wire, loss_from_wire, phase_to_wire, task_from_spec,
     task_status_from_wire, task_status_to_wire,
 };
 pub use time::{duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire};

@@ -1,7 +1,6 @@
 //! Tasks created, changed and deleted over the API.
 
-use cts_core::runs::RunKind;
-use cts_core::{RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_core::{RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal};
 use cts_store::configured::declaration;
 use cts_store::decode;
 use cts_store::{
@@ -91,6 +90,7 @@ pub(crate) async fn current(
                t.active_run IS NOT NULL AND w.waiting_for IS NOT NULL AS waits,
                EXISTS (SELECT FROM runs r
                        WHERE r.task_name = t.name AND r.status = 'queued'
+                         AND (t.enabled OR r.kind <> 'apply' OR r.requested)
                          AND (r.due_at <= cts_now() OR r.attempts > 0)) AS about_to_run,
                EXISTS (SELECT FROM run_requests q
                        WHERE q.task_name = t.name AND q.refused IS NULL) AS requested
@@ -132,19 +132,12 @@ pub(crate) async fn change(
     }
     let mut changed = current.task.clone();
     let spec = change.accepted(&current.task, current.activity)?;
-    let definition_differs = spec.definition != current.task.spec.definition;
     if spec != current.task.spec {
         changed.revision = current.task.revision.saturating_add(1);
         tasks::write_spec(&mut transaction, &spec, changed.revision).await?;
     }
-    if definition_differs {
-        forget_failures(&mut transaction, name).await?;
-    }
-    if change.cancels_applies(&current.task.spec, &spec) {
-        let (applies, reason) = (Some(RunKind::Apply), change.reason());
-        cancel_applies(&mut transaction, name).await?;
-        withdraw(&mut transaction, name).await?;
-        requests::refuse_all(&mut transaction, name, applies, reason).await?;
+    if let Some(why) = change.withdrawal(&current.task.spec, &spec) {
+        withdraw_applies(&mut transaction, &[(name.as_str(), why)], change.reason()).await?;
     }
     if let Some(request) = change.request {
         requests::insert(&mut transaction, name, request).await?;
@@ -154,49 +147,41 @@ pub(crate) async fn change(
     Ok(changed)
 }
 
-async fn forget_failures(
+/// Withdraws what is to be applied of tasks that are declared otherwise from now on, over the API or by a file. What is
+/// running goes on, without another attempt. Requests are refused for this `reason`. The caller has locked the tasks.
+pub(crate) async fn withdraw_applies(
     transaction: &mut PgTransaction<'_>,
-    name: &TaskName,
+    tasks: &[(&str, Withdrawal)],
+    reason: &str,
 ) -> Result<(), StoreError> {
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = tasks.iter().map(|(name, _)| *name).collect();
+    let others = tasks
+        .iter()
+        .filter(|(_, why)| *why == Withdrawal::OtherDefinition);
+    let others: Vec<&str> = others.map(|(name, _)| *name).collect();
     sqlx::query(
-        "-- change_task: another definition
-        UPDATE tasks SET failures = 0 WHERE name = $1",
+        "-- change_task, replace_config_tasks: withdraw; indexes runs_waiting, runs_one_running, run_requests_task
+        WITH cancelled AS (
+            UPDATE runs SET status = 'cancelled', finished_at = cts_now(), updated_at = cts_now()
+            WHERE task_name = ANY ($1) AND status = 'queued' AND kind = 'apply'
+        ), withdrawn AS (
+            UPDATE runs SET withdrawn = TRUE
+            WHERE task_name = ANY ($1) AND status = 'running' AND kind = 'apply'
+        ), refused AS (
+            UPDATE run_requests SET refused = $3, refused_code = 'withdrawn', refused_at = cts_now()
+            WHERE task_name = ANY ($1) AND refused IS NULL AND kind = 'apply'
+        )
+        UPDATE tasks SET failures = 0 WHERE name = ANY ($2)",
     )
-    .bind(name.as_str())
+    .bind(names)
+    .bind(others)
+    .bind(reason)
     .execute(&mut **transaction)
     .await
-    .map_err(failed_to("change a task"))?;
-    Ok(())
-}
-
-/// Cancels what is queued to be applied.
-async fn cancel_applies(
-    transaction: &mut PgTransaction<'_>,
-    name: &TaskName,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- change_task: cancel; index runs_waiting
-        UPDATE runs SET status = 'cancelled', finished_at = cts_now(), updated_at = cts_now()
-        WHERE task_name = $1 AND status = 'queued' AND kind = 'apply'",
-    )
-    .bind(name.as_str())
-    .execute(&mut **transaction)
-    .await
-    .map_err(failed_to("cancel queued runs"))?;
-    Ok(())
-}
-
-/// A run that waits has nothing to apply any more.
-async fn withdraw(transaction: &mut PgTransaction<'_>, name: &TaskName) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- change_task: withdraw; index runs_one_running
-        UPDATE runs SET withdrawn = TRUE
-        WHERE task_name = $1 AND status = 'running' AND kind = 'apply'",
-    )
-    .bind(name.as_str())
-    .execute(&mut **transaction)
-    .await
-    .map_err(failed_to("change a task"))?;
+    .map_err(failed_to("withdraw what is to be applied"))?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use self::close::{close, give_up, put_back, succeed};
 use crate::destruction;
+use crate::guards;
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
 use crate::lost_leases;
@@ -32,7 +33,7 @@ pub(crate) async fn complete(
 
 /// The ordinary end, in one statement. The task is locked before the run is looked at for good; the
 /// functions see what was committed while that lock was waited for. `None` if there is no such lease of a
-/// run that is to be applied, of a task that neither comes nor goes; nothing has happened then.
+/// run that is to be applied, of a task that neither comes nor goes nor is held; nothing has happened then.
 async fn applied(
     connection: &mut PgConnection,
     completion: &Completion,
@@ -45,6 +46,7 @@ async fn applied(
         WITH task AS MATERIALIZED (
             SELECT name, event_config FROM tasks
             WHERE name = (SELECT task_name FROM runs WHERE id = $1) AND phase = 'ready'
+              AND held IS NULL AND released_instances IS NULL
             FOR NO KEY UPDATE
         ), closed AS (
             UPDATE runs r
@@ -229,12 +231,14 @@ async fn write(
         AttemptWrites::Close { plan } => close(transaction, &end, *plan, now).await?,
     }
     apply_to_task(transaction, &end.task, end.task_after).await?;
+    let looked = guards::look_again(transaction, end.task.as_str()).await?;
     let due: Option<i64> = sqlx::query_scalar("-- complete: next_due\nSELECT cts_queued_due($1)")
         .bind(end.task.as_str())
         .fetch_one(&mut **transaction)
         .await
         .map_err(failed_to("end an attempt"))?;
-    Ok(end.answer(due.map(|due| span(due.saturating_sub(now)))))
+    let due = due.map(|due| span(due.saturating_sub(now)));
+    Ok(end.answer(due, looked))
 }
 
 /// What the end of a run means for its task.

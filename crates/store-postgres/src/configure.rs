@@ -1,7 +1,7 @@
 //! The tasks of the configuration, and a storage without any.
 
-use cts_core::{ArchiveId, Digest, LeaderEpoch, TaskName, TaskSpec};
-use cts_store::configured::{self, Configured, Declarations, StoredDeclaration};
+use cts_core::{ArchiveId, Digest, LeaderEpoch, TaskName, TaskSpec, Withdrawal};
+use cts_store::configured::{self, Configured, Declarations, RECONFIGURED, StoredDeclaration};
 use cts_store::{LeaderError, StoreError, Unfinished};
 use sqlx::{Connection as _, PgConnection, PgTransaction};
 
@@ -80,24 +80,36 @@ pub(crate) async fn replace_config_tasks(
     let declarations = declarations(&mut transaction).await?;
     let mut columns = Columns::default();
     let (mut places, mut placed) = (Vec::new(), Vec::new());
+    let mut withdrawn: Vec<(&str, Withdrawal)> = Vec::new();
     for (position, task) in (0i64..).zip(tasks) {
         match declarations.configure(task)? {
             Configured::StaysDeleted => {}
             Configured::Postponed => unfinished.postponed.push(task.name().clone()),
-            Configured::Lasts { refreshed } => {
+            Configured::Lasts {
+                refreshed,
+                withdraws,
+            } => {
                 if let Some(refreshed) = refreshed {
                     let (spec, revision) = *refreshed;
                     tasks::write_spec(&mut transaction, &spec, revision).await?;
                 }
                 places.push(position);
                 placed.push(task.name().as_str());
+                withdrawn.extend(withdraws.map(|why| (task.name().as_str(), why)));
             }
-            Configured::TakesEffect { declaration, .. } => {
+            Configured::TakesEffect {
+                declaration,
+                withdraws,
+                ..
+            } => {
                 columns.add(position, task, declaration)?;
+                withdrawn.extend(withdraws.map(|why| (task.name().as_str(), why)));
             }
         }
     }
     take_effect(&mut transaction, columns, now).await?;
+    changes::withdraw_applies(&mut transaction, &withdrawn, RECONFIGURED).await?;
+    cancel_of_disabled(&mut transaction).await?;
     sqlx::query(
         "-- replace_config_tasks: places
         UPDATE tasks t SET position = n.position
@@ -110,6 +122,21 @@ pub(crate) async fn replace_config_tasks(
     .map_err(&write)?;
     transaction.commit().await.map_err(&write)?;
     Ok(unfinished)
+}
+
+/// Cancels what no lease takes, and what earlier versions have left in the queue of disabled tasks.
+async fn cancel_of_disabled(transaction: &mut PgTransaction<'_>) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- replace_config_tasks: what is queued of disabled tasks; index runs_waiting
+        UPDATE runs r SET status = 'cancelled', finished_at = cts_now(), updated_at = cts_now()
+        FROM tasks t
+        WHERE t.name = r.task_name AND NOT t.enabled AND t.phase = 'ready'
+          AND r.status = 'queued' AND r.kind = 'apply' AND NOT r.requested",
+    )
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to(OPERATION))?;
+    Ok(())
 }
 
 /// Removes what is no longer configured, and makes room for what is. Returns what is still being deleted.
@@ -165,20 +192,22 @@ async fn remove_others(
     deleting.iter().map(by(configured::name)).collect()
 }
 
-async fn declarations(transaction: &mut PgTransaction<'_>) -> Result<Declarations, StoreError> {
+pub(crate) async fn declarations(
+    connection: &mut PgConnection,
+) -> Result<Declarations, StoreError> {
     let read = failed_to(OPERATION);
     let stored = sqlx::query(
         "-- replace_config_tasks: what is there
         SELECT name, origin, phase, configured, revision, spec FROM tasks",
     )
-    .fetch_all(&mut **transaction)
+    .fetch_all(&mut *connection)
     .await
     .map_err(&read)?;
     let deleted = sqlx::query(
         "-- replace_config_tasks: what the API has deleted
         SELECT name, configured FROM deleted_tasks",
     )
-    .fetch_all(&mut **transaction)
+    .fetch_all(&mut *connection)
     .await
     .map_err(&read)?;
     let stored: Result<_, _> = stored.iter().map(by(StoredDeclaration::read)).collect();

@@ -14,6 +14,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
 use self::changes::Changes;
+use crate::guards;
 use crate::inputs::{self, InputError};
 use crate::leadership;
 use crate::prune::INPUTS_LOCK;
@@ -77,6 +78,10 @@ async fn enqueue_encoded(
     lock(&mut transaction, requests).await?;
     let mut answers: Vec<Option<Enqueued>> = requests.iter().map(|_| None).collect();
     for wave in waves(requests) {
+        let guarded = wave.iter().map(|&place| &requests[place]);
+        let guarded = guarded.filter(|request| request.guarded.is_some());
+        let guarded: Vec<&str> = guarded.map(|request| request.task.as_str()).collect();
+        guards::count_known(&mut transaction, &guarded).await?;
         let situations = situations(&mut transaction, requests, &wave).await?;
         let mut changes = Changes::default();
         for place in wave {
@@ -149,9 +154,9 @@ async fn situations(
                t.tried_input, q.id AS queued_id,
                q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.due_at AS queued_due,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
-               r.input_hash AS running_input, t.phase, t.enabled, t.held,
-               coalesce((SELECT i.instances FROM inputs i WHERE i.hash = r.input_hash),
-                        t.applied_instances) AS applied_instances,
+               r.input_hash AS running_input, r.withdrawn AS running_withdrawn, t.phase, t.enabled, t.held,
+               t.applied_instances, t.released_instances,
+               (SELECT i.instances FROM inputs i WHERE i.hash = r.input_hash) AS running_instances,
                e.status AS earlier, e.requested AS earlier_requested,
                (SELECT a.refused IS NULL FROM run_requests a
                 WHERE a.run_id = n.run AND a.task_name = n.task) AS request_open

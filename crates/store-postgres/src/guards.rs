@@ -1,11 +1,12 @@
 //! Guards of tasks against the loss of instances.
 
-use cts_core::{Digest, Hold, TaskName};
-use cts_store::enqueue::GuardChange;
-use cts_store::{Guarded, StoreError, TaskError};
+use cts_core::{Digest, Hold, InstanceCounts, Loss, TaskName};
+use cts_store::enqueue::{GuardChange, GuardedTask, instances_of};
+use cts_store::{StoreError, StoredInput, TaskError};
 use sqlx::{Connection as _, PgConnection, PgTransaction};
 
-use crate::row::{Cell, encoded, failed_to};
+use crate::inputs;
+use crate::row::{Cell, by, encoded, failed_to};
 
 const OPERATION: &str = "store what a guard holds";
 
@@ -18,23 +19,27 @@ pub(crate) async fn write(
         return Ok(());
     }
     let (mut tasks, mut holds, mut forgets) = (Vec::new(), Vec::new(), Vec::new());
+    let mut released = Vec::new();
     for (task, change) in changes {
         let held = change.held.as_ref();
         tasks.push(*task);
         holds.push(held.map(|hold| encoded(OPERATION, hold)).transpose()?);
         forgets.push(change.forgets);
+        released.push(stored_counts(change.released.as_ref())?);
     }
     sqlx::query(
         "-- enqueue: guards
         UPDATE tasks t
-        SET held = n.held,
+        SET held = n.held, released_instances = n.released,
             applied_instances = CASE WHEN n.forgets THEN NULL ELSE t.applied_instances END
-        FROM unnest($1::TEXT[], $2::TEXT[], $3::BOOLEAN[]) AS n (task, held, forgets)
+        FROM unnest($1::TEXT[], $2::TEXT[], $3::BOOLEAN[], $4::TEXT[])
+            AS n (task, held, forgets, released)
         WHERE t.name = n.task",
     )
     .bind(tasks)
     .bind(holds)
     .bind(forgets)
+    .bind(released)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to(OPERATION))?;
@@ -44,15 +49,15 @@ pub(crate) async fn write(
 /// Notes how many instances each service has in these inputs, which is said once of each.
 pub(crate) async fn note_instances(
     transaction: &mut PgTransaction<'_>,
-    inputs: &[(Digest, &Guarded)],
+    inputs: &[(Digest, &InstanceCounts)],
 ) -> Result<(), StoreError> {
     if inputs.is_empty() {
         return Ok(());
     }
     let (mut hashes, mut instances) = (Vec::new(), Vec::new());
-    for (hash, guarded) in inputs {
+    for (hash, counts) in inputs {
         hashes.push(hash.to_string());
-        instances.push(encoded(OPERATION, &guarded.counts)?);
+        instances.push(encoded(OPERATION, counts)?);
     }
     sqlx::query(
         "-- enqueue: instances of inputs
@@ -68,37 +73,141 @@ pub(crate) async fn note_instances(
     Ok(())
 }
 
-/// What is held counts as applied from now on.
+fn stored_counts(counts: Option<&InstanceCounts>) -> Result<Option<String>, StoreError> {
+    counts.map(|counts| encoded(OPERATION, counts)).transpose()
+}
+
+/// Counts the instances of what these tasks have applied last and are applying, where that is not known because they had no
+/// guard then. The caller has locked them.
+pub(crate) async fn count_known(
+    transaction: &mut PgTransaction<'_>,
+    tasks: &[&str],
+) -> Result<(), StoreError> {
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    let read = failed_to("count the instances of inputs");
+    let unknown: Vec<(String, String, bool)> = sqlx::query_as(
+        "-- enqueue: inputs without counts; index runs_one_running
+        SELECT t.name, n.hash, n.applied
+        FROM unnest($1::TEXT[]) AS u (task)
+        JOIN tasks t ON t.name = u.task
+        CROSS JOIN LATERAL (
+            SELECT t.last_applied AS hash, TRUE AS applied
+            WHERE t.applied_instances IS NULL AND t.last_applied IS NOT NULL
+            UNION ALL
+            SELECT r.input_hash, FALSE
+            FROM (SELECT input_hash FROM runs WHERE task_name = t.name AND status = 'running'
+                  AND kind = 'apply' LIMIT 1) r
+            JOIN inputs i ON i.hash = r.input_hash
+            WHERE i.instances IS NULL) n",
+    )
+    .bind(tasks)
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(&read)?;
+    for (task, hash, applied) in unknown {
+        let cell = Cell {
+            table: "tasks",
+            column: "last_applied",
+            row: &task,
+        };
+        let hash = cell.parse(&hash)?;
+        let Some(StoredInput::Contents(hashes)) = inputs::read(transaction, hash).await? else {
+            continue;
+        };
+        let contents = inputs::contents(transaction, &hashes).await?;
+        let Some(counts) = instances_of(&hashes, &contents) else {
+            continue;
+        };
+        note_instances(transaction, &[(hash, &counts)]).await?;
+        if applied {
+            sqlx::query(
+                "-- enqueue: what was applied without a guard
+                UPDATE tasks SET applied_instances = $2 WHERE name = $1",
+            )
+            .bind(&task)
+            .bind(encoded(OPERATION, &counts)?)
+            .execute(&mut **transaction)
+            .await
+            .map_err(&read)?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks again at what is held, and at what is left of a release, because an attempt has ended. Says whether that changes
+/// anything. The caller has locked the task.
+pub(crate) async fn look_again(
+    transaction: &mut PgTransaction<'_>,
+    task: &str,
+) -> Result<bool, StoreError> {
+    let change = guarded(transaction, task).await?;
+    let change = change.and_then(|guarded| guarded.again());
+    let is_other = change.is_some();
+    let change: Vec<_> = change.map(|change| (task, change)).into_iter().collect();
+    write(transaction, &change).await?;
+    Ok(is_other)
+}
+
+/// A task that a guard holds back, or that was released.
+async fn guarded(
+    transaction: &mut PgTransaction<'_>,
+    task: &str,
+) -> Result<Option<GuardedTask>, StoreError> {
+    let row = sqlx::query(
+        "-- complete, release: a guard; index runs_one_running
+        SELECT t.name, t.spec, t.held, t.applied_instances, t.released_instances,
+               (SELECT i.instances FROM runs r JOIN inputs i ON i.hash = r.input_hash
+                WHERE r.task_name = t.name AND r.status = 'running' AND r.kind = 'apply'
+                LIMIT 1) AS running_instances
+        FROM tasks t
+        WHERE t.name = $1 AND (t.held IS NOT NULL OR t.released_instances IS NOT NULL)",
+    )
+    .bind(task)
+    .fetch_optional(&mut **transaction)
+    .await
+    .map_err(failed_to("look at a guard"))?;
+    row.as_ref().map(by(GuardedTask::read)).transpose()
+}
+
+/// What is held counts as applied from now on, unless more is lost than the caller has `seen`.
 pub(crate) async fn release(
     connection: &mut PgConnection,
     task: &TaskName,
+    seen: Option<&[Loss]>,
 ) -> Result<Option<Hold>, TaskError> {
     let failed = failed_to("release a task");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    let held: Option<Option<String>> = sqlx::query_scalar(
+    let is_there = sqlx::query(
         "-- release
-        SELECT held FROM tasks WHERE name = $1 AND phase IN ('ready', 'deleting')
+        SELECT FROM tasks WHERE name = $1 AND phase IN ('ready', 'deleting')
         FOR NO KEY UPDATE",
     )
     .bind(task.as_str())
-    .fetch_optional(&mut *transaction)
+    .execute(&mut *transaction)
     .await
     .map_err(&failed)?;
-    let Some(held) = held.ok_or(TaskError::Unknown)? else {
+    if is_there.rows_affected() == 0 {
+        return Err(TaskError::Unknown);
+    }
+    let guarded = guarded(&mut transaction, task.as_str()).await?;
+    let Some((hold, baseline)) = guarded.and_then(GuardedTask::release) else {
         return Ok(None);
     };
-    let cell = Cell {
-        table: "tasks",
-        column: "held",
-        row: task.as_str(),
-    };
-    let hold: Hold = cell.json(&held)?;
+    if seen.is_some_and(|seen| !hold.is_within(seen)) {
+        return Err(TaskError::LostMore {
+            losses: hold.losses,
+        });
+    }
     sqlx::query(
         "-- release: it counts as applied
-        UPDATE tasks SET applied_instances = $2, held = NULL WHERE name = $1",
+        UPDATE tasks SET applied_instances = $2, released_instances = $3, held = NULL
+        WHERE name = $1",
     )
     .bind(task.as_str())
-    .bind(encoded("release a task", &hold.counts)?)
+    .bind(stored_counts(baseline.applied.as_ref())?)
+    .bind(stored_counts(baseline.released.as_ref())?)
     .execute(&mut *transaction)
     .await
     .map_err(&failed)?;

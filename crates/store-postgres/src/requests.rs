@@ -45,27 +45,6 @@ pub(crate) async fn is_known(
     .map_err(failed_to("read a request"))
 }
 
-/// Refuses the open requests of a task, or those of one kind.
-pub(crate) async fn refuse_all(
-    transaction: &mut PgTransaction<'_>,
-    task: &TaskName,
-    kind: Option<RunKind>,
-    reason: &str,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- change_task, delete_task: what is requested; index run_requests_task
-        UPDATE run_requests SET refused = $1, refused_code = 'withdrawn', refused_at = cts_now()
-        WHERE task_name = $2 AND refused IS NULL AND ($3 IS NULL OR kind = $3)",
-    )
-    .bind(reason)
-    .bind(task.as_str())
-    .bind(kind.map(RunKind::as_str))
-    .execute(&mut **transaction)
-    .await
-    .map_err(failed_to("refuse requests"))?;
-    Ok(())
-}
-
 /// Refuses one request if it is open; the task that it was to create is discarded.
 pub(crate) async fn refuse(
     connection: &mut PgConnection,

@@ -137,7 +137,8 @@ impl Failure for TaskError {
             | Self::BeingCreated { .. }
             | Self::Busy
             | Self::Revision { .. }
-            | Self::Deleting => None,
+            | Self::Deleting
+            | Self::LostMore { .. } => None,
         }
     }
 }

@@ -180,7 +180,7 @@ async fn take_back_all(
         "-- release_all; indexes runs_one_running, runs_one_queued
         WITH lost AS (
             SELECT r.id, t.phase = 'deleting' AND t.destroy_run IS DISTINCT FROM r.id
-                OR r.withdrawn AND r.waiting_for IS NOT NULL OR r.kind = 'apply' AND EXISTS (
+                OR r.withdrawn OR r.kind = 'apply' AND EXISTS (
                 SELECT FROM runs q
                 WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply') AS newer
             FROM runs r JOIN tasks t ON t.name = r.task_name

@@ -1,11 +1,14 @@
 //! Runs that wait for a worker, and retries that wait for their time.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cts_core::{Requirement, TaskName};
 use cts_store::{StoreError, WaitingRuns};
 use sqlx::{PgConnection, Row as _};
 
+use crate::configurations;
+use crate::configure;
 use crate::row::{Cell, failed_to, span, span_micros};
 
 pub(crate) async fn waiting_runs(
@@ -73,6 +76,7 @@ pub(crate) async fn hasten_retries(
     connection: &mut PgConnection,
     at_most_every: Duration,
 ) -> Result<Vec<TaskName>, StoreError> {
+    let kept: Vec<String> = unsettled(connection).await?.into_iter().collect();
     let mut names: Vec<String> = sqlx::query_scalar(
         "-- hasten_retries; index runs_waiting
         WITH hastened AS (
@@ -82,7 +86,7 @@ pub(crate) async fn hasten_retries(
                   WHERE status = 'queued' AND kind = 'apply' AND due_at > cts_now()) waiting
             -- Each for itself: few wait, whatever old statistics say.
             CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = waiting.task_name LIMIT 1) t
-            WHERE t.enabled AND t.retry_failed AND t.phase = 'ready'
+            WHERE t.enabled AND t.retry_failed AND t.phase = 'ready' AND t.name <> ALL ($2)
               AND NOT EXISTS (
                 SELECT FROM hastened_tasks h
                 WHERE h.task_name = t.name AND h.hastened_at > cts_now() - $1)
@@ -100,11 +104,31 @@ pub(crate) async fn hasten_retries(
         SELECT task_name FROM hastened",
     )
     .bind(span_micros(at_most_every))
+    .bind(kept)
     .fetch_all(connection)
     .await
     .map_err(failed_to("make failed runs due"))?;
     names.sort_unstable();
     names.iter().map(|name| task_name(name)).collect()
+}
+
+/// The tasks of which the configuration in force declares something else, which has not taken effect yet. What takes
+/// effect between this and the next statement withdraws what that one would have made due.
+async fn unsettled(connection: &mut PgConnection) -> Result<BTreeSet<String>, StoreError> {
+    let any: bool = sqlx::query_scalar(
+        "-- hasten_retries: whether anything waits; index runs_due
+        SELECT EXISTS (SELECT FROM runs
+                       WHERE status = 'queued' AND due_at >= 0 AND due_at > cts_now()
+                         AND kind = 'apply')",
+    )
+    .fetch_one(&mut *connection)
+    .await
+    .map_err(failed_to("make failed runs due"))?;
+    if any && let Some(in_force) = configurations::in_force(&mut *connection).await? {
+        let stored = configure::declarations(connection).await?;
+        return stored.unsettled(&in_force.tasks);
+    }
+    Ok(BTreeSet::new())
 }
 
 fn task_name(name: &str) -> Result<TaskName, StoreError> {

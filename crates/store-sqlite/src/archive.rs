@@ -13,7 +13,7 @@ const TABLES: [(&str, &str, &str); 5] = [
     (
         "tasks",
         "name, incarnation, position, origin, phase, revision, configured, destroy_run, spec, last_applied, tried_input, \
-         applied_instances, held, failures, skipped, created_at, updated_at",
+         applied_instances, released_instances, held, failures, skipped, created_at, updated_at",
         "position, name",
     ),
     ("deleted_tasks", "name, configured, deleted_at", "name"),

@@ -1,7 +1,7 @@
 //! Tasks created, changed and deleted over the API.
 
 use cts_core::runs::RunKind;
-use cts_core::{RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_core::{RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal};
 use cts_store::configured::declaration;
 use cts_store::decode;
 use cts_store::{
@@ -98,6 +98,7 @@ async fn current(
                          AND r.waiting_for IS NOT NULL) AS waits,
                EXISTS (SELECT 1 FROM runs r
                        WHERE r.task_name = t.name AND r.status = 'queued'
+                         AND (t.enabled OR r.kind <> 'apply' OR r.requested)
                          AND (r.due_at <= ?2 OR r.attempts > 0)) AS about_to_run,
                EXISTS (SELECT 1 FROM run_requests q
                        WHERE q.task_name = t.name AND q.refused IS NULL) AS requested
@@ -138,19 +139,12 @@ pub(crate) async fn change(
     }
     let mut changed = current.task.clone();
     let spec = change.accepted(&current.task, current.activity)?;
-    let definition_differs = spec.definition != current.task.spec.definition;
     if spec != current.task.spec {
         changed.revision = current.task.revision.saturating_add(1);
         tasks::write_spec(connection, &spec, changed.revision, now).await?;
     }
-    if definition_differs {
-        forget_failures(connection, name).await?;
-    }
-    if change.cancels_applies(&current.task.spec, &spec) {
-        cancel_queued(connection, name.as_str(), true, now).await?;
-        withdraw(connection, name).await?;
-        let applies = Some(RunKind::Apply);
-        requests::refuse_all(connection, name.as_str(), applies, change.reason(), now).await?;
+    if let Some(why) = change.withdrawal(&current.task.spec, &spec) {
+        withdraw_applies(connection, name, (why, change.reason()), now).await?;
     }
     if let Some(request) = change.request {
         requests::insert(connection, name, request, now).await?;
@@ -159,12 +153,28 @@ pub(crate) async fn change(
     Ok(changed)
 }
 
+/// Withdraws what is to be applied of a task that is declared otherwise from now on, over the API or by a file. What is
+/// running goes on, without another attempt. Requests are refused for this `reason`.
+pub(crate) async fn withdraw_applies(
+    connection: &mut SqliteConnection,
+    name: &TaskName,
+    (why, reason): (Withdrawal, &str),
+    now: i64,
+) -> Result<(), StoreError> {
+    if why == Withdrawal::OtherDefinition {
+        forget_failures(connection, name).await?;
+    }
+    cancel_queued(connection, name.as_str(), true, now).await?;
+    withdraw(connection, name).await?;
+    requests::refuse_all(connection, name.as_str(), Some(RunKind::Apply), reason, now).await
+}
+
 async fn forget_failures(
     connection: &mut SqliteConnection,
     name: &TaskName,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "-- change_task: another definition
+        "-- change_task, replace_config_tasks: another definition
         UPDATE tasks SET failures = 0 WHERE name = ?",
     )
     .bind(name.as_str())
@@ -174,10 +184,10 @@ async fn forget_failures(
     Ok(())
 }
 
-/// A run that waits has nothing to apply any more.
+/// A run that waits has nothing to apply any more, and one that fails is not tried again.
 async fn withdraw(connection: &mut SqliteConnection, name: &TaskName) -> Result<(), StoreError> {
     sqlx::query(
-        "-- change_task: withdraw; index runs_one_running
+        "-- change_task, replace_config_tasks: withdraw; index runs_one_running
         UPDATE runs SET withdrawn = 1
         WHERE task_name = ? AND status = 'running' AND kind = 'apply'",
     )
@@ -196,7 +206,7 @@ async fn cancel_queued(
     now: i64,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "-- change_task, delete_task: cancel; index runs_waiting
+        "-- change_task, replace_config_tasks, delete_task: cancel; index runs_waiting
         UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
         WHERE task_name = ?2 AND status = 'queued' AND (kind = 'apply' OR NOT ?3)",
     )

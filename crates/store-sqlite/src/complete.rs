@@ -11,6 +11,7 @@ use sqlx::sqlite::SqliteQueryResult;
 
 use crate::destruction;
 use crate::enqueue::{NewRun, insert_run};
+use crate::guards;
 use crate::lease::stored_epoch;
 use crate::logs;
 use crate::lost_leases;
@@ -116,8 +117,9 @@ async fn end(
         }
     }
     apply_to_task(connection, &end, now).await?;
+    let looked = guards::look_again(connection, end.task.as_str()).await?;
     let next_due = next_due_of(connection, &end.task, now).await?;
-    Ok(end.answer(next_due))
+    Ok(end.answer(next_due, looked))
 }
 
 /// What the end of a run means for its task.

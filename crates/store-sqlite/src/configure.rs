@@ -1,7 +1,7 @@
 //! The tasks of the configuration, and a storage without any.
 
-use cts_core::{ArchiveId, Digest, TaskName, TaskOrigin, TaskSpec};
-use cts_store::configured::{self, Configured, Declarations, StoredDeclaration};
+use cts_core::{ArchiveId, Digest, TaskName, TaskOrigin, TaskSpec, Withdrawal};
+use cts_store::configured::{self, Configured, Declarations, RECONFIGURED, StoredDeclaration};
 use cts_store::{StoreError, Unfinished};
 use sqlx::SqliteConnection;
 
@@ -25,19 +25,25 @@ pub(crate) async fn replace_config_tasks(
         match declarations.configure(task)? {
             Configured::StaysDeleted => {}
             Configured::Postponed => unfinished.postponed.push(task.name().clone()),
-            Configured::Lasts { refreshed } => {
+            Configured::Lasts {
+                refreshed,
+                withdraws,
+            } => {
                 if let Some(refreshed) = refreshed {
                     let (spec, revision) = *refreshed;
                     tasks::write_spec(connection, &spec, revision, now).await?;
                 }
+                withdraw(connection, task, withdraws, now).await?;
                 place(connection, task.name(), position).await?;
             }
             Configured::TakesEffect {
                 declaration,
                 revision,
+                withdraws,
             } => {
                 if let Some(revision) = revision {
                     tasks::write_spec(connection, task, revision, now).await?;
+                    withdraw(connection, task, withdraws, now).await?;
                     take_effect(connection, task.name(), position, declaration).await?;
                 } else {
                     let row = NewRow {
@@ -53,7 +59,34 @@ pub(crate) async fn replace_config_tasks(
             }
         }
     }
+    cancel_of_disabled(connection, now).await?;
     Ok(unfinished)
+}
+
+/// Withdraws what a changed declaration makes pointless, as a change over the API does.
+async fn withdraw(
+    connection: &mut SqliteConnection,
+    task: &TaskSpec,
+    why: Option<Withdrawal>,
+    now: i64,
+) -> Result<(), StoreError> {
+    let Some(why) = why else { return Ok(()) };
+    changes::withdraw_applies(connection, task.name(), (why, RECONFIGURED), now).await
+}
+
+/// Cancels what no lease takes, and what earlier versions have left in the queue of disabled tasks.
+async fn cancel_of_disabled(connection: &mut SqliteConnection, now: i64) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- replace_config_tasks: what is queued of disabled tasks; index runs_waiting
+        UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
+        WHERE status = 'queued' AND kind = 'apply' AND NOT requested AND task_name IN (
+            SELECT name FROM tasks WHERE NOT enabled AND phase = 'ready')",
+    )
+    .bind(now)
+    .execute(connection)
+    .await
+    .map_err(failed_to(OPERATION))?;
+    Ok(())
 }
 
 /// Removes what is no longer configured, and makes room for what is. Returns what is still being deleted.
@@ -111,7 +144,9 @@ async fn remove_others(
     deleting.iter().map(by(configured::name)).collect()
 }
 
-async fn declarations(connection: &mut SqliteConnection) -> Result<Declarations, StoreError> {
+pub(crate) async fn declarations(
+    connection: &mut SqliteConnection,
+) -> Result<Declarations, StoreError> {
     let read = failed_to(OPERATION);
     let stored = sqlx::query(
         "-- replace_config_tasks: what is there

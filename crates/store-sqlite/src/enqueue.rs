@@ -46,6 +46,9 @@ async fn enqueue(
     now: i64,
 ) -> Result<Enqueued, InputError> {
     let task = request.task.as_str();
+    if request.guarded.is_some() {
+        guards::count_known(connection, task).await?;
+    }
     let situation = situation(connection, request).await?;
     let plan = Situation::decide(situation.as_ref(), request, now);
     if plan.not_tried {
@@ -100,9 +103,9 @@ async fn situation(
                q.id AS queued_id, q.input_hash AS queued_input, q.no_retry AS queued_no_retry,
                q.due_at AS queued_due,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
-               r.input_hash AS running_input, t.phase, t.enabled, t.held,
-               coalesce((SELECT i.instances FROM inputs i WHERE i.hash = r.input_hash),
-                        t.applied_instances) AS applied_instances,
+               r.input_hash AS running_input, r.withdrawn AS running_withdrawn, t.phase, t.enabled, t.held,
+               t.applied_instances, t.released_instances,
+               (SELECT i.instances FROM inputs i WHERE i.hash = r.input_hash) AS running_instances,
                e.status AS earlier, e.requested AS earlier_requested,
                (SELECT a.refused IS NULL FROM run_requests a
                 WHERE a.run_id = ?2 AND a.task_name = t.name) AS request_open

@@ -1,11 +1,12 @@
 //! Guards of tasks against the loss of instances.
 
-use cts_core::{Hold, TaskName};
-use cts_store::enqueue::GuardChange;
-use cts_store::{StoreError, TaskError};
+use cts_core::{Hold, InstanceCounts, Loss, TaskName};
+use cts_store::enqueue::{GuardChange, GuardedTask, instances_of};
+use cts_store::{StoreError, StoredInput, TaskError};
 use sqlx::SqliteConnection;
 
-use crate::row::{Cell, encoded, failed_to};
+use crate::inputs;
+use crate::row::{Cell, by, encoded, failed_to};
 
 const OPERATION: &str = "store what a guard holds";
 
@@ -19,46 +20,143 @@ pub(crate) async fn write(
     sqlx::query(
         "-- enqueue: the guard
         UPDATE tasks
-        SET held = ?2, applied_instances = CASE WHEN ?3 THEN NULL ELSE applied_instances END
+        SET held = ?2, released_instances = ?4,
+            applied_instances = CASE WHEN ?3 THEN NULL ELSE applied_instances END
         WHERE name = ?1",
     )
     .bind(task)
     .bind(held)
     .bind(change.forgets)
+    .bind(stored_counts(change.released.as_ref())?)
     .execute(connection)
     .await
     .map_err(failed_to(OPERATION))?;
     Ok(())
 }
 
-/// What is held counts as applied from now on.
+fn stored_counts(counts: Option<&InstanceCounts>) -> Result<Option<String>, StoreError> {
+    counts.map(|counts| encoded(OPERATION, counts)).transpose()
+}
+
+/// Counts the instances of what was applied last and of what is being applied, where that is not known because the task had
+/// no guard then.
+pub(crate) async fn count_known(
+    connection: &mut SqliteConnection,
+    task: &str,
+) -> Result<(), StoreError> {
+    let read = failed_to("count the instances of an input");
+    let unknown: Vec<(String, bool)> = sqlx::query_as(
+        "-- enqueue: inputs without counts; index runs_one_running
+        SELECT hash, applied
+        FROM (SELECT last_applied AS hash, TRUE AS applied FROM tasks
+              WHERE name = ?1 AND applied_instances IS NULL AND last_applied IS NOT NULL
+              UNION ALL
+              SELECT r.input_hash, FALSE FROM runs r JOIN inputs i ON i.hash = r.input_hash
+              WHERE r.task_name = ?1 AND r.status = 'running' AND r.kind = 'apply'
+                AND i.instances IS NULL)",
+    )
+    .bind(task)
+    .fetch_all(&mut *connection)
+    .await
+    .map_err(&read)?;
+    for (hash, applied) in unknown {
+        let cell = Cell {
+            table: "tasks",
+            column: "last_applied",
+            row: task,
+        };
+        let hash = cell.parse(&hash)?;
+        let Some(StoredInput::Contents(hashes)) = inputs::read(&mut *connection, hash).await?
+        else {
+            continue;
+        };
+        let contents = inputs::contents(&mut *connection, &hashes).await?;
+        let Some(counts) = instances_of(&hashes, &contents) else {
+            continue;
+        };
+        inputs::note_instances(connection, hash, &counts).await?;
+        if applied {
+            sqlx::query(
+                "-- enqueue: what was applied without a guard
+                UPDATE tasks SET applied_instances = ?2 WHERE name = ?1",
+            )
+            .bind(task)
+            .bind(encoded(OPERATION, &counts)?)
+            .execute(&mut *connection)
+            .await
+            .map_err(&read)?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks again at what is held, and at what is left of a release, because an attempt has ended. Says whether that changes
+/// anything.
+pub(crate) async fn look_again(
+    connection: &mut SqliteConnection,
+    task: &str,
+) -> Result<bool, StoreError> {
+    let change = guarded(connection, task).await?.and_then(|it| it.again());
+    if let Some(change) = &change {
+        write(connection, task, change).await?;
+    }
+    Ok(change.is_some())
+}
+
+/// A task that a guard holds back, or that was released.
+async fn guarded(
+    connection: &mut SqliteConnection,
+    task: &str,
+) -> Result<Option<GuardedTask>, StoreError> {
+    let row = sqlx::query(
+        "-- complete, release: a guard; index runs_one_running
+        SELECT t.name, t.spec, t.held, t.applied_instances, t.released_instances,
+               (SELECT i.instances FROM runs r JOIN inputs i ON i.hash = r.input_hash
+                WHERE r.task_name = t.name AND r.status = 'running' AND r.kind = 'apply')
+                   AS running_instances
+        FROM tasks t
+        WHERE t.name = ? AND (t.held IS NOT NULL OR t.released_instances IS NOT NULL)",
+    )
+    .bind(task)
+    .fetch_optional(connection)
+    .await
+    .map_err(failed_to("look at a guard"))?;
+    row.as_ref().map(by(GuardedTask::read)).transpose()
+}
+
+/// What is held counts as applied from now on, unless more is lost than the caller has `seen`.
 pub(crate) async fn release(
     connection: &mut SqliteConnection,
     task: &TaskName,
+    seen: Option<&[Loss]>,
 ) -> Result<Option<Hold>, TaskError> {
     let failed = failed_to("release a task");
-    let held: Option<Option<String>> = sqlx::query_scalar(
+    let is_there: bool = sqlx::query_scalar(
         "-- release
-        SELECT held FROM tasks WHERE name = ? AND phase IN ('ready', 'deleting')",
+        SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND phase IN ('ready', 'deleting'))",
     )
     .bind(task.as_str())
-    .fetch_optional(&mut *connection)
+    .fetch_one(&mut *connection)
     .await
     .map_err(&failed)?;
-    let Some(held) = held.ok_or(TaskError::Unknown)? else {
+    if !is_there {
+        return Err(TaskError::Unknown);
+    }
+    let guarded = guarded(connection, task.as_str()).await?;
+    let Some((hold, baseline)) = guarded.and_then(GuardedTask::release) else {
         return Ok(None);
     };
-    let cell = Cell {
-        table: "tasks",
-        column: "held",
-        row: task.as_str(),
-    };
-    let hold: Hold = cell.json(&held)?;
+    if seen.is_some_and(|seen| !hold.is_within(seen)) {
+        return Err(TaskError::LostMore {
+            losses: hold.losses,
+        });
+    }
     sqlx::query(
         "-- release: it counts as applied
-        UPDATE tasks SET applied_instances = ?, held = NULL WHERE name = ?",
+        UPDATE tasks SET applied_instances = ?, released_instances = ?, held = NULL WHERE name = ?",
     )
-    .bind(encoded("release a task", &hold.counts)?)
+    .bind(stored_counts(baseline.applied.as_ref())?)
+    .bind(stored_counts(baseline.released.as_ref())?)
     .bind(task.as_str())
     .execute(connection)
     .await

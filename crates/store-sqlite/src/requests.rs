@@ -67,7 +67,7 @@ pub(crate) async fn refuse_all(
     now: i64,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "-- change_task, delete_task: what is requested; index run_requests_task
+        "-- change_task, replace_config_tasks, delete_task: what is requested; index run_requests_task
         UPDATE run_requests SET refused = ?1, refused_code = 'withdrawn', refused_at = ?2
         WHERE task_name = ?3 AND refused IS NULL AND (?4 IS NULL OR kind = ?4)",
     )

@@ -111,7 +111,7 @@ pub(crate) async fn all(
             expires_at = NULL,
             updated_at = ?1
         FROM (SELECT r.id AS lost, t.phase = 'deleting' AND t.destroy_run IS NOT r.id
-                     OR r.withdrawn AND r.waiting_for IS NOT NULL OR r.kind = 'apply' AND EXISTS (
+                     OR r.withdrawn OR r.kind = 'apply' AND EXISTS (
                   SELECT 1 FROM runs q
                   WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply'
               ) AS newer

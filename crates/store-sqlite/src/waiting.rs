@@ -1,11 +1,14 @@
 //! Runs that wait for a worker, and retries that wait for their time.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cts_core::{Requirement, TaskName};
 use cts_store::{StoreError, WaitingRuns};
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
+use crate::configurations;
+use crate::configure;
 use crate::row::{Cell, between, failed_to, span_micros};
 
 pub(crate) async fn waiting_runs(
@@ -77,6 +80,7 @@ pub(crate) async fn hasten_retries(
     now: i64,
 ) -> Result<Vec<TaskName>, StoreError> {
     let write = failed_to("make failed runs due");
+    let kept = unsettled(connection, now).await?;
     let mut names: Vec<String> = sqlx::query_scalar(
         "-- hasten_retries: which tasks; index runs_waiting
         INSERT INTO hastened_tasks (task_name, hastened_at)
@@ -84,6 +88,7 @@ pub(crate) async fn hasten_retries(
         FROM tasks t LEFT JOIN hastened_tasks h ON h.task_name = t.name
         WHERE t.enabled AND t.retry_failed AND t.phase = 'ready'
           AND (h.hastened_at IS NULL OR h.hastened_at <= ?2)
+          AND t.name NOT IN (SELECT value FROM json_each(?3))
           AND EXISTS (
             SELECT 1 FROM runs r
             WHERE r.task_name = t.name AND r.status = 'queued' AND r.kind = 'apply'
@@ -93,6 +98,7 @@ pub(crate) async fn hasten_retries(
     )
     .bind(now)
     .bind(now.saturating_sub(span_micros(at_most_every)))
+    .bind(serde_json::json!(kept).to_string())
     .fetch_all(&mut *connection)
     .await
     .map_err(&write)?;
@@ -110,6 +116,27 @@ pub(crate) async fn hasten_retries(
         .map_err(&write)?;
     }
     names.iter().map(|name| task_name(name)).collect()
+}
+
+/// The tasks of which the configuration in force declares something else, which has not taken effect yet.
+async fn unsettled(
+    connection: &mut SqliteConnection,
+    now: i64,
+) -> Result<BTreeSet<String>, StoreError> {
+    let any: bool = sqlx::query_scalar(
+        "-- hasten_retries: whether anything waits; index runs_due
+        SELECT EXISTS (SELECT 1 FROM runs
+                       WHERE status = 'queued' AND kind = 'apply' AND due_at > ?)",
+    )
+    .bind(now)
+    .fetch_one(&mut *connection)
+    .await
+    .map_err(failed_to("make failed runs due"))?;
+    if any && let Some(in_force) = configurations::in_force(&mut *connection).await? {
+        let stored = configure::declarations(connection).await?;
+        return stored.unsettled(&in_force.tasks);
+    }
+    Ok(BTreeSet::new())
 }
 
 fn task_name(name: &str) -> Result<TaskName, StoreError> {

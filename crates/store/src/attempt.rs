@@ -281,8 +281,9 @@ pub enum AttemptWrites<'c> {
 }
 
 impl AttemptEnd<'_> {
-    /// The answer; `next_due` is the time until the task's next queued run is due.
-    pub fn answer(self, next_due: Option<Duration>) -> Completed {
+    /// The answer; `next_due` is the time until the task's next queued run is due, and `looked` says that a guard has
+    /// decided otherwise.
+    pub fn answer(self, next_due: Option<Duration>, looked: bool) -> Completed {
         Completed {
             task: self.task,
             kind: self.kind,
@@ -292,7 +293,7 @@ impl AttemptEnd<'_> {
                 AttemptWrites::PutBack { .. } | AttemptWrites::Close { .. } => None,
             },
             next_due,
-            tasks_changed: self.task_after != TaskAfterRun::Stays,
+            tasks_changed: looked || self.task_after != TaskAfterRun::Stays,
         }
     }
 }

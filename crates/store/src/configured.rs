@@ -1,9 +1,10 @@
 //! What the tasks of a configuration make of those that are stored. For implementations.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use cts_core::{
-    Declared, DeclaredBefore, Digest, TaskName, TaskOrigin, TaskPhase, TaskSpec, read_declaration,
+    Declared, DeclaredBefore, Digest, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal,
+    read_declaration,
 };
 
 use crate::cell::encoded;
@@ -11,6 +12,9 @@ use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
 
 const OPERATION: &str = "store the configured tasks";
+
+/// Why requests are refused that a configuration makes pointless.
+pub const RECONFIGURED: &str = "the configuration has changed the task";
 
 /// A task that is stored.
 #[derive(Debug)]
@@ -76,6 +80,8 @@ pub enum Configured {
     Lasts {
         /// What is stored of it from now on, and its revision, if that is something else.
         refreshed: Option<Box<(TaskSpec, u64)>>,
+        /// What is queued to be applied is withdrawn.
+        withdraws: Option<Withdrawal>,
     },
     /// It becomes what is declared, whatever it was.
     TakesEffect {
@@ -83,6 +89,8 @@ pub enum Configured {
         declaration: Digest,
         /// Its revision, if there is such a task.
         revision: Option<u64>,
+        /// What is queued to be applied is withdrawn.
+        withdraws: Option<Withdrawal>,
     },
 }
 
@@ -118,8 +126,12 @@ impl Declarations {
             && let Ok(spec) = serde_json::from_str::<TaskSpec>(&stored.spec)
         {
             let refreshed = spec.refreshed_by(task);
+            let withdraws = spec.withdrawal(&refreshed);
             let refreshed = (refreshed != spec).then(|| Box::new((refreshed, stored.revision)));
-            return Ok(Configured::Lasts { refreshed });
+            return Ok(Configured::Lasts {
+                refreshed,
+                withdraws,
+            });
         }
         let text = encoded("encode a task", task)?;
         let revision =
@@ -127,6 +139,33 @@ impl Declarations {
         Ok(Configured::TakesEffect {
             declaration,
             revision: stored.map(revision),
+            withdraws: stored.and_then(|stored| {
+                let before = serde_json::from_str::<TaskSpec>(&stored.spec);
+                before.map_or(Some(Withdrawal::OtherDefinition), |before| {
+                    before.withdrawal(task)
+                })
+            }),
         })
+    }
+
+    /// The tasks of which something may be queued that is withdrawn as soon as `tasks` take effect.
+    pub fn unsettled(&self, tasks: &[TaskSpec]) -> Result<BTreeSet<String>, StoreError> {
+        let mut unsettled: BTreeSet<String> = self
+            .stored
+            .values()
+            .filter(|stored| stored.origin == TaskOrigin::Config)
+            .map(|stored| stored.name.clone())
+            .collect();
+        for task in tasks {
+            let name = task.name().as_str();
+            unsettled.remove(name);
+            if let Configured::Lasts { withdraws, .. } | Configured::TakesEffect { withdraws, .. } =
+                self.configure(task)?
+                && withdraws.is_some()
+            {
+                unsettled.insert(name.to_owned());
+            }
+        }
+        Ok(unsettled)
     }
 }

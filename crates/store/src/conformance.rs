@@ -92,6 +92,8 @@ pub mod waits;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod walk;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod withdrawals;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod workers;
 
 pub use scene::{
@@ -133,6 +135,11 @@ macro_rules! store_suite {
                 unknown_names_have_nothing,
             }
             guards {
+                small_losses_while_applies_fail_are_one_large_one,
+                what_is_held_goes_on_when_the_run_before_it_has_ended,
+                a_release_outlasts_the_run_before_it,
+                a_release_is_for_what_its_caller_has_seen,
+                a_limit_that_is_added_counts_from_what_is_applied,
                 what_loses_much_is_held_until_it_is_back,
                 what_was_applied_last_counts_and_not_what_was_seen_last,
                 what_is_being_applied_counts_as_applied,
@@ -332,6 +339,14 @@ macro_rules! store_suite {
                 a_leader_that_has_resigned_is_not_obeyed,
                 a_leader_from_before_everything_was_released_is_not_obeyed,
                 a_fence_holds_over_a_restart,
+            }
+            withdrawals {
+                a_file_withdraws_what_is_queued_of_what_it_declares_otherwise,
+                what_a_file_has_disabled_can_be_enabled_over_the_api,
+                what_runs_while_a_file_changes_its_task_is_not_tried_again,
+                a_declaration_that_comes_back_is_applied,
+                a_file_refuses_what_was_asked_of_the_declaration_before,
+                failed_tasks_are_made_due_once_their_declaration_has_taken_effect,
             }
             workers {
                 a_beat_makes_a_worker_known,
@@ -641,6 +656,7 @@ mod tests {
             include_str!("conformance/swallowed.rs"),
             include_str!("conformance/tasks.rs"),
             include_str!("conformance/walk.rs"),
+            include_str!("conformance/withdrawals.rs"),
             include_str!("conformance/workers.rs"),
         ];
         let mut behaviours = 0;

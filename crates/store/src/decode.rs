@@ -254,6 +254,7 @@ pub fn task_row(row: &dyn Columns) -> Result<TaskRow, StoreError> {
         last_applied: row.parse_if_any("last_applied")?,
         tried_input: row.parse_if_any("tried_input")?,
         applied_instances: row.json_if_any("applied_instances")?,
+        released_instances: row.json_if_any("released_instances")?,
         held: row.json_if_any("held")?,
         failures: row.number("failures")?,
         skipped: row.number("skipped")?,

@@ -5,7 +5,7 @@ use cts_core::runs::{
     Asked, EnqueueDecision, QueuedApply, RunStatus, TaskRuns, WantedApply, decide_enqueue,
     forgets_attempts, may_enqueue,
 };
-use cts_core::{Digest, Hold, InstanceCounts, Loss, RunId, TaskPhase};
+use cts_core::{Baseline, Content, Digest, Hold, InstanceCounts, Loss, RunId, TaskPhase, TaskSpec};
 
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
@@ -26,8 +26,7 @@ pub struct Situation {
     enabled: bool,
     asked: Asked,
     earlier: Option<RunStatus>,
-    /// Of the input that is being applied, or else was applied last.
-    applied_instances: Option<InstanceCounts>,
+    baseline: Baseline,
     held: Option<Hold>,
 }
 
@@ -57,6 +56,8 @@ pub struct EnqueuePlan {
 pub struct GuardChange {
     /// Why its newest input is not applied.
     pub held: Option<Hold>,
+    /// What is left of a release.
+    pub released: Option<InstanceCounts>,
     /// What was applied is not compared with any more, since the task has no guard.
     pub forgets: bool,
 }
@@ -70,10 +71,74 @@ pub struct NewPlace {
     pub place: Option<i64>,
 }
 
+/// The instances in a stored input, for one that was queued while its task had no guard; `None` if that cannot be said.
+pub fn instances_of(hashes: &[Digest], contents: &[Content]) -> Option<InstanceCounts> {
+    let bytes = hashes.iter().map(|hash| {
+        let content = contents.iter().find(|content| content.hash == *hash)?;
+        Some(content.bytes.as_slice())
+    });
+    let bytes: Option<Vec<&[u8]>> = bytes.collect();
+    InstanceCounts::of_contents(bytes?)
+}
+
+/// Of a row with `applied_instances`, `running_instances` and `released_instances`.
+fn baseline(row: &Fields<'_>) -> Result<Baseline, StoreError> {
+    Ok(Baseline {
+        applied: row.json_if_any("applied_instances")?,
+        running: row.json_if_any("running_instances")?,
+        released: row.json_if_any("released_instances")?,
+    })
+}
+
+/// What a guard makes of a task, to be looked at again when an attempt has ended.
+#[derive(Debug)]
+pub struct GuardedTask {
+    spec: String,
+    baseline: Baseline,
+    held: Option<Hold>,
+}
+
+impl GuardedTask {
+    /// Of a row of `tasks` with `spec`, `held`, `applied_instances`, `running_instances` and `released_instances`.
+    pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
+        let task = Fields::new(row, "look at a guard", "tasks").keyed("name")?;
+        Ok(Self {
+            spec: task.text("spec")?.to_owned(),
+            baseline: baseline(&task)?,
+            held: task.json_if_any("held")?,
+        })
+    }
+
+    /// What is to be written, if anything.
+    pub fn again(&self) -> Option<GuardChange> {
+        // What cannot be read is of a program that knew tasks differently, and the next input decides.
+        let guard = serde_json::from_str::<TaskSpec>(&self.spec).ok()?.guard;
+        let baseline = Baseline {
+            released: self.baseline.settled(guard),
+            ..self.baseline.clone()
+        };
+        let held = self.held.as_ref();
+        let held = held.and_then(|held| held.again(guard, &baseline));
+        let is_other = held != self.held || baseline.released != self.baseline.released;
+        is_other.then_some(GuardChange {
+            held,
+            released: baseline.released,
+            forgets: false,
+        })
+    }
+
+    /// What is stored after a release: the baseline, and what had held the task.
+    pub fn release(self) -> Option<(Hold, Baseline)> {
+        let hold = self.held?;
+        let baseline = self.baseline.release(&hold);
+        Some((hold, baseline))
+    }
+}
+
 impl Situation {
     /// Of a row of `tasks` with `has_failed`, `queued_id`, `queued_input`, `queued_no_retry` and `queued_due` of what is queued to be
-    /// applied, `running_input` of what is being applied, `earlier` and `earlier_requested` of the run that has the id
-    /// of the request, `waiting_due` of what is leased to be applied and waits, and `request_open`; `held`, and `applied_instances` of what is being applied or was applied last.
+    /// applied, `running_input` and `running_withdrawn` of what is being applied, `earlier` and `earlier_requested` of the run that has the id
+    /// of the request, `waiting_due` of what is leased to be applied and waits, and `request_open`; `held`, `applied_instances` and `running_instances` of what was applied last and is being applied, and `released_instances`.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read the runs of a task";
         let task = Fields::new(row, operation, "tasks").keyed("name")?;
@@ -88,6 +153,7 @@ impl Situation {
                     .zip(no_retry)
                     .map(|(input, no_retry)| QueuedApply { input, no_retry }),
                 running: runs.parse_under("running_input", "input_hash")?,
+                withdrawn: runs.flag_if_any("running_withdrawn")? == Some(true),
                 last_applied: task.parse_if_any("last_applied")?,
             },
             queued: runs.id_under("queued_id", "id")?,
@@ -108,7 +174,7 @@ impl Situation {
                 (_, None) => Asked::Nobody,
             },
             earlier: earlier.transpose()?,
-            applied_instances: task.json_if_any("applied_instances")?,
+            baseline: baseline(&task)?,
             held: task.json_if_any("held")?,
         })
     }
@@ -205,12 +271,11 @@ impl Situation {
         plan.begins_anew = self.has_failed && (plan.inserts.is_some() || plan.replaces);
     }
 
-    /// Nothing is known of a task that was not applied while it was guarded.
+    /// Nothing is known of a task that was not applied yet.
     fn losses(&self, request: &EnqueueRequest) -> Vec<Loss> {
         let guarded = request.guarded.as_ref();
-        let known = guarded.zip(self.applied_instances.as_ref());
-        known.map_or_else(Vec::new, |(guarded, applied)| {
-            guarded.guard.losses(applied, &guarded.counts)
+        guarded.map_or_else(Vec::new, |guarded| {
+            self.baseline.losses(guarded.guard, &guarded.counts)
         })
     }
 
@@ -236,10 +301,16 @@ impl Situation {
                 .as_ref()
                 .map_or_else(InstanceCounts::default, |guarded| guarded.counts.clone()),
         });
-        let forgets = request.guarded.is_none() && self.applied_instances.is_some();
-        if forgets || hold != self.held {
+        let released = match &request.guarded {
+            Some(_) if hold.is_some() => self.baseline.released.clone(),
+            Some(guarded) => self.baseline.let_through(guarded.guard, &guarded.counts),
+            None => None,
+        };
+        let forgets = request.guarded.is_none() && self.baseline.applied.is_some();
+        if forgets || hold != self.held || released != self.baseline.released {
             plan.guard = Some(GuardChange {
                 held: hold,
+                released,
                 forgets,
             });
         }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use cts_core::{LeaderEpoch, LeaseEpoch, RunId};
+use cts_core::{LeaderEpoch, LeaseEpoch, Loss, RunId};
 
 /// The store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +99,12 @@ pub enum TaskError {
     /// It is being deleted.
     #[error("the task is being deleted")]
     Deleting,
+    /// It has lost more than the caller of a release has seen.
+    #[error("the task has lost more meanwhile")]
+    LostMore {
+        /// What holds it now.
+        losses: Vec<Loss>,
+    },
     /// The store itself failed.
     #[error(transparent)]
     Store(#[from] StoreError),

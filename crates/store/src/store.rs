@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName, TaskSpec,
     TaskStatus, WorkerId, WorkerRecord,
 };
 use futures::stream::BoxStream;
@@ -161,10 +161,16 @@ pub trait Store: HeldLeases + Housekeeping + SettingsStore + Send + Sync + fmt::
     /// force of the blocks that this input uses. Returns whether there is one; nothing is queued if not.
     async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
 
-    /// Lets a task go on that a guard holds back: the instances of the input that is held count as applied from now on.
+    /// Lets a task go on that a guard holds back: what the services have that hold it counts as applied from now on.
     /// Returns what held it; `None` if nothing did. The leader, which sees it by the task's
     /// [mark](TaskMark::held), is to look at the task again.
-    async fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError>;
+    ///
+    /// With what the caller has `seen` only if no more is lost than that.
+    async fn release_task(
+        &self,
+        name: &TaskName,
+        seen: Option<&[Loss]>,
+    ) -> Result<Option<Hold>, TaskError>;
 
     /// Forgets the discarded task that `run` was to create. Does nothing if there is none.
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;

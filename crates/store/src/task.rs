@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::RunKind;
-use cts_core::{Creation, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec};
+use cts_core::{
+    Creation, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal,
+};
 
 use crate::error::{StoreError, TaskError};
 
@@ -172,10 +174,11 @@ impl TaskChange {
     }
 
     /// Whether what would be applied is pointless after this change. A run that was requested of a task that
-    /// is disabled anyway is not. For implementations.
-    pub fn cancels_applies(&self, before: &TaskSpec, after: &TaskSpec) -> bool {
-        let disabled = !after.enabled && (before.enabled || self.enabled == Some(false));
-        disabled || after.definition != before.definition
+    /// is disabled anyway is not, unless the change says again that it is to be. For implementations.
+    pub fn withdrawal(&self, before: &TaskSpec, after: &TaskSpec) -> Option<Withdrawal> {
+        let disabled = !after.enabled && self.enabled == Some(false);
+        let again = disabled.then_some(Withdrawal::Disabled);
+        before.withdrawal(after).or(again)
     }
 
     /// Why requests are refused that this change makes pointless. For implementations.

@@ -125,7 +125,10 @@ impl App {
             Route::PlanDestruction(name) => {
                 changes::plan_destruction(&self.changes, &name, id).await
             }
-            Route::ReleaseTask(name) => changes::release(&self.changes, &name, time, id).await,
+            Route::ReleaseTask(name) => {
+                let (_headers, body) = request.received().await;
+                changes::release(&self.changes, &name, body, time, id).await
+            }
             Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
             Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
             Route::Queue => runs::queue(&self.runs, id).await,

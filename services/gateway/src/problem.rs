@@ -11,6 +11,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use crate::model::{ErrorAnswer, ErrorMessage};
 use crate::request::parameters::ParameterError;
 use crate::request::query::QueryError;
+use crate::request::release_body::ReleaseBodyError;
 use crate::request::run_mode::RunModeError;
 use crate::request::task_request::InvalidBody;
 use crate::request::update_body::UpdateBodyError;
@@ -190,6 +191,7 @@ bad_requests!(
     InvalidBody,
     ParameterError,
     QueryError,
+    ReleaseBodyError,
     RunModeError,
     UpdateBodyError
 );

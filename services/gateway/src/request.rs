@@ -3,6 +3,7 @@
 pub(crate) mod document;
 pub(crate) mod parameters;
 pub(crate) mod query;
+pub(crate) mod release_body;
 pub(crate) mod run_mode;
 pub(crate) mod schema;
 pub(crate) mod task_request;

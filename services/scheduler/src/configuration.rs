@@ -26,6 +26,9 @@ pub(crate) use self::watch::watch;
 /// Between two polls of the configuration in force.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// Starts of a program that is started over and over do not try a failed task again more often than this.
+const HASTENED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
+
 /// Attempts to register within the life of the leadership.
 const LOOKS_AT_OTHERS: u32 = 10;
 
@@ -123,6 +126,15 @@ impl OwnConfiguration {
         let after = self.store.tasks().await?;
         report::log_changes(&before, &after);
         Ok(unfinished)
+    }
+
+    /// Makes failed tasks due because this member was started. The caller knows whether its configuration is in force; what
+    /// that declares otherwise waits until it has taken effect.
+    pub(crate) async fn hasten_retries(&self) -> Result<(), StoreError> {
+        for task in self.store.hasten_retries(HASTENED_AT_MOST_EVERY).await? {
+            tracing::info!(target: "ctrl", task_name = %task, "a failed task is tried again because the program was started");
+        }
+        Ok(())
     }
 
     /// Waits until another configuration than that of `number` is in force. Cancel safe.

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use cts_core::Verdict;
 use cts_core::settings::ClusterKey;
@@ -41,9 +40,6 @@ use crate::options::{Dependencies, Options, RunError, Sharing};
 use crate::tasks::reader::TaskReader;
 use crate::tasks::run_requests::RunRequests;
 use crate::tasks::{READINGS, TaskCommands};
-
-/// Starts of a program that is started over and over do not try a failed task again more often than this.
-const HASTENED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
 
 /// One replica of the scheduler. Its services can be served before it runs.
 #[derive(Debug)]
@@ -103,13 +99,6 @@ impl Scheduler {
                 );
             }
         }
-        // A pass does not go on with what was left before.
-        if options.mode == Mode::Daemon {
-            let hastened = store.hasten_retries(HASTENED_AT_MOST_EVERY).await;
-            for task in hastened.map_err(RunError::Prepare)? {
-                tracing::info!(target: "ctrl", task_name = %task, "a failed task is tried again because the program was started");
-            }
-        }
         let cluster_key = if options.hands_out_key {
             let proposed = identities.cluster_key();
             let key = store.cluster_key(&proposed).await;
@@ -164,6 +153,12 @@ impl Scheduler {
                 Err(LeaderError::Store(error)) => return Err(RunError::Prepare(error)),
             }
         }
+        let is_open = registered.verdict == Verdict::Open;
+        // A pass does not go on with what was left before.
+        if options.mode == Mode::Daemon && !is_open {
+            let hastened = leader.own.hasten_retries().await;
+            hastened.map_err(RunError::Prepare)?;
+        }
         Ok(Self {
             options,
             leader,
@@ -176,7 +171,7 @@ impl Scheduler {
             health: HealthSwitch::new(),
             started,
             first,
-            is_open: registered.verdict == Verdict::Open,
+            is_open,
         })
     }
 

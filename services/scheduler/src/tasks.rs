@@ -17,7 +17,9 @@ mod update;
 use std::sync::Arc;
 
 use cts_core::runs::{Plan, RunKind};
-use cts_core::{Creation, Hold, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec, losses_text};
+use cts_core::{
+    Creation, Hold, Loss, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec, losses_text,
+};
 use cts_store::{NewTask, Store, StoredTask, TaskError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -176,9 +178,13 @@ impl TaskCommands {
             .await
     }
 
-    /// Lets a task go on that a guard holds back. Says what held it.
-    pub(crate) async fn release(&self, name: &TaskName) -> Result<Option<Hold>, Refusal> {
-        let held = self.store.release_task(name).await;
+    /// Lets a task go on that a guard holds back, unless more is lost than the caller has `seen`. Says what held it.
+    pub(crate) async fn release(
+        &self,
+        name: &TaskName,
+        seen: Option<&[Loss]>,
+    ) -> Result<Option<Hold>, Refusal> {
+        let held = self.store.release_task(name, seen).await;
         let held = held.map_err(|error| Refusal::of(error, name))?;
         if let Some(hold) = &held {
             let losses = losses_text(&hold.losses).unwrap_or_default();

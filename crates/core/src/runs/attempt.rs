@@ -134,6 +134,12 @@ impl AttemptContext {
     pub const fn ends_ordinary_attempts(self) -> bool {
         !self.no_retry && !self.newer_waits && self.attempts >= ATTEMPTS
     }
+
+    /// Whether its run is not worth another attempt: it gives way to a newer input, another declaration or a deletion.
+    const fn is_pointless(self) -> bool {
+        let applies = self.kind.applies();
+        applies && (self.newer_waits || self.withdrawn) || matches!(self.phase, TaskPhase::Deleting)
+    }
 }
 
 /// Decides what follows an attempt.
@@ -147,8 +153,7 @@ pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> After
         return after;
     }
     if *outcome == AttemptOutcome::Interrupted {
-        let newer_waits = context.kind.applies() && context.newer_waits;
-        return if newer_waits || context.phase == TaskPhase::Deleting {
+        return if context.is_pointless() {
             AfterAttempt::Cancel
         } else {
             AfterAttempt::Requeue
@@ -177,8 +182,7 @@ pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttemp
     if let Some(after) = after_wait(&AttemptOutcome::Interrupted, context) {
         return after;
     }
-    let newer_waits = context.kind.applies() && context.newer_waits;
-    if newer_waits || context.phase == TaskPhase::Deleting {
+    if context.is_pointless() {
         AfterAttempt::Cancel
     } else if !renewable {
         AfterAttempt::Requeue
@@ -197,7 +201,8 @@ pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttemp
     }
 }
 
-/// A failing attempt is not repeated when a newer input waits: that one is what must be applied.
+/// A failing attempt is not repeated when a newer input waits, which is what must be applied, or when the task is declared
+/// otherwise since.
 fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
     match context.phase {
         // A task that was never visible has no events.
@@ -207,7 +212,7 @@ fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
         TaskPhase::Deleting => return AfterAttempt::GiveUp { retry_after: None },
         TaskPhase::Ready => {}
     }
-    if context.newer_waits {
+    if context.newer_waits || context.withdrawn {
         AfterAttempt::GiveUp { retry_after: None }
     } else if context.no_retry {
         AfterAttempt::GiveUp {

@@ -16,6 +16,7 @@ fn runs(queued: Option<u8>, running: Option<u8>, last_applied: Option<u8>) -> Ta
             no_retry: false,
         }),
         running: running.map(input),
+        withdrawn: false,
         last_applied: last_applied.map(input),
     }
 }
@@ -117,11 +118,24 @@ fn a_requested_run_of_what_is_applied_is_not_pointless() {
             no_retry: true,
         }),
         last_applied: Some(input(1)),
-        running: None,
+        ..TaskRuns::default()
     };
     let skip = |cancel_queued| EnqueueDecision::Skip { cancel_queued };
     assert_eq!(decide_enqueue(requested(1), wanted(1)), skip(false));
     assert_eq!(decide_enqueue(requested(2), wanted(1)), skip(true));
+}
+
+#[test]
+fn a_run_that_is_withdrawn_stands_for_no_input() {
+    let withdrawn = TaskRuns {
+        withdrawn: true,
+        ..runs(None, Some(1), Some(2))
+    };
+    // Back to what runs, and to what was applied before it: neither is the last word of the run.
+    for number in [1, 2] {
+        let decision = decide_enqueue(withdrawn, wanted(number));
+        assert_eq!(decision, EnqueueDecision::Enqueue);
+    }
 }
 
 #[test]

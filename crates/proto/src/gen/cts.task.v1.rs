@@ -880,6 +880,17 @@ pub struct ReleaseTaskRequest {
     /// Name of the task.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
+    /// What the caller has seen of the hold: it is released if no more is lost than that, and otherwise ABORTED with the
+    /// reason lost_more. Absent for whatever is held now.
+    #[prost(message, optional, tag = "23")]
+    pub seen: ::core::option::Option<SeenLosses>,
+}
+/// The losses that a caller has seen.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SeenLosses {
+    /// Each service, and how many instances were left; what was applied does not count.
+    #[prost(message, repeated, tag = "1")]
+    pub losses: ::prost::alloc::vec::Vec<Loss>,
 }
 /// The task goes on.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use cts_core::runs::{ERRORS_BYTES, shortened};
 use cts_core::{
     CloudExecution, CloudWorkspace, DraftBufferPeriod, DraftWorkspace, Event, EventConfig, Hold,
-    TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
+    Loss, TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
 use hcl::format::{Format as _, Formatter};
@@ -125,6 +125,15 @@ pub fn hold_to_wire(hold: Hold) -> proto::Hold {
     proto::Hold {
         since: Some(timestamp_to_wire(hold.since)),
         losses: losses.collect(),
+    }
+}
+
+/// A loss that a caller has seen.
+pub fn loss_from_wire(loss: proto::Loss) -> Loss {
+    Loss {
+        service: loss.service,
+        applied: loss.applied,
+        now: loss.now,
     }
 }
 

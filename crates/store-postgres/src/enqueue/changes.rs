@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::{Digest, FrozenInput};
+use cts_core::{Digest, FrozenInput, InstanceCounts};
 use cts_store::enqueue::{EnqueuePlan, GuardChange};
-use cts_store::{EncodedContents, EnqueueRequest, Guarded};
+use cts_store::{EncodedContents, EnqueueRequest};
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
@@ -36,7 +36,7 @@ pub(super) struct Changes<'a> {
     cancelled_tasks: Vec<&'a str>,
     skipped_tasks: Vec<&'a str>,
     /// How many instances there are in the inputs of guarded tasks.
-    guarded: Vec<(Digest, &'a Guarded)>,
+    guarded: Vec<(Digest, &'a InstanceCounts)>,
     guards: Vec<(&'a str, GuardChange)>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Changes<'a> {
             self.inputs.insert(request.input.hash, &request.input);
             let guarded = request.guarded.as_ref();
             self.guarded
-                .extend(guarded.map(|guarded| (request.input.hash, guarded)));
+                .extend(guarded.map(|guarded| (request.input.hash, &guarded.counts)));
         }
         if plan.replaces {
             self.replaced_tasks.push(task);

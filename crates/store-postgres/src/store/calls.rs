@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Chain, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
-    TaskStatus, WorkerId,
+    ArchiveId, Chain, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
+    TaskSpec, TaskStatus, WorkerId,
 };
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
@@ -132,8 +132,12 @@ impl Store for PostgresStore {
         call!(&self.pool, c => destruction::plan(c, name, run))
     }
 
-    async fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError> {
-        call!(&self.pool, c => guards::release(c, name))
+    async fn release_task(
+        &self,
+        name: &TaskName,
+        seen: Option<&[Loss]>,
+    ) -> Result<Option<Hold>, TaskError> {
+        call!(&self.pool, c => guards::release(c, name, seen))
     }
 
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {

@@ -1,6 +1,7 @@
 //! Into an empty database.
 
 use async_trait::async_trait;
+use cts_core::InstanceCounts;
 use cts_core::runs::RunSummary;
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, Import, InputRow,
@@ -58,9 +59,12 @@ impl Import for PostgresImport {
     async fn tasks(&mut self, rows: Vec<TaskRow>) -> Result<(), StoreError> {
         for row in rows {
             let spec = &row.spec;
-            let instances = row.applied_instances.as_ref();
-            let instances = instances.map(|counts| encoded("encode a task", counts));
-            let instances = instances.transpose()?;
+            let stored = |counts: Option<&InstanceCounts>| {
+                let counts = counts.map(|counts| encoded("encode a task", counts));
+                counts.transpose()
+            };
+            let instances = stored(row.applied_instances.as_ref())?;
+            let released = stored(row.released_instances.as_ref())?;
             let held = row.held.as_ref();
             let held = held
                 .map(|hold| encoded("encode a task", hold))
@@ -71,9 +75,10 @@ impl Import for PostgresImport {
                                    requires_driver, requires_version, requires_bundle, spec,
                                    event_config, last_applied, failures, skipped, created_at,
                                    updated_at, revision, configured, tried_input,
-                                   incarnation, applied_instances, held, concurrency_group)
+                                   incarnation, applied_instances, held, concurrency_group,
+                                   released_instances)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                        $17, $18, $19, $20, $21, $22, $23)",
+                        $17, $18, $19, $20, $21, $22, $23, $24)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -98,6 +103,7 @@ impl Import for PostgresImport {
             .bind(instances)
             .bind(held)
             .bind(&spec.concurrency_group)
+            .bind(released)
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskSpec,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName, TaskSpec,
     TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
@@ -127,8 +127,12 @@ impl Store for SqliteStore {
         transaction!(self.begin_durable, t, now => destruction::plan(&mut t, name, run, now))
     }
 
-    async fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError> {
-        transaction!(self.begin_durable, t, _ => guards::release(&mut t, name))
+    async fn release_task(
+        &self,
+        name: &TaskName,
+        seen: Option<&[Loss]>,
+    ) -> Result<Option<Hold>, TaskError> {
+        transaction!(self.begin_durable, t, _ => guards::release(&mut t, name, seen))
     }
 
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {

@@ -9,14 +9,15 @@ mod waits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use chrono::DateTime;
 use cts_core::runs::{
     AfterAttempt, Asked, AttemptContext, AttemptOutcome, EnqueueDecision, Plan, QueuedApply,
     RunKind, RunStatus, TaskRuns, WantedApply, after_attempt, after_lost_lease, decide_enqueue,
     forgets_attempts, keep_error, may_enqueue,
 };
 use cts_core::{
-    Destruction, Digest, EventId, Incarnation, InstanceCounts, LeaseEpoch, Loss, RunId,
-    TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
+    Baseline, Destruction, Digest, EventId, Hold, Incarnation, InstanceCounts, LeaseEpoch, Loss,
+    RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
 };
 
 use self::cluster::{ModelLeader, ModelWorker};
@@ -108,13 +109,6 @@ fn one_of_group(kind: RunKind) -> bool {
     matches!(kind, RunKind::Apply | RunKind::Destroy)
 }
 
-fn losses(request: &EnqueueRequest, applied: Option<&InstanceCounts>) -> Vec<Loss> {
-    let known = request.guarded.as_ref().zip(applied);
-    known.map_or_else(Vec::new, |(guarded, applied)| {
-        guarded.guard.losses(applied, &guarded.counts)
-    })
-}
-
 impl Model {
     /// The run of a task in this status, of which there is never more than one: plans count where they are
     /// running.
@@ -163,15 +157,17 @@ impl Model {
                 no_retry: self.runs[&id].no_retry,
             }),
             running: applying.map(|id| self.runs[&id].input),
+            withdrawn: applying.is_some_and(|id| self.runs[&id].withdrawn),
             last_applied: task.last_applied,
         };
         let known = self.runs.contains_key(&request.run);
         let decision = if known {
             EnqueueDecision::Keep
         } else {
-            let applied = applying.and_then(|id| self.inputs.get(&self.runs[&id].input)?.clone());
-            let applied = applied.or_else(|| task.applied_instances.clone());
-            answer.losses = losses(request, applied.as_ref());
+            let guarded = request.guarded.as_ref();
+            answer.losses = guarded.map_or_else(Vec::new, |guarded| {
+                self.baseline(task).losses(guarded.guard, &guarded.counts)
+            });
             let skip_unchanged = match request.unchanged {
                 Unchanged::AsTaskSays => task.stored.spec.skip_unchanged,
                 Unchanged::Skip => true,
@@ -266,26 +262,75 @@ impl Model {
     }
 
     fn guard(&mut self, request: &EnqueueRequest, decision: EnqueueDecision, losses: &[Loss]) {
+        let baseline = self
+            .tasks
+            .get(&request.task)
+            .map(|task| self.baseline(task));
+        let baseline = baseline.unwrap_or_default();
         let Some(task) = self.tasks.get_mut(&request.task) else {
             return;
         };
         match &request.guarded {
-            None => (task.held, task.applied_instances) = (None, None),
+            None => {
+                (task.held, task.applied_instances, task.released) = (None, None, None);
+            }
+            Some(guarded) if decision == EnqueueDecision::Hold => {
+                task.held = Some((losses.to_vec(), guarded.counts.clone()));
+            }
             Some(guarded) => {
-                let held = (losses.to_vec(), guarded.counts.clone());
-                task.held = (decision == EnqueueDecision::Hold).then_some(held);
+                task.held = None;
+                let released = baseline.let_through(guarded.guard, &guarded.counts);
+                task.released = released;
             }
         }
     }
 
-    pub fn release(&mut self, name: &TaskName) -> Option<bool> {
-        let task = self.tasks.get_mut(name).filter(|task| task.is_visible())?;
-        let held = task.held.take();
-        let released = held.is_some();
-        if let Some((_, counts)) = held {
-            task.applied_instances = Some(counts);
+    /// What an input of this task is compared with.
+    fn baseline(&self, task: &ModelTask) -> Baseline {
+        let running = self.only(task.stored.spec.name(), RunStatus::Running);
+        let running = running.map(|id| &self.runs[&id]);
+        let running = running.filter(|run| run.kind == RunKind::Apply);
+        Baseline {
+            applied: task.applied_instances.clone(),
+            running: running.and_then(|run| self.inputs.get(&run.input)?.clone()),
+            released: task.released.clone(),
         }
-        Some(released)
+    }
+
+    /// An attempt has ended.
+    fn look_again(&mut self, name: &TaskName) -> bool {
+        let Some(task) = self.tasks.get(name) else {
+            return false;
+        };
+        let guard = task.stored.spec.guard;
+        let mut baseline = self.baseline(task);
+        baseline.released = baseline.settled(guard);
+        let held = task.held.clone().and_then(|(_, counts)| {
+            let losses = baseline.losses(guard, &counts);
+            (!losses.is_empty()).then_some((losses, counts))
+        });
+        let looked = held != task.held || baseline.released != task.released;
+        if let Some(task) = self.tasks.get_mut(name) {
+            (task.held, task.released) = (held, baseline.released);
+        }
+        looked
+    }
+
+    pub fn release(&mut self, name: &TaskName) -> Option<bool> {
+        let task = self.tasks.get(name).filter(|task| task.is_visible())?;
+        let Some((losses, counts)) = task.held.clone() else {
+            return Some(false);
+        };
+        let hold = Hold {
+            since: DateTime::default(),
+            losses,
+            counts,
+        };
+        let baseline = self.baseline(task).release(&hold);
+        let task = self.tasks.get_mut(name)?;
+        (task.applied_instances, task.released) = (baseline.applied, baseline.released);
+        task.held = None;
+        Some(true)
     }
 
     /// A newer input has not failed yet.
@@ -533,6 +578,7 @@ impl Model {
             self.insert(completion.retry_run, name.clone(), input, wait);
         }
         self.follow(&name, task_after);
+        let looked = self.look_again(&name);
         let queued = self.runs.values();
         let queued = queued.filter(|run| run.task == name && run.status == RunStatus::Queued);
         let next_due = queued.map(|run| run.due).min();
@@ -541,7 +587,7 @@ impl Model {
             status,
             event: ended_with_event.then_some(event),
             next_due: next_due.map(|due| due.saturating_sub(now)),
-            tasks_changed: task_after != TaskAfterRun::Stays,
+            tasks_changed: looked || task_after != TaskAfterRun::Stays,
         })
     }
 
@@ -601,9 +647,8 @@ impl Model {
             let task = &tasks[&run.task].stored;
             let deleting = task.phase == TaskPhase::Deleting;
             let pointless = deleting && task.destroy_run != Some(*id);
-            let over = run.withdrawn && run.waiting_for.is_some();
             let replaced = run.kind.applies() && newer.contains(&run.task);
-            run.status = if pointless || over || replaced {
+            run.status = if pointless || run.withdrawn || replaced {
                 RunStatus::Cancelled
             } else {
                 RunStatus::Queued

@@ -33,6 +33,8 @@ pub struct TaskRow {
     pub tried_input: Option<Digest>,
     /// The instances of the input that was applied last, if the task has a guard.
     pub applied_instances: Option<InstanceCounts>,
+    /// What an operator has released and is not applied yet.
+    pub released_instances: Option<InstanceCounts>,
     /// Why its newest input is not applied, if a guard holds it back.
     pub held: Option<Hold>,
     /// Failed runs since the last success.

@@ -71,8 +71,10 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
             Reason::Revision | Reason::Exists | Reason::Unknown => answer(StatusCode::CONFLICT),
             Reason::Invalid => answer(StatusCode::BAD_REQUEST),
             Reason::RunFailed | Reason::NotInitialized => answer(StatusCode::UNPROCESSABLE_ENTITY),
+            Reason::LostMore => answer(StatusCode::INTERNAL_SERVER_ERROR),
         },
         (Change::PlanDestruction, Reason::Deleting | Reason::Busy) => answer(StatusCode::CONFLICT),
+        (Change::Release, Reason::LostMore) => answer(StatusCode::CONFLICT),
         (Change::PlanDestruction, Reason::RunFailed) => answer(StatusCode::UNPROCESSABLE_ENTITY),
         (Change::Delete | Change::Release | Change::PlanDestruction, _) => {
             answer(StatusCode::INTERNAL_SERVER_ERROR)

@@ -11,6 +11,7 @@ use crate::model::{
 use crate::options::LocalTime;
 use crate::problem::{Change, Family, Problem};
 use crate::request::parameters;
+use crate::request::release_body;
 use crate::request::run_mode::RunMode;
 use crate::request::task_request::TaskRequest;
 use crate::request::update_body;
@@ -169,11 +170,14 @@ pub(crate) async fn plan_destruction(
 pub(crate) async fn release(
     changes: &TaskChangeClient,
     name: &str,
+    body: Received,
     local_time: &LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
+    let body = body.map_err(|error| Problem::without_body(&error, StatusCode::BAD_REQUEST))?;
+    let seen = release_body::seen(&body)?;
     let hold = changes
-        .release(name)
+        .release(name, seen)
         .await
         .map_err(|error| Problem::unchanged(&error, Change::Release, name, id))?;
     let answer = ReleasedAnswer::new(hold.as_ref(), &**local_time, id);

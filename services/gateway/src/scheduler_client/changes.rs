@@ -40,6 +40,7 @@ pub(crate) enum Reason {
     RunFailed,
     NotInitialized,
     Revision,
+    LostMore,
 }
 
 impl Reason {
@@ -57,6 +58,7 @@ impl Reason {
                 "run_failed" => Self::RunFailed,
                 "not_initialized" => Self::NotInitialized,
                 "revision" => Self::Revision,
+                "lost_more" => Self::LostMore,
                 _ => return None,
             },
         )
@@ -151,13 +153,18 @@ impl TaskChangeClient {
         changed(answer.task, None, "ReplaceTaskResponse.task")
     }
 
-    /// Lets the task `name` go on that a guard holds back, and says what did. Waits for no run, so it is a question like
-    /// any other.
-    pub(crate) async fn release(&self, name: &str) -> Result<Option<proto::Hold>, ChangeError> {
+    /// Lets the task `name` go on that a guard holds back, if no more is lost than was `seen`, and says what did. Waits for
+    /// no run, so it is a question like any other.
+    pub(crate) async fn release(
+        &self,
+        name: &str,
+        seen: Option<proto::SeenLosses>,
+    ) -> Result<Option<proto::Hold>, ChangeError> {
         let answer = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
             let request = proto::ReleaseTaskRequest {
                 name: name.to_owned(),
+                seen: seen.clone(),
             };
             async move { client.release_task(request).await }
         })

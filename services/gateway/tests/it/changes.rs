@@ -1,7 +1,7 @@
 //! Changes of tasks: docs/rest.md#creating-a-task and what follows there as tables, and `PUT`, which is ours.
 
 use cts_proto::task::v1::{
-    DeleteTaskRequest, DeletionMode, Hold, Loss, ReleaseTaskRequest, RunMode, Task,
+    DeleteTaskRequest, DeletionMode, Hold, Loss, ReleaseTaskRequest, RunMode, SeenLosses, Task,
     UpdateTaskRequest,
 };
 use serde_json::{Value, json};
@@ -585,11 +585,25 @@ async fn what_a_guard_holds_is_shown_and_released() {
             now: 2,
         }],
     });
-    let release = ReleaseTaskRequest {
+    let release = |seen| ReleaseTaskRequest {
         name: "edge-lb".to_owned(),
+        seen,
     };
-    let asked = asked(&tasks, "POST", "/v1/tasks/edge-lb/release", "").await;
-    assert_eq!(asked, [Asked::Release(release)]);
+    let path = "/v1/tasks/edge-lb/release";
+    assert_eq!(
+        asked(&tasks, "POST", path, "").await,
+        [Asked::Release(release(None))]
+    );
+    let seen = r#"{"seen": [{"service": "web", "now": 2}]}"#;
+    let losses = vec![Loss {
+        service: "web".to_owned(),
+        applied: 0,
+        now: 2,
+    }];
+    assert_eq!(
+        asked(&tasks, "POST", path, seen).await,
+        [Asked::Release(release(Some(SeenLosses { losses })))]
+    );
 
     let stage = Stage::start(tasks).await;
     let parsed = async |method: &str, path: &str| {
@@ -618,6 +632,12 @@ async fn what_a_guard_holds_is_shown_and_released() {
         (status, nothing),
         (200, json!({"request_id": null, "released": false}))
     );
+    for body in ["[]", "{\"seen\": 1}", "{"] {
+        let answer = stage
+            .ask_with("POST", "/v1/tasks/dns/release", &[], body.as_bytes())
+            .await;
+        assert_eq!(answer.status, 400, "{body}: {}", answer.body);
+    }
     let (status, unknown) = parsed("POST", "/v1/tasks/none/release").await;
     assert_eq!(status, 404, "{unknown}");
     for method in ["GET", "PUT", "DELETE"] {

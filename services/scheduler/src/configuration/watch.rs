@@ -28,7 +28,12 @@ pub(crate) async fn watch(own: OwnConfiguration, mut open: bool) {
     loop {
         if open {
             match own.register().await {
-                Ok(registered) => open = registered.verdict == Verdict::Open,
+                Ok(registered) => {
+                    open = registered.verdict == Verdict::Open;
+                    if !open && let Err(error) = own.hasten_retries().await {
+                        tracing::warn!(target: "ctrl", error = %Chain(&error), "failed tasks are not tried again before their time");
+                    }
+                }
                 Err(error) => tracing::debug!(error = %Chain(&error), "cannot register"),
             }
         }

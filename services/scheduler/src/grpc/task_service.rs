@@ -180,8 +180,13 @@ impl TaskService for TaskEndpoint {
         &self,
         request: Request<proto::ReleaseTaskRequest>,
     ) -> Result<Response<proto::ReleaseTaskResponse>, Status> {
-        let name = known_name(&request.get_ref().name)?;
-        let held = self.work.release(&name).await?;
+        let request = request.into_inner();
+        let name = known_name(&request.name)?;
+        let seen = request.seen.map(|seen| {
+            let losses = seen.losses.into_iter();
+            losses.map(convert::loss_from_wire).collect::<Vec<_>>()
+        });
+        let held = self.work.release(&name, seen.as_deref()).await?;
         Ok(Response::new(proto::ReleaseTaskResponse {
             hold: held.map(convert::hold_to_wire),
         }))

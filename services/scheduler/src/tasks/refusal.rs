@@ -1,6 +1,6 @@
 //! Why a request about a task is refused, and the status that callers get.
 
-use cts_core::{Chain, TaskName};
+use cts_core::{Chain, Loss, TaskName};
 use cts_store::{Refused, RefusedCode, StoreError, TaskError};
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use tonic::{Code, Status};
@@ -16,6 +16,9 @@ const MESSAGE: usize = 4096;
 
 /// Of a message that is too long, so much of its end is kept.
 const END: usize = 1536;
+
+/// Losses that a message names.
+const LOSSES: usize = 10;
 
 /// Stands for what is left out.
 const OMITTED: &str = "\n[the middle is left out here; the run has all of it]\n";
@@ -36,6 +39,8 @@ pub(crate) enum Refusal {
     Deleting(TaskName),
     #[error("task '{task}' has revision {current}, and not the one that was named")]
     Revision { task: TaskName, current: u64 },
+    #[error("task '{task}' has lost more meanwhile: {}", listed(losses))]
+    LostMore { task: TaskName, losses: Vec<Loss> },
     #[error("{0}")]
     NotInitialized(String),
     #[error("{0}")]
@@ -58,6 +63,7 @@ impl Refusal {
             TaskError::BeingCreated { .. } | TaskError::Busy => Self::Busy(task),
             TaskError::Revision { current } => Self::Revision { task, current },
             TaskError::Deleting => Self::Deleting(task),
+            TaskError::LostMore { losses } => Self::LostMore { task, losses },
             TaskError::Store(error) => Self::Store(error),
         }
     }
@@ -78,10 +84,21 @@ impl Refusal {
             Self::Busy(_) => (Code::FailedPrecondition, "busy"),
             Self::Deleting(_) => (Code::FailedPrecondition, "deleting"),
             Self::Revision { .. } => (Code::Aborted, "revision"),
+            Self::LostMore { .. } => (Code::Aborted, "lost_more"),
             Self::NotInitialized(_) => (Code::FailedPrecondition, "not_initialized"),
             Self::RunFailed(_) => (Code::FailedPrecondition, "run_failed"),
             Self::ShuttingDown | Self::Broken(_) | Self::Store(_) => return None,
         })
+    }
+}
+
+/// The first losses, and how many more there are.
+fn listed(losses: &[Loss]) -> String {
+    let shown = losses.iter().take(LOSSES).map(ToString::to_string);
+    let list = shown.collect::<Vec<_>>().join("; ");
+    match losses.len().saturating_sub(LOSSES) {
+        0 => list,
+        more => format!("{list} (and {more} more)"),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::runs::{Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, LostLease, RunId, TaskName,
+    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, Loss, LostLease, RunId, TaskName,
     TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
@@ -153,7 +153,7 @@ faulty! {
     fn change_task(&self, name: &TaskName, change: &TaskChange) -> Result<StoredTask, TaskError>;
     fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError>;
     fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
-    fn release_task(&self, name: &TaskName) -> Result<Option<Hold>, TaskError>;
+    fn release_task(&self, name: &TaskName, seen: Option<&[Loss]>) -> Result<Option<Hold>, TaskError>;
     fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;
     fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;
     fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;

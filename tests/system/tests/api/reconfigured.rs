@@ -106,3 +106,52 @@ async fn what_the_file_runs_first_is_the_same_after_a_put() {
     );
     scene.instance.stop().await;
 }
+
+/// A start makes failed tasks due, of which some are declared otherwise by then.
+#[tokio::test]
+async fn what_the_file_changes_or_disables_is_not_tried_again_as_it_was() {
+    let site = Site::new();
+    let names = ["changed", "off"];
+    let own = |name| task(name, &format!("./modules/{name}"), &["web"], "");
+    for name in names {
+        site.write_steps(name);
+    }
+    let scene = Scene::of_site(site, &names.map(own).concat()).await;
+    for name in names {
+        scene.instance.api.wait_for_events(name, 1).await;
+    }
+    let register = async |scene: &Scene, tag| {
+        let consul = &scene.consul;
+        consul
+            .register_service("web", "web-1", 1, &[], &[tag])
+            .await;
+    };
+    register(&scene, "broken").await;
+    for name in names {
+        scene.instance.api.wait_for_events(name, 2).await;
+    }
+    let begun = names.map(|name| scene.steps(name));
+
+    let after = [
+        filed("changed", ""),
+        task("off", "./modules/off", &["web"], "enabled = false"),
+    ];
+    scene.configure(&after.concat());
+    let scene = scene.restart().await;
+    let output = scene.instance.output();
+    assert!(
+        output.contains("the configuration changes a task"),
+        "{output}"
+    );
+    scene.site.wait_for_ids("changed", &["web-1"]).await;
+    assert_eq!(names.map(|name| scene.steps(name)), begun);
+
+    register(&scene, "mended").await;
+    scene.switch("off", true, "?run=now").await.expect(200);
+    assert_eq!(
+        scene.instance.api.task_status("off").await["status"],
+        "successful"
+    );
+    assert_eq!(scene.steps("off"), begun[1] + 1);
+    scene.instance.stop().await;
+}

@@ -47,6 +47,7 @@ impl Model {
                 no_retry: run.no_retry,
             }),
             running: applying.map(|run| run.input),
+            withdrawn: false,
             last_applied: self.last_applied,
         }
     }

@@ -120,12 +120,20 @@ proptest! {
         prop_assert_eq!(after_lost_lease(renewable, context), AfterAttempt::Cancel);
     }
 
-    /// A run that does not wait ends as it always did, whatever became of its task meanwhile.
+    /// A run that is at work goes on, and has no further attempt.
     #[test]
-    fn what_does_not_wait_is_not_withdrawn(outcome in 0_usize..5, attempts in 1_u32..4, newer in any::<bool>()) {
+    fn what_is_withdrawn_while_it_runs_is_not_tried_again(
+        outcome in 0_usize..5, attempts in 1_u32..4, newer in any::<bool>(), renewable in any::<bool>(),
+    ) {
         let outcome = &outcomes()[outcome];
         let before = context(attempts, newer);
         let withdrawn = AttemptContext { withdrawn: true, ..before };
-        prop_assert_eq!(after_attempt(outcome, withdrawn), after_attempt(outcome, before));
+        let after = after_attempt(outcome, withdrawn);
+        match outcome {
+            AttemptOutcome::Applied => prop_assert_eq!(after, AfterAttempt::Succeed),
+            AttemptOutcome::Interrupted => prop_assert_eq!(after, AfterAttempt::Cancel),
+            _ => prop_assert_eq!(after, AfterAttempt::GiveUp { retry_after: None }),
+        }
+        prop_assert_eq!(after_lost_lease(renewable, withdrawn), AfterAttempt::Cancel);
     }
 }

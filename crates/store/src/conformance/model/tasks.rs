@@ -6,10 +6,11 @@ use std::time::Duration;
 use cts_core::runs::{Asked, RunKind, RunStatus};
 use cts_core::{
     Creation, Declared, DeclaredBefore, Digest, InstanceCounts, Loss, RunId, TaskActivity,
-    TaskAfterRun, TaskName, TaskOrigin, TaskPhase, TaskSpec, read_declaration,
+    TaskAfterRun, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal, read_declaration,
 };
 
-use super::{Model, ModelEvent};
+use super::{Model, ModelEvent, ModelRun};
+use crate::configured::RECONFIGURED;
 use crate::{
     DELETED, DRAFTS_KEPT, Deletion, EnqueueRequest, NewTask, Refused, RefusedCode, StoredTask,
     TaskChange, TaskError, Unfinished,
@@ -21,6 +22,7 @@ pub struct ModelTask {
     pub stored: StoredTask,
     pub last_applied: Option<Digest>,
     pub(super) applied_instances: Option<InstanceCounts>,
+    pub(super) released: Option<InstanceCounts>,
     /// Why it is held, and what.
     pub held: Option<(Vec<Loss>, InstanceCounts)>,
     pub(super) tried: Option<Digest>,
@@ -58,6 +60,7 @@ impl ModelTask {
             },
             last_applied: None,
             applied_instances: None,
+            released: None,
             held: None,
             tried: None,
             failures: 0,
@@ -106,7 +109,10 @@ impl Model {
                 Declared::Lasts => {
                     let task = self.tasks.get_mut(spec.name());
                     let stored = &mut task.expect("what lasts is there").stored;
-                    stored.spec = stored.spec.refreshed_by(spec);
+                    let refreshed = stored.spec.refreshed_by(spec);
+                    let withdrawal = stored.spec.withdrawal(&refreshed);
+                    stored.spec = refreshed;
+                    self.withdraw_applies(spec.name(), withdrawal, RECONFIGURED);
                 }
                 Declared::TakesEffect => self.take_effect(spec, declared),
             }
@@ -133,11 +139,13 @@ impl Model {
             ModelTask::new(incarnation, spec.clone(), origin, phase)
         };
         let task = self.tasks.entry(spec.name().clone()).or_insert_with(new);
+        let withdrawal = task.stored.spec.withdrawal(spec);
         task.stored.revision += u64::from(task.stored.spec != *spec);
         task.stored.spec = spec.clone();
         task.stored.origin = TaskOrigin::Config;
         task.stored.phase = TaskPhase::Ready;
         (task.configured, task.creation) = (Some(declared), None);
+        self.withdraw_applies(spec.name(), withdrawal, RECONFIGURED);
     }
 
     /// Its runs stay.
@@ -188,15 +196,18 @@ impl Model {
 
     fn activity(&self, name: &TaskName, phase: TaskPhase) -> TaskActivity {
         let mut runs = self.runs.values().filter(|run| run.task == *name);
-        let about = |status, due: Duration, attempts| {
-            status == RunStatus::Queued && (due <= self.now || attempts > 0)
+        let enabled = self.tasks[name].stored.spec.enabled;
+        let about = |run: &ModelRun| {
+            run.status == RunStatus::Queued
+                && (enabled || run.kind != RunKind::Apply || run.requested)
+                && (run.due <= self.now || run.attempts > 0)
         };
         let running = self.only(name, RunStatus::Running);
         TaskActivity {
             phase,
             running: running.is_some_and(|id| self.runs[&id].is_at_work()),
             waits: running.is_some_and(|id| !self.runs[&id].is_at_work()),
-            about_to_run: runs.any(|run| about(run.status, run.due, run.attempts)),
+            about_to_run: runs.any(about),
             requested: self
                 .requests
                 .values()
@@ -221,24 +232,29 @@ impl Model {
             return Ok(stored);
         }
         let spec = change.accepted(&stored, self.activity(name, stored.phase))?;
-        let redefined = spec.definition != stored.spec.definition;
-        let cancels = change.cancels_applies(&stored.spec, &spec);
+        let withdrawal = change.withdrawal(&stored.spec, &spec);
         stored.revision += u64::from(spec != stored.spec);
         stored.spec = spec;
         if let Some(task) = self.tasks.get_mut(name) {
             task.stored = stored.clone();
-            if redefined {
-                task.failures = 0;
-            }
         }
-        if cancels {
-            self.cancel(name, RunKind::applies, change.reason());
-            self.withdraw(name);
-        }
+        self.withdraw_applies(name, withdrawal, change.reason());
         if let Some((run, kind)) = change.request {
             self.request(name, run, kind);
         }
         Ok(stored)
+    }
+
+    fn withdraw_applies(&mut self, name: &TaskName, why: Option<Withdrawal>, reason: &str) {
+        if why == Some(Withdrawal::OtherDefinition)
+            && let Some(task) = self.tasks.get_mut(name)
+        {
+            task.failures = 0;
+        }
+        if why.is_some() {
+            self.cancel(name, RunKind::applies, reason);
+            self.withdraw(name);
+        }
     }
 
     fn cancel(&mut self, name: &TaskName, which: fn(RunKind) -> bool, reason: &str) {

@@ -5,7 +5,7 @@ use cts_core::{Creation, OnDelete, RunId, TaskName, TaskSpec};
 
 use super::{INPUTS, TASKS, Walk};
 use crate::conformance::Fixture;
-use crate::conformance::scene::{input, spec, task};
+use crate::conformance::scene::{guarded, input, spec, task};
 use crate::{
     Deletion, EnqueueRequest, NewTask, Refused, RefusedCode, TaskChange, TaskError, Unchanged,
 };
@@ -29,6 +29,9 @@ impl<F: Fixture> Walk<F> {
         spec.enabled = !self.dice.one_in(4);
         spec.retry_failed = !self.dice.one_in(3);
         spec.on_delete = self.some_end();
+        if self.dice.one_in(2) {
+            spec.guard = guarded("50%", &[]).guard;
+        }
         if self.dice.one_in(3) {
             spec.definition.version = self.dice.below(2).to_string();
         }
@@ -158,7 +161,7 @@ impl<F: Fixture> Walk<F> {
         let name = super::super::task(self.dice.one_of(&super::TASKS).unwrap_or(&"a"));
         self.trace.push(format!("release {name}"));
         let expected = self.model.release(&name).ok_or(TaskError::Unknown);
-        let released = self.scene.store().release_task(&name).await;
+        let released = self.scene.store().release_task(&name, None).await;
         self.compare_answers(released.map(|hold| hold.is_some()), expected);
     }
 

@@ -20,8 +20,13 @@ pub(super) async fn run(
     name: &str,
 ) -> Result<(), ExitStatus> {
     let client = session.client(options, Details::Stderr)?;
-    let hold = client
-        .release_task(name)
+    let released = async {
+        // What is shown is what is released: if more is lost meanwhile, a person decides again.
+        let seen = client.task_status(name).await?.hold;
+        let seen = seen.map_or_else(Vec::new, |hold| hold.losses);
+        client.release_task(name, &seen).await
+    };
+    let hold = released
         .await
         .map_err(|error| session.unanswered("release", name, &error))?;
     match (output, hold) {
