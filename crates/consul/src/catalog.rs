@@ -8,10 +8,9 @@ use crate::error::ConsulError;
 
 /// The services in a body of `/v1/catalog/services`.
 pub(crate) fn decode(body: &[u8]) -> Result<Vec<Item>, ConsulError> {
-    let services: Option<BTreeMap<String, Option<Vec<String>>>> =
+    let services: BTreeMap<String, Option<Vec<String>>> =
         serde_json::from_slice(body).map_err(ConsulError::Decode)?;
-    let services = services.unwrap_or_default().into_iter();
-    let items = services.map(|(name, tags)| {
+    let items = services.into_iter().map(|(name, tags)| {
         let mut tags = tags.unwrap_or_default();
         tags.sort_unstable();
         Item::from(CatalogService { name, tags })
@@ -38,8 +37,16 @@ mod tests {
             service("web", &["a", "b"]),
         ];
         assert_eq!(items, expected);
-        assert_eq!(decode(b"null").unwrap(), []);
-        for body in ["", "[]", "{", "{\"a\":[1]}", "{\"a\":\"b\"}"] {
+        assert_eq!(decode(b"{}").unwrap(), []);
+        for body in [
+            "",
+            "null",
+            "[]",
+            "<html></html>",
+            "{",
+            "{\"a\":[1]}",
+            "{\"a\":\"b\"}",
+        ] {
             assert!(decode(body.as_bytes()).is_err(), "{body}");
         }
     }

@@ -1,16 +1,21 @@
 //! Requests to Consul.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::Item;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::answer;
 use crate::error::{ConsulError, SettingsError};
 use crate::health::UnreadableInstance;
 use crate::lanes::Lanes;
 use crate::query::{Query, path_segment};
+use crate::recovery::Recovery;
 use crate::settings::ConsulSettings;
 use crate::transport;
 
@@ -35,12 +40,13 @@ pub struct ConsulClient {
     partition: Option<String>,
     longest_answer: usize,
     pub(crate) poll_interval: Duration,
+    pub(crate) recovery: Arc<Recovery>,
 }
 
 /// What Consul said to a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Consul's index, at least 1; `None` if the answer has none, as of an endpoint or a proxy that does not hold queries.
+    /// Consul's index, at least 1; `None` if the answer has none, as of a proxy that does not pass it on.
     pub index: Option<u64>,
     /// Consul says that the token may not read all that there is.
     pub filtered: bool,
@@ -64,6 +70,7 @@ impl ConsulClient {
             partition: given(&settings.partition),
             longest_answer: settings.longest_answer,
             poll_interval: settings.poll_interval,
+            recovery: Arc::default(),
         })
     }
 
@@ -148,12 +155,16 @@ impl ConsulClient {
         } else {
             self.accept(answer).await?
         };
-        let index = consul_index(&answer);
+        let index = answer::index(answer.headers())?;
+        answer::expect_leader(answer.headers())?;
         let filtered = is_filtered(&answer);
         let body = self.body(answer).await?;
         let (items, unreadable) = match index {
             Some(index) if index == known => Default::default(),
-            _ if is_missing => query.decode(&[])?,
+            _ if is_missing => {
+                answer::expect_nothing(index, &body)?;
+                Default::default()
+            }
             _ => query.decode(&body)?,
         };
         Ok(Answer {
@@ -190,7 +201,13 @@ impl ConsulClient {
         let path = format!("/v1/agent/service/{}", path_segment(id)?);
         let parameters = [("ns", self.namespace_or(namespace))];
         match self.get(&path, &parameters, Some(PLAIN_DEADLINE)).await {
-            Ok(_service) => Ok(true),
+            Ok(service) => {
+                // Of which only that it is one counts.
+                let body = self.body(service).await?;
+                let service: BTreeMap<String, IgnoredAny> =
+                    serde_json::from_slice(&body).map_err(ConsulError::Decode)?;
+                Ok(service.contains_key("ID"))
+            }
             Err(ConsulError::Status { status: 404, .. }) => Ok(false),
             Err(error) => Err(error),
         }
@@ -283,13 +300,6 @@ impl ConsulClient {
 /// Without the URL: it says nothing that the reader does not know and may be very long.
 fn transport_error(error: reqwest::Error) -> ConsulError {
     ConsulError::Transport(error.without_url())
-}
-
-/// Consul's index; 0, which Consul says must not be believed, counts as 1, so that the next request
-/// blocks and brings whatever changes.
-fn consul_index(answer: &Response) -> Option<u64> {
-    let text = answer.headers().get("x-consul-index")?.to_str().ok()?;
-    text.parse().ok().map(|index: u64| index.max(1))
 }
 
 /// Consul says so since 1.11.

@@ -67,6 +67,15 @@ pub enum ConsulError {
         /// Most bytes that are read.
         limit: usize,
     },
+    /// Whatever has answered, it is not what Consul says of a query: nothing in it is data.
+    #[error("the answer cannot be one of consul: {problem}")]
+    NoAnswer {
+        /// What gives it away.
+        problem: &'static str,
+    },
+    /// The server that answered knows no leader, so what it says may be old.
+    #[error("consul answers without a leader of its cluster")]
+    NoLeader,
     /// The name cannot be a part of a URL's path, so Consul cannot be asked for it.
     #[error("consul cannot be asked for the name {name:?}")]
     UnusableName {
@@ -106,6 +115,16 @@ impl ConsulError {
         }
     }
 
+    /// Whether others that ask the same Consul fail for the same reason, so that the first of them that is answered is
+    /// news for all. What concerns one query, and a Consul that has enough of requests, is not.
+    pub(crate) fn is_outage(&self) -> bool {
+        match self {
+            Self::Transport(_) | Self::Decode(_) | Self::NoAnswer { .. } | Self::NoLeader => true,
+            Self::Status { status, .. } => *status >= 500 && !self.is_refusal(),
+            Self::TooLong { .. } | Self::UnusableName { .. } | Self::UnusableValue { .. } => false,
+        }
+    }
+
     /// Whether the request itself is at fault, so that repeating it soon is of no use: a filter that
     /// Consul does not take, an impossible name.
     pub fn is_rejection(&self) -> bool {
@@ -113,6 +132,37 @@ impl ConsulError {
             Self::Status { status, body } => *status == 400 || body.contains(OLD_FILTER_REFUSAL),
             Self::UnusableName { .. } => true,
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_of_one_query_are_no_outage() {
+        let status = |status, body: &str| ConsulError::Status {
+            status,
+            body: body.to_owned(),
+        };
+        for error in [
+            status(500, "No cluster leader"),
+            status(502, "<html>"),
+            ConsulError::NoLeader,
+            ConsulError::NoAnswer { problem: "" },
+        ] {
+            assert!(error.is_outage(), "{error}");
+        }
+        for error in [
+            status(500, NO_PATH),
+            status(500, OLD_FILTER_REFUSAL),
+            status(429, "too many requests"),
+            status(403, "Permission denied"),
+            status(400, "Invalid filter"),
+            ConsulError::TooLong { limit: 1 },
+        ] {
+            assert!(!error.is_outage(), "{error}");
         }
     }
 }

@@ -33,14 +33,11 @@ pub struct UnreadableInstance {
 /// The instances in a body of `/v1/health/service/<name>`, in Consul's order. Of a list an element that
 /// cannot be understood does no harm to the others.
 pub(crate) fn decode(body: &[u8]) -> Result<Decoded, ConsulError> {
-    match serde_json::from_slice::<Option<Vec<Entry>>>(body) {
-        Ok(entries) => {
-            let entries = entries.unwrap_or_default().into_iter();
-            Ok(Decoded {
-                instances: entries.map(Entry::into_instance).collect(),
-                unreadable: Vec::new(),
-            })
-        }
+    match serde_json::from_slice::<Vec<Entry>>(body) {
+        Ok(entries) => Ok(Decoded {
+            instances: entries.into_iter().map(Entry::into_instance).collect(),
+            unreadable: Vec::new(),
+        }),
         Err(error) => match elements::split(body) {
             Some(elements) => Ok(decode_each(&elements)),
             None => Err(ConsulError::Decode(error)),
@@ -150,7 +147,7 @@ struct Check {
     status: String,
 }
 
-/// Consul writes an empty list or map as `null`.
+/// Consul writes an empty list or map within an instance as `null`.
 fn null_is_empty<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -271,7 +268,6 @@ mod tests {
         assert_eq!(instances[0].address, "10.0.0.1");
         assert_eq!(instances[0].status, HealthStatus::Passing);
         assert!(instances[0].tags.is_empty() && instances[0].node_meta.is_empty());
-        assert!(decode(b"null").unwrap().instances.is_empty());
     }
 
     fn element(id: &str, rest: &str) -> String {
@@ -345,6 +341,8 @@ mod tests {
         let half = format!("[{},{{\"Node\":", element("a", ""));
         for body in [
             "",
+            "null",
+            "<html></html>",
             "{}",
             "[",
             "[1",

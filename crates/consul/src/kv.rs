@@ -18,15 +18,14 @@ struct Pair {
     value: Option<String>,
 }
 
-/// The keys in a body of `/v1/kv/<path>`; none in an empty one. A single value that is no text refuses all of them:
+/// The keys in a body of `/v1/kv/<path>`. A single value that is no text refuses all of them:
 /// without it a module would take away what belongs to its key.
 pub(crate) fn decode(body: &[u8]) -> Result<Vec<Item>, ConsulError> {
-    if body.is_empty() {
-        return Ok(Vec::new());
-    }
-    let pairs: Option<Vec<Pair>> = serde_json::from_slice(body).map_err(ConsulError::Decode)?;
-    let pairs = pairs.unwrap_or_default().into_iter();
-    pairs.map(|pair| item(pair).map(Item::from)).collect()
+    let pairs: Vec<Pair> = serde_json::from_slice(body).map_err(ConsulError::Decode)?;
+    pairs
+        .into_iter()
+        .map(|pair| item(pair).map(Item::from))
+        .collect()
 }
 
 fn item(Pair { key, value }: Pair) -> Result<KeyValue, ConsulError> {
@@ -64,8 +63,7 @@ mod tests {
             assert_eq!((&*pair.key, &*pair.value), ("a/b", value));
             assert!(!format!("{pair:?}").contains("${x}"));
         }
-        assert_eq!(decode(b"").unwrap(), []);
-        assert_eq!(decode(b"null").unwrap(), []);
+        assert_eq!(decode(b"[]").unwrap(), []);
     }
 
     #[test]
@@ -82,6 +80,15 @@ mod tests {
             let error = decode(body(written).as_bytes()).unwrap_err().to_string();
             assert_eq!(error, format!("the value of key \"a/b\" {problem}"));
         }
-        assert!(decode(b"[{}]").is_err());
+        for body in [
+            "",
+            "null",
+            "{}",
+            "[{}]",
+            "[{\"Key\":\"a\"}",
+            "<html></html>",
+        ] {
+            assert!(decode(body.as_bytes()).is_err(), "{body}");
+        }
     }
 }

@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod address;
+mod answer;
 mod catalog;
 mod client;
 mod error;
@@ -20,6 +21,7 @@ mod lanes;
 mod leader;
 mod poll;
 mod query;
+mod recovery;
 mod registration;
 mod settings;
 mod transport;

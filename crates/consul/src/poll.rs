@@ -6,7 +6,8 @@
 //!   nothing unless it follows another one closely.
 //! * After every failure the next request carries no index. A Consul that comes back with a lower
 //!   index would otherwise hold the query until it has passed the old one, and changes would go unseen.
-//! * It never gives up, and never waits longer than [`MAX_RETRY_DELAY`].
+//! * It never gives up, and never waits longer than [`MAX_RETRY_DELAY`]. Of all queries that wait out an outage the first
+//!   that is answered wakes the others.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::error::ConsulError;
 use crate::followers::{Seat, Standing};
 use crate::health::UnreadableInstance;
 use crate::query::Query;
+use crate::recovery::Listener;
 
 /// Least time between the starts of two requests of one query.
 pub const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(100);
@@ -75,8 +77,10 @@ pub(crate) async fn follow(
     let mut index = 0;
     let mut retries = Retries::new();
     let mut polls = false;
+    let mut others = client.recovery.listener();
     loop {
         let standing = seat.standing().await;
+        others.begin();
         let started = Instant::now();
         // Boxed: a request under way is large, and of thousands of followers most have none.
         let answer = match &standing {
@@ -85,7 +89,9 @@ pub(crate) async fn follow(
         };
         match answer {
             Ok(answer) => {
-                retries = Retries::new();
+                if std::mem::replace(&mut retries, Retries::new()).is_outage {
+                    client.recovery.answered();
+                }
                 let is_whole = index == 0 || matches!(standing, Standing::Reads(_));
                 let is_new = answer.index.is_none_or(|at| at != index);
                 seat.answered(&standing, answer.index, is_new && index > 0);
@@ -122,12 +128,13 @@ pub(crate) async fn follow(
                 index = 0;
                 seat.failed();
                 let retry_after = retries.next_delay(&error);
+                retries.is_outage = error.is_outage();
                 on_event(PollEvent::Failure {
                     error,
                     failures: retries.failures,
                     retry_after,
                 });
-                sleep(retry_after).await;
+                retries.pause(retry_after, client, &mut others).await;
             }
         }
         sleep_until(started + MIN_REQUEST_INTERVAL).await;
@@ -138,6 +145,10 @@ pub(crate) async fn follow(
 struct Retries {
     failures: u32,
     delays: ExponentialBackoff,
+    /// Whether the last one may have an end that others see first.
+    is_outage: bool,
+    /// How often the success of another query has ended a pause.
+    woken: u32,
 }
 
 impl Retries {
@@ -153,6 +164,17 @@ impl Retries {
         Self {
             failures: 0,
             delays,
+            is_outage: false,
+            woken: 0,
+        }
+    }
+
+    async fn pause(&mut self, pause: Duration, client: &ConsulClient, others: &mut Listener) {
+        if !self.is_outage {
+            return sleep(pause).await;
+        }
+        if client.recovery.wait(others, pause, self.woken).await {
+            self.woken = self.woken.saturating_add(1);
         }
     }
 

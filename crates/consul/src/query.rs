@@ -5,6 +5,7 @@ use std::fmt;
 
 use cts_core::{CatalogServicesView, Item, KvQuery, ServiceView};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::IgnoredAny;
 
 use crate::error::ConsulError;
 use crate::health::{self, Decoded, UnreadableInstance};
@@ -53,6 +54,21 @@ pub(crate) enum WakeupKind {
     Nodes,
     /// Keys and values.
     Keys,
+}
+
+impl WakeupKind {
+    /// Fails unless the body is what Consul answers with, whatever is in it.
+    fn check(self, body: &[u8]) -> Result<(), ConsulError> {
+        let checked = match self {
+            Self::Services => {
+                serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(body).map(drop)
+            }
+            Self::Checks | Self::Nodes | Self::Keys => {
+                serde_json::from_slice::<Vec<IgnoredAny>>(body).map(drop)
+            }
+        };
+        checked.map_err(ConsulError::Decode)
+    }
 }
 
 /// Keys are listed up to this, which makes the list short.
@@ -166,7 +182,10 @@ impl Query {
             }
             Self::Catalog { .. } => Ok((catalog::decode(body)?, Vec::new())),
             Self::Kv(_) => Ok((kv::decode(body)?, Vec::new())),
-            Self::Wakeup(_) => Ok((Vec::new(), Vec::new())),
+            Self::Wakeup(wakeup) => {
+                wakeup.kind.check(body)?;
+                Ok((Vec::new(), Vec::new()))
+            }
         }
     }
 }
@@ -238,6 +257,21 @@ mod tests {
         }
         for name in ["", ".", ".."] {
             assert!(path_segment(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_wakeup_is_an_answer_of_its_kind() {
+        for (kind, right) in [
+            (WakeupKind::Services, r#"{"web":[]}"#),
+            (WakeupKind::Checks, "[]"),
+            (WakeupKind::Nodes, "[]"),
+            (WakeupKind::Keys, r#"["a/"]"#),
+        ] {
+            assert!(kind.check(right.as_bytes()).is_ok(), "{kind:?}");
+            for wrong in ["", "null", "[", "{", "7", "<html></html>"] {
+                assert!(kind.check(wrong.as_bytes()).is_err(), "{kind:?}: {wrong}");
+            }
         }
     }
 

@@ -51,6 +51,13 @@ use std::time::Duration;
 
 pub use deadlines::LeaseDeadlines;
 
+/// No queued run waits for so long, and no run is leased for so long: a moment that is further away was written while the
+/// keeper's clock was ahead of the one that it has now.
+pub const FARTHEST: Duration = Duration::from_hours(24);
+
+/// The longest life that the lease of a run has.
+pub const LONGEST_LEASE: Duration = Duration::from_mins(10);
+
 /// The longest time between two words of schedulers, each of which speaks at least once in a third of the life
 /// of the leadership, that is no gap in their service: half of that life.
 pub fn longest_pause(leadership: Duration) -> Duration {

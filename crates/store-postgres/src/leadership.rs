@@ -10,6 +10,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
 use crate::row::{Cell, failed_to, span, span_micros};
+use crate::set_back;
 
 /// Members and workers that were silent for so long are forgotten, in microseconds.
 pub(crate) const FORGOTTEN_AFTER: i64 = 24 * 3600 * 1_000_000;
@@ -218,7 +219,7 @@ async fn serve(
 }
 
 /// Notes that the member lives, unless another incarnation with its id was seen within `time_to_live`: gives
-/// how long ago that was.
+/// how long ago that was. What was seen by a clock that was ahead is no sign of life.
 async fn note(
     transaction: &mut PgTransaction<'_>,
     member: &Member,
@@ -234,13 +235,15 @@ async fn note(
             service_name = excluded.service_name,
             address = excluded.address,
             seen_at = excluded.seen_at
-        WHERE members.incarnation = excluded.incarnation OR members.seen_at <= cts_now() - $5",
+        WHERE members.incarnation = excluded.incarnation
+              OR members.seen_at NOT BETWEEN cts_now() - $5 + 1 AND cts_now() + $6",
     )
     .bind(&member.id)
     .bind(member.incarnation.as_uuid())
     .bind(&member.service_name)
     .bind(&member.address)
     .bind(span_micros(time_to_live))
+    .bind(span_micros(set_back::DOUBT))
     .execute(&mut **transaction)
     .await
     .map_err(&failed)?;

@@ -40,6 +40,7 @@ mod requests;
 mod row;
 mod schema;
 mod session;
+mod set_back;
 mod settings;
 mod states;
 mod statistics;

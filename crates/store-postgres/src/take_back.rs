@@ -8,7 +8,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
 use crate::row::{Cell, by, failed_to};
-use crate::{complete, destruction, leadership, lost_leases};
+use crate::{complete, destruction, leadership, lost_leases, set_back};
 
 const OPERATION: &str = "take back leases";
 
@@ -29,6 +29,7 @@ pub(crate) async fn reap(
     let failed = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&failed)?;
     let now = leadership::fence(&mut transaction, leader).await?;
+    set_back::bring_back(&mut transaction, now).await?;
     let mut requeued = Vec::new();
     let expired = expired(&mut transaction, each.len(), now).await?;
     for (lost, ids) in expired.iter().zip(each) {

@@ -9,6 +9,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
 use crate::row::{Cell, between, failed_to, span_micros};
+use crate::set_back;
 
 /// The only row of the table.
 struct LeaderState {
@@ -104,7 +105,7 @@ pub(crate) async fn lead(
 }
 
 /// Notes that the member lives, unless another incarnation with its id was seen within `time_to_live`: gives
-/// how long ago that was.
+/// how long ago that was. What was seen by a clock that was ahead is no sign of life.
 async fn note(
     connection: &mut SqliteConnection,
     member: &Member,
@@ -120,7 +121,7 @@ async fn note(
             service_name = excluded.service_name,
             address = excluded.address,
             seen_at = excluded.seen_at
-        WHERE incarnation = excluded.incarnation OR seen_at <= ?6",
+        WHERE incarnation = excluded.incarnation OR seen_at NOT BETWEEN ?6 + 1 AND ?7",
     )
     .bind(&member.id)
     .bind(member.incarnation.to_string())
@@ -128,6 +129,7 @@ async fn note(
     .bind(&member.address)
     .bind(now)
     .bind(now.saturating_sub(span_micros(time_to_live)))
+    .bind(now.saturating_add(span_micros(set_back::DOUBT)))
     .execute(&mut *connection)
     .await
     .map_err(failed_to("note a replica"))?;

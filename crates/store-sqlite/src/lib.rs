@@ -37,6 +37,7 @@ mod requests;
 mod row;
 mod runs;
 mod schema;
+mod set_back;
 mod settings;
 mod space;
 mod states;

@@ -103,7 +103,7 @@ pub use scene::{
 
 /// A database of one test.
 ///
-/// Its time stands still except when [`Fixture::advance`] is called.
+/// Its time stands still except when [`Fixture::advance`] or [`Fixture::set_back`] is called.
 #[async_trait]
 pub trait Fixture: fmt::Debug + Send + Sync + Sized {
     /// Makes an empty store.
@@ -114,6 +114,9 @@ pub trait Fixture: fmt::Debug + Send + Sync + Sized {
 
     /// Moves the store's time.
     fn advance(&self, by: Duration);
+
+    /// Sets the store's time back.
+    fn set_back(&self, by: Duration);
 
     /// Closes the store and opens it anew on what it has kept.
     async fn restart(&mut self);
@@ -575,6 +578,7 @@ macro_rules! store_suite {
                 no_more_leases_are_taken_back_than_may_be,
                 an_input_that_kills_workers_does_not_go_through_the_fleet,
                 the_log_of_a_lost_attempt_stays,
+                a_clock_that_was_years_ahead_silences_no_run_and_keeps_no_lease,
             }
             swallowed {
                 a_requested_run_that_fails_leaves_the_change_that_it_replaced,

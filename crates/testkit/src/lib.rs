@@ -1,4 +1,5 @@
-//! What tests of several crates share: a real Consul, a real Postgres, a PgBouncer, a real Vault, an emulator of S3, a clock that stands still,
+//! What tests of several crates share: a real Consul, a real Postgres, a PgBouncer, a real Vault, an emulator of S3,
+//! a stub of newer Consuls, a clock that stands still,
 //! polling with a deadline, free ports, an HTTP server with a script, a release site, a TCP proxy that breaks connections, certificates, a long history, and
 //! where the outside programs are; and tasks and instances to change.
 //!
@@ -25,6 +26,7 @@ mod programs;
 mod proxy;
 mod release_site;
 mod scripted_http;
+mod streaming_consul;
 mod vault;
 
 pub use certificates::{Authority, KeyPairFiles};
@@ -45,4 +47,5 @@ pub use release_site::{
     Delivery, ReleaseKey, ReleaseSite, engine_script, zip_archive, zip_archive_with_link,
 };
 pub use scripted_http::{ScriptedAnswer, ScriptedHttp, ScriptedRequest};
+pub use streaming_consul::StreamingConsul;
 pub use vault::VaultServer;

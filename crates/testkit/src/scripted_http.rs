@@ -177,7 +177,9 @@ impl Responder {
 }
 
 /// The next request; `None` when the peer is gone or speaks something else.
-async fn receive(stream: &mut (impl tokio::io::AsyncBufRead + Unpin)) -> Option<ScriptedRequest> {
+pub(crate) async fn receive(
+    stream: &mut (impl tokio::io::AsyncBufRead + Unpin),
+) -> Option<ScriptedRequest> {
     let line = text_line(stream).await?;
     let (line, _version) = line.rsplit_once(" HTTP/1.")?;
     let mut headers = Vec::new();

@@ -22,6 +22,9 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
         "run started"
     );
     let log = RunLog::new(run.shared.console.clone());
+    if let Err(end) = run.confirm(stop).await {
+        return give_back_unused(&run, end, &log, stop).await;
+    }
     let order = StopOrder::child_of(stop, run.shared.options.stop);
     let done = CancellationToken::new();
     let mut shipping = std::pin::pin!(log.ship(&run.shared.scheduler, &run.lease, &done));
@@ -68,6 +71,19 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
         }
         run.report((outcome, details), &log, lost.is_none()).await
     });
+    run.keep_until_reported(report, stop).await;
+}
+
+/// A grant had come too late to be used. Unless a scheduler says that it is over, it is given back at once, so that nobody has
+/// to wait for its end.
+async fn give_back_unused(run: &LeasedRun, end: LeaseEnd, log: &RunLog, stop: &CancellationToken) {
+    let (task_name, id) = (&run.lease.task_name, run.lease.run);
+    if end == LeaseEnd::Refused {
+        tracing::info!(task_name, run.id = %id, "a grant was over when it arrived; the run is not begun");
+        return;
+    }
+    tracing::warn!(task_name, run.id = %id, "a grant has come too late and cannot be renewed; the run is given back");
+    let report = Box::pin(run.report((AttemptOutcome::Interrupted, None), log, false));
     run.keep_until_reported(report, stop).await;
 }
 

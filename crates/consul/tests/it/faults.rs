@@ -131,15 +131,6 @@ async fn an_equal_index_is_no_news() {
 }
 
 #[tokio::test]
-async fn index_zero_counts_as_one() {
-    let (server, script) = Script::serve(vec![answer("0", "a"), answer("2", "b")]).await;
-    let mut poll = Poll::start(client(&server.uri()), view("web"));
-    assert_eq!(ids(&poll.snapshot().await), ["a"]);
-    assert_eq!(ids(&poll.snapshot().await), ["b"]);
-    assert_eq!(script.indexes(), ["", "1"]);
-}
-
-#[tokio::test]
 async fn every_fault_is_reported_and_the_next_request_has_no_index() {
     let faults = [
         (
@@ -157,6 +148,26 @@ async fn every_fault_is_reported_and_the_next_request_has_no_index() {
         (
             answer("9", "x").set_body_string("[{\"Node\":"),
             "cannot decode the answer of consul: EOF",
+        ),
+        (
+            answer("0", "x"),
+            "the answer cannot be one of consul: its index is 0",
+        ),
+        (
+            answer("x", "x"),
+            "the answer cannot be one of consul: its index is not a number",
+        ),
+        (
+            answer("9", "x").set_body_string("null"),
+            "cannot decode the answer of consul: invalid type: null",
+        ),
+        (
+            ResponseTemplate::new(200).set_body_string("<html>Sign in</html>"),
+            "cannot decode the answer of consul: expected value",
+        ),
+        (
+            answer("9", "x").insert_header("x-consul-knownleader", "false"),
+            "consul answers without a leader of its cluster",
         ),
         (
             answer("9", &"x".repeat(LONGEST)),

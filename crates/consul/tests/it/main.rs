@@ -3,15 +3,18 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
 
+mod answers;
 mod faults;
 mod following;
 mod health;
 mod keys;
 mod many;
 mod names;
+mod outage;
 mod registration;
 mod requests;
 mod secure;
+mod streaming;
 
 use std::sync::Arc;
 use std::time::Duration;

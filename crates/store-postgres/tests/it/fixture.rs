@@ -101,8 +101,12 @@ impl ManualTime {
     }
 
     fn advance(&self, by: Duration) {
+        self.shift(i64::try_from(by.as_micros()).unwrap());
+    }
+
+    fn shift(&self, by: i64) {
         let mut micros = self.micros.lock().unwrap();
-        *micros += i64::try_from(by.as_micros()).unwrap();
+        *micros += by;
         let new = self.file.with_extension("new");
         std::fs::write(&new, micros.to_string()).unwrap();
         std::fs::rename(&new, &self.file).unwrap();
@@ -150,6 +154,10 @@ impl Fixture for PostgresFixture {
 
     fn advance(&self, by: Duration) {
         self.time.advance(by);
+    }
+
+    fn set_back(&self, by: Duration) {
+        self.time.shift(-i64::try_from(by.as_micros()).unwrap());
     }
 
     async fn restart(&mut self) {

@@ -21,8 +21,8 @@ use super::transaction::transaction;
 use crate::inputs::{self, InputError};
 use crate::{
     archive, bundles, changes, complete, configurations, configure, destruction, enqueue, guards,
-    leadership, lease, logs, prune, queue, requests, row, runs, states, take_back, tasks, waiting,
-    workers,
+    leadership, lease, logs, prune, queue, requests, row, runs, set_back, states, take_back, tasks,
+    waiting, workers,
 };
 
 #[async_trait]
@@ -259,6 +259,7 @@ impl Store for SqliteStore {
         let since = now.saturating_sub(leadership::SILENCE);
         leadership::forget_silent(&mut transaction, since).await?;
         workers::forget_silent(&mut *transaction, since).await?;
+        set_back::bring_back(&mut transaction, now).await?;
         let requeued = take_back::reap(&mut transaction, each, now).await?;
         transaction.commit().await?;
         Ok(requeued)

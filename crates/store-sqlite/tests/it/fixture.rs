@@ -110,6 +110,10 @@ impl Fixture for SqliteFixture {
         *self.clock.0.lock().unwrap() += by;
     }
 
+    fn set_back(&self, by: Duration) {
+        *self.clock.0.lock().unwrap() -= by;
+    }
+
     async fn restart(&mut self) {
         self.store.close().await;
         let store = SqliteStore::open(&self.path(), self.clock(), Some(BOOT)).await;

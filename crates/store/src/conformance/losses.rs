@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cts_core::lease::LONGEST_LEASE;
 use cts_core::runs::{ERROR_BYTES, RunKind, RunStatus};
 use cts_core::{LostLease, TaskStatus};
 
@@ -290,4 +291,31 @@ pub async fn leases_that_a_dead_process_had_are_lost<F: Fixture>() {
     scene.release_all().await;
     let lost = remembered(&scene, &lease).await;
     assert_eq!(lost, [(worker().to_string(), 3)]);
+}
+
+/// Years that a machine is ahead until its clock is set.
+const AHEAD: Duration = Duration::from_hours(5 * 365 * 24);
+
+pub async fn a_clock_that_was_years_ahead_silences_no_run_and_keeps_no_lease<F: Fixture>() {
+    let scene = Scene::<F>::new(&["lost", "waiting"]).await;
+    scene.advance(AHEAD);
+    let waiting = scene.leased("waiting", "1").await;
+    scene.failed(&waiting, "no").await;
+    let lost = scene.leased("lost", "1").await;
+    scene.set_back(AHEAD);
+
+    assert!(scene.reap().await.is_empty(), "the lease is in force");
+    let lease = scene.lease().await;
+    assert_eq!((lease.run, lease.attempt), (waiting.run, 2));
+    // Its lease is of the present time, and ends like any.
+    assert!(scene.reap().await.is_empty());
+    scene.applied(&lease).await;
+    // The other one ends after the longest life of a lease, so that whoever has it keeps what was promised.
+    scene.advance(LEASE);
+    assert!(scene.reap().await.is_empty());
+    scene.advance(LONGEST_LEASE);
+    let requeued = scene.reap().await;
+    assert_eq!(requeued.len(), 1);
+    assert_eq!(requeued[0].run, lost.run);
+    assert_eq!(scene.lease().await.run, lost.run);
 }

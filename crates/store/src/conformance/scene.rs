@@ -113,6 +113,11 @@ impl<F: Fixture> Scene<F> {
         self.fixture.advance(by);
     }
 
+    /// Sets the time back.
+    pub fn set_back(&self, by: Duration) {
+        self.fixture.set_back(by);
+    }
+
     /// An id that was not used before; later ones are greater.
     pub fn run_id(&self) -> RunId {
         RunId::from_uuid(self.uuid())

@@ -42,11 +42,12 @@ impl Ticks {
     }
 
     /// Looks at the clock. Says whether it ticks.
+    ///
+    /// The next tick is always the first one after the clock, and never later. It is the one that is known, unless
+    /// the clock was set back: a clock that was years ahead for a moment must not silence a task for years.
     fn look(&mut self, now: Duration, clock: DateTime<Utc>, next_tick: &NextTick) -> bool {
         let ticks = self.next.is_some_and(|next| next <= clock);
-        if ticks || self.next.is_none() {
-            self.next = next_tick.after(&self.cron, clock);
-        }
+        self.next = next_tick.after(&self.cron, clock);
         self.look_at = self.next.map(|next| {
             // Not in the past, because it is later than the clock.
             let wait = (next - clock).to_std().unwrap_or_default();
@@ -81,6 +82,66 @@ impl Planner {
                     self.changes += 1;
                 }
                 self.agenda.note(&name, entry);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone as _;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ticks(cron: &str) -> Ticks {
+        Ticks {
+            cron: CronExpression::parse(cron).unwrap(),
+            next: None,
+            look_at: Some(Duration::ZERO),
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_ten_years_ahead_silences_nothing() {
+        let mut ticks = ticks("0 * * * *");
+        let next_tick = NextTick::of(Utc);
+        let ahead = Utc.with_ymd_and_hms(2036, 5, 1, 7, 30, 0).unwrap();
+        assert!(!ticks.look(Duration::ZERO, ahead, &next_tick));
+        let right = Utc.with_ymd_and_hms(2026, 5, 1, 7, 30, 0).unwrap();
+        assert!(!ticks.look(LOOK, right, &next_tick));
+        let next = Utc.with_ymd_and_hms(2026, 5, 1, 8, 0, 0).unwrap();
+        assert_eq!(ticks.next, Some(next));
+        assert!(ticks.look(2 * LOOK, next, &next_tick));
+    }
+
+    proptest! {
+        /// Whatever the clock does, it is looked at again soon, a tick is never later than a fresh one, and while the clock
+        /// only goes on none is left out or comes twice.
+        #[test]
+        fn after_any_jump_the_next_tick_is_not_later_than_a_fresh_one(
+            jumps in prop::collection::vec((-100_000_000_i64..100_000_000, any::<bool>()), 1..20),
+        ) {
+            let next_tick = NextTick::of(Utc);
+            let mut ticks = ticks("*/7 3-20 * * *");
+            let mut clock = Utc.with_ymd_and_hms(2026, 1, 1, 0, 0, 0).unwrap();
+            let mut now = Duration::ZERO;
+            for (seconds, jumps) in jumps {
+                let before = ticks.next;
+                if jumps {
+                    clock += chrono::TimeDelta::seconds(seconds);
+                } else if let Some(look_at) = ticks.look_at {
+                    clock += chrono::TimeDelta::from_std(look_at - now).unwrap();
+                    now = look_at;
+                }
+                let ticked = ticks.look(now, clock, &next_tick);
+                prop_assert_eq!(ticked, before.is_some_and(|next| next <= clock));
+                let fresh = next_tick.after(&ticks.cron, clock);
+                prop_assert!(ticks.next.is_some() && ticks.next <= fresh);
+                prop_assert!(ticks.look_at <= Some(now + LOOK));
+                if !jumps && !ticked && before.is_some() {
+                    prop_assert_eq!(ticks.next, before);
+                }
             }
         }
     }

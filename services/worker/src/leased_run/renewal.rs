@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use cts_core::Chain;
 use tokio::time::{sleep, sleep_until, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
 use super::LeasedRun;
 
 /// Longest time for one try to renew; another scheduler may answer the next.
 const RENEWAL: Duration = Duration::from_secs(2);
+
+/// Longest time for learning whether a grant that has come late is still good.
+const CONFIRMATION: Duration = Duration::from_secs(5);
 
 /// Between a try that failed and the next: for the first one, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
@@ -34,6 +38,32 @@ enum Renewal {
 }
 
 impl LeasedRun {
+    /// Finds out from when a grant counts that has come late: its call had to wait for a scheduler, or the scheduler for its
+    /// database, and nothing says how much of that was before the grant. The moment when a renewal is asked for is known.
+    /// To be called before anything is begun under the lease, so that nothing has been given up by then.
+    pub(crate) async fn confirm(&self, stop: &CancellationToken) -> Result<(), LeaseEnd> {
+        let mut tries = Tries::default();
+        let confirmed = async {
+            while self.now() >= self.deadlines().renew_at() {
+                let asked = self.now();
+                match self.try_to_renew(&mut tries).await {
+                    Renewal::Granted(life) => {
+                        let mut keeping = self.lock();
+                        keeping.deadlines = keeping.deadlines.renewed(asked, life);
+                    }
+                    Renewal::Refused => return Err(LeaseEnd::Refused),
+                    Renewal::NoAnswer => sleep(tries.pause()).await,
+                }
+            }
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            confirmed = timeout(CONFIRMATION, confirmed) => confirmed.unwrap_or(Err(LeaseEnd::Unanswered)),
+            () = stop.cancelled() => Err(LeaseEnd::Unanswered),
+        }
+    }
+
     /// Renews the lease while Terraform may write; returns when it is lost, at the latest when the
     /// [`LeaseDeadlines`](cts_core::lease::Hold) says that it is to be given up.
     pub(crate) async fn keep_lease(&self) -> LeaseEnd {

@@ -52,6 +52,56 @@ async fn the_lease_is_renewed_while_the_rest_of_the_log_is_on_its_way() {
     assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
 }
 
+/// Its call waits as during an outage: nothing says when the grant was made.
+async fn late_grant(stage: &Stage, kind: RunKind) {
+    let life = stage.strings.conduct(|conduct| conduct.life);
+    // An outage, and not a wait for something to be ready.
+    tokio::time::sleep(life).await;
+    stage.strings.grant(kind, stage.input());
+}
+
+#[tokio::test]
+async fn a_grant_that_was_long_on_its_way_is_renewed_and_worked_on() {
+    let mut stage = Stage::new(KEEPS).await;
+    stage
+        .strings
+        .conduct(|conduct| conduct.life = Duration::from_secs(6));
+    late_grant(&stage, RunKind::Apply).await;
+    stage.strings.until(|conduct| conduct.renewed > 0).await;
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_grant_that_came_late_and_is_not_renewed_is_given_back() {
+    let mut stage = Stage::new(KEEPS).await;
+    stage.strings.conduct(|conduct| {
+        conduct.life = Duration::from_secs(3);
+        conduct.renewals = Some(Code::Unavailable);
+    });
+    late_grant(&stage, RunKind::Apply).await;
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Interrupted(_)), "{outcome:?}");
+    assert!(!stage.file("main.tf").exists(), "nothing was begun");
+}
+
+#[tokio::test]
+async fn a_grant_that_was_over_when_it_came_is_left_to_others() {
+    let mut stage = Stage::new(KEEPS).await;
+    stage.strings.conduct(|conduct| {
+        conduct.life = Duration::from_secs(3);
+        conduct.renewals = Some(Code::FailedPrecondition);
+    });
+    late_grant(&stage, RunKind::Apply).await;
+    // The next run of the same worker is worked on, and nothing was said of this one.
+    stage
+        .strings
+        .conduct(|conduct| conduct.life = Duration::from_mins(2));
+    stage.strings.grant(RunKind::Check, stage.input());
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Checked(_)), "{outcome:?}");
+}
+
 #[tokio::test]
 async fn the_end_of_a_run_is_reported_however_long_the_scheduler_cannot_store_it() {
     let mut stage = Stage::new(KEEPS).await;

@@ -142,3 +142,31 @@ async fn work_goes_on_at_once_after_a_database_that_stood_still_for_longer_than_
     scene.settled_events().await;
     scene.assert_no_overlap();
 }
+
+/// Calls for runs are held all through the outage, at the schedulers and before them: what is granted to them then must not
+/// count from before.
+#[tokio::test]
+async fn the_first_run_after_a_long_outage_is_applied_at_once_by_idle_workers() {
+    let postgres = Postgres::start().await;
+    let url = postgres.create_database().await;
+    let site = Site::new();
+    site.write_database(&url);
+    site.migrate().await;
+    let mut plan = Plan::of(1, 2, 3, 1);
+    plan.database = Some(url);
+    plan.lease_ttl = Duration::from_secs(30);
+    let mut scene = Scene::start_at(site, plan).await;
+    scene.settled_events().await;
+
+    // Longer than the half of a lease's life, and than a call for a run waits.
+    postgres.pause();
+    sleep(Duration::from_secs(50)).await;
+    scene.change().await;
+    postgres.resume();
+    let resumed = Instant::now();
+    scene.wait_until_applied().await;
+    let took = resumed.elapsed();
+    assert!(took < Duration::from_secs(12), "{took:?}");
+    scene.settled_events().await;
+    scene.assert_each_step_once();
+}

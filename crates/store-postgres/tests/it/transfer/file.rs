@@ -94,6 +94,10 @@ impl Fixture for FileFixture {
         *self.clock.0.lock().unwrap() += by;
     }
 
+    fn set_back(&self, by: Duration) {
+        *self.clock.0.lock().unwrap() -= by;
+    }
+
     async fn restart(&mut self) {
         self.store.close().await;
         let store = SqliteStore::open(

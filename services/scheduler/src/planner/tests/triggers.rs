@@ -180,6 +180,7 @@ fn a_schedule_runs_at_the_beginning_and_then_at_its_ticks() {
     );
     assert_eq!(next_tick(&planner), Some(clock("10:50")));
     assert_eq!(due(&mut planner, 660, "10:05"), 0);
+    assert_eq!(next_tick(&planner), Some(clock("10:10")));
     assert_eq!(due(&mut planner, 720, "10:50"), 1);
 }
 

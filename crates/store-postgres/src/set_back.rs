@@ -1,0 +1,39 @@
+//! What was written while the clock of the database was ahead, once it was set back.
+
+use std::time::Duration;
+
+use cts_core::lease::{FARTHEST, LONGEST_LEASE};
+use cts_store::StoreError;
+use sqlx::PgTransaction;
+
+use crate::row::{failed_to, span_micros};
+
+/// Who was seen later than this from now was seen by a clock that was ahead.
+pub(crate) const DOUBT: Duration = Duration::from_mins(1);
+
+/// Runs that would wait for the time at which the clock was are due, leases end after the longest life that one has, and
+/// workers and replicas count as seen now.
+pub(crate) async fn bring_back(
+    transaction: &mut PgTransaction<'_>,
+    now: i64,
+) -> Result<(), StoreError> {
+    let after = |span| now.saturating_add(span_micros(span));
+    sqlx::query(
+        "-- reap: what a clock has written that was ahead; index runs_due; index runs_one_running
+        WITH waits AS (
+            UPDATE runs SET due_at = $1 WHERE status = 'queued' AND due_at >= 0 AND due_at > $2),
+        leases AS (
+            UPDATE runs SET expires_at = $3 WHERE status = 'running' AND expires_at > $2),
+        replicas AS (
+            UPDATE members SET seen_at = $1 WHERE seen_at > $4)
+        UPDATE workers SET seen_at = $1 WHERE seen_at > $4",
+    )
+    .bind(now)
+    .bind(after(FARTHEST))
+    .bind(after(LONGEST_LEASE))
+    .bind(after(DOUBT))
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed_to("bring back what is ahead of the clock"))?;
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! What was written while the clock was ahead, once it was set back.
+
+use std::time::Duration;
+
+use cts_core::lease::{FARTHEST, LONGEST_LEASE};
+use cts_store::StoreError;
+use sqlx::SqliteConnection;
+
+use crate::row::{failed_to, span_micros};
+
+/// Who was seen later than this from now was seen by a clock that was ahead.
+pub(crate) const DOUBT: Duration = Duration::from_mins(1);
+
+/// Runs that would wait for the time at which the clock was are due, leases end after the longest life that one has, and
+/// workers and replicas count as seen now.
+pub(crate) async fn bring_back(
+    connection: &mut SqliteConnection,
+    now: i64,
+) -> Result<(), StoreError> {
+    let after = |span| now.saturating_add(span_micros(span));
+    for (statement, to, beyond) in [
+        (
+            "-- reap: runs that a clock let wait that was ahead; index runs_due
+            UPDATE runs SET due_at = ?1 WHERE status = 'queued' AND due_at > ?2",
+            now,
+            after(FARTHEST),
+        ),
+        (
+            "-- reap: leases of a clock that was ahead; index runs_one_running
+            UPDATE runs SET expires_at = ?1 WHERE status = 'running' AND expires_at > ?2",
+            after(LONGEST_LEASE),
+            after(FARTHEST),
+        ),
+        (
+            "-- reap: workers seen by a clock that was ahead
+            UPDATE workers SET seen_at = ?1 WHERE seen_at > ?2",
+            now,
+            after(DOUBT),
+        ),
+        (
+            "-- reap: replicas seen by a clock that was ahead
+            UPDATE members SET seen_at = ?1 WHERE seen_at > ?2",
+            now,
+            after(DOUBT),
+        ),
+    ] {
+        sqlx::query(statement)
+            .bind(to)
+            .bind(beyond)
+            .execute(&mut *connection)
+            .await
+            .map_err(failed_to("bring back what is ahead of the clock"))?;
+    }
+    Ok(())
+}
