@@ -294,7 +294,12 @@ impl ApiClient {
         self.send(Method::GET, url, Body::None).await?.decode()
     }
 
-    async fn send(&self, method: Method, url: Url, body: Body) -> Result<Answer, CallError> {
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        url: Url,
+        body: Body,
+    ) -> Result<Answer, CallError> {
         send(&self.client, &self.address, method, url, body).await
     }
 

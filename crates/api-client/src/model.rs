@@ -57,6 +57,11 @@ impl Task {
     pub fn is_destroyed(&self) -> bool {
         self.other.get("on_delete").and_then(Value::as_str) == Some("destroy")
     }
+
+    /// Whether it is being deleted, and the destruction of its infrastructure is suspended.
+    pub fn is_suspended(&self) -> bool {
+        self.other.get("destruction").and_then(Value::as_str) == Some("suspended")
+    }
 }
 
 /// How changes are collected before a run.

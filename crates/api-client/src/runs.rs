@@ -1,10 +1,10 @@
 //! Runs, and their logs as they grow: endpoints of ours (docs/rest.md#routes).
 
-use reqwest::Response;
+use reqwest::{Method, Response};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::call::{open, transport_failed};
+use crate::call::{Body, open, transport_failed};
 use crate::client::ApiClient;
 use crate::error::{CallError, beginning};
 use crate::model::{Run, RunAnswer, RunPage};
@@ -78,6 +78,18 @@ impl ApiClient {
             .get(self.address.endpoint(&["runs", usable(id)?]))
             .await?;
         Ok(answer.run)
+    }
+
+    /// Cancels a run, by force or gently, and gives it as it is then: running while its worker stops it.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this id; status 409 if it has ended or is being stopped.
+    pub async fn cancel_run(&self, id: &str, force: bool) -> Result<Run, CallError> {
+        let url = self.address.endpoint(&["runs", usable(id)?, "cancel"]);
+        let body = Body::Json(json!({ "force": force }).to_string());
+        let answer = self.send(Method::POST, url, body).await?;
+        Ok(answer.decode::<RunAnswer>()?.run)
     }
 
     /// The log of a run behind `position`, until the run has ended.

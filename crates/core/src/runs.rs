@@ -28,9 +28,12 @@
 //!
 //! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].
 //!
+//! A run may be *cancelled* on request: see [`decide_cancel`].
+//!
 //! A run may *wait* for something outside of cts before it applies: see [`wait_end`].
 
 mod attempt;
+mod cancel;
 mod destroy;
 mod details;
 mod errors;
@@ -40,6 +43,10 @@ mod wait;
 
 pub use self::attempt::{
     ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt, after_lost_lease,
+};
+pub use self::cancel::{
+    CANCEL_GRACE, CancelContext, CancelDecision, CancelOrder, CancelRefusal, decide_cancel,
+    ends_cancelled,
 };
 pub use self::details::{
     CHANGES_KEPT, DIAGNOSTICS_KEPT, Diagnostic, OUTPUTS_KEPT, OutputValue, PhaseTimes,
@@ -73,6 +80,8 @@ pub struct TaskRuns {
     pub withdrawn: bool,
     /// Input that is applied, if nothing may have changed since.
     pub last_applied: Option<Digest>,
+    /// Input of a run that was cancelled, and that waits for a newer one or for a requested run.
+    pub withheld: Option<Digest>,
 }
 
 /// An input that is to be applied.
@@ -132,6 +141,8 @@ pub enum EnqueueDecision {
     },
     /// No run for now: services have lost more instances than the task may lose. What is queued stays.
     Hold,
+    /// No run: the last one of this input was cancelled, and nothing has changed since.
+    Withhold,
 }
 
 /// Decides whether an input needs a run that applies it.
@@ -153,6 +164,9 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
                 .queued
                 .is_some_and(|queued| !queued.no_retry || queued.input != wanted.input),
         };
+    }
+    if wanted.skip_unchanged && runs.queued.is_none() && runs.withheld == Some(wanted.input) {
+        return EnqueueDecision::Withhold;
     }
     match runs.queued {
         Some(queued) if queued.input == wanted.input && !queued.no_retry => EnqueueDecision::Keep,
@@ -185,7 +199,7 @@ pub fn forgets_attempts(
         EnqueueDecision::Enqueue | EnqueueDecision::Replace | EnqueueDecision::Supersede => true,
         // The running run stands for it, and may be a requested one.
         EnqueueDecision::Skip { .. } => runs.running == Some(wanted.input),
-        EnqueueDecision::Keep | EnqueueDecision::Hold => false,
+        EnqueueDecision::Keep | EnqueueDecision::Hold | EnqueueDecision::Withhold => false,
     }
 }
 

@@ -15,9 +15,10 @@ pub use delta::{append_part, delta_from_wire, delta_to_wire};
 pub use details::{details_from_wire, details_to_wire};
 pub use draft::{draft_from_wire, draft_to_wire};
 pub use run::{
-    kind_of_lease, kind_to_wire, kinds_from_wire, known_kinds, lease_epoch, lost_lease_from_wire,
-    lost_lease_to_wire, outcome_from_wire, outcome_to_wire, plan_from_wire, plan_to_wire, run_id,
-    status_to_wire, timeouts_from_wire, timeouts_to_wire, wait_end_from_wire, wait_end_to_wire,
+    cancel_order_from_wire, cancel_order_to_wire, kind_of_lease, kind_to_wire, kinds_from_wire,
+    known_kinds, lease_epoch, lost_lease_from_wire, lost_lease_to_wire, outcome_from_wire,
+    outcome_to_wire, plan_from_wire, plan_to_wire, run_id, status_to_wire, timeouts_from_wire,
+    timeouts_to_wire, wait_end_from_wire, wait_end_to_wire,
 };
 pub use task::{
     event_from_wire, event_to_wire, hold_to_wire, loss_from_wire, phase_to_wire, task_from_spec,

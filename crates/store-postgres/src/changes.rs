@@ -8,6 +8,7 @@ use cts_store::{
 };
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
+use crate::cancel;
 use crate::destruction;
 use crate::requests;
 use crate::row::{Cell, by, failed_to, span_micros};
@@ -86,6 +87,7 @@ pub(crate) async fn current(
     let row = sqlx::query(
         "-- change_task, delete_task: what it is at; indexes runs_waiting, run_requests_task, runs_pkey
         SELECT t.name, t.origin, t.phase, t.revision, t.spec, t.configured, t.destroy_run,
+               t.destruction_suspended_at,
                t.active_run IS NOT NULL AND w.waiting_for IS NULL AS running,
                t.active_run IS NOT NULL AND w.waiting_for IS NOT NULL AS waits,
                EXISTS (SELECT FROM runs r
@@ -195,6 +197,9 @@ pub(crate) async fn delete(
     let current = current(&mut transaction, name).await?;
     let running = current.activity.is_leased();
     let is_deleting = current.task.phase == TaskPhase::Deleting;
+    if deletion != Deletion::Retain && current.task.destruction_suspended {
+        cancel::continue_destruction(&mut transaction, name.as_str()).await?;
+    }
     if is_deleting && (deletion != Deletion::Retain || current.task.destroy_run.is_none()) {
         transaction.commit().await.map_err(&failed)?;
         return Ok(false);
@@ -242,7 +247,7 @@ pub(crate) async fn begin_deletions(
         )
         UPDATE tasks
         SET phase = 'deleting', creation = NULL, creation_run = NULL, destroy_run = $3,
-            updated_at = cts_now()
+            destruction_suspended_at = NULL, updated_at = cts_now()
         WHERE name = ANY ($1)",
     )
     .bind(names)

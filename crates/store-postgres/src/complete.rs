@@ -5,6 +5,7 @@ mod close;
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
+use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
@@ -14,7 +15,7 @@ use crate::guards;
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
 use crate::lost_leases;
-use crate::row::{Cell, by, encoded_details, failed_to, span};
+use crate::row::{Cell, by, encoded_details, failed_to, span, span_micros};
 use crate::tasks;
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -189,7 +190,7 @@ async fn locked(
     let row = sqlx::query(
         "-- complete: the attempt; index runs_one_queued
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
-               r.waiting_for, r.withdrawn,
+               r.waiting_for, r.withdrawn, r.cancel_requested_at IS NOT NULL AS cancelled, r.cancel_force,
                cts_now() AS now,
                t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                t.destroy_run, t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
@@ -223,10 +224,18 @@ async fn write(
         AttemptWrites::GiveUp {
             event,
             tried,
+            withheld,
             retry_after,
-        } => give_up(transaction, &end, event, (*tried, *retry_after), now).await?,
+        } => {
+            let marks = (*tried, *withheld);
+            give_up(transaction, &end, event, (marks, *retry_after), now).await?;
+        }
         AttemptWrites::PutBack { attempts, wait } => {
-            put_back(transaction, &end, *attempts, *wait, now).await?;
+            let due_at = now.saturating_add(span_micros(*wait));
+            put_back(transaction, &end, *attempts, (due_at, false), now).await?;
+        }
+        AttemptWrites::Suspend => {
+            put_back(transaction, &end, 0, (SUSPENDED_UNTIL, true), now).await?;
         }
         AttemptWrites::Close { plan } => close(transaction, &end, *plan, now).await?,
     }

@@ -250,6 +250,8 @@ async fn take_effect(
         SET position = excluded.position,
             origin = 'config',
             enabled = excluded.enabled,
+            cancelled_input = CASE WHEN excluded.enabled AND NOT tasks.enabled THEN NULL
+                              ELSE tasks.cancelled_input END,
             skip_unchanged = excluded.skip_unchanged,
             retry_failed = excluded.retry_failed,
             requires_driver = excluded.requires_driver,

@@ -151,7 +151,7 @@ async fn situations(
     let rows = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied,
-               t.tried_input, q.id AS queued_id,
+               t.tried_input, t.cancelled_input, q.id AS queued_id,
                q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.due_at AS queued_due,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
                r.input_hash AS running_input, r.withdrawn AS running_withdrawn, t.phase, t.enabled, t.held,

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use cts_core::runs::CancelOrder;
 use cts_core::{LeaseEpoch, RunId, WorkerId};
+use cts_store::cancel::order;
 use cts_store::decode;
 use cts_store::{Claim, Lease, LeaseError, StoreError};
 use sqlx::error::DatabaseError;
@@ -73,7 +75,7 @@ async fn try_acquire(
             FROM runs r JOIN tasks t ON t.name = r.task_name
             WHERE r.status = 'queued' AND r.due_at BETWEEN 0 AND cts_now()
               AND CASE
-                  WHEN t.active_run IS NOT NULL THEN FALSE
+                  WHEN t.active_run IS NOT NULL OR r.cancel_requested_at IS NOT NULL THEN FALSE
                   WHEN r.destroys = 'apply' AND (NOT $12 OR t.destroy_run IS DISTINCT FROM r.id)
                     OR r.destroys = 'plan' AND NOT $13 THEN FALSE
                   WHEN t.phase NOT IN ('ready', 'creating') AND r.destroys IS DISTINCT FROM 'apply' THEN FALSE
@@ -105,6 +107,7 @@ async fn try_acquire(
                 waiting_for = NULL,
                 withdrawn = FALSE,
                 resumed_waits = 0,
+                cancel_noted_at = NULL,
                 concurrency_group = candidate.concurrency_group,
                 expires_at = cts_now() + $2,
                 epoch = r.epoch + 1,
@@ -212,22 +215,23 @@ pub(crate) async fn renew(
     run: RunId,
     (holder, epoch): (&WorkerId, LeaseEpoch),
     time_to_live: Duration,
-) -> Result<(), LeaseError> {
+) -> Result<Option<CancelOrder>, LeaseError> {
+    let failed = failed_to("renew a lease");
     let renewed = sqlx::query(
         "-- renew
         UPDATE runs SET expires_at = greatest(expires_at, cts_now() + $3), updated_at = cts_now()
-        WHERE id = $1 AND epoch = $2 AND holder = $4 AND status IS NOT DISTINCT FROM 'running'",
+        WHERE id = $1 AND epoch = $2 AND holder = $4 AND status IS NOT DISTINCT FROM 'running'
+        RETURNING cancel_requested_at IS NOT NULL AS ordered, cancel_force",
     )
     .bind(run.as_uuid())
     .bind(stored_epoch(epoch))
     .bind(span_micros(time_to_live))
     .bind(holder.as_str())
-    .execute(connection)
+    .fetch_optional(connection)
     .await
-    .map_err(failed_to("renew a lease"))?;
-    if renewed.rows_affected() == 1 {
-        Ok(())
-    } else {
-        Err(LeaseError::Lost { run, epoch })
-    }
+    .map_err(&failed)?;
+    let renewed = renewed.ok_or(LeaseError::Lost { run, epoch })?;
+    let ordered: bool = renewed.try_get("ordered").map_err(&failed)?;
+    let by_force = renewed.try_get("cancel_force").map_err(&failed)?;
+    Ok(ordered.then_some(order(by_force)))
 }

@@ -16,6 +16,7 @@
 
 mod archive;
 mod bundles;
+mod cancel;
 mod changes;
 mod complete;
 mod configurations;

@@ -54,7 +54,7 @@ pub(crate) async fn refuse(
 ) -> Result<(), LeaderError> {
     let write = failed_to("refuse a request");
     let mut transaction = connection.begin().await.map_err(&write)?;
-    let now = leadership::fence(&mut transaction, leader).await?;
+    leadership::fence(&mut transaction, leader).await?;
     sqlx::query(
         "-- refuse: the task
         SELECT FROM tasks
@@ -65,27 +65,36 @@ pub(crate) async fn refuse(
     .execute(&mut *transaction)
     .await
     .map_err(&write)?;
-    // A statement of its own: what changed while the lock was waited for is seen.
+    refuse_locked(&mut transaction, run, why).await?;
+    transaction.commit().await.map_err(&write)?;
+    Ok(())
+}
+
+/// The same in a transaction that has locked the task. A statement of its own: what changed while the lock was waited for is
+/// seen.
+pub(crate) async fn refuse_locked(
+    transaction: &mut PgTransaction<'_>,
+    run: RunId,
+    why: &Refused,
+) -> Result<(), StoreError> {
     sqlx::query(
         "-- refuse
         WITH refused AS (
-            UPDATE run_requests SET refused = $2, refused_code = $4, refused_at = $3
+            UPDATE run_requests SET refused = $2, refused_code = $3, refused_at = cts_now()
             WHERE run_id = $1 AND refused IS NULL
             RETURNING task_name
         )
-        UPDATE tasks t SET phase = 'discarded', updated_at = $3
+        UPDATE tasks t SET phase = 'discarded', updated_at = cts_now()
         FROM refused
         WHERE t.name = refused.task_name AND t.phase = 'creating' AND t.creation_run = $1",
     )
     .bind(run.as_uuid())
     // Texts cannot hold this character here.
     .bind(why.reason.replace('\0', "\u{FFFD}"))
-    .bind(now)
     .bind(why.code.as_str())
-    .execute(&mut *transaction)
+    .execute(&mut **transaction)
     .await
-    .map_err(&write)?;
-    transaction.commit().await.map_err(&write)?;
+    .map_err(failed_to("refuse a request"))?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_store::{LeaderError, LeaseError, StoreError, TaskError};
+use cts_store::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection as _, PgConnection, PgPool, Postgres};
 use tokio::time::error::Elapsed;
@@ -124,6 +124,15 @@ impl Failure for LeaderError {
         match self {
             Self::Store(error) => Some(error),
             Self::Deposed { .. } => None,
+        }
+    }
+}
+
+impl Failure for CancelError {
+    fn store(&self) -> Option<&StoreError> {
+        match self {
+            Self::Store(error) => Some(error),
+            Self::Unknown | Self::Refused(_) => None,
         }
     }
 }

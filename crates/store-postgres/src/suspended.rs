@@ -12,7 +12,7 @@ use crate::row::{by, failed_to};
 /// A lease: its run, its holder and its epoch.
 pub(crate) type Held<'a> = (RunId, &'a WorkerId, LeaseEpoch);
 
-fn lost((run, _holder, epoch): Held<'_>) -> LeaseError {
+pub(crate) fn lost((run, _holder, epoch): Held<'_>) -> LeaseError {
     LeaseError::Lost { run, epoch }
 }
 

@@ -2,13 +2,14 @@
 
 use cts_core::runs::RunStatus;
 use cts_core::{LeaderEpoch, LeaseEpoch, RunId};
+use cts_store::cancel::{CUT_OFF, SUSPENDED_UNTIL};
 use cts_store::decode;
-use cts_store::{LeaderError, Requeued, StoreError, TakeBack};
+use cts_store::{CancelError, LeaderError, Requeued, StoreError, TakeBack};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
 use crate::row::{Cell, by, failed_to};
-use crate::{complete, destruction, leadership, lost_leases, set_back};
+use crate::{cancel, complete, destruction, leadership, lost_leases, set_back};
 
 const OPERATION: &str = "take back leases";
 
@@ -42,6 +43,21 @@ pub(crate) async fn reap(
             kind: completed.kind,
             status: completed.status,
         });
+    }
+    let left = each.get(requeued.len()..).unwrap_or_default();
+    let put_back = cancel::put_back(&mut transaction, left.len()).await?;
+    for (run, ids) in put_back.into_iter().zip(left) {
+        match cancel::cancel_in(&mut transaction, run, (false, ids.event)).await {
+            Ok(ended) => requeued.push(Requeued {
+                run,
+                task: ended.task,
+                kind: ended.kind,
+                status: ended.status,
+            }),
+            Err(CancelError::Store(error)) => return Err(error.into()),
+            // Something else has ended it in the meantime.
+            Err(CancelError::Unknown | CancelError::Refused(_)) => {}
+        }
     }
     leadership::forget_silent(&mut transaction, now).await?;
     transaction.commit().await.map_err(&failed)?;
@@ -180,7 +196,9 @@ async fn take_back_all(
     let rows = sqlx::query(
         "-- release_all; indexes runs_one_running, runs_one_queued
         WITH lost AS (
-            SELECT r.id, t.phase = 'deleting' AND t.destroy_run IS DISTINCT FROM r.id
+            SELECT r.id, r.cancel_requested_at IS NOT NULL AS cancelled,
+                t.phase = 'deleting' AND t.destroy_run IS DISTINCT FROM r.id
+                OR r.cancel_requested_at IS NOT NULL AND r.destroys IS DISTINCT FROM 'apply'
                 OR r.withdrawn OR r.kind = 'apply' AND EXISTS (
                 SELECT FROM runs q
                 WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply') AS newer
@@ -191,7 +209,12 @@ async fn take_back_all(
             SET status = CASE WHEN lost.newer THEN 'cancelled' ELSE 'queued' END,
                 finished_at = CASE WHEN lost.newer THEN $1 END,
                 attempts = greatest(r.attempts - 1, 0),
-                due_at = $1,
+                due_at = CASE WHEN lost.cancelled THEN $2 ELSE $1 END,
+                cancel_requested_at = NULL,
+                cancel_force = FALSE,
+                cancel_noted_at = NULL,
+                errors = CASE WHEN lost.cancelled THEN (r.errors::JSONB || to_jsonb($3::TEXT))::TEXT
+                         ELSE r.errors END,
                 settings = coalesce(
                     (SELECT s.successor FROM settings_successors s WHERE s.number = r.settings),
                     r.settings),
@@ -200,13 +223,21 @@ async fn take_back_all(
                 updated_at = $1
             FROM lost
             WHERE r.id = lost.id AND r.status IS NOT DISTINCT FROM 'running'
-            RETURNING r.id, r.task_name, r.kind, r.destroys, r.status
+            RETURNING r.id, r.task_name, r.kind, r.destroys, r.status, r.input_hash, lost.cancelled
         ), free AS (
-            UPDATE tasks t SET active_run = NULL FROM back WHERE t.name = back.task_name
+            UPDATE tasks t
+            SET active_run = NULL,
+                cancelled_input = CASE WHEN back.cancelled AND back.kind = 'apply' AND t.phase = 'ready'
+                                  THEN back.input_hash ELSE t.cancelled_input END,
+                destruction_suspended_at = CASE WHEN back.cancelled AND t.destroy_run = back.id
+                                           THEN $1 ELSE t.destruction_suspended_at END
+            FROM back WHERE t.name = back.task_name
         )
-        SELECT * FROM back",
+        SELECT id, task_name, kind, destroys, status FROM back",
     )
     .bind(now)
+    .bind(SUSPENDED_UNTIL)
+    .bind(CUT_OFF)
     .fetch_all(&mut **transaction)
     .await
     .map_err(&failed)?;

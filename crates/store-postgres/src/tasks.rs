@@ -53,7 +53,8 @@ pub(crate) async fn write_spec(
         UPDATE tasks
         SET enabled = $2, skip_unchanged = $3, retry_failed = $4, requires_driver = $5,
             requires_version = $6, requires_bundle = $7, spec = $8, event_config = $9,
-            revision = $10, concurrency_group = $11, updated_at = cts_now()
+            revision = $10, concurrency_group = $11, updated_at = cts_now(),
+            cancelled_input = CASE WHEN $2 AND NOT enabled THEN NULL ELSE cancelled_input END
         WHERE name = $1",
     )
     .bind(task.name().as_str())
@@ -115,7 +116,9 @@ pub(crate) fn event_config(task: &TaskSpec) -> EventConfig {
 pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks
-        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run,
+               destruction_suspended_at
+        FROM tasks
         WHERE phase IN ('ready', 'deleting')
         ORDER BY position, name",
     )
@@ -145,7 +148,9 @@ pub(crate) async fn named(
 ) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks_named
-        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run,
+               destruction_suspended_at
+        FROM tasks
         WHERE name = ANY ($1) AND phase IN ('creating', 'ready', 'deleting')",
     )
     .bind(names.iter().map(TaskName::as_str).collect::<Vec<_>>())
@@ -161,7 +166,9 @@ pub(crate) async fn one(
 ) -> Result<Option<StoredTask>, StoreError> {
     let row = sqlx::query(
         "-- task
-        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run,
+               destruction_suspended_at
+        FROM tasks
         WHERE name = $1 AND phase IN ('ready', 'deleting')",
     )
     .bind(name.as_str())

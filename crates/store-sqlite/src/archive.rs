@@ -12,7 +12,8 @@ const OPERATION: &str = "archive what is removed";
 const TABLES: [(&str, &str, &str); 5] = [
     (
         "tasks",
-        "name, incarnation, position, origin, phase, revision, configured, destroy_run, spec, last_applied, tried_input, \
+        "name, incarnation, position, origin, phase, revision, configured, destroy_run, \
+         destruction_suspended_at, spec, last_applied, tried_input, cancelled_input, \
          applied_instances, released_instances, held, failures, skipped, created_at, updated_at",
         "position, name",
     ),

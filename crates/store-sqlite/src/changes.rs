@@ -9,6 +9,7 @@ use cts_store::{
 };
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
+use crate::cancel;
 use crate::destruction;
 use crate::requests;
 use crate::row::{Cell, by, failed_to, span_micros};
@@ -89,7 +90,7 @@ async fn current(
     let read = failed_to("read a task");
     let row = sqlx::query(
         "-- change_task, delete_task: what it is at; indexes runs_task, run_requests_task
-        SELECT name, origin, phase, revision, spec, configured, destroy_run,
+        SELECT name, origin, phase, revision, spec, configured, destroy_run, destruction_suspended_at,
                EXISTS (SELECT 1 FROM runs r
                        WHERE r.task_name = t.name AND r.status = 'running'
                          AND r.waiting_for IS NULL) AS running,
@@ -229,6 +230,9 @@ pub(crate) async fn delete(
     let running = current.activity.is_leased();
     if current.task.phase == TaskPhase::Deleting {
         let gives_up = deletion == Deletion::Retain && current.task.destroy_run.is_some();
+        if deletion != Deletion::Retain && current.task.destruction_suspended {
+            cancel::continue_destruction(connection, name.as_str(), now).await?;
+        }
         return Ok(gives_up && retain(connection, name.as_str(), running, now).await?);
     }
     if current.task.origin == TaskOrigin::Config {
@@ -267,7 +271,8 @@ pub(crate) async fn begin_deletion(
     sqlx::query(
         "-- a task is being deleted
         UPDATE tasks
-        SET phase = 'deleting', creation = NULL, creation_run = NULL, destroy_run = ?3, updated_at = ?1
+        SET phase = 'deleting', creation = NULL, creation_run = NULL, destroy_run = ?3, destruction_suspended_at = NULL,
+            updated_at = ?1
         WHERE name = ?2",
     )
     .bind(now)

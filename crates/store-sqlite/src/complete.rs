@@ -1,10 +1,9 @@
 //! The end of an attempt.
 
-use std::time::Duration;
-
 use cts_core::runs::{Plan, RunKind};
 use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
+use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteQueryResult;
@@ -17,7 +16,7 @@ use crate::logs;
 use crate::lost_leases;
 use crate::queue::next_due_of;
 use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, micros, span_micros};
-use crate::{settings, tasks};
+use crate::{cancel, settings, tasks};
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -52,7 +51,8 @@ async fn attempt(
     let row = sqlx::query(
         "-- complete: the attempt
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors,
-               r.attempts, r.waiting_for, r.withdrawn, t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
+               r.attempts, r.waiting_for, r.withdrawn,
+               r.cancel_requested_at IS NOT NULL AS cancelled, r.cancel_force, t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                t.destroy_run,
                t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
                EXISTS (SELECT 1 FROM runs q
@@ -85,12 +85,16 @@ async fn end(
         AttemptWrites::GiveUp {
             event,
             tried,
+            withheld,
             retry_after,
         } => {
             close(connection, &end, now).await?;
             store_event(connection, event).await?;
             if *tried {
                 note_tried(connection, &end).await?;
+            }
+            if *withheld {
+                withhold(connection, &end).await?;
             }
             if let Some(wait) = *retry_after {
                 count_failure(connection, &end).await?;
@@ -107,7 +111,12 @@ async fn end(
             }
         }
         AttemptWrites::PutBack { attempts, wait } => {
-            put_back(connection, &end, *attempts, *wait, now).await?;
+            let due_at = now.saturating_add(span_micros(*wait));
+            put_back(connection, &end, *attempts, due_at, now).await?;
+        }
+        AttemptWrites::Suspend => {
+            put_back(connection, &end, 0, SUSPENDED_UNTIL, now).await?;
+            cancel::note_suspended(connection, end.task.as_str(), now).await?;
         }
         AttemptWrites::Close { plan } => {
             if let Some(plan) = plan {
@@ -187,7 +196,7 @@ async fn put_back(
     connection: &mut SqliteConnection,
     end: &AttemptEnd<'_>,
     attempts: u32,
-    wait: Duration,
+    due_at: i64,
     now: i64,
 ) -> Result<(), LeaseError> {
     let (summary, findings) = encoded_details(ENCODE, end.completion.details.as_ref())?;
@@ -199,12 +208,12 @@ async fn put_back(
             settings = coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
                 settings),
-            holder = NULL, expires_at = NULL
+            holder = NULL, expires_at = NULL, cancel_requested_at = NULL, cancel_force = 0, cancel_noted_at = NULL
         WHERE id = ?5 AND epoch = ?6 AND status = 'running'",
     )
     .bind(attempts)
     .bind(encoded(ENCODE, &end.errors)?)
-    .bind(now.saturating_add(span_micros(wait)))
+    .bind(due_at)
     .bind(now)
     .bind(end.completion.run.to_string())
     .bind(stored_epoch(end.completion.epoch))
@@ -248,7 +257,10 @@ async fn store_plan(
     one_changed(&stored, completion)
 }
 
-async fn store_event(connection: &mut SqliteConnection, event: &Event) -> Result<(), StoreError> {
+pub(crate) async fn store_event(
+    connection: &mut SqliteConnection,
+    event: &Event,
+) -> Result<(), StoreError> {
     sqlx::query(
         "-- complete: the event
         INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config,
@@ -301,6 +313,22 @@ async fn note_tried(
     .execute(connection)
     .await
     .map_err(failed_to("note what was tried"))?;
+    Ok(())
+}
+
+/// Its input has no run until a newer one comes, or a run is requested.
+async fn withhold(
+    connection: &mut SqliteConnection,
+    end: &AttemptEnd<'_>,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "-- complete: it was cancelled\nUPDATE tasks SET cancelled_input = ? WHERE name = ?",
+    )
+    .bind(end.input.to_string())
+    .bind(end.task.as_str())
+    .execute(connection)
+    .await
+    .map_err(failed_to("withhold an input"))?;
     Ok(())
 }
 

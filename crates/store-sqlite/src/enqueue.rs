@@ -84,6 +84,9 @@ async fn enqueue(
     if plan.begins_anew {
         forget_failures(connection, task).await?;
     }
+    if plan.ends_withholding {
+        end_withholding(connection, task).await?;
+    }
     if plan.skips {
         count_skip(connection, task).await?;
     }
@@ -100,6 +103,7 @@ async fn situation(
     let row = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied, t.tried_input,
+               t.cancelled_input,
                q.id AS queued_id, q.input_hash AS queued_input, q.no_retry AS queued_no_retry,
                q.due_at AS queued_due,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
@@ -211,6 +215,16 @@ async fn forget_attempts(connection: &mut SqliteConnection, task: &str) -> Resul
         .execute(connection)
         .await
         .map_err(failed_to("forget attempts"))?;
+    Ok(())
+}
+
+/// A newer input has come, or a run was requested.
+async fn end_withholding(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
+    sqlx::query("-- enqueue: not withheld\nUPDATE tasks SET cancelled_input = NULL WHERE name = ?")
+        .bind(task)
+        .execute(connection)
+        .await
+        .map_err(failed_to("forget what was cancelled"))?;
     Ok(())
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use cts_core::runs::CancelOrder;
 use cts_core::{Capabilities, LeaseEpoch, RunId, WorkerId};
+use cts_store::cancel::order;
 use cts_store::decode;
 use cts_store::{Claim, Lease, LeaseError, StoreError};
 use serde_json::{Value, json};
@@ -26,6 +28,7 @@ pub(crate) async fn acquire(
             waiting_for = NULL,
             withdrawn = 0,
             resumed_waits = 0,
+            cancel_noted_at = NULL,
             concurrency_group = CASE coalesce(destroys, kind) WHEN 'apply' THEN (
                 SELECT t.concurrency_group FROM tasks t WHERE t.name = task_name) END,
             expires_at = ?2,
@@ -36,7 +39,7 @@ pub(crate) async fn acquire(
         WHERE status = 'queued' AND id = (
             SELECT r.id
             FROM runs r JOIN tasks t ON t.name = r.task_name
-            WHERE r.status = 'queued' AND r.due_at <= ?3
+            WHERE r.status = 'queued' AND r.due_at <= ?3 AND r.cancel_requested_at IS NULL
               AND CASE WHEN r.destroys = 'apply' THEN ?12 WHEN r.destroys = 'plan' THEN ?13
                   WHEN r.kind = 'plan' THEN ?6 WHEN r.kind = 'check' THEN ?9
                   ELSE ?7 AND (t.enabled OR r.requested) END
@@ -132,23 +135,24 @@ pub(crate) async fn renew(
     (holder, epoch): (&WorkerId, LeaseEpoch),
     time_to_live: Duration,
     now: i64,
-) -> Result<(), LeaseError> {
+) -> Result<Option<CancelOrder>, LeaseError> {
+    let failed = failed_to("renew a lease");
     let renewed = sqlx::query(
         "-- renew
         UPDATE runs SET expires_at = max(expires_at, ?1), updated_at = ?2
-        WHERE id = ?3 AND epoch = ?4 AND holder = ?5 AND status = 'running'",
+        WHERE id = ?3 AND epoch = ?4 AND holder = ?5 AND status = 'running'
+        RETURNING cancel_requested_at IS NOT NULL AS ordered, cancel_force",
     )
     .bind(now.saturating_add(span_micros(time_to_live)))
     .bind(now)
     .bind(run.to_string())
     .bind(stored_epoch(epoch))
     .bind(holder.as_str())
-    .execute(executor)
+    .fetch_all(executor)
     .await
-    .map_err(failed_to("renew a lease"))?;
-    if renewed.rows_affected() == 1 {
-        Ok(())
-    } else {
-        Err(LeaseError::Lost { run, epoch })
-    }
+    .map_err(&failed)?;
+    let renewed = renewed.first().ok_or(LeaseError::Lost { run, epoch })?;
+    let ordered: bool = renewed.try_get("ordered").map_err(&failed)?;
+    let by_force = renewed.try_get("cancel_force").map_err(&failed)?;
+    Ok(ordered.then_some(order(by_force)))
 }

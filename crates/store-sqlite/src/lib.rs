@@ -14,6 +14,7 @@
 
 mod archive;
 mod bundles;
+mod cancel;
 mod changes;
 mod complete;
 mod configurations;

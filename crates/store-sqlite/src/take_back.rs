@@ -2,10 +2,12 @@
 
 use cts_core::runs::RunStatus;
 use cts_core::{LeaseEpoch, RunId};
+use cts_store::cancel::{CUT_OFF, SUSPENDED_UNTIL};
 use cts_store::decode;
-use cts_store::{LeaseError, Requeued, StoreError, TakeBack};
+use cts_store::{CancelError, LeaseError, Requeued, StoreError, TakeBack};
 use sqlx::{Row as _, SqliteConnection};
 
+use crate::cancel;
 use crate::complete;
 use crate::destruction;
 use crate::lost_leases;
@@ -48,6 +50,21 @@ pub(crate) async fn reap(
             kind: completed.kind,
             status: completed.status,
         });
+    }
+    let left = each.get(requeued.len()..).unwrap_or_default();
+    let put_back = cancel::put_back(connection, left.len()).await?;
+    for (run, ids) in put_back.into_iter().zip(left) {
+        match cancel::cancel(connection, run, (false, ids.event), now).await {
+            Ok(ended) => requeued.push(Requeued {
+                run,
+                task: ended.task,
+                kind: ended.kind,
+                status: ended.status,
+            }),
+            Err(CancelError::Store(error)) => return Err(error),
+            // It was read in the same transaction.
+            Err(CancelError::Unknown | CancelError::Refused(_)) => {}
+        }
     }
     Ok(requeued)
 }
@@ -97,20 +114,43 @@ pub(crate) async fn all(
 ) -> Result<Vec<Requeued>, StoreError> {
     lost_leases::note(connection, None, now).await?;
     let write = failed_to(OPERATION);
+    for statement in [
+        "-- release_all: what was cancelled is not tried again
+        UPDATE tasks SET cancelled_input = r.input_hash
+        FROM runs r
+        WHERE r.task_name = tasks.name AND r.status = 'running' AND r.kind = 'apply'
+          AND r.cancel_requested_at IS NOT NULL AND tasks.phase = 'ready' AND ?1 > 0",
+        "-- release_all: destructions that were cancelled
+        UPDATE tasks SET destruction_suspended_at = ?1
+        WHERE destroy_run IN (
+            SELECT id FROM runs WHERE status = 'running' AND cancel_requested_at IS NOT NULL)",
+    ] {
+        sqlx::query(statement)
+            .bind(now)
+            .execute(&mut *connection)
+            .await
+            .map_err(&write)?;
+    }
     let rows = sqlx::query(
         "-- release_all; newer is what makes the run pointless
         UPDATE runs
         SET status = CASE WHEN newer THEN 'cancelled' ELSE 'queued' END,
             finished_at = CASE WHEN newer THEN ?1 END,
             attempts = max(attempts - 1, 0),
-            due_at = ?1,
+            due_at = CASE WHEN cancelled THEN ?2 ELSE ?1 END,
+            cancel_requested_at = NULL,
+            cancel_force = 0,
+            cancel_noted_at = NULL,
+            errors = CASE WHEN cancelled THEN json_insert(errors, '$[#]', ?3) ELSE errors END,
             settings = coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
                 settings),
             holder = NULL,
             expires_at = NULL,
             updated_at = ?1
-        FROM (SELECT r.id AS lost, t.phase = 'deleting' AND t.destroy_run IS NOT r.id
+        FROM (SELECT r.id AS lost, r.cancel_requested_at IS NOT NULL AS cancelled,
+                     t.phase = 'deleting' AND t.destroy_run IS NOT r.id
+                     OR r.cancel_requested_at IS NOT NULL AND r.destroys IS NOT 'apply'
                      OR r.withdrawn OR r.kind = 'apply' AND EXISTS (
                   SELECT 1 FROM runs q
                   WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply'
@@ -121,6 +161,8 @@ pub(crate) async fn all(
         RETURNING id, task_name, kind, destroys, status",
     )
     .bind(now)
+    .bind(SUSPENDED_UNTIL)
+    .bind(CUT_OFF)
     .fetch_all(&mut *connection)
     .await
     .map_err(&write)?;

@@ -71,7 +71,8 @@ pub(crate) async fn write_spec(
         UPDATE tasks
         SET enabled = ?2, skip_unchanged = ?3, retry_failed = ?4, spec = ?5, event_config = ?6,
             requires_driver = ?7, requires_version = ?8, requires_bundle = ?9, revision = ?10,
-            updated_at = ?11, concurrency_group = ?12
+            updated_at = ?11, concurrency_group = ?12,
+            cancelled_input = CASE WHEN ?2 AND NOT enabled THEN NULL ELSE cancelled_input END
         WHERE name = ?1",
     )
     .bind(task.name().as_str())
@@ -130,7 +131,9 @@ fn event_config(task: &TaskSpec) -> EventConfig {
 pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks
-        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run,
+               destruction_suspended_at
+        FROM tasks
         WHERE phase IN ('ready', 'deleting')
         ORDER BY position, name",
     )
@@ -160,7 +163,9 @@ pub(crate) async fn named(
 ) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks_named
-        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run,
+               destruction_suspended_at
+        FROM tasks
         WHERE name IN (SELECT value FROM json_each(?)) AND phase IN ('creating', 'ready', 'deleting')",
     )
     .bind(serde_json::json!(names).to_string())
@@ -176,7 +181,9 @@ pub(crate) async fn one(
 ) -> Result<Option<StoredTask>, StoreError> {
     let row = sqlx::query(
         "-- task
-        SELECT name, origin, phase, revision, spec, destroy_run FROM tasks
+        SELECT name, origin, phase, revision, spec, destroy_run,
+               destruction_suspended_at
+        FROM tasks
         WHERE name = ? AND phase IN ('ready', 'deleting')",
     )
     .bind(name.as_str())

@@ -5,13 +5,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
     AfterAttempt, AttemptContext, AttemptOutcome, Plan, ResourceCounts, RunKind, RunStatus,
-    after_attempt, after_lost_lease, keep_error,
+    after_attempt, after_lost_lease, ends_cancelled, keep_error,
 };
 use cts_core::{
     Creation, Destruction, Digest, Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName,
     TaskPhase, WorkerId, task_after_run,
 };
 
+use crate::cancel::cancelled_error;
 use crate::cell::Cell;
 use crate::error::{LeaseError, StoreError};
 use crate::fields::{Columns, Fields};
@@ -68,6 +69,8 @@ pub struct Attempt {
     retry_failed: bool,
     waits: bool,
     withdrawn: bool,
+    cancelled: bool,
+    by_force: bool,
     started_at: DateTime<Utc>,
     event_config: EventConfig,
 }
@@ -98,6 +101,8 @@ impl Attempt {
             retry_failed: task.flag("retry_failed")?,
             waits: run.text_if_any("waiting_for")?.is_some(),
             withdrawn: run.flag("withdrawn")?,
+            cancelled: run.flag("cancelled")?,
+            by_force: run.flag("cancel_force")?,
             started_at: run.time("started_at")?,
             event_config: task.json("event_config")?,
         })
@@ -111,6 +116,9 @@ impl Attempt {
     ) -> Result<AttemptEnd<'_>, StoreError> {
         if let Some(error) = completion.outcome.error(self.kind) {
             keep_error(&mut self.errors, error);
+        }
+        if ends_cancelled(&completion.outcome, self.kind) {
+            self.note_cancelled();
         }
         let after = after_attempt(&completion.outcome, self.context(completion));
         self.ended(completion, after, now)
@@ -128,7 +136,14 @@ impl Attempt {
             let error = lost_lease_error(completion.holder.as_str());
             keep_error(&mut self.errors, &error);
         }
+        self.note_cancelled();
         self.ended(completion, after, now)
+    }
+
+    fn note_cancelled(&mut self) {
+        if self.cancelled {
+            keep_error(&mut self.errors, cancelled_error(self.by_force));
+        }
     }
 
     fn context(&self, completion: &Completion) -> AttemptContext {
@@ -145,6 +160,7 @@ impl Attempt {
             retry_failed: self.retry_failed,
             waits: self.waits,
             withdrawn: self.withdrawn,
+            cancelled: self.cancelled,
             jitter: completion.jitter,
         }
     }
@@ -171,6 +187,7 @@ impl Attempt {
                 let writes = AttemptWrites::GiveUp {
                     event: self.event(completion, false, now),
                     tried: self.context(completion).ends_ordinary_attempts(),
+                    withheld: self.context(completion).withholds(),
                     retry_after,
                 };
                 (RunStatus::Failed, writes)
@@ -184,6 +201,7 @@ impl Attempt {
                 let wait = Duration::ZERO;
                 (RunStatus::Queued, AttemptWrites::PutBack { attempts, wait })
             }
+            AfterAttempt::Suspend => (RunStatus::Queued, AttemptWrites::Suspend),
             AfterAttempt::Cancel => (RunStatus::Cancelled, AttemptWrites::Close { plan: None }),
             AfterAttempt::End { succeeded: false } => {
                 (RunStatus::Failed, AttemptWrites::Close { plan: None })
@@ -263,6 +281,8 @@ pub enum AttemptWrites<'c> {
         event: Event,
         /// The input has had its ordinary attempts.
         tried: bool,
+        /// The input was cancelled, and waits for a newer one or for a requested run.
+        withheld: bool,
         /// A new run tries it afresh after this time, and the failure counts.
         retry_after: Option<Duration>,
     },
@@ -273,6 +293,9 @@ pub enum AttemptWrites<'c> {
         /// Time until it is due.
         wait: Duration,
     },
+    /// The run goes back to the queue and is not due before its task is deleted once more, which shows that its
+    /// destruction is suspended. It begins with all its attempts then.
+    Suspend,
     /// The run ends, and only that.
     Close {
         /// What it has planned.
@@ -290,7 +313,9 @@ impl AttemptEnd<'_> {
             status: self.status,
             event: match self.writes {
                 AttemptWrites::Succeed(event) | AttemptWrites::GiveUp { event, .. } => Some(event),
-                AttemptWrites::PutBack { .. } | AttemptWrites::Close { .. } => None,
+                AttemptWrites::PutBack { .. }
+                | AttemptWrites::Suspend
+                | AttemptWrites::Close { .. } => None,
             },
             next_due,
             tasks_changed: looked || self.task_after != TaskAfterRun::Stays,

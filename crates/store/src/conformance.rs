@@ -17,6 +17,8 @@ pub mod archives;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod bundles;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod cancels;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod capabilities;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod changes;
@@ -385,6 +387,21 @@ macro_rules! store_suite {
                 the_group_of_a_running_apply_is_that_of_its_lease,
                 parallel_calls_lease_one_apply_of_a_group,
                 a_group_outlives_a_restart,
+            }
+            cancels {
+                a_queued_run_is_withdrawn_with_an_event,
+                a_running_run_is_ordered_to_stop_and_not_tried_again,
+                what_was_cancelled_runs_with_the_next_change_or_request,
+                a_newer_input_runs_after_the_one_that_was_cancelled,
+                an_apply_that_ends_in_spite_of_the_order_has_succeeded,
+                a_second_order_has_to_wait_and_then_needs_force,
+                a_worker_that_takes_no_note_is_told_from_one_that_does,
+                a_cancelled_run_whose_lease_is_lost_is_not_begun_again,
+                what_applies_nothing_just_ends_when_it_is_cancelled,
+                a_cancelled_creation_is_discarded,
+                a_cancelled_destruction_is_suspended_and_goes_on,
+                a_suspended_destruction_is_given_up_by_what_retains,
+                an_unknown_run_is_not_cancelled,
             }
             waits {
                 a_run_that_waits_says_so_and_is_not_at_work,

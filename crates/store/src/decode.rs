@@ -28,6 +28,7 @@ pub fn stored_task(row: &dyn Columns) -> Result<StoredTask, StoreError> {
         phase: row.phase("phase")?,
         revision: row.number("revision")?,
         destroy_run: row.id_under("destroy_run", "destroy_run")?,
+        destruction_suspended: row.time_if_any("destruction_suspended_at")?.is_some(),
     })
 }
 
@@ -253,6 +254,7 @@ pub fn task_row(row: &dyn Columns) -> Result<TaskRow, StoreError> {
         spec,
         last_applied: row.parse_if_any("last_applied")?,
         tried_input: row.parse_if_any("tried_input")?,
+        cancelled_input: row.parse_if_any("cancelled_input")?,
         applied_instances: row.json_if_any("applied_instances")?,
         released_instances: row.json_if_any("released_instances")?,
         held: row.json_if_any("held")?,

@@ -45,6 +45,8 @@ pub struct EnqueuePlan {
     pub replaces: bool,
     /// The inputs before have failed, and this one has not.
     pub begins_anew: bool,
+    /// Nothing that was cancelled is withheld any more.
+    pub ends_withholding: bool,
     /// An input needed no run.
     pub skips: bool,
     /// What is stored of the guard changes.
@@ -155,6 +157,7 @@ impl Situation {
                 running: runs.parse_under("running_input", "input_hash")?,
                 withdrawn: runs.flag_if_any("running_withdrawn")? == Some(true),
                 last_applied: task.parse_if_any("last_applied")?,
+                withheld: task.parse_if_any("cancelled_input")?,
             },
             queued: runs.id_under("queued_id", "id")?,
             queued_due: runs.integer_if_any("queued_due")?,
@@ -194,6 +197,7 @@ impl Situation {
             inserts: None,
             replaces: false,
             begins_anew: false,
+            ends_withholding: false,
             skips: false,
             guard: None,
         };
@@ -259,7 +263,7 @@ impl Situation {
                 answer.cancelled = answer.queued.replace(request.run);
             }
             EnqueueDecision::Replace => plan.replaces = true,
-            EnqueueDecision::Keep | EnqueueDecision::Hold => {}
+            EnqueueDecision::Keep | EnqueueDecision::Hold | EnqueueDecision::Withhold => {}
             EnqueueDecision::Skip { cancel_queued } => {
                 plan.skips = true;
                 if cancel_queued {
@@ -268,7 +272,11 @@ impl Situation {
                 }
             }
         }
-        plan.begins_anew = self.has_failed && (plan.inserts.is_some() || plan.replaces);
+        let begins = plan.inserts.is_some() || plan.replaces;
+        plan.begins_anew = self.has_failed && begins;
+        let withheld = self.runs.withheld;
+        plan.ends_withholding =
+            withheld.is_some() && (begins || plan.skips && withheld != Some(request.input.hash));
     }
 
     /// Nothing is known of a task that was not applied yet.

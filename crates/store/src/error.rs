@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use cts_core::runs::CancelRefusal;
 use cts_core::{LeaderEpoch, LeaseEpoch, Loss, RunId};
 
 /// The store could not do what was asked.
@@ -66,6 +67,20 @@ pub enum LeaderError {
         /// The epoch that was named.
         epoch: LeaderEpoch,
     },
+    /// The store itself failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A run is not cancelled: nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum CancelError {
+    /// There is no run of this id, and none was requested.
+    #[error("there is no such run")]
+    Unknown,
+    /// The run is not to be cancelled, or not in this way.
+    #[error("{0}")]
+    Refused(CancelRefusal),
     /// The store itself failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::runs::{Resumed, WaitEnd};
+use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
 
 use crate::error::{LeaseError, StoreError};
@@ -14,14 +14,23 @@ use crate::error::{LeaseError, StoreError};
 pub trait HeldLeases {
     /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now. It never gets shorter:
     /// the answer of an earlier call may be on its way to a holder who counts on it. A lease that has expired but
-    /// was not taken back is in force again: its task has nothing else running.
+    /// was not taken back is in force again: its task has nothing else running. Returns the order to stop that the run has.
     async fn renew(
         &self,
         run: RunId,
         holder: &WorkerId,
         epoch: LeaseEpoch,
         time_to_live: Duration,
-    ) -> Result<(), LeaseError>;
+    ) -> Result<Option<CancelOrder>, LeaseError>;
+
+    /// The order to stop that a leased run has, `None` while it may go on; and notes that its holder has it from now on.
+    /// Cheap where there is none, because it is asked again and again.
+    async fn cancel_order(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+    ) -> Result<Option<CancelOrder>, LeaseError>;
 
     /// Notes that a leased run [waits](cts_core::runs::wait_end) for something outside of cts, `waiting_for` it, for people.
     /// It belongs to no concurrency group from now on. The waits under one lease are numbered from 1. Safe to repeat: a call

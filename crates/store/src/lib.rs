@@ -8,6 +8,7 @@
 
 mod archive;
 pub mod attempt;
+pub mod cancel;
 pub mod cell;
 mod cluster;
 mod configuration;
@@ -30,6 +31,7 @@ mod task;
 pub mod transfer;
 
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
+pub use cancel::{CancelState, CancelledRun};
 pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
 pub use configuration::{
     AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration,
@@ -38,7 +40,7 @@ pub use configuration::{
 pub use contents::{EncodedContents, InputContents, StoredInput};
 pub use cts_core::WorkerRecord;
 pub use destruction::{Deletion, stored_kind};
-pub use error::{LeaderError, LeaseError, StoreError, TaskError};
+pub use error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
 pub use held_leases::HeldLeases;
 pub use housekeeping::{Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, RemovedLogs};
 pub use model::{

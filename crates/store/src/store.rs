@@ -5,19 +5,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName, TaskSpec,
-    TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
+    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use futures::stream::BoxStream;
 
 use crate::archive::{Archive, ArchivedRow};
+use crate::cancel::{CancelState, CancelledRun};
 use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
 use crate::configuration::{
     AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration, Registered,
 };
 use crate::contents::StoredInput;
 use crate::destruction::Deletion;
-use crate::error::{LeaderError, LeaseError, StoreError, TaskError};
+use crate::error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
 use crate::held_leases::HeldLeases;
 use crate::housekeeping::Housekeeping;
 use crate::model::{
@@ -152,6 +153,8 @@ pub trait Store: HeldLeases + Housekeeping + SettingsStore + Send + Sync + fmt::
     /// until then. Its runs stay, with their events and logs, until [`Store::prune`] forgets them; a task that
     /// is made under its name later has none of them.
     ///
+    /// A task whose destruction is suspended goes on being destroyed, unless it is to be retained.
+    ///
     /// If the [deletion](Deletion) destroys its infrastructure, it goes when the run has succeeded that does. That run is queued
     /// as soon as nothing else of the task runs, see [`Store::plan_destruction`].
     async fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError>;
@@ -277,6 +280,23 @@ pub trait Store: HeldLeases + Housekeeping + SettingsStore + Send + Sync + fmt::
     /// it is with every lease that ends, however it ends.
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
+    /// Cancels a run, by `force` or gently, as [`cts_core::runs::decide_cancel`] says. A queued run ends now, and so does a
+    /// request that is open; an apply of a task that is there with this event. Of a leased run the order is noted, for
+    /// [`HeldLeases::cancel_order`]: it ends with its attempt, and no other attempt follows, however that ends.
+    ///
+    /// The input of an apply that was cancelled is withheld: it has no run until a newer one comes, the task is enabled or a run
+    /// is requested. A destruction is suspended, whether it is queued or leased: its run stays queued and is not due before
+    /// the task is deleted once more.
+    async fn cancel_run(
+        &self,
+        run: RunId,
+        force: bool,
+        event: EventId,
+    ) -> Result<CancelledRun, CancelError>;
+
+    /// What has become of the order to stop a leased run; `None` if there is none, or no lease.
+    async fn cancel_state(&self, run: RunId) -> Result<Option<CancelState>, StoreError>;
+
     /// Takes back leases that have expired, those that ended first first and as many as there are elements in
     /// `each`, one of which each may use; and forgets members and workers that have been silent for a day. A
     /// caller that gets back as many as it has allowed asks again.
@@ -284,7 +304,8 @@ pub trait Store: HeldLeases + Housekeeping + SettingsStore + Send + Sync + fmt::
     /// What follows for the run is what [`cts_core::runs::after_lost_lease`] says. An attempt counts, as one that
     /// failed with [`lost_lease_error`](crate::lost_lease_error), if schedulers have served without a gap
     /// ([`longest_pause`](cts_core::lease::longest_pause)) since the lease was granted or renewed last; they say that they do with
-    /// [`Store::lead`]. Tasks that are being deleted go if their run was among these.
+    /// [`Store::lead`]. Tasks that are being deleted go if their run was among these. Ends as well queued runs that have an order
+    /// to stop, which a scheduler of an earlier version has put back.
     async fn reap(
         &self,
         leader: LeaderEpoch,

@@ -30,6 +30,8 @@ pub struct StoredTask {
     /// The run that destroys its infrastructure before it goes; `None` if that is not wanted. It is queued when nothing
     /// else of the task runs.
     pub destroy_run: Option<RunId>,
+    /// That run was cancelled, and goes on when the task is deleted once more.
+    pub destruction_suspended: bool,
 }
 
 /// What distinguishes one version of a task from another, without the task itself.

@@ -120,12 +120,13 @@ async fn stop_groups(
 ) -> Result<(), OrphanError> {
     let begun = Instant::now();
     let mut course = StopCourse::new(order.policy());
-    let mut moment = order.moment();
+    let mut terms = order.terms();
     let mut taken = BTreeMap::<i32, StopStep>::new();
     let mut killing_since = None;
     while !left.is_empty() {
         let now = begun.elapsed();
-        if let Some(kill_by) = *moment.borrow_and_update() {
+        let kill_by = terms.borrow_and_update().kill_by;
+        if let Some(kill_by) = kill_by {
             course.hurry(now, kill_by.saturating_duration_since(begun));
         }
         let step = course.due(now);

@@ -198,14 +198,16 @@ async fn wait_or_stop(
         () = order.cancelled() => {}
     }
     let begun = Instant::now();
-    let mut course = StopCourse::new(order.policy());
-    let mut moment = order.moment();
+    let mut terms = order.terms();
+    let mut course = if terms.borrow().patient {
+        StopCourse::patient(order.policy())
+    } else {
+        StopCourse::new(order.policy())
+    };
     let mut taken = None;
     loop {
         let now = begun.elapsed();
-        if let Some(kill_by) = *moment.borrow_and_update() {
-            course.hurry(now, kill_by.saturating_duration_since(begun));
-        }
+        course.follow(*terms.borrow_and_update(), begun, now);
         let due = course.due(now);
         if taken != Some(due) {
             take_step(group, due);
@@ -217,7 +219,8 @@ async fn wait_or_stop(
         tokio::select! {
             biased;
             status = child.wait() => return Ok((status?, true)),
-            Ok(()) = moment.changed() => {}
+            Ok(()) = terms.changed() => {}
+            () = order.parent_cancelled(), if course.is_patient() => course.end_patience(begun.elapsed()),
             () = sleep_until(begun + next) => {}
         }
     }

@@ -45,30 +45,63 @@ impl Default for StopPolicy {
 pub struct StopOrder {
     policy: StopPolicy,
     given: CancellationToken,
-    kill_by: Arc<watch::Sender<Option<Instant>>>,
+    /// What gives it too, and ends all patience.
+    parent: CancellationToken,
+    terms: Arc<watch::Sender<StopTerms>>,
+}
+
+/// How fast a stop has to be. It gets faster only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct StopTerms {
+    /// The process must be gone by this moment.
+    pub(crate) kill_by: Option<Instant>,
+    /// SIGTERM is due at this moment.
+    pub(crate) terminate_at: Option<Instant>,
+    /// Nothing follows the interrupt.
+    pub(crate) patient: bool,
 }
 
 impl StopOrder {
     /// An order that has not been given; stops follow `policy`.
     pub fn new(policy: StopPolicy) -> Self {
-        Self::with_token(CancellationToken::new(), policy)
+        Self::child_of(&CancellationToken::new(), policy)
     }
 
     /// The same, given as soon as `parent` is cancelled. Giving it does not cancel `parent`.
     pub fn child_of(parent: &CancellationToken, policy: StopPolicy) -> Self {
-        Self::with_token(parent.child_token(), policy)
-    }
-
-    fn with_token(given: CancellationToken, policy: StopPolicy) -> Self {
         Self {
             policy,
-            given,
-            kill_by: Arc::new(watch::Sender::new(None)),
+            given: parent.child_token(),
+            parent: parent.clone(),
+            terms: Arc::default(),
         }
     }
 
     /// Stops the running command gently, by the policy.
     pub fn cancel(&self) {
+        self.terms
+            .send_if_modified(|terms| std::mem::take(&mut terms.patient));
+        self.given.cancel();
+    }
+
+    /// Interrupts the running command and leaves it all the time that it needs to end, until the order is given in another
+    /// way. Changes nothing if it was given before.
+    pub fn interrupt(&self) {
+        if !self.is_cancelled() {
+            self.terms.send_modify(|terms| terms.patient = true);
+            self.given.cancel();
+        }
+    }
+
+    /// Terminates the running command at once, whatever it was told before, and kills it when the policy's time for that
+    /// is over. Safe to repeat.
+    pub fn terminate(&self) {
+        self.terms.send_if_modified(|terms| {
+            terms.patient = false;
+            let is_first = terms.terminate_at.is_none();
+            terms.terminate_at.get_or_insert_with(Instant::now);
+            is_first
+        });
         self.given.cancel();
     }
 
@@ -80,10 +113,10 @@ impl StopOrder {
     /// counts. A moment in the past is a kill at once.
     pub fn kill_by(&self, moment: Instant) {
         // Before the token, so that a reader of the token sees the moment, too.
-        self.kill_by.send_if_modified(|earliest| {
-            let is_earlier = earliest.is_none_or(|earliest| moment < earliest);
+        self.terms.send_if_modified(|terms| {
+            let is_earlier = terms.kill_by.is_none_or(|earliest| moment < earliest);
             if is_earlier {
-                *earliest = Some(moment);
+                terms.kill_by = Some(moment);
             }
             is_earlier
         });
@@ -112,14 +145,20 @@ impl StopOrder {
         let order = Self {
             policy: self.policy,
             given: given.clone(),
-            kill_by: Arc::clone(&self.kill_by),
+            parent: self.parent.clone(),
+            terms: Arc::clone(&self.terms),
         };
         (order, given)
     }
 
-    /// The moment by which the process must be gone, and its changes. Outlived by this order.
-    pub(crate) fn moment(&self) -> watch::Receiver<Option<Instant>> {
-        self.kill_by.subscribe()
+    /// How fast the stop has to be, and the changes of that. Outlived by this order.
+    pub(crate) fn terms(&self) -> watch::Receiver<StopTerms> {
+        self.terms.subscribe()
+    }
+
+    /// Waits until patience has an end because everything has.
+    pub(crate) async fn parent_cancelled(&self) {
+        self.parent.cancelled().await;
     }
 }
 
@@ -128,7 +167,7 @@ impl fmt::Debug for StopOrder {
         f.debug_struct("StopOrder")
             .field("policy", &self.policy)
             .field("given", &self.is_cancelled())
-            .field("gone_by", &*self.kill_by.borrow())
+            .field("terms", &*self.terms.borrow())
             .finish()
     }
 }
@@ -157,7 +196,11 @@ pub(crate) struct StopCourse {
     policy: StopPolicy,
     terminate_at: Duration,
     kill_at: Duration,
+    patient: bool,
 }
+
+/// As good as never.
+const NEVER: Duration = Duration::from_hours(24 * 365 * 30);
 
 impl StopCourse {
     pub(crate) const fn new(policy: StopPolicy) -> Self {
@@ -167,6 +210,50 @@ impl StopCourse {
             kill_at: policy
                 .interrupt_grace
                 .saturating_add(policy.terminate_grace),
+            patient: false,
+        }
+    }
+
+    /// Nothing follows the interrupt, until something makes it faster.
+    pub(crate) const fn patient(policy: StopPolicy) -> Self {
+        Self {
+            policy,
+            terminate_at: NEVER,
+            kill_at: NEVER,
+            patient: true,
+        }
+    }
+
+    pub(crate) const fn is_patient(&self) -> bool {
+        self.patient
+    }
+
+    /// At `now` the steps of the policy begin.
+    pub(crate) fn end_patience(&mut self, now: Duration) {
+        if std::mem::take(&mut self.patient) {
+            self.terminate_at = self.terminate_at.min(now + self.policy.interrupt_grace);
+            self.kill_at = self
+                .kill_at
+                .min(self.terminate_at + self.policy.terminate_grace);
+        }
+    }
+
+    /// SIGTERM is due at `at`, and the kill when its time is over.
+    fn terminate(&mut self, at: Duration) {
+        self.patient = false;
+        self.terminate_at = self.terminate_at.min(at);
+        self.kill_at = self.kill_at.min(at + self.policy.terminate_grace);
+    }
+
+    /// Gets as fast as `terms` say at `now`, both counted from the beginning, which was at `begun`.
+    pub(crate) fn follow(&mut self, terms: StopTerms, begun: Instant, now: Duration) {
+        if let Some(at) = terms.terminate_at {
+            self.terminate(at.saturating_duration_since(begun));
+        } else if !terms.patient {
+            self.end_patience(now);
+        }
+        if let Some(kill_by) = terms.kill_by {
+            self.hurry(now, kill_by.saturating_duration_since(begun));
         }
     }
 

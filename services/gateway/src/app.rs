@@ -134,6 +134,11 @@ impl App {
             Route::Queue => runs::queue(&self.runs, id).await,
             Route::Runs => runs::runs(&self.runs, query, time, id).await,
             Route::Run(run) => runs::run(&self.runs, &run, time, id).await,
+            Route::CancelRun(run) => {
+                let time = Arc::clone(time);
+                let (_headers, body) = request.received().await;
+                runs::cancel(&self.runs, &run, body, &time, id).await
+            }
             Route::RunLog(run) => {
                 streams::log(&self.runs, &run, query, &request.connection, id).await
             }
@@ -207,6 +212,7 @@ fn family(route: &Route, id: RequestId) -> Family {
         | Route::ExplainTask(_)
         | Route::Runs
         | Route::Run(_)
+        | Route::CancelRun(_)
         | Route::RunLog(_)
         | Route::Events
         | Route::Document(_) => Family::New(id),

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, Method, StatusCode, header};
 
 use crate::model::{ErrorAnswer, ErrorMessage};
+use crate::request::cancel_body::CancelBodyError;
 use crate::request::parameters::ParameterError;
 use crate::request::query::QueryError;
 use crate::request::release_body::ReleaseBodyError;
@@ -114,6 +115,7 @@ impl Problem {
                 StatusCode::NOT_FOUND,
                 format!("a run with id '{run}' does not exist"),
             ),
+            CallError::Refused(why) => Self::new(StatusCode::CONFLICT, why),
             CallError::NoSuchPage => Self::new(
                 StatusCode::BAD_REQUEST,
                 "parameter \"after\" in query has an error: value is none of a list's",
@@ -188,6 +190,7 @@ macro_rules! bad_requests {
 }
 
 bad_requests!(
+    CancelBodyError,
     InvalidBody,
     ParameterError,
     QueryError,
@@ -207,6 +210,9 @@ pub(crate) fn refuse(refusal: &Refusal, method: &Method) -> Response {
     match refusal {
         Refusal::UnknownMethod => empty_method_not_allowed(),
         Refusal::OnlyGet => ([(header::ALLOW, "GET")], empty_method_not_allowed()).into_response(),
+        Refusal::OnlyPost => {
+            ([(header::ALLOW, "POST")], empty_method_not_allowed()).into_response()
+        }
         Refusal::UnknownPath => {
             let headers = [
                 (header::CONTENT_TYPE, "text/plain; charset=utf-8"),

@@ -1,5 +1,6 @@
 //! What requests say: query parameters and bodies, checked against the `OpenAPI` document.
 
+pub(crate) mod cancel_body;
 pub(crate) mod document;
 pub(crate) mod parameters;
 pub(crate) mod query;

@@ -57,6 +57,8 @@ pub(crate) enum Route {
     Runs,
     /// The run of this id.
     Run(String),
+    /// Cancel the run of this id.
+    CancelRun(String),
     /// What Terraform said in the run of this id.
     RunLog(String),
     /// Changes of runs as they happen.
@@ -85,6 +87,8 @@ pub(crate) enum Refusal {
     UnknownPath,
     /// Health and most of what is ours can only be asked for.
     OnlyGet,
+    /// A run can only be cancelled there.
+    OnlyPost,
     /// The legacy family knows only this other method here.
     Method { supported: Method },
     /// The legacy family finds more than one segment in the name; the decoded path.
@@ -106,6 +110,15 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     }
     if !is_known(method) {
         return Route::Refused(Refusal::UnknownMethod);
+    }
+    if let Some(run) = path
+        .strip_prefix(RUNS)
+        .and_then(|rest| before(rest, "/cancel"))
+    {
+        return match *method {
+            Method::POST => Route::CancelRun(decoded(run)),
+            _ => Route::Refused(Refusal::OnlyPost),
+        };
     }
     if let Some(route) = only_asked_for(path) {
         return match *method {
@@ -175,11 +188,14 @@ pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
         | Route::Queue
         | Route::Runs
         | Route::Run(_)
+        | Route::CancelRun(_)
         | Route::RunLog(_)
         | Route::Events
         | Route::Document(_)
         | Route::Preflight
-        | Route::Refused(Refusal::UnknownMethod | Refusal::UnknownPath | Refusal::OnlyGet) => false,
+        | Route::Refused(
+            Refusal::UnknownMethod | Refusal::UnknownPath | Refusal::OnlyGet | Refusal::OnlyPost,
+        ) => false,
     }
 }
 

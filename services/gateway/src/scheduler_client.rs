@@ -36,6 +36,9 @@ pub(crate) enum CallError {
     /// The list has no such page.
     #[error("there is no such page")]
     NoSuchPage,
+    /// It refuses what it was asked to do; the text is an answer to clients.
+    #[error("the scheduler refuses: {0}")]
+    Refused(String),
     /// It did not answer, or with an error.
     #[error("the call of the scheduler failed")]
     Call(#[source] Box<Status>),
@@ -55,7 +58,11 @@ impl CallError {
     pub(crate) fn is_unavailable(&self) -> bool {
         match self {
             Self::Call(status) => is_lost(status) || status.code() == Code::DeadlineExceeded,
-            Self::NoSuchTask | Self::NoSuchRun | Self::NoSuchPage | Self::Answer(_) => false,
+            Self::NoSuchTask
+            | Self::NoSuchRun
+            | Self::NoSuchPage
+            | Self::Refused(_)
+            | Self::Answer(_) => false,
         }
     }
 }

@@ -53,6 +53,8 @@ pub(crate) struct Notifier {
     pub(crate) tasks: Notify,
     /// The queue or the tasks may be others, for leased runs that wait for something outside of cts.
     pub(crate) waits: Notify,
+    /// A run may be cancelled, for the workers that have one.
+    pub(crate) cancels: Notify,
     /// Workers may have other settings, for the leader.
     pub(crate) settings: Notify,
     /// Who follows the log of a run.
@@ -78,6 +80,7 @@ impl Notifier {
             calls: Mutex::default(),
             tasks: Notify::new(),
             waits: Notify::new(),
+            cancels: Notify::new(),
             settings: Notify::new(),
             logs: FollowedLogs::default(),
             followers: broadcast::Sender::new(backlog),
@@ -122,6 +125,7 @@ impl Notifier {
     fn wake_for_tasks(&self) {
         self.tasks.notify_one();
         self.waits.notify_waiters();
+        self.cancels.notify_waiters();
     }
 
     /// Wakes one waiting worker of each class: one of them may find a run.
@@ -188,7 +192,7 @@ impl Notifier {
         }
     }
 
-    /// A task was created, changed or deleted, or a run was asked for.
+    /// A task was created, changed or deleted, or a run was asked for or cancelled.
     pub(crate) fn tasks_changed(&self) {
         self.wake_for_tasks();
         self.publish(Hint::Tasks);

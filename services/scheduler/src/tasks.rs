@@ -233,5 +233,6 @@ fn of_the_api(spec: TaskSpec) -> StoredTask {
         phase: TaskPhase::Ready,
         revision: 1,
         destroy_run: None,
+        destruction_suspended: false,
     }
 }

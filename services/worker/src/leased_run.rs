@@ -5,8 +5,10 @@
 //! * Once Terraform has ended, the lease is renewed until the end of the run is confirmed or a scheduler says
 //!   that the lease is over: nothing can write any more, so there is nothing to give up.
 //! * Once Terraform has been started, nothing but a gentle stop ends it as long as there is time for one (P5).
+//! * A run that is cancelled gets the order to stop, and keeps its lease for as long as that takes.
 //! * Where this process cannot act, the guard does; it gets every deadline beforehand.
 
+mod cancel;
 pub(crate) mod renewal;
 mod report;
 
@@ -15,8 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cts_core::lease::LeaseDeadlines;
+use cts_core::runs::CancelOrder;
 use cts_terraform::{StopOrder, TaskDirectory};
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +39,8 @@ pub(crate) struct LeasedRun {
     /// Where the run is at work; none while it waits.
     slot: Mutex<Option<Slot>>,
     keeping: Mutex<Keeping>,
+    /// The order to stop that the run has.
+    ordered: watch::Sender<Option<CancelOrder>>,
 }
 
 /// What is kept besides the work.
@@ -72,6 +77,7 @@ impl LeasedRun {
                 deadlines,
                 place: None,
             }),
+            ordered: watch::Sender::default(),
         }
     }
 

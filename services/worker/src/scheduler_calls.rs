@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable as _};
-use cts_core::runs::{AttemptOutcome, Resumed, RunDetails, WaitEnd};
+use cts_core::runs::{AttemptOutcome, CancelOrder, Resumed, RunDetails, WaitEnd};
 use cts_core::{Capabilities, Chain, Digest, LostLease, RunInput, WorkerId, WorkerRecord};
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -118,15 +118,37 @@ impl Scheduler {
         Ok(leases?)
     }
 
-    /// More time for a lease; how much.
-    pub(crate) async fn renew(&self, lease: &Lease) -> Result<Duration, Status> {
+    /// More time for a lease; how much, and the order to stop that its run has.
+    pub(crate) async fn renew(
+        &self,
+        lease: &Lease,
+    ) -> Result<(Duration, Option<CancelOrder>), Status> {
         let request = proto::RenewRunRequest {
             run_id: lease.run.to_string(),
             epoch: lease.epoch.get(),
             worker_id: self.worker.to_string(),
         };
         let response = self.runs.clone().renew_run(request).await?.into_inner();
-        Ok(convert::duration_from_wire(response.time_to_live.as_ref()))
+        let life = convert::duration_from_wire(response.time_to_live.as_ref());
+        Ok((life, convert::cancel_order_from_wire(response.cancel)))
+    }
+
+    /// Waits for another order to stop a leased run than is known.
+    pub(crate) async fn await_cancel(
+        &self,
+        lease: &Lease,
+        known: Option<CancelOrder>,
+    ) -> Result<Option<CancelOrder>, Status> {
+        let request = proto::AwaitCancelRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            wait: Some(convert::duration_to_wire(WAIT)),
+            known: convert::cancel_order_to_wire(known).into(),
+        };
+        let mut runs = self.runs.clone();
+        let answer = within(WAIT + CALL, runs.await_cancel(request)).await?;
+        Ok(convert::cancel_order_from_wire(answer.into_inner().order))
     }
 
     /// Says that a leased run waits, or waits for the reason why it is to give up, if `waiting_for` is empty.

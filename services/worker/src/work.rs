@@ -32,6 +32,7 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
         let output = Arc::clone(&log) as _;
         let mut work = std::pin::pin!(attempt(&run.shared, &run, output, order.clone()));
         let mut keeping = std::pin::pin!(run.keep_lease());
+        let mut obeying = std::pin::pin!(run.obey(&order));
         let mut lost = None;
         let ended = loop {
             tokio::select! {
@@ -41,6 +42,7 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
                     run.give_up(&order);
                 }
                 ended = &mut work => break ended,
+                never = &mut obeying => match never {},
                 () = &mut shipping => {}
             }
         };

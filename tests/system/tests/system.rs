@@ -2,6 +2,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod buffering;
+mod cancels;
 mod change;
 mod consul_environment;
 mod consul_outage;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::cancel::after_cancelled;
 use super::destroy::{after_destroy, after_lost_destroy};
 use super::wait::after_wait;
 use super::{Plan, RunKind};
@@ -86,8 +87,12 @@ pub enum AfterAttempt {
     },
     /// The run goes back to the queue as if this attempt had not been; no event.
     Requeue,
-    /// The run ends without an event, because a newer input waits already or its task is being deleted.
+    /// The run ends without an event, because a newer input waits already, its task is being deleted, or it was
+    /// cancelled and applies nothing.
     Cancel,
+    /// The run goes back to the queue and is not due before its task is deleted once more: a destruction that was
+    /// cancelled.
+    Suspend,
     /// The run ends, and nothing else changes: no event, no input applied, no failure counted. So ends what
     /// applies nothing, and an apply that was to create its task and failed.
     End {
@@ -125,6 +130,8 @@ pub struct AttemptContext {
     pub waits: bool,
     /// The task was changed or disabled since the run was leased.
     pub withdrawn: bool,
+    /// The run is to be stopped on request.
+    pub cancelled: bool,
     /// Random share in `[0, 1)` for the jitter of the wait.
     pub jitter: f64,
 }
@@ -140,12 +147,20 @@ impl AttemptContext {
         let applies = self.kind.applies();
         applies && (self.newer_waits || self.withdrawn) || matches!(self.phase, TaskPhase::Deleting)
     }
+
+    /// Whether the input of a cancelled run that is given up now waits for a newer one or for a requested run.
+    pub const fn withholds(self) -> bool {
+        self.cancelled && !self.newer_waits && matches!(self.phase, TaskPhase::Ready)
+    }
 }
 
 /// Decides what follows an attempt.
 ///
 /// A task that is being deleted has no further attempt, so that it can go now.
 pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
+    if let Some(after) = after_cancelled(outcome, context) {
+        return after;
+    }
     if context.kind == RunKind::Destroy {
         return after_destroy(outcome, context);
     }
@@ -176,6 +191,9 @@ pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> After
 /// later ones delay it like failures. A lease that no scheduler could renew (`renewable` is false) says nothing
 /// about the input: the attempt does not count. Nor does one whose run waited, which has applied nothing.
 pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttempt {
+    if let Some(after) = after_cancelled(&AttemptOutcome::Interrupted, context) {
+        return after;
+    }
     if context.kind == RunKind::Destroy {
         return after_lost_destroy(renewable, context);
     }

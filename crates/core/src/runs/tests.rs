@@ -1,6 +1,7 @@
 use super::*;
 
 mod attempts;
+mod cancels;
 mod destroys;
 mod model;
 mod waits;
@@ -18,6 +19,7 @@ fn runs(queued: Option<u8>, running: Option<u8>, last_applied: Option<u8>) -> Ta
         running: running.map(input),
         withdrawn: false,
         last_applied: last_applied.map(input),
+        withheld: None,
     }
 }
 
@@ -183,6 +185,7 @@ fn context(attempts: u32, newer_waits: bool) -> AttemptContext {
         retry_failed: true,
         waits: false,
         withdrawn: false,
+        cancelled: false,
         jitter: 0.0,
     }
 }

@@ -142,6 +142,53 @@ pub struct RenewRunResponse {
     /// Time until the lease expires, from the moment of the grant.
     #[prost(message, optional, tag = "1")]
     pub time_to_live: ::core::option::Option<::prost_types::Duration>,
+    /// The order to stop that the run has, for a worker that has not heard it otherwise.
+    #[prost(enumeration = "CancelOrder", tag = "17")]
+    pub cancel: i32,
+}
+/// Waits for the order to stop.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AwaitCancelRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Epoch of the lease.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "3")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// Longest time to wait for an answer, at most 60 seconds; 0 does not wait.
+    #[prost(message, optional, tag = "4")]
+    pub wait: ::core::option::Option<::prost_types::Duration>,
+    /// The order that the caller knows already; it waits for another.
+    #[prost(enumeration = "CancelOrder", tag = "5")]
+    pub known: i32,
+}
+/// Whether the run is to be stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AwaitCancelResponse {
+    /// The order; not set if there is none by now.
+    #[prost(enumeration = "CancelOrder", tag = "1")]
+    pub order: i32,
+}
+/// Asks to cancel a run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CancelRunRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Whether Terraform may be ended by force, so that its state may be lost.
+    #[prost(bool, tag = "2")]
+    pub force: bool,
+}
+/// The run is cancelled, or will be.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CancelRunResponse {
+    /// The run as it is now: cancelled if it was withdrawn, running while its worker stops it, and queued if it is a destruction
+    /// that is suspended.
+    #[prost(message, optional, tag = "1")]
+    pub run: ::core::option::Option<Run>,
 }
 /// Says that a run waits.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -588,6 +635,39 @@ pub struct WaitingRuns {
     /// The task of the oldest.
     #[prost(string, tag = "4")]
     pub task_name: ::prost::alloc::string::String,
+}
+/// How a leased run is to be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum CancelOrder {
+    /// Not set: it may go on.
+    Unspecified = 0,
+    /// Terraform is interrupted once, and finishes what it has begun.
+    Interrupt = 1,
+    /// Terraform is terminated at once, and killed soon after.
+    Force = 2,
+}
+impl CancelOrder {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CANCEL_ORDER_UNSPECIFIED",
+            Self::Interrupt => "CANCEL_ORDER_INTERRUPT",
+            Self::Force => "CANCEL_ORDER_FORCE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CANCEL_ORDER_UNSPECIFIED" => Some(Self::Unspecified),
+            "CANCEL_ORDER_INTERRUPT" => Some(Self::Interrupt),
+            "CANCEL_ORDER_FORCE" => Some(Self::Force),
+            _ => None,
+        }
+    }
 }
 /// Why a run is to wait no longer. The attempt ends as interrupted, and the scheduler knows what follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -1046,6 +1126,32 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "ResumeRun"));
             self.inner.unary(req, path, codec).await
         }
+        /// Waits for the order to stop a leased run, for at most the time that the caller says: a run that is cancelled is to be
+        /// stopped, and its attempt ends as interrupted. The holder of a lease calls again and again, and takes note of the order by that.
+        pub async fn await_cancel(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AwaitCancelRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AwaitCancelResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/AwaitCancel",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "AwaitCancel"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Ends an attempt and with it the lease. Safe to repeat: the second call finds the lease gone.
         pub async fn complete_run(
             &mut self,
@@ -1143,6 +1249,33 @@ pub mod run_service_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "ListRuns"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Cancels a run. One that is queued, or requested, is withdrawn; of one that a worker has the worker gets the order to stop
+        /// it. NOT_FOUND if there is none of that id; FAILED_PRECONDITION if it has ended, or is being stopped and only force, or
+        /// nothing yet, would help.
+        pub async fn cancel_run(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CancelRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CancelRunResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/CancelRun",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "CancelRun"));
             self.inner.unary(req, path, codec).await
         }
         /// Follows the runs of one task or of all: every change of a run's status that is stored after the headers of
@@ -1277,6 +1410,15 @@ pub mod run_service_server {
             tonic::Response<super::ResumeRunResponse>,
             tonic::Status,
         >;
+        /// Waits for the order to stop a leased run, for at most the time that the caller says: a run that is cancelled is to be
+        /// stopped, and its attempt ends as interrupted. The holder of a lease calls again and again, and takes note of the order by that.
+        async fn await_cancel(
+            &self,
+            request: tonic::Request<super::AwaitCancelRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AwaitCancelResponse>,
+            tonic::Status,
+        >;
         /// Ends an attempt and with it the lease. Safe to repeat: the second call finds the lease gone.
         async fn complete_run(
             &self,
@@ -1306,6 +1448,16 @@ pub mod run_service_server {
             request: tonic::Request<super::ListRunsRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ListRunsResponse>,
+            tonic::Status,
+        >;
+        /// Cancels a run. One that is queued, or requested, is withdrawn; of one that a worker has the worker gets the order to stop
+        /// it. NOT_FOUND if there is none of that id; FAILED_PRECONDITION if it has ended, or is being stopped and only force, or
+        /// nothing yet, would help.
+        async fn cancel_run(
+            &self,
+            request: tonic::Request<super::CancelRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CancelRunResponse>,
             tonic::Status,
         >;
         /// Server streaming response type for the FollowRuns method.
@@ -1683,6 +1835,51 @@ pub mod run_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/cts.run.v1.RunService/AwaitCancel" => {
+                    #[allow(non_camel_case_types)]
+                    struct AwaitCancelSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::AwaitCancelRequest>
+                    for AwaitCancelSvc<T> {
+                        type Response = super::AwaitCancelResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AwaitCancelRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::await_cancel(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AwaitCancelSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/cts.run.v1.RunService/CompleteRun" => {
                     #[allow(non_camel_case_types)]
                     struct CompleteRunSvc<T: RunService>(pub Arc<T>);
@@ -1846,6 +2043,51 @@ pub mod run_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ListRunsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/CancelRun" => {
+                    #[allow(non_camel_case_types)]
+                    struct CancelRunSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::CancelRunRequest>
+                    for CancelRunSvc<T> {
+                        type Response = super::CancelRunResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CancelRunRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::cancel_run(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CancelRunSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -57,6 +57,10 @@ pub struct Task {
     /// a new task.
     #[prost(enumeration = "OnDelete", tag = "17")]
     pub on_delete: i32,
+    /// The destruction of its infrastructure was cancelled, and goes on when the task is deleted once more. Of no meaning in
+    /// requests.
+    #[prost(bool, tag = "30")]
+    pub destruction_suspended: bool,
 }
 /// What a task says about its workspace on the platform; empty texts say nothing.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

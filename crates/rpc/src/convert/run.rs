@@ -1,6 +1,6 @@
 //! Runs and leases.
 
-use cts_core::runs::{AttemptOutcome, Plan, RunKind, RunKinds, RunStatus, WaitEnd};
+use cts_core::runs::{AttemptOutcome, CancelOrder, Plan, RunKind, RunKinds, RunStatus, WaitEnd};
 use cts_core::{LeaseEpoch, LostLease, RunId, TaskTimeouts, WorkerId};
 use cts_proto::run::v1 as proto;
 
@@ -43,6 +43,24 @@ pub fn kind_of_lease(lease: &proto::Lease) -> Result<RunKind, ConversionError> {
         Ok(proto::RunKind::Destroy) => Ok(RunKind::Destroy),
         Ok(proto::RunKind::DestroyPlan) => Ok(RunKind::DestroyPlan),
         Err(_unknown) => Err(invalid("Lease.kind", &lease.kind)),
+    }
+}
+
+/// The order to stop, for the wire.
+pub const fn cancel_order_to_wire(order: Option<CancelOrder>) -> proto::CancelOrder {
+    match order {
+        None => proto::CancelOrder::Unspecified,
+        Some(CancelOrder::Interrupt) => proto::CancelOrder::Interrupt,
+        Some(CancelOrder::Force) => proto::CancelOrder::Force,
+    }
+}
+
+/// The order to stop, if there is one. One that this version does not know is the gentle one.
+pub fn cancel_order_from_wire(order: i32) -> Option<CancelOrder> {
+    match proto::CancelOrder::try_from(order) {
+        Ok(proto::CancelOrder::Unspecified) => None,
+        Ok(proto::CancelOrder::Force) => Some(CancelOrder::Force),
+        Ok(proto::CancelOrder::Interrupt) | Err(_) => Some(CancelOrder::Interrupt),
     }
 }
 

@@ -97,7 +97,7 @@ pub(super) async fn give_up(
     transaction: &mut PgTransaction<'_>,
     end: &AttemptEnd<'_>,
     event: &Event,
-    (tried, retry_after): (bool, Option<Duration>),
+    ((tried, withheld), retry_after): ((bool, bool), Option<Duration>),
     now: i64,
 ) -> Result<(), StoreError> {
     let retry: Option<Uuid> = retry_after.map(|_| end.completion.retry_run.as_uuid());
@@ -120,6 +120,7 @@ pub(super) async fn give_up(
             UPDATE tasks t
             SET failures = failures + CASE WHEN $8 IS NULL THEN 0 ELSE 1 END,
                 tried_input = CASE WHEN $10 THEN closed.input_hash ELSE t.tried_input END,
+                cancelled_input = CASE WHEN $13 THEN closed.input_hash ELSE t.cancelled_input END,
                 active_run = NULL
             FROM closed WHERE t.name = closed.task_name
         ), retried AS (
@@ -147,6 +148,7 @@ pub(super) async fn give_up(
     .bind(tried)
     .bind(summary)
     .bind(findings)
+    .bind(withheld)
     .fetch_one(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;
@@ -157,31 +159,38 @@ pub(super) async fn put_back(
     transaction: &mut PgTransaction<'_>,
     end: &AttemptEnd<'_>,
     attempts: u32,
-    wait: Duration,
+    (due_at, suspends): (i64, bool),
     now: i64,
 ) -> Result<(), StoreError> {
     let (summary, findings) = encoded_details(ENCODE, end.completion.details.as_ref())?;
     let back = sqlx::query(
         "-- complete: back to the queue
-        WITH free AS (UPDATE tasks SET active_run = NULL WHERE name = $7)
+        WITH free AS (
+            UPDATE tasks
+            SET active_run = NULL,
+                destruction_suspended_at = CASE WHEN $10 THEN $6 ELSE destruction_suspended_at END
+            WHERE name = $7
+        )
         UPDATE runs
         SET status = 'queued', attempts = $3, errors = $4, due_at = $5, updated_at = $6,
             summary = $8, findings = $9,
             settings = coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
                 settings),
-            holder = NULL, expires_at = NULL
+            holder = NULL, expires_at = NULL, cancel_requested_at = NULL, cancel_force = FALSE,
+            cancel_noted_at = NULL
         WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
     )
     .bind(end.completion.run.as_uuid())
     .bind(stored_epoch(end.completion.epoch))
     .bind(i32::try_from(attempts).unwrap_or(i32::MAX))
     .bind(encoded(ENCODE, &end.errors)?)
-    .bind(now.saturating_add(span_micros(wait)))
+    .bind(due_at)
     .bind(now)
     .bind(end.task.as_str())
     .bind(summary)
     .bind(findings)
+    .bind(suspends)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("put a run back"))?;

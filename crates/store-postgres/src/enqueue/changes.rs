@@ -33,6 +33,8 @@ pub(super) struct Changes<'a> {
     begun_anew: Vec<&'a str>,
     /// The input of a change had its attempts before.
     not_tried: Vec<&'a str>,
+    /// Nothing of theirs is withheld any more.
+    not_withheld: Vec<&'a str>,
     cancelled_tasks: Vec<&'a str>,
     skipped_tasks: Vec<&'a str>,
     /// How many instances there are in the inputs of guarded tasks.
@@ -47,6 +49,7 @@ impl<'a> Changes<'a> {
         self.not_tried.extend(if_so(plan.not_tried));
         self.cancelled_tasks.extend(if_so(plan.cancels));
         self.begun_anew.extend(if_so(plan.begins_anew));
+        self.not_withheld.extend(if_so(plan.ends_withholding));
         self.skipped_tasks.extend(if_so(plan.skips));
         let guard = plan.guard.clone();
         self.guards.extend(guard.map(|change| (task, change)));
@@ -169,6 +172,16 @@ impl<'a> Changes<'a> {
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("forget attempts"))?;
+        }
+        if !self.not_withheld.is_empty() {
+            sqlx::query(
+                "-- enqueue: not withheld
+                UPDATE tasks SET cancelled_input = NULL WHERE name = ANY ($1)",
+            )
+            .bind(self.not_withheld)
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed_to("forget what was cancelled"))?;
         }
         if !self.skipped_tasks.is_empty() {
             sqlx::query(

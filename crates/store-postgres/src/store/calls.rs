@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Chain, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
-    TaskSpec, TaskStatus, WorkerId,
+    ArchiveId, Chain, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId,
+    TaskName, TaskSpec, TaskStatus, WorkerId,
 };
 use cts_store::{
-    AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
-    ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, Hint, HintStream, LeaderError,
-    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState,
-    NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord,
-    RunRequest, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError,
-    TaskMark, TaskState, Unfinished, WaitingRuns, WorkerRecord, WorkerState,
+    AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
+    Completed, Completion, Configuration, ConfigurationInForce, Deletion, EnqueueRequest, Enqueued,
+    Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member,
+    MemberConfiguration, MemberState, NewTask, QueueDepth, Refused, Registered, Requeued,
+    Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredInput, StoredTask,
+    TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerRecord,
+    WorkerState,
 };
 use uuid::Uuid;
 
@@ -22,9 +23,9 @@ use crate::archive::Moved;
 use crate::election_connection::election_call;
 use crate::session::call;
 use crate::{
-    archive, bundles, changes, complete, configurations, configure, destruction, enqueue, guards,
-    hints, inputs, leadership, lease, logs, prune, queue, requests, states, statistics, take_back,
-    tasks, waiting, workers,
+    archive, bundles, cancel, changes, complete, configurations, configure, destruction, enqueue,
+    guards, hints, inputs, leadership, lease, logs, prune, queue, requests, states, statistics,
+    take_back, tasks, waiting, workers,
 };
 
 /// How long a call may take whose work grows with the configuration or the history, transaction after transaction.
@@ -240,6 +241,19 @@ impl Store for PostgresStore {
 
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
         call!(&self.pool, c => complete::complete(c, &completion))
+    }
+
+    async fn cancel_run(
+        &self,
+        run: RunId,
+        force: bool,
+        event: EventId,
+    ) -> Result<CancelledRun, CancelError> {
+        call!(&self.pool, c => cancel::cancel(c, run, force, event))
+    }
+
+    async fn cancel_state(&self, run: RunId) -> Result<Option<CancelState>, StoreError> {
+        call!(&self.pool, c => cancel::state(c, run))
     }
 
     async fn reap(

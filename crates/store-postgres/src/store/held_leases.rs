@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::runs::{Resumed, WaitEnd};
+use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
 use cts_store::{HeldLeases, LeaseError, StoreError};
 
 use super::PostgresStore;
 use crate::session::call;
-use crate::{lease, lost_leases, suspended};
+use crate::{cancel, lease, lost_leases, suspended};
 
 #[async_trait]
 impl HeldLeases for PostgresStore {
@@ -19,8 +19,17 @@ impl HeldLeases for PostgresStore {
         holder: &WorkerId,
         epoch: LeaseEpoch,
         time_to_live: Duration,
-    ) -> Result<(), LeaseError> {
+    ) -> Result<Option<CancelOrder>, LeaseError> {
         call!(&self.pool, c => lease::renew(c, run, (holder, epoch), time_to_live))
+    }
+
+    async fn cancel_order(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+    ) -> Result<Option<CancelOrder>, LeaseError> {
+        call!(&self.pool, c => cancel::order_of(c, (run, holder, epoch)))
     }
 
     async fn suspend(

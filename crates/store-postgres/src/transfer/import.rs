@@ -76,9 +76,9 @@ impl Import for PostgresImport {
                                    event_config, last_applied, failures, skipped, created_at,
                                    updated_at, revision, configured, tried_input,
                                    incarnation, applied_instances, held, concurrency_group,
-                                   released_instances)
+                                   released_instances, cancelled_input)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                        $17, $18, $19, $20, $21, $22, $23, $24)",
+                        $17, $18, $19, $20, $21, $22, $23, $24, $25)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -104,6 +104,7 @@ impl Import for PostgresImport {
             .bind(held)
             .bind(&spec.concurrency_group)
             .bind(released)
+            .bind(row.cancelled_input.map(|hash| hash.to_string()))
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;

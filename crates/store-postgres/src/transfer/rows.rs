@@ -19,7 +19,7 @@ pub(super) const COUNTS: &str = "-- export: counts
            (SELECT count(*) FROM bundles)";
 
 pub(super) const TASKS: &str = "-- export: tasks
-    SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input, applied_instances, released_instances, held,
+    SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input, cancelled_input, applied_instances, released_instances, held,
            failures, skipped, created_at, updated_at
     FROM tasks WHERE phase = 'ready' ORDER BY position, name";
 
@@ -50,6 +50,7 @@ pub(super) const RUNS: &str = "-- export: runs; index runs_one_queued
     FROM (SELECT r.*, r.status = 'running' AS lost,
                  r.status IN ('queued', 'running') AND t.name IS NULL
                  OR r.status = 'running' AND r.withdrawn
+                 OR r.status = 'running' AND r.cancel_requested_at IS NOT NULL
                  OR r.status = 'running' AND r.kind = 'apply' AND EXISTS (
                      SELECT FROM runs q
                      WHERE q.task_name = r.task_name AND q.status = 'queued'

@@ -111,7 +111,7 @@ async fn calls_fail_while_the_database_is_away_and_work_again_when_it_is_back() 
         matches!(acquired, Err(StoreError::Database { .. })),
         "{acquired:?}"
     );
-    for answer in [completed.map(drop), renewed] {
+    for answer in [completed.map(drop), renewed.map(drop)] {
         assert!(
             matches!(answer, Err(LeaseError::Store(StoreError::Database { .. }))),
             "{answer:?}"

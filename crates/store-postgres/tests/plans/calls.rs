@@ -176,6 +176,8 @@ impl Calls {
                 .await
                 .unwrap();
             store.wait_end(lease.run, holder.0, holder.1).await.unwrap();
+            let order = store.cancel_order(lease.run, holder.0, holder.1).await;
+            assert_eq!(order.unwrap(), None);
             store
                 .resume(lease.run, holder.0, holder.1, 1)
                 .await

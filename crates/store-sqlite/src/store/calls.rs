@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName, TaskSpec,
-    TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
+    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
-    AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
-    ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, Hint, HintStream, InputContents,
-    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration,
-    MemberState, NewTask, QueueDepth, Refused, Registered, Requeued, Retention, RunFilter,
-    RunRecord, RunRequest, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange,
-    TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
+    AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
+    Completed, Completion, Configuration, ConfigurationInForce, Deletion, EnqueueRequest, Enqueued,
+    Hint, HintStream, InputContents, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
+    Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Refused, Registered, Requeued,
+    Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredInput, StoredTask,
+    TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
 };
 
 use super::SqliteStore;
 use super::transaction::transaction;
 use crate::inputs::{self, InputError};
 use crate::{
-    archive, bundles, changes, complete, configurations, configure, destruction, enqueue, guards,
-    leadership, lease, logs, prune, queue, requests, row, runs, set_back, states, take_back, tasks,
-    waiting, workers,
+    archive, bundles, cancel, changes, complete, configurations, configure, destruction, enqueue,
+    guards, leadership, lease, logs, prune, queue, requests, row, runs, set_back, states,
+    take_back, tasks, waiting, workers,
 };
 
 #[async_trait]
@@ -246,6 +246,19 @@ impl Store for SqliteStore {
 
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
         transaction!(self.begin_durable, t, now => complete::complete(&mut t, &completion, now))
+    }
+
+    async fn cancel_run(
+        &self,
+        run: RunId,
+        force: bool,
+        event: EventId,
+    ) -> Result<CancelledRun, CancelError> {
+        transaction!(self.begin_durable, t, now => cancel::cancel(&mut t, run, (force, event), now))
+    }
+
+    async fn cancel_state(&self, run: RunId) -> Result<Option<CancelState>, StoreError> {
+        cancel::state(&self.pools.reader, run, self.now()).await
     }
 
     async fn reap(

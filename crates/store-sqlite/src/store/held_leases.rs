@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::runs::{Resumed, WaitEnd};
+use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
 use cts_store::{HeldLeases, LeaseError, StoreError};
 
 use super::SqliteStore;
 use super::transaction::transaction;
-use crate::{lease, lost_leases, suspended};
+use crate::{cancel, lease, lost_leases, suspended};
 
 #[async_trait]
 impl HeldLeases for SqliteStore {
@@ -19,8 +19,25 @@ impl HeldLeases for SqliteStore {
         holder: &WorkerId,
         epoch: LeaseEpoch,
         time_to_live: Duration,
-    ) -> Result<(), LeaseError> {
+    ) -> Result<Option<CancelOrder>, LeaseError> {
         transaction!(self.begin, t, now => lease::renew(&mut *t, run, (holder, epoch), time_to_live, now))
+    }
+
+    async fn cancel_order(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+    ) -> Result<Option<CancelOrder>, LeaseError> {
+        let held = (run, holder, epoch);
+        match cancel::order_of(&self.pools.reader, held).await? {
+            Some((order, false)) => {
+                let noted: Result<(), LeaseError> =
+                    transaction!(self.begin, t, now => cancel::note(&mut *t, held, now));
+                noted.map(|()| Some(order))
+            }
+            known => Ok(known.map(|(order, _)| order)),
+        }
     }
 
     async fn suspend(

@@ -69,6 +69,7 @@ pub async fn a_draft_is_shown_to_nobody_until_its_run_has_succeeded<F: Fixture>(
             phase: TaskPhase::Ready,
             revision: 1,
             destroy_run: None,
+            destruction_suspended: false,
         };
         assert_eq!(scene.stored("new").await, Some(expected));
         assert_eq!(scene.names().await, ["a", "new"]);

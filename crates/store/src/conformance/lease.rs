@@ -41,7 +41,8 @@ async fn assert_all_refused<F: Fixture>(scene: &Scene<F>, lease: &Lease) {
         assert_eq!(told, Some((run, epoch)), "{refused:?}");
     };
     let holder = &lease.holder;
-    lost(store.renew(run, holder, epoch, LEASE).await);
+    lost(store.renew(run, holder, epoch, LEASE).await.map(drop));
+    lost(store.cancel_order(run, holder, epoch).await.map(drop));
     let late = vec![line("late")];
     lost(store.append_log(run, holder, epoch, late).await);
     lost(store.append_log(run, holder, epoch, Vec::new()).await);

@@ -1,5 +1,6 @@
 //! A store in memory, as simple as can be, to compare others with.
 
+mod cancels;
 mod cluster;
 mod destruction;
 mod service;
@@ -13,16 +14,18 @@ use chrono::DateTime;
 use cts_core::runs::{
     AfterAttempt, Asked, AttemptContext, AttemptOutcome, EnqueueDecision, Plan, QueuedApply,
     RunKind, RunStatus, TaskRuns, WantedApply, after_attempt, after_lost_lease, decide_enqueue,
-    forgets_attempts, keep_error, may_enqueue,
+    ends_cancelled, forgets_attempts, keep_error, may_enqueue,
 };
 use cts_core::{
     Baseline, Destruction, Digest, EventId, Hold, Incarnation, InstanceCounts, LeaseEpoch, Loss,
     RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
 };
 
+pub use self::cancels::ModelCancelled;
 use self::cluster::{ModelLeader, ModelWorker};
 pub use self::tasks::{ModelRequest, ModelTask};
 pub use self::waits::Lost;
+use crate::cancel::{CUT_OFF, cancelled_error};
 use crate::{
     Claim, Completion, EnqueueRequest, Enqueued, Lease, PLANS_KEPT, QueueDepth, Requeued, TakeBack,
     Unchanged, lost_lease_error, stored_kind,
@@ -60,6 +63,9 @@ pub struct ModelRun {
     pub waiting_for: Option<String>,
     /// Its task was changed or disabled during the last lease.
     withdrawn: bool,
+    /// When its holder was ordered first to stop it.
+    pub(super) ordered: Option<Duration>,
+    by_force: bool,
     /// The last wait under the last lease after which it went on.
     resumed_waits: u32,
     /// When the last lease was granted or renewed last.
@@ -159,6 +165,7 @@ impl Model {
             running: applying.map(|id| self.runs[&id].input),
             withdrawn: applying.is_some_and(|id| self.runs[&id].withdrawn),
             last_applied: task.last_applied,
+            withheld: task.withheld,
         };
         let known = self.runs.contains_key(&request.run);
         let decision = if known {
@@ -187,6 +194,7 @@ impl Model {
         };
         if !known {
             self.guard(request, decision, &answer.losses);
+            self.end_withholding(request, decision);
         }
         answer.decision = Some(decision);
         answer.queued = queued;
@@ -220,7 +228,10 @@ impl Model {
                 self.run(queued).status = RunStatus::Cancelled;
                 answer.cancelled = answer.queued.take();
             }
-            EnqueueDecision::Skip { .. } | EnqueueDecision::Keep | EnqueueDecision::Hold => {}
+            EnqueueDecision::Skip { .. }
+            | EnqueueDecision::Keep
+            | EnqueueDecision::Hold
+            | EnqueueDecision::Withhold => {}
         }
         answer
     }
@@ -333,6 +344,23 @@ impl Model {
         Some(true)
     }
 
+    /// What was cancelled is not withheld once something else is wanted, or it is wanted in spite of that.
+    fn end_withholding(&mut self, request: &EnqueueRequest, decision: EnqueueDecision) {
+        let Some(task) = self.tasks.get_mut(&request.task) else {
+            return;
+        };
+        let ends = match decision {
+            EnqueueDecision::Enqueue | EnqueueDecision::Supersede | EnqueueDecision::Replace => {
+                true
+            }
+            EnqueueDecision::Skip { .. } => task.withheld != Some(request.input.hash),
+            EnqueueDecision::Keep | EnqueueDecision::Hold | EnqueueDecision::Withhold => false,
+        };
+        if ends {
+            task.withheld = None;
+        }
+    }
+
     /// A newer input has not failed yet.
     fn forget_failures(&mut self, task: &TaskName) {
         if let Some(task) = self.tasks.get_mut(task) {
@@ -368,6 +396,8 @@ impl Model {
             group: None,
             waiting_for: None,
             withdrawn: false,
+            ordered: None,
+            by_force: false,
             resumed_waits: 0,
             renewed: Duration::ZERO,
             expires: Duration::ZERO,
@@ -486,6 +516,9 @@ impl Model {
         if let Some(error) = completion.outcome.error(run.kind) {
             keep_error(&mut run.errors, error);
         }
+        if run.ordered.is_some() && ends_cancelled(&completion.outcome, run.kind) {
+            keep_error(&mut run.errors, cancelled_error(run.by_force));
+        }
         let run = run.clone();
         let context = self.context(&run, completion.jitter)?;
         self.end_attempt(
@@ -511,6 +544,7 @@ impl Model {
             retry_failed: task.stored.spec.retry_failed,
             waits: run.waiting_for.is_some(),
             withdrawn: run.withdrawn,
+            cancelled: run.ordered.is_some(),
             jitter,
         })
     }
@@ -545,6 +579,9 @@ impl Model {
                 if context.ends_ordinary_attempts() {
                     task.tried = Some(run.input);
                 }
+                if context.withholds() {
+                    task.withheld = Some(run.input);
+                }
                 task.failures += u32::from(retry_after.is_some());
                 let newest_first: Vec<_> = run.errors.iter().rev().cloned().collect();
                 (event.success, event.error) = (false, Some(newest_first.join("\n\n")));
@@ -556,6 +593,7 @@ impl Model {
                 (run.status, run.due) = (RunStatus::Queued, now);
                 run.attempts -= 1;
             }
+            AfterAttempt::Suspend => unreachable!("the walk cancels no destructions"),
             AfterAttempt::Cancel => run.status = RunStatus::Cancelled,
             AfterAttempt::End { succeeded: false } => run.status = RunStatus::Failed,
             AfterAttempt::End { succeeded: true } => {
@@ -618,6 +656,9 @@ impl Model {
             if renewable {
                 keep_error(&mut run.errors, &lost_lease_error(&run.holder));
             }
+            if run.ordered.is_some() {
+                keep_error(&mut run.errors, cancelled_error(run.by_force));
+            }
             let (task, kind) = (run.task.clone(), run.kind);
             let ended = self.end_attempt(run, context, after, &completion);
             taken.push(Requeued {
@@ -641,6 +682,7 @@ impl Model {
             .cloned()
             .collect();
         let tasks = &self.tasks;
+        let mut withheld = Vec::new();
         let running = self.runs.iter_mut();
         let running = running.filter(|(_, run)| run.status == RunStatus::Running);
         let taken = running.map(|(id, run)| {
@@ -648,7 +690,14 @@ impl Model {
             let deleting = task.phase == TaskPhase::Deleting;
             let pointless = deleting && task.destroy_run != Some(*id);
             let replaced = run.kind.applies() && newer.contains(&run.task);
-            run.status = if pointless || run.withdrawn || replaced {
+            let cancelled = run.ordered.take().is_some();
+            if cancelled {
+                run.errors.push(CUT_OFF.to_owned());
+                if run.kind.applies() && task.phase == TaskPhase::Ready {
+                    withheld.push((run.task.clone(), run.input));
+                }
+            }
+            run.status = if pointless || run.withdrawn || replaced || cancelled {
                 RunStatus::Cancelled
             } else {
                 RunStatus::Queued
@@ -663,6 +712,9 @@ impl Model {
             }
         });
         let taken = taken.collect();
+        for (name, input) in withheld {
+            self.tasks.get_mut(&name).expect("it is there").withheld = Some(input);
+        }
         self.remove_deleted();
         taken
     }

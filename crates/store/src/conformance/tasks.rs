@@ -89,6 +89,7 @@ pub async fn configured_tasks_come_back_whole_and_in_their_order<F: Fixture>() {
             phase: TaskPhase::Ready,
             revision: 1,
             destroy_run: None,
+            destruction_suspended: false,
         })
     );
 }

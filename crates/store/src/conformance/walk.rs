@@ -1,5 +1,6 @@
 //! Random sequences of operations, compared with the model step by step.
 
+mod cancels;
 mod cluster;
 mod compare;
 mod dice;
@@ -81,7 +82,7 @@ impl<F: Fixture> Walk<F> {
         if !self.model.leads(self.epochs[0]) && !self.dice.one_in(4) {
             return self.lead().await;
         }
-        match self.dice.below(82) {
+        match self.dice.below(85) {
             0..10 => self.enqueue().await,
             10..20 => self.acquire().await,
             20..28 => self.complete().await,
@@ -107,6 +108,7 @@ impl<F: Fixture> Walk<F> {
             77 => self.look_at_wait().await,
             78 => self.resume().await,
             79 => self.plan_destruction().await,
+            80..83 => self.cancel().await,
             _ => self.reap().await,
         }
     }

@@ -31,6 +31,8 @@ pub struct TaskRow {
     pub last_applied: Option<Digest>,
     /// The input that has had its ordinary attempts since the last change.
     pub tried_input: Option<Digest>,
+    /// Input of a cancelled run, which has no run until a newer one comes or a run is requested.
+    pub cancelled_input: Option<Digest>,
     /// The instances of the input that was applied last, if the task has a guard.
     pub applied_instances: Option<InstanceCounts>,
     /// What an operator has released and is not applied yet.

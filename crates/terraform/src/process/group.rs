@@ -38,7 +38,8 @@ pub(super) async fn end(group: Pid, directory: &Path, order: &StopOrder) -> bool
     while is_left(group, directory).await {
         let now = begun.elapsed();
         let mut kill_at = order.policy().terminate_grace;
-        if let Some(kill_by) = *order.moment().borrow() {
+        let kill_by = order.terms().borrow().kill_by;
+        if let Some(kill_by) = kill_by {
             kill_at = kill_at.min(until_latest_kill(kill_by.saturating_duration_since(begun)));
         }
         let signal = if now < kill_at {

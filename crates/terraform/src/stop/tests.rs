@@ -70,10 +70,10 @@ fn the_earliest_moment_counts_whatever_comes_after_it() {
     order.kill_by(now + seconds(10));
     assert!(order.is_cancelled());
     order.kill_by(now + seconds(20));
-    assert_eq!(*order.moment().borrow(), Some(now + seconds(10)));
+    assert_eq!(order.terms().borrow().kill_by, Some(now + seconds(10)));
     let clone = order.clone();
     clone.kill_by(now + seconds(5));
-    assert_eq!(*order.moment().borrow(), Some(now + seconds(5)));
+    assert_eq!(order.terms().borrow().kill_by, Some(now + seconds(5)));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn an_order_obeys_its_parent_and_not_the_other_way_round() {
     first.kill_by(Instant::now());
     assert!(!parent.is_cancelled());
     assert!(!second.is_cancelled());
-    assert_eq!(*second.moment().borrow(), None);
+    assert_eq!(second.terms().borrow().kill_by, None);
     parent.cancel();
     assert!(second.is_cancelled());
 }
@@ -122,4 +122,56 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_patient_stop_interrupts_until_something_makes_it_faster() {
+    let begun = Instant::now();
+    let patient = StopTerms {
+        patient: true,
+        ..StopTerms::default()
+    };
+    let mut course = StopCourse::patient(StopPolicy::default());
+    for now in [0, 60, 24 * 3600] {
+        course.follow(patient, begun, seconds(now));
+        assert!(course.is_patient());
+        assert_eq!(course.due(seconds(now)), StopStep::Interrupt);
+    }
+    let mut by_policy = course;
+    by_policy.follow(StopTerms::default(), begun, seconds(100));
+    assert_eq!(by_policy.due(seconds(129)), StopStep::Interrupt);
+    assert_eq!(by_policy.due(seconds(130)), StopStep::Terminate);
+    assert_eq!(by_policy.due(seconds(135)), StopStep::Kill);
+    let mut forced = course;
+    let terms = StopTerms {
+        terminate_at: Some(begun + seconds(100)),
+        ..StopTerms::default()
+    };
+    for now in [100, 104] {
+        forced.follow(terms, begun, seconds(now));
+        assert_eq!(forced.due(seconds(now)), StopStep::Terminate);
+    }
+    assert_eq!(forced.due(seconds(105)), StopStep::Kill);
+    let lost = StopTerms {
+        kill_by: Some(begun + seconds(115)),
+        ..patient
+    };
+    course.follow(lost, begun, seconds(100));
+    assert_eq!(course.due(seconds(115)), StopStep::Kill);
+}
+
+#[test]
+fn an_interrupt_is_patient_only_where_nothing_was_ordered_before() {
+    let order = StopOrder::new(StopPolicy::default());
+    order.interrupt();
+    assert!(order.is_cancelled() && order.terms().borrow().patient);
+    order.cancel();
+    assert!(!order.terms().borrow().patient);
+    order.interrupt();
+    assert!(!order.terms().borrow().patient);
+    let forced = StopOrder::new(StopPolicy::default());
+    forced.interrupt();
+    forced.terminate();
+    let terms = *forced.terms().borrow();
+    assert!(terms.terminate_at.is_some() && !terms.patient);
 }

@@ -128,7 +128,7 @@ pub(crate) enum Command {
         TASK  RESULT   DETAILS\n    \
         web   created")]
     Import(Import),
-    /// Look at the runs of a running cts.
+    /// Look at the runs of a running cts, and cancel them.
     #[command(subcommand)]
     Runs(RunsCommand),
     /// Check or show a configuration without running it.

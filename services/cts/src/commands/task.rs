@@ -5,6 +5,7 @@
 //! standard output, everything else on standard error.
 
 mod arguments;
+mod cancel;
 mod create;
 mod delete;
 mod disable;

@@ -33,6 +33,9 @@ pub(crate) struct TaskObject<'a> {
     buffer_period: Option<BufferPeriodObject>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
+    /// Ours, and of a task that is being deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destruction: Option<&'static str>,
     enabled: bool,
     module: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +86,7 @@ impl<'a> From<&'a TaskDraft> for TaskObject<'a> {
             condition: ConditionObject::of(&task.condition),
             buffer_period: task.buffer_period.as_ref().map(BufferPeriodObject::from),
             description: Some(&task.description),
+            destruction: None,
             enabled: task.enabled,
             module: &task.module,
             module_input: Some(ModuleInputObject::of(&task.module_inputs)),
@@ -99,6 +103,12 @@ impl<'a> From<&'a TaskDraft> for TaskObject<'a> {
 }
 
 impl<'a> TaskObject<'a> {
+    /// Shows that the destruction of its infrastructure is suspended, if it is.
+    pub(crate) fn with_destruction(mut self, suspended: bool) -> Self {
+        self.destruction = suspended.then_some("suspended");
+        self
+    }
+
     /// As a request has it: what is not `sent` stays absent (docs/rest.md#creating-a-task).
     pub(crate) fn echo(task: &'a TaskDraft, sent: SentMembers) -> Self {
         let filled = Self::from(task);

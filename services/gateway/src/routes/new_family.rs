@@ -70,7 +70,7 @@ pub(crate) async fn task(
         .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
     let answer = TaskAnswer {
         request_id: id,
-        task: TaskObject::from(&task.declared),
+        task: TaskObject::from(&task.declared).with_destruction(task.destruction_suspended),
     };
     let answer = json::answer(StatusCode::OK, &answer);
     Ok(etag::with_revision(answer, task.revision))

@@ -1,12 +1,14 @@
 //! Endpoints about runs and about why there is one: ours. Their errors are those of the new family.
 
 use axum::response::Response;
+use cts_proto::run::v1::RunStatus;
 use http::StatusCode;
 
 use crate::model::{ExplanationAnswer, QueueAnswer, RunAnswer, RunObject, RunsAnswer};
 use crate::options::LocalTime;
 use crate::problem::Problem;
-use crate::request::parameters;
+use crate::request::{cancel_body, parameters};
+use crate::routes::changes::Received;
 use crate::scheduler_client::{RunClient, TaskClient};
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
@@ -59,6 +61,31 @@ pub(crate) async fn run(
         run: RunObject::new(&found, local_time.as_ref()),
     };
     Ok(json::answer(StatusCode::OK, &answer))
+}
+
+/// Cancels the run `run`: 202 while its worker stops it, 200 if nothing more is to happen.
+pub(crate) async fn cancel(
+    calls: &RunClient,
+    run: &str,
+    body: Received,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let body = body.map_err(|error| Problem::without_body(&error, StatusCode::BAD_REQUEST))?;
+    let force = cancel_body::force(&body)?;
+    let cancelled = calls
+        .cancel(run, force)
+        .await
+        .map_err(|error| Problem::unanswered_run(&error, run, id))?;
+    let status = match cancelled.status() {
+        RunStatus::Running => StatusCode::ACCEPTED,
+        _ => StatusCode::OK,
+    };
+    let answer = RunAnswer {
+        request_id: id,
+        run: RunObject::new(&cancelled, local_time.as_ref()),
+    };
+    Ok(json::answer(status, &answer))
 }
 
 /// Why the task `name` ran, or why it does not.

@@ -5,11 +5,16 @@ use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_rpc::convert::status_to_wire;
+use tokio::time::timeout;
 use tonic::transport::Channel;
-use tonic::{Code, Streaming};
+use tonic::{Code, Status, Streaming};
 
 use super::{CALL_LIMIT, CallError, ask, missing};
 use crate::request::parameters::RunsQuery;
+
+/// The answer where the scheduler that was called knows of no cancelled runs.
+const EARLIER: &str =
+    "the scheduler that was asked is of an earlier version, which cancels no runs";
 
 /// Asks the run service and the log service; cheap to clone.
 #[derive(Debug, Clone)]
@@ -75,6 +80,32 @@ impl RunClient {
             .into_inner()
             .run
             .ok_or(CallError::Answer(missing("GetRunResponse.run")))
+    }
+
+    /// Cancels a run, and gives it as it is then. Made once: a call that was lost may have arrived, and a second one
+    /// would be refused as such.
+    pub(crate) async fn cancel(&self, id: &str, force: bool) -> Result<proto::Run, CallError> {
+        let mut client = self.runs.clone();
+        let request = proto::CancelRunRequest {
+            run_id: id.to_owned(),
+            force,
+        };
+        let answer = timeout(CALL_LIMIT, client.cancel_run(request)).await;
+        let answer = answer
+            .unwrap_or_else(|_elapsed| Err(Status::deadline_exceeded("no answer in time")))
+            .map_err(CallError::from);
+        match answer {
+            Err(CallError::Call(status)) if status.code() == Code::FailedPrecondition => {
+                Err(CallError::Refused(status.message().to_owned()))
+            }
+            Err(CallError::Call(status)) if status.code() == Code::Unimplemented => {
+                Err(CallError::Refused(EARLIER.to_owned()))
+            }
+            answer => one(answer)?
+                .into_inner()
+                .run
+                .ok_or(CallError::Answer(missing("CancelRunResponse.run"))),
+        }
     }
 
     /// Changes of the runs of one task from now on, or of all if its name is empty.

@@ -14,6 +14,8 @@ use super::{CALL_LIMIT, CallError, ask, missing};
 pub(crate) struct KnownTask {
     pub(crate) declared: TaskDraft,
     pub(crate) revision: u64,
+    /// The destruction of its infrastructure was cancelled, and may go on.
+    pub(crate) destruction_suspended: bool,
 }
 
 impl KnownTask {
@@ -22,6 +24,7 @@ impl KnownTask {
         let task = task.ok_or_else(|| missing(field))?;
         Ok(Self {
             revision: task.revision,
+            destruction_suspended: task.destruction_suspended,
             declared: draft_from_wire(task)?,
         })
     }

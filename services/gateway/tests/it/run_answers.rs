@@ -99,6 +99,42 @@ async fn the_bodies_of_runs_and_explanations() {
 }
 
 #[tokio::test]
+async fn runs_are_cancelled() {
+    let (stage, _, _) = stage().await;
+    let cancel = async |method: &str, id: &str, body: &str| {
+        let path = format!("/v1/runs/{id}/cancel");
+        stage.ask_with(method, &path, &[], body.as_bytes()).await
+    };
+    for (body, status, word) in [
+        ("", 200, "cancelled"),
+        ("{}", 200, "cancelled"),
+        (r#"{"force": true}"#, 202, "running"),
+    ] {
+        let answer = cancel("POST", RUN, body).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+        let answer = parsed(&answer);
+        assert_eq!(answer["run"]["status"], word);
+        assert_eq!(answer["run"]["id"], RUN);
+    }
+    for (id, body, status, text) in [
+        ("stopping", "", 409, "7 s are left"),
+        ("no-id", "", 404, "a run with id 'no-id' does not exist"),
+        ("other", "", 404, "a run with id 'other' does not exist"),
+        (RUN, "[]", 400, "cancels a run"),
+        (RUN, r#"{"forced": true}"#, 400, "cancels a run"),
+    ] {
+        let answer = cancel("POST", id, body).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+        let message = parsed(&answer)["error"]["message"].clone();
+        assert!(message.as_str().unwrap().contains(text), "{message}");
+    }
+    for method in ["GET", "PUT", "DELETE", "PATCH"] {
+        let answer = cancel(method, RUN, "").await;
+        assert_eq!(answer.status, 405, "{method}");
+    }
+}
+
+#[tokio::test]
 async fn runs_are_listed_by_page() {
     let (stage, runs, _) = stage().await;
     let path = "/v1/runs?task=dns&status=failed&limit=7&after=p2";

@@ -10,7 +10,8 @@ use cts_proto::log::v1::{
 use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::run::v1::{
-    AcquireRunRequest, AcquireRunResponse, CompleteRunRequest, CompleteRunResponse, Diagnostic,
+    AcquireRunRequest, AcquireRunResponse, AwaitCancelRequest, AwaitCancelResponse,
+    CancelRunRequest, CancelRunResponse, CompleteRunRequest, CompleteRunResponse, Diagnostic,
     DiagnosticSeverity, FollowRunsRequest, FollowRunsResponse, GetInputContentsRequest,
     GetInputContentsResponse, GetQueueRequest, GetQueueResponse, GetRunInputRequest,
     GetRunInputResponse, GetRunRequest, GetRunResponse, ListLostLeasesRequest,
@@ -188,6 +189,36 @@ impl RunService for MemoryRuns {
         _request: Request<ListLostLeasesRequest>,
     ) -> Result<Response<ListLostLeasesResponse>, Status> {
         not_for_a_gateway()
+    }
+
+    async fn await_cancel(
+        &self,
+        _request: Request<AwaitCancelRequest>,
+    ) -> Result<Response<AwaitCancelResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn cancel_run(
+        &self,
+        request: Request<CancelRunRequest>,
+    ) -> Result<Response<CancelRunResponse>, Status> {
+        self.enter()?;
+        let request = request.into_inner();
+        match request.run_id.as_str() {
+            RUN => {
+                let mut run = planned_run();
+                let status = if request.force {
+                    RunStatus::Running
+                } else {
+                    RunStatus::Cancelled
+                };
+                run.set_status(status);
+                Ok(Response::new(CancelRunResponse { run: Some(run) }))
+            }
+            "no-id" => Err(Status::invalid_argument("inner text")),
+            "stopping" => Err(Status::failed_precondition("7 s are left")),
+            _ => Err(Status::not_found("inner text")),
+        }
     }
 
     async fn suspend_run(

@@ -160,7 +160,11 @@ impl Facts {
             obstacles.push(obstacle(kind, text, until));
         };
         if self.task.phase == TaskPhase::Deleting {
+            let name = self.task.spec.name();
             let text = match self.task.destroy_run {
+                Some(_) if self.task.destruction_suspended => format!(
+                    "destruction suspended: `cts task delete {name}` goes on with it, and with `-retain` what is left stays"
+                ),
                 Some(run) => format!(
                     "it is being deleted: run {run} destroys its infrastructure, and it goes when that has succeeded"
                 ),
@@ -198,7 +202,9 @@ impl Facts {
         if self.task.spec.enabled {
             self.input_obstacles(&mut add);
         }
-        if let Some(run) = current.filter(|run| run.status == RunStatus::Queued) {
+        let suspended = self.task.destruction_suspended;
+        let queued = current.filter(|run| run.status == RunStatus::Queued && !suspended);
+        if let Some(run) = queued {
             self.queue_obstacles(run, &mut add);
         }
         obstacles

@@ -161,6 +161,13 @@ impl Journal {
                 "the data is what was applied last, so no run was needed".into(),
             ),
             Decision::Held(losses) => (DecisionKind::Held, None, format!("it is held: {losses}")),
+            Decision::Withheld => (
+                // A kind that an earlier version knows.
+                DecisionKind::Unchanged,
+                None,
+                "the run of this data was cancelled, so it waits for newer data or a request"
+                    .into(),
+            ),
             Decision::Failed(error) => (
                 DecisionKind::Failed,
                 None,

@@ -1,5 +1,6 @@
 //! `cts.run.v1.RunService`: the lease protocol.
 
+mod cancel;
 mod inputs;
 mod logging;
 mod page;
@@ -64,7 +65,17 @@ impl RunEndpoint {
             Some(record) if record.status == RunStatus::Queued => {
                 (record.task.clone(), run_to_wire(record))
             }
-            Some(record) => return Ok(Some(run_to_wire(record))),
+            Some(record) => {
+                let stopping = match record.status {
+                    RunStatus::Running => self.stopping(run).await?,
+                    _ => None,
+                };
+                let mut found = run_to_wire(record);
+                if let Some(stopping) = stopping {
+                    found.waiting_for = stopping;
+                }
+                return Ok(Some(found));
+            }
             None => match request {
                 Some(request) if request.refused.is_some() => {
                     return Ok(Some(requested_to_wire(request)));
@@ -147,12 +158,11 @@ impl RunService for RunEndpoint {
         let run = convert::run_id(&request.run_id)?;
         let epoch = convert::lease_epoch(request.epoch)?;
         let holder = holder(request.worker_id)?;
-        self.store
-            .renew(run, &holder, epoch, self.lease)
-            .await
-            .or_status()?;
-        let time_to_live = Some(convert::duration_to_wire(self.lease));
-        Ok(Response::new(proto::RenewRunResponse { time_to_live }))
+        let renewed = self.store.renew(run, &holder, epoch, self.lease).await;
+        Ok(Response::new(proto::RenewRunResponse {
+            cancel: convert::cancel_order_to_wire(renewed.or_status()?).into(),
+            time_to_live: Some(convert::duration_to_wire(self.lease)),
+        }))
     }
 
     async fn suspend_run(
@@ -167,6 +177,21 @@ impl RunService for RunEndpoint {
         request: Request<proto::ResumeRunRequest>,
     ) -> Result<Response<proto::ResumeRunResponse>, Status> {
         self.resume(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn await_cancel(
+        &self,
+        request: Request<proto::AwaitCancelRequest>,
+    ) -> Result<Response<proto::AwaitCancelResponse>, Status> {
+        let order = self.await_order(request.into_inner());
+        order.await.map(Response::new)
+    }
+
+    async fn cancel_run(
+        &self,
+        request: Request<proto::CancelRunRequest>,
+    ) -> Result<Response<proto::CancelRunResponse>, Status> {
+        self.cancel(request.into_inner()).await.map(Response::new)
     }
 
     async fn complete_run(

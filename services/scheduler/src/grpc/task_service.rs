@@ -225,6 +225,7 @@ fn task_to_wire(task: &StoredTask) -> proto::Task {
     proto::Task {
         revision: task.revision,
         phase: convert::phase_to_wire(task.phase).into(),
+        destruction_suspended: task.destruction_suspended,
         ..convert::task_from_spec(&task.spec, task.origin)
     }
 }

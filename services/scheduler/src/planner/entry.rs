@@ -64,6 +64,8 @@ pub(crate) enum Decision {
     Unchanged,
     /// A guard holds it back, for this reason.
     Held(String),
+    /// Its run was cancelled.
+    Withheld,
     /// It could not be frozen.
     Failed(String),
 }

@@ -23,14 +23,14 @@ impl TaskCommands {
     pub(crate) async fn delete(&self, name: &TaskName, mode: DeletionMode) -> Result<(), Refusal> {
         let deletion = match mode {
             DeletionMode::Retain => Deletion::Retain,
-            DeletionMode::RetainUnlessDestroying if !self.is_deleting(name).await? => {
-                Deletion::Retain
-            }
-            // Of a task that is being deleted it changes nothing.
-            DeletionMode::RetainUnlessDestroying | DeletionMode::AsDeclared => {
-                let run = self.identities.run_id();
-                Deletion::AsTaskSays { run }
-            }
+            DeletionMode::RetainUnlessDestroying => match self.store.task(name).await? {
+                // Who knows of no destructions does not go on with one that is suspended.
+                Some(stored) if stored.destruction_suspended => return Ok(()),
+                Some(stored) if stored.phase == TaskPhase::Deleting => self.as_task_says(),
+                _ => Deletion::Retain,
+            },
+            // Of a task that is being deleted it changes nothing, unless its destruction is suspended.
+            DeletionMode::AsDeclared => self.as_task_says(),
         };
         let queued = self.queued(name).await?;
         let gone = self.store.delete_task(name, deletion).await;
@@ -43,9 +43,9 @@ impl TaskCommands {
         Ok(())
     }
 
-    async fn is_deleting(&self, name: &TaskName) -> Result<bool, Refusal> {
-        let stored = self.store.task(name).await?;
-        Ok(stored.is_some_and(|stored| stored.phase == TaskPhase::Deleting))
+    fn as_task_says(&self) -> Deletion {
+        let run = self.identities.run_id();
+        Deletion::AsTaskSays { run }
     }
 
     /// Plans what a deletion would destroy; `None` if nothing was ever applied.

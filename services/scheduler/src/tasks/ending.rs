@@ -86,9 +86,13 @@ fn end(record: RunRecord) -> Option<RunEnd> {
             let error = record.error();
             Some(failed(error.as_deref().unwrap_or("the run failed")))
         }
-        RunStatus::Cancelled => Some(failed(
-            "the run was cancelled: its task was changed or deleted, newer data took its place, or the scheduler was restarted",
-        )),
+        RunStatus::Cancelled => {
+            let error = record.error();
+            let error = error.filter(|error| error.starts_with("cancelled"));
+            Some(failed(error.as_deref().unwrap_or(
+                "the run was cancelled: its task was changed or deleted, newer data took its place, or the scheduler was restarted",
+            )))
+        }
     }
 }
 

@@ -4,20 +4,20 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cts_core::runs::{Resumed, WaitEnd};
+use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::{
-    ArchiveId, Content, Digest, Hold, LeaderEpoch, LeaseEpoch, Loss, LostLease, RunId, TaskName,
-    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, LostLease, RunId,
+    TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
-    AppliedConfiguration, Archive, ArchivedRow, Claim, Completed, Completion, Configuration,
-    ConfigurationInForce, Deletion, EnqueueRequest, Enqueued, HeldLeases, Hint, HintStream,
-    Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
-    Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Refused, Registered,
-    RemovedLogs, Requeued, Retention, RunFilter, RunRecord, RunRequest, SettingsChange,
-    SettingsStore, Store, StoreError, StoredInput, StoredTask, TakeBack, TaskChange, TaskError,
-    TaskMark, TaskState, Unfinished, UnsettledRun, WaitingRuns, WorkerState,
+    AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
+    Completed, Completion, Configuration, ConfigurationInForce, Deletion, EnqueueRequest, Enqueued,
+    HeldLeases, Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease,
+    LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth,
+    Refused, Registered, RemovedLogs, Requeued, Retention, RunFilter, RunRecord, RunRequest,
+    SettingsChange, SettingsStore, Store, StoreError, StoredInput, StoredTask, TakeBack,
+    TaskChange, TaskError, TaskMark, TaskState, Unfinished, UnsettledRun, WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -111,7 +111,8 @@ macro_rules! faulty {
 faulty! {
     HeldLeases:
     fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
-    fn renew(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, time_to_live: Duration) -> Result<(), LeaseError>;
+    fn renew(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, time_to_live: Duration) -> Result<Option<CancelOrder>, LeaseError>;
+    fn cancel_order(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Option<CancelOrder>, LeaseError>;
     fn suspend(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, wait: u32, waiting_for: &str) -> Result<(), LeaseError>;
     fn wait_end(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Option<WaitEnd>, LeaseError>;
     fn resume(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, wait: u32) -> Result<Resumed, LeaseError>;
@@ -171,6 +172,8 @@ faulty! {
     fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError>;
     fn grants(&self, worker: &WorkerId, requests: &[String]) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError>;
     fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
+    fn cancel_run(&self, run: RunId, force: bool, event: EventId) -> Result<CancelledRun, CancelError>;
+    fn cancel_state(&self, run: RunId) -> Result<Option<CancelState>, StoreError>;
     fn reap(&self, leader: LeaderEpoch, each: &[TakeBack]) -> Result<Vec<Requeued>, LeaderError>;
     fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
     fn next_due(&self) -> Result<Option<Duration>, StoreError>;

@@ -126,7 +126,10 @@ impl LeasedRun {
     async fn try_to_renew(&self, tries: &mut Tries) -> Renewal {
         let answer = timeout(RENEWAL, self.shared.scheduler.renew(&self.lease)).await;
         let cause = match answer {
-            Ok(Ok(life)) => return Renewal::Granted(life),
+            Ok(Ok((life, order))) => {
+                self.note_order(order);
+                return Renewal::Granted(life);
+            }
             Ok(Err(status)) if status.code() == Code::FailedPrecondition => {
                 return Renewal::Refused;
             }

@@ -7,6 +7,7 @@
     reason = "what shared steps do not expect fails the test, too"
 )]
 
+mod cancels;
 mod checks;
 mod contents;
 mod destroys;

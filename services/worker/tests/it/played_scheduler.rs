@@ -63,6 +63,10 @@ pub(crate) struct Conduct {
     pub(crate) asked_to_resume: u32,
     /// Runs that were let go on.
     pub(crate) resumed: u32,
+    /// The order to stop that every run has.
+    pub(crate) cancel: run::CancelOrder,
+    /// It says so with renewals only.
+    pub(crate) knows_no_cancels: bool,
     /// What the last attempt did.
     pub(crate) details: Option<run::RunDetails>,
 }
@@ -90,6 +94,8 @@ impl Default for Conduct {
             group_busy: false,
             asked_to_resume: 0,
             resumed: 0,
+            cancel: run::CancelOrder::Unspecified,
+            knows_no_cancels: false,
             details: None,
         }
     }
@@ -237,6 +243,34 @@ impl RunService for PlayedScheduler {
         Err(Status::unimplemented("a scheduler of an earlier version"))
     }
 
+    async fn await_cancel(
+        &self,
+        request: Request<run::AwaitCancelRequest>,
+    ) -> Result<Response<run::AwaitCancelResponse>, Status> {
+        let request = request.into_inner();
+        let conduct = || self.conduct.lock().unwrap();
+        if conduct().knows_no_cancels {
+            return not_played();
+        }
+        let wait = convert::duration_from_wire(request.wait.as_ref());
+        let mut looks = tokio::time::interval(Duration::from_millis(20));
+        let ordered = async {
+            while i32::from(conduct().cancel) <= request.known {
+                looks.tick().await;
+            }
+        };
+        drop(tokio::time::timeout(wait, ordered).await);
+        let order = conduct().cancel.into();
+        Ok(Response::new(run::AwaitCancelResponse { order }))
+    }
+
+    async fn cancel_run(
+        &self,
+        _request: Request<run::CancelRunRequest>,
+    ) -> Result<Response<run::CancelRunResponse>, Status> {
+        not_played()
+    }
+
     type GetRunInputStream = tokio_stream::Once<Result<run::GetRunInputResponse, Status>>;
     type GetInputContentsStream =
         tokio_stream::Iter<std::vec::IntoIter<Result<run::GetInputContentsResponse, Status>>>;
@@ -338,15 +372,18 @@ impl RunService for PlayedScheduler {
         &self,
         _request: Request<run::RenewRunRequest>,
     ) -> Result<Response<run::RenewRunResponse>, Status> {
-        let life = self.conduct(|conduct| {
+        let (life, cancel) = self.conduct(|conduct| {
             if let Some(code) = conduct.renewals {
                 return Err(Status::new(code, "not renewed"));
             }
             conduct.renewed += 1;
-            Ok(conduct.life)
+            Ok((conduct.life, conduct.cancel))
         })?;
         let time_to_live = Some(convert::duration_to_wire(life));
-        Ok(Response::new(run::RenewRunResponse { time_to_live }))
+        Ok(Response::new(run::RenewRunResponse {
+            time_to_live,
+            cancel: cancel.into(),
+        }))
     }
 
     async fn complete_run(

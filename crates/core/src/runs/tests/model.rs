@@ -49,6 +49,7 @@ impl Model {
             running: applying.map(|run| run.input),
             withdrawn: false,
             last_applied: self.last_applied,
+            withheld: None,
         }
     }
 
@@ -76,6 +77,7 @@ impl Model {
             } => self.queued = None,
             EnqueueDecision::Keep
             | EnqueueDecision::Hold
+            | EnqueueDecision::Withhold
             | EnqueueDecision::Skip {
                 cancel_queued: false,
             } => {}
@@ -160,6 +162,7 @@ impl Model {
                 }
             }
             AfterAttempt::Cancel => {}
+            AfterAttempt::Suspend => unreachable!("nothing is cancelled here"),
             AfterAttempt::End { .. } => self.ended_plans += 1,
         }
     }

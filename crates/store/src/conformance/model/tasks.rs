@@ -26,6 +26,8 @@ pub struct ModelTask {
     /// Why it is held, and what.
     pub held: Option<(Vec<Loss>, InstanceCounts)>,
     pub(super) tried: Option<Digest>,
+    /// Input of a cancelled run.
+    pub(super) withheld: Option<Digest>,
     pub failures: u32,
     /// Oldest first.
     pub events: Vec<ModelEvent>,
@@ -57,12 +59,14 @@ impl ModelTask {
                 phase,
                 revision: 1,
                 destroy_run: None,
+                destruction_suspended: false,
             },
             last_applied: None,
             applied_instances: None,
             released: None,
             held: None,
             tried: None,
+            withheld: None,
             failures: 0,
             events: Vec::new(),
             configured: None,
@@ -141,6 +145,9 @@ impl Model {
         let task = self.tasks.entry(spec.name().clone()).or_insert_with(new);
         let withdrawal = task.stored.spec.withdrawal(spec);
         task.stored.revision += u64::from(task.stored.spec != *spec);
+        if spec.enabled && !task.stored.spec.enabled {
+            task.withheld = None;
+        }
         task.stored.spec = spec.clone();
         task.stored.origin = TaskOrigin::Config;
         task.stored.phase = TaskPhase::Ready;
@@ -236,6 +243,9 @@ impl Model {
         stored.revision += u64::from(spec != stored.spec);
         stored.spec = spec;
         if let Some(task) = self.tasks.get_mut(name) {
+            if stored.spec.enabled && !task.stored.spec.enabled {
+                task.withheld = None;
+            }
             task.stored = stored.clone();
         }
         self.withdraw_applies(name, withdrawal, change.reason());
@@ -314,7 +324,7 @@ impl Model {
         }
     }
 
-    fn enter(&mut self, name: &TaskName, phase: TaskPhase) {
+    pub(super) fn enter(&mut self, name: &TaskName, phase: TaskPhase) {
         let now = self.now;
         let task = self.tasks.get_mut(name).expect("it is there");
         task.stored.phase = phase;

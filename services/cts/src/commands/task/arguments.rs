@@ -183,6 +183,30 @@ pub(crate) enum RunsCommand {
         #[arg(value_name = "RUN ID")]
         ids: Vec<String>,
     },
+    /// Cancel a run: one that waits is withdrawn, one that runs is stopped. It is not tried again before something
+    /// changes.
+    #[command(after_help = "Example:\n\n    \
+        $ cts runs cancel 0197a000-0000-7000-8000-000000000001\n    \
+        run 0197a000-0000-7000-8000-000000000001 of 'web' is cancelled, its status is failed")]
+    Cancel {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+        /// End Terraform at once, with which its state may be lost: needed when it has not stopped within 30 seconds.
+        #[arg(long)]
+        force: bool,
+        /// Do not ask.
+        #[arg(long)]
+        auto_approve: bool,
+        /// Do not wait until the run has ended.
+        #[arg(long)]
+        detach: bool,
+        /// Id of the run, as `cts runs list` shows it.
+        #[arg(value_name = "RUN ID")]
+        ids: Vec<String>,
+    },
 }
 
 /// A status that runs are picked by.

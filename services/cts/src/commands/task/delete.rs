@@ -25,6 +25,8 @@ enum End {
     /// It stays, because that is asked for or because nothing else was said to whom it would surprise.
     IsRetained,
     IsDestroyed,
+    /// Its destruction was cancelled, and goes on.
+    GoesOn,
 }
 
 pub(super) async fn run(
@@ -46,7 +48,7 @@ pub(super) async fn run(
         .delete_task(name, end == End::IsRetained)
         .await
         .map_err(|error| session.refused(&headline, &error, ErrorForm::New, Details::Stdout))?;
-    session.ui.info(&if end == End::IsDestroyed {
+    session.ui.info(&if matches!(end, End::IsDestroyed | End::GoesOn) {
         format!(
             "'{name}' has been marked for deletion: its infrastructure is destroyed, and it goes when that has succeeded."
         )
@@ -71,6 +73,7 @@ async fn end_of(client: &ApiClient, name: &str, retain: bool) -> End {
         return End::IsRetained;
     }
     match client.task(name).await {
+        Ok(task) if task.is_suspended() => End::GoesOn,
         Ok(task) if task.is_destroyed() => End::IsDestroyed,
         Ok(_retained) => End::Stays,
         Err(error) if error.is_not_found() => End::Stays,
@@ -97,6 +100,14 @@ async fn is_approved(
             " - The task is deleted when all of it is destroyed; until then that is tried again.",
         );
         ui.output(" - With `-retain` the infrastructure stays.");
+    } else if end == End::GoesOn {
+        let ui = &mut session.ui;
+        ui.info(&format!(
+            "The destruction of the infrastructure of '{name}' is suspended. Do you want to go on with it?"
+        ));
+        ui.output(" - This action cannot be undone.");
+        ui.output(" - Terraform DESTROYS what is left.");
+        ui.output(" - With `-retain` what is left stays, and the task is deleted.");
     } else {
         let ui = &mut session.ui;
         ui.info(&format!("Do you want to delete '{name}'?"));

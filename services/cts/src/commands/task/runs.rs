@@ -5,6 +5,7 @@ use cts_api_client::{CallError, ErrorForm, ResourceCounts, Run, RunDetails, RunO
 use serde_json::json;
 
 use super::arguments::{RunsCommand, ServerOptions};
+use super::cancel;
 use super::session::{Details, ExitStatus, Session};
 use super::table::{sheet, table};
 use super::time_text::{duration, local, milliseconds};
@@ -36,8 +37,24 @@ pub(super) async fn run(session: &mut Session<'_>, command: RunsCommand) -> Resu
             output,
             ids,
         } => {
-            let id = session.one_id(&ids)?;
+            let id = session.one_id("show", &ids)?;
             show(session, &client, output, id).await
+        }
+        RunsCommand::Cancel {
+            client,
+            output,
+            force,
+            auto_approve,
+            detach,
+            ids,
+        } => {
+            let id = session.one_id("cancel", &ids)?;
+            let how = cancel::How {
+                force,
+                auto_approve,
+                detach,
+            };
+            cancel::run(session, &client, output, id, how).await
         }
     }
 }
@@ -82,9 +99,7 @@ async fn show(
     let client = session.client(options, Details::Stderr)?;
     let run = client.run(id).await.map_err(|error| {
         if error.is_not_found() {
-            let headline = format!("Error: there is no run '{id}'");
-            let hint = "`cts runs list` shows the runs that there are";
-            return session.fail(&headline, hint, Details::Stderr);
+            return unknown(session, id);
         }
         failed(session, "show the run", &error)
     })?;
@@ -96,7 +111,13 @@ async fn show(
     Ok(())
 }
 
-fn failed(session: &mut Session<'_>, what: &str, error: &CallError) -> ExitStatus {
+pub(super) fn unknown(session: &mut Session<'_>, id: &str) -> ExitStatus {
+    let headline = format!("Error: there is no run '{id}'");
+    let hint = "`cts runs list` shows the runs that there are";
+    session.fail(&headline, hint, Details::Stderr)
+}
+
+pub(super) fn failed(session: &mut Session<'_>, what: &str, error: &CallError) -> ExitStatus {
     let headline = format!("Error: unable to {what}");
     session.call_failed(&headline, error, ErrorForm::New, Details::Stderr)
 }

@@ -70,7 +70,11 @@ impl Session<'_> {
     }
 
     /// The only id of a run; any other number of them is refused.
-    pub(super) fn one_id<'n>(&mut self, ids: &'n [String]) -> Result<&'n str, ExitStatus> {
+    pub(super) fn one_id<'n>(
+        &mut self,
+        command: &str,
+        ids: &'n [String],
+    ) -> Result<&'n str, ExitStatus> {
         if let [id] = ids {
             return Ok(id);
         }
@@ -78,7 +82,7 @@ impl Session<'_> {
             [] => "None was given.".to_owned(),
             several => format!("{} were given: {}", several.len(), quoted(several)),
         };
-        let more = format!("More: {} runs show --help", self.process_env.program);
+        let more = format!("More: {} runs {command} --help", self.process_env.program);
         let headline = "Error: this command requires the id of one run";
         Err(self.missing(headline, &[given, more], Details::Stderr))
     }

@@ -59,6 +59,11 @@ fn entries(task: &Task, status: &TaskStatus) -> Vec<(&'static str, String)> {
         ("Status", status.status.clone()),
         ("Enabled", yes_or_no(task.enabled).to_owned()),
     ];
+    if task.is_suspended() {
+        let name = &task.name;
+        let text = format!("destruction suspended; `cts task delete {name}` goes on with it");
+        entries.push(("Deletion", text));
+    }
     let hold = status.hold.as_ref();
     entries.extend(hold.map(|hold| ("Held", held(hold))));
     entries.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));

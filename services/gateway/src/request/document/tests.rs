@@ -42,6 +42,7 @@ fn number(route: &Route) -> Option<u8> {
         Route::Configuration => 19,
         Route::ReleaseTask(_) => 20,
         Route::PlanDestruction(_) => 21,
+        Route::CancelRun(_) => 22,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -61,7 +62,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..22).collect());
+    assert_eq!(routes, (0..23).collect());
 }
 
 #[test]

@@ -79,7 +79,11 @@ impl RunEndpoint {
     }
 }
 
-fn lease(run: &str, worker: String, epoch: u64) -> Result<(RunId, WorkerId, LeaseEpoch), Status> {
+pub(super) fn lease(
+    run: &str,
+    worker: String,
+    epoch: u64,
+) -> Result<(RunId, WorkerId, LeaseEpoch), Status> {
     let run = convert::run_id(run)?;
     Ok((run, holder(worker)?, convert::lease_epoch(epoch)?))
 }

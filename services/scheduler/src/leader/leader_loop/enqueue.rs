@@ -219,6 +219,10 @@ impl LeaderLoop {
                 self.decide(task, decision);
             }
             (Some(EnqueueDecision::Keep), Some(run)) => self.decide(task, Decision::Merged(run)),
+            (Some(EnqueueDecision::Withhold), _) => {
+                tracing::info!(target: "ctrl", task_name = %task, "the run of this task input was cancelled, it waits for newer data or a request");
+                self.decide(task, Decision::Withheld);
+            }
             (Some(EnqueueDecision::Skip { .. }), _) => {
                 tracing::info!(target: "ctrl", task_name = %task, "task input is unchanged, no run needed");
                 self.decide(task, Decision::Unchanged);

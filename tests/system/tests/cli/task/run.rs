@@ -242,3 +242,78 @@ async fn runs_are_listed_and_shown() {
     let said = Call::cts(&["runs", "show"]).run().await;
     assert_snapshot!("runs_show_nothing", said);
 }
+
+const CANCEL: &str = "POST /v1/runs/id-2/cancel {\"force\":false}";
+const CANCEL_BY_FORCE: &str = "POST /v1/runs/id-2/cancel {\"force\":true}";
+
+fn one(run: &Value) -> ScriptedAnswer {
+    ok(json!({"request_id": "x", "run": run}))
+}
+
+fn stopping(waiting_for: &str) -> Value {
+    let mut run = a_run("id-2", "running");
+    run["waiting_for"] = json!(waiting_for);
+    run
+}
+
+#[tokio::test]
+async fn a_run_is_cancelled_and_its_end_waited_for() {
+    let old = "worker w is of an earlier version";
+    let ended = a_run("id-2", "failed");
+    let script = [
+        one(&stopping("")),
+        one(&stopping(old)),
+        one(&stopping(old)),
+        one(&ended),
+    ];
+    let server = Conversation::with(script).await;
+    let requests = [CANCEL, SHOW, SHOW, SHOW];
+    let call = Call::cts(&["runs", "cancel", "id-2"]);
+    assert_snapshot!(server.run(call, &requests).await);
+}
+
+#[tokio::test]
+async fn a_run_that_is_not_stopped_yet_is_left_or_refused() {
+    let mut destruction = a_run("id-2", "queued");
+    destruction["kind"] = json!("destroy");
+    for (name, options, answer, request) in [
+        (
+            "cancel_detached",
+            &["-detach"][..],
+            one(&stopping("")),
+            CANCEL,
+        ),
+        (
+            "cancel_forced",
+            &["-force", "-auto-approve", "-detach"],
+            one(&stopping("")),
+            CANCEL_BY_FORCE,
+        ),
+        (
+            "cancel_withdrawn_json",
+            &["-o", "json"],
+            one(&a_run("id-2", "cancelled")),
+            CANCEL,
+        ),
+        ("cancel_suspended", &[], one(&destruction), CANCEL),
+        (
+            "cancel_in_grace",
+            &[],
+            refused(409, "the run is being stopped and has 7 s left for that"),
+            CANCEL,
+        ),
+        (
+            "cancel_unknown",
+            &[],
+            refused(404, "a run with id 'id-2' does not exist"),
+            CANCEL,
+        ),
+    ] {
+        let server = Conversation::with([answer]).await;
+        let words = [&["runs", "cancel", "id-2"], options].concat();
+        assert_snapshot!(name, server.run(Call::cts(&words), &[request]).await);
+    }
+    // Nothing is asked of the server without approval.
+    let said = Call::cts(&["runs", "cancel", "-force", "id-2"]).run().await;
+    assert_snapshot!("cancel_not_approved", said);
+}

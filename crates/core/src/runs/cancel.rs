@@ -1,0 +1,134 @@
+//! Runs that are cancelled on request (docs/runs.md#cancelling-a-run).
+//!
+//! A queued run is withdrawn. Of a running one the worker gets the order to stop: gently at first, which Terraform
+//! answers by finishing what it has begun, and by force once that has had its time. What was cancelled is not tried
+//! again: its input is *withheld* until a newer one comes, or a run is requested. A destruction is suspended instead,
+//! because its task can neither stay nor go.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::{AfterAttempt, AttemptContext, AttemptOutcome, RunKind, RunStatus};
+use crate::phase::TaskPhase;
+
+/// How long a gentle stop may take before a stop by force may follow.
+pub const CANCEL_GRACE: Duration = Duration::from_secs(30);
+
+/// How a leased run is to be stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CancelOrder {
+    /// Terraform is interrupted once, and finishes what it has begun, however long that takes.
+    Interrupt,
+    /// Terraform is terminated at once and killed soon after. Its state may be lost.
+    Force,
+}
+
+/// A run that is to be cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CancelContext {
+    /// Its status.
+    pub status: RunStatus,
+    /// It is a destruction that is suspended already.
+    pub suspended: bool,
+    /// How long ago the first order to stop it was given, if one was.
+    pub ordered: Option<Duration>,
+}
+
+/// What becomes of the request to cancel a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelDecision {
+    /// The queued run ends now.
+    Withdraw,
+    /// The holder of its lease gets this order.
+    Order(CancelOrder),
+    /// Nothing changes.
+    Refuse(CancelRefusal),
+}
+
+/// Why a run is not cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelRefusal {
+    /// It has ended with this status.
+    Ended(RunStatus),
+    /// It is a destruction that is suspended.
+    Suspended,
+    /// It is being stopped, and has this much time left for that.
+    InGrace(Duration),
+    /// It did not stop within its time: force is needed.
+    NeedsForce,
+}
+
+impl fmt::Display for CancelRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended(status) => write!(f, "the run has ended: it is {}", status.as_str()),
+            Self::Suspended => f.write_str(
+                "the destruction is suspended: deleting the task again goes on with it, or retains what is left",
+            ),
+            Self::InGrace(left) => write!(
+                f,
+                "the run is being stopped and has {} s left for that; after this time force is needed",
+                left.as_secs().max(1)
+            ),
+            Self::NeedsForce => write!(
+                f,
+                "the run did not stop within {} s: only force ends it now, and its state may be lost with that",
+                CANCEL_GRACE.as_secs()
+            ),
+        }
+    }
+}
+
+/// Decides what becomes of a request to cancel a run, by `force` or gently.
+pub fn decide_cancel(context: CancelContext, force: bool) -> CancelDecision {
+    match (context.status, context.ordered) {
+        (RunStatus::Queued, _) if context.suspended => {
+            CancelDecision::Refuse(CancelRefusal::Suspended)
+        }
+        (RunStatus::Queued, _) => CancelDecision::Withdraw,
+        (RunStatus::Running, _) if force => CancelDecision::Order(CancelOrder::Force),
+        (RunStatus::Running, None) => CancelDecision::Order(CancelOrder::Interrupt),
+        (RunStatus::Running, Some(ago)) => {
+            let left = CANCEL_GRACE.saturating_sub(ago);
+            CancelDecision::Refuse(if left.is_zero() {
+                CancelRefusal::NeedsForce
+            } else {
+                CancelRefusal::InGrace(left)
+            })
+        }
+        (RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled, _) => {
+            CancelDecision::Refuse(CancelRefusal::Ended(context.status))
+        }
+    }
+}
+
+/// Whether an attempt at a cancelled run has ended because of that, or as good as that. One that has done everything
+/// in spite of the order has succeeded.
+pub fn ends_cancelled(outcome: &AttemptOutcome, kind: RunKind) -> bool {
+    *outcome == AttemptOutcome::Interrupted || outcome.error(kind).is_some()
+}
+
+/// Decides what follows an attempt at a cancelled run, `None` where the rules for others do.
+pub(super) fn after_cancelled(
+    outcome: &AttemptOutcome,
+    context: AttemptContext,
+) -> Option<AfterAttempt> {
+    if !context.cancelled || !ends_cancelled(outcome, context.kind) {
+        return None;
+    }
+    Some(match (context.kind, context.phase) {
+        (RunKind::Destroy, _) if context.destroying => AfterAttempt::Suspend,
+        (RunKind::Apply, TaskPhase::Ready | TaskPhase::Deleting) => {
+            AfterAttempt::GiveUp { retry_after: None }
+        }
+        // A task that was never visible has no events, and what applies nothing changes nothing.
+        (
+            RunKind::Apply
+            | RunKind::Plan
+            | RunKind::Check
+            | RunKind::DestroyPlan
+            | RunKind::Destroy,
+            _,
+        ) => AfterAttempt::Cancel,
+    })
+}

@@ -1,0 +1,242 @@
+//! Runs that are cancelled, between what a store reads and what it writes. For implementations.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use cts_core::runs::{
+    CancelContext, CancelDecision, CancelOrder, RunKind, RunStatus, decide_cancel, keep_error,
+};
+use cts_core::{Event, EventConfig, EventId, RunId, TaskName, TaskPhase, WorkerId};
+
+use crate::error::{CancelError, StoreError};
+use crate::fields::{Columns, Fields};
+use crate::task::RunRequest;
+
+/// When a suspended destruction is due, in microseconds since 1970: in the year 9999, so that a scheduler that knows
+/// nothing of suspended destructions leaves it alone.
+pub const SUSPENDED_UNTIL: i64 = 253_370_764_800_000_000;
+
+/// Why open requests are refused that are cancelled.
+pub const REQUEST_CANCELLED: &str = "cancelled: the run was withdrawn before it was queued";
+
+/// Why a cancelled run has ended whose process has.
+pub const CUT_OFF: &str = "cancelled: the program ended while the run was being stopped";
+
+/// Why a queued run has ended that was cancelled.
+pub(crate) const WITHDRAWN: &str = "cancelled: the run was withdrawn before it began";
+
+/// Why an attempt at a cancelled run has ended.
+pub(crate) const fn cancelled_error(by_force: bool) -> &'static str {
+    if by_force {
+        "cancelled: the run was stopped by force, and its state may lack what Terraform was at"
+    } else {
+        "cancelled: the run was stopped on request"
+    }
+}
+
+/// A run that is being cancelled, or was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CancelledRun {
+    /// The run.
+    pub run: RunId,
+    /// Its task.
+    pub task: TaskName,
+    /// What it is for.
+    pub kind: RunKind,
+    /// Its status now: cancelled, running while its worker stops it, or queued if it is a suspended destruction.
+    pub status: RunStatus,
+    /// The worker that has the order to stop it.
+    pub worker: Option<WorkerId>,
+    /// The event, if it has ended with one.
+    pub event: Option<Event>,
+    /// Whether its task was discarded by that, or shows something else.
+    pub tasks_changed: bool,
+}
+
+impl CancelledRun {
+    /// An open request that was withdrawn.
+    pub fn of_request(request: RunRequest) -> Self {
+        Self {
+            run: request.run,
+            task: request.task,
+            kind: request.kind,
+            status: RunStatus::Cancelled,
+            worker: None,
+            event: None,
+            // What it was to create is discarded.
+            tasks_changed: true,
+        }
+    }
+}
+
+/// What has become of the order to stop a leased run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CancelState {
+    /// The worker that holds the lease.
+    pub worker: WorkerId,
+    /// The order.
+    pub order: CancelOrder,
+    /// How long ago the first one was given.
+    pub ordered: Duration,
+    /// The worker has taken note.
+    pub noted: bool,
+    /// The worker has renewed its lease after that, so that it lives.
+    pub renewed: bool,
+}
+
+impl CancelState {
+    /// Of a row of `runs` with `cancel_force`, `ordered_micros` and the flags `noted` and `renewed`.
+    pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
+        let row = Fields::new(row, "read a cancelled run", "runs").keyed_by_id("id")?;
+        Ok(Self {
+            worker: WorkerId::new(row.text("holder")?),
+            order: order(row.flag("cancel_force")?),
+            ordered: micros(row.integer("ordered_micros")?),
+            noted: row.flag("noted")?,
+            renewed: row.flag("renewed")?,
+        })
+    }
+}
+
+/// The order of a run that has one.
+pub const fn order(by_force: bool) -> CancelOrder {
+    if by_force {
+        CancelOrder::Force
+    } else {
+        CancelOrder::Interrupt
+    }
+}
+
+fn no_config() -> EventConfig {
+    EventConfig {
+        providers: Vec::new(),
+        services: Vec::new(),
+        source: String::new(),
+    }
+}
+
+fn micros(span: i64) -> Duration {
+    Duration::from_micros(u64::try_from(span).unwrap_or_default())
+}
+
+/// What the rules need to know of a run that is to be cancelled.
+#[derive(Debug)]
+pub struct CancelSituation {
+    answer: CancelledRun,
+    phase: TaskPhase,
+    context: CancelContext,
+    errors: Vec<String>,
+    event_config: Option<EventConfig>,
+}
+
+/// What is written of a run that is cancelled.
+#[derive(Debug)]
+pub struct CancelPlan {
+    /// The answer.
+    pub answer: CancelledRun,
+    /// The writes.
+    pub writes: CancelWrites,
+}
+
+/// See [`CancelPlan`].
+#[derive(Debug)]
+pub enum CancelWrites {
+    /// The queued run ends, with the event of the answer if there is one.
+    Withdraw {
+        /// What went wrong in its attempts, oldest first, and that it was withdrawn.
+        errors: Vec<String>,
+        /// Its input is withheld.
+        withholds: bool,
+        /// The task that it was to create is discarded.
+        discards: bool,
+    },
+    /// The destruction is suspended.
+    Suspend,
+    /// The order is noted; one by force stays one.
+    Order {
+        /// By force.
+        by_force: bool,
+    },
+}
+
+impl CancelSituation {
+    /// Of a row of `runs` with `ordered_micros`, how long ago the first order was given, and of its task, if that is there,
+    /// `phase`, `event_config` and whether it `is_suspended`.
+    pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
+        let operation = "read a run to be cancelled";
+        let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
+        let task = Fields::new(row, operation, "tasks").keyed("task_name")?;
+        let status = run.run_status("status")?;
+        let phase = task.text_if_any("phase")?;
+        let phase = phase
+            .map(|phase| task.cell("phase").phase(phase))
+            .transpose()?;
+        let worker = run.text_if_any("holder")?;
+        let kind = run.kind_of_run()?;
+        Ok(Self {
+            answer: CancelledRun {
+                run: run.id("id")?,
+                task: run.parse("task_name")?,
+                kind,
+                status,
+                worker: worker.map(WorkerId::new),
+                event: None,
+                tasks_changed: false,
+            },
+            phase: phase.unwrap_or(TaskPhase::Discarded),
+            context: CancelContext {
+                status,
+                suspended: kind == RunKind::Destroy && run.flag("is_suspended")?,
+                ordered: run.integer_if_any("ordered_micros")?.map(micros),
+            },
+            errors: run.json("errors")?,
+            event_config: task.json_if_any("event_config")?,
+        })
+    }
+
+    /// Decides, `now`: microseconds since 1970.
+    pub fn decide(self, force: bool, event: EventId, now: i64) -> Result<CancelPlan, CancelError> {
+        let Self {
+            mut answer,
+            phase,
+            context,
+            mut errors,
+            event_config,
+        } = self;
+        let writes = match decide_cancel(context, force) {
+            CancelDecision::Refuse(refusal) => return Err(CancelError::Refused(refusal)),
+            CancelDecision::Order(order) => CancelWrites::Order {
+                by_force: order == CancelOrder::Force,
+            },
+            CancelDecision::Withdraw if answer.kind == RunKind::Destroy => {
+                answer.tasks_changed = true;
+                CancelWrites::Suspend
+            }
+            CancelDecision::Withdraw => {
+                keep_error(&mut errors, WITHDRAWN);
+                let withholds = answer.kind.applies() && phase == TaskPhase::Ready;
+                let discards = phase == TaskPhase::Creating;
+                let at = DateTime::from_timestamp_micros(now).unwrap_or_default();
+                answer.status = RunStatus::Cancelled;
+                answer.tasks_changed = discards;
+                answer.event = withholds.then(|| Event {
+                    id: event,
+                    task_name: answer.task.clone(),
+                    run_id: answer.run,
+                    success: false,
+                    start_time: at,
+                    end_time: at,
+                    error: Some(crate::model::newest_first(&errors)),
+                    resources: None,
+                    config: event_config.unwrap_or_else(no_config),
+                });
+                CancelWrites::Withdraw {
+                    errors,
+                    withholds,
+                    discards,
+                }
+            }
+        };
+        Ok(CancelPlan { answer, writes })
+    }
+}

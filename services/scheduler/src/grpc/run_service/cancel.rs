@@ -1,0 +1,132 @@
+//! Runs that are cancelled: the request, and the order that reaches the worker.
+
+use std::time::Duration;
+
+use cts_core::RunId;
+use cts_core::runs::RunStatus;
+use cts_proto::run::v1 as proto;
+use cts_rpc::convert;
+use cts_store::{CancelError, CancelState, StoreError};
+use tokio::time::{Instant, sleep_until};
+use tonic::Status;
+
+use super::waits::lease;
+use super::{LONGEST_WAIT, RunEndpoint};
+use crate::grpc::status::{OrStatus as _, store_failure};
+
+/// Longest time between two looks at the store, for orders that no hint announces.
+const POLL: Duration = Duration::from_secs(5);
+
+/// A worker that lives and has not taken note after this time knows of no orders.
+const NOTED_WITHIN: Duration = Duration::from_secs(15);
+
+impl RunEndpoint {
+    /// Waits until the run of a lease has another order than the caller knows, or the time is up.
+    pub(super) async fn await_order(
+        &self,
+        request: proto::AwaitCancelRequest,
+    ) -> Result<proto::AwaitCancelResponse, Status> {
+        let wait = convert::duration_from_wire(request.wait.as_ref()).min(LONGEST_WAIT);
+        let deadline = Instant::now() + wait;
+        let known = convert::cancel_order_from_wire(request.known);
+        let (run, worker, epoch) = lease(&request.run_id, request.worker_id, request.epoch)?;
+        loop {
+            let mut woken = std::pin::pin!(self.notifier.cancels.notified());
+            woken.as_mut().enable();
+            let order = self.store.cancel_order(run, &worker, epoch).await;
+            let order = order.or_status()?;
+            let now = Instant::now();
+            if order > known || now >= deadline || self.shutdown.is_cancelled() {
+                let order = convert::cancel_order_to_wire(order).into();
+                return Ok(proto::AwaitCancelResponse { order });
+            }
+            tokio::select! {
+                () = woken => {}
+                () = sleep_until(deadline.min(now + POLL)) => {}
+                () = self.shutdown.cancelled() => {}
+            }
+        }
+    }
+
+    /// Cancels a run, and gives it as it is then.
+    pub(super) async fn cancel(
+        &self,
+        request: proto::CancelRunRequest,
+    ) -> Result<proto::CancelRunResponse, Status> {
+        let run = convert::run_id(&request.run_id)?;
+        let force = request.force;
+        let cancelled = self
+            .store
+            .cancel_run(run, force, self.identities.event_id());
+        let cancelled = cancelled.await.map_err(|error| match error {
+            CancelError::Unknown => Status::not_found(format!("there is no run {run}")),
+            CancelError::Refused(refusal) => Status::failed_precondition(refusal.to_string()),
+            CancelError::Store(error) => store_failure(&error),
+        })?;
+        let (task, kind) = (&cancelled.task, cancelled.kind);
+        match (cancelled.status, &cancelled.worker) {
+            (RunStatus::Running, Some(worker)) => {
+                tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, worker = %worker, force, "the run is cancelled, its worker stops it");
+            }
+            (RunStatus::Queued, _) => {
+                tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, "the destruction of a task is suspended");
+            }
+            (status, _) => {
+                tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, "the run is cancelled before it began");
+                self.notifier.run_changed(run, task, kind, status);
+            }
+        }
+        // The worker's call waits for this, at whatever replica.
+        self.notifier.tasks_changed();
+        let found = self.found(run).await.or_status()?;
+        let run = found.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
+        Ok(proto::CancelRunResponse { run: Some(run) })
+    }
+
+    /// What a running run that is cancelled waits for, for people.
+    pub(super) async fn stopping(&self, run: RunId) -> Result<Option<String>, StoreError> {
+        let state = self.store.cancel_state(run).await?;
+        Ok(state.map(|state| stopping_text(&state)))
+    }
+}
+
+fn stopping_text(state: &CancelState) -> String {
+    let worker = &state.worker;
+    if state.noted {
+        format!("worker {worker} to stop it")
+    } else if state.ordered < NOTED_WITHIN {
+        format!("worker {worker} to hear that it is cancelled")
+    } else if state.renewed {
+        format!(
+            "its own end: worker {worker} is of an earlier version, which does not stop runs on request; no other attempt follows"
+        )
+    } else {
+        format!(
+            "worker {worker}, which does not answer: it is cancelled when that one does, or when its lease is over"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cts_core::WorkerId;
+    use cts_core::runs::CancelOrder;
+
+    use super::*;
+
+    #[test]
+    fn a_run_that_does_not_stop_says_why() {
+        let state = |noted, renewed, seconds| CancelState {
+            worker: WorkerId::new("w"),
+            order: CancelOrder::Interrupt,
+            ordered: Duration::from_secs(seconds),
+            noted,
+            renewed,
+        };
+        let text = |noted, renewed, seconds| stopping_text(&state(noted, renewed, seconds));
+        assert_eq!(text(true, true, 60), "worker w to stop it");
+        assert!(text(false, true, 14).contains("to hear"));
+        assert!(text(false, true, 15).contains("worker w is of an earlier version"));
+        assert!(text(false, false, 15).contains("does not answer"));
+    }
+}

@@ -1,0 +1,222 @@
+//! Runs are cancelled over the API (docs/runs.md#cancelling-a-run).
+
+use cts_testkit::{ConsulAgent, eventually};
+use cts_tests::{Backend, DEADLINE, Instance, LOCAL_BACKEND, Site, task};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+async fn ask(cts: &Instance, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+    let client = reqwest::Client::builder().no_proxy().timeout(DEADLINE);
+    let mut request = client.build().unwrap().request(method, cts.api.url(path));
+    if let Some(body) = body {
+        request = request.json(&body);
+    }
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+async fn cancel(cts: &Instance, run: &str, body: Option<Value>) -> (u16, Value) {
+    ask(cts, Method::POST, &format!("/v1/runs/{run}/cancel"), body).await
+}
+
+/// The newest run of a task, when it has this status.
+async fn run_with(cts: &Instance, name: &str, status: &str) -> Value {
+    let path = format!("/v1/runs?task={name}&limit=1");
+    eventually(DEADLINE, async || {
+        let runs = cts.api.get(&path).await;
+        let run = runs["runs"][0].clone();
+        if run["status"] == status {
+            Ok(run)
+        } else {
+            Err(format!("not {status}: {run}"))
+        }
+    })
+    .await
+}
+
+fn id(run: &Value) -> String {
+    run["id"].as_str().unwrap().to_owned()
+}
+
+/// A task whose second apply waits.
+async fn applying() -> (ConsulAgent, Site, Instance, String) {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.write_steps("pool");
+    let pool = task("pool", "./modules/pool", &["web"], "");
+    site.configure(&consul.address(), Backend::Local, &pool);
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let cts = Instance::start(&site).await;
+    cts.api.wait_for_events("pool", 1).await;
+    site.hold();
+    consul.register_service("web", "web-2", 2, &[], &[]).await;
+    site.wait_for_step("pool", "begin", "web-1,web-2").await;
+    let run = id(&run_with(&cts, "pool", "running").await);
+    (consul, site, cts, run)
+}
+
+#[tokio::test]
+async fn a_running_apply_stops_gently_and_runs_with_the_next_change() {
+    let (consul, site, cts, run) = applying().await;
+    let (status, answer) = cancel(&cts, &run, None).await;
+    assert_eq!(
+        (status, &answer["run"]["status"]),
+        (202, &json!("running")),
+        "{answer}"
+    );
+    let events = cts.api.wait_for_events("pool", 2).await;
+    assert_eq!(events[0]["success"], false, "{events:?}");
+    let error = events[0]["error"]["message"].as_str().unwrap();
+    assert!(error.starts_with("cancelled"), "{error}");
+    let ended = run_with(&cts, "pool", "failed").await;
+    assert_eq!(id(&ended), run, "no other run follows");
+    site.wait_until_quiet().await;
+
+    let (status, answer) = cancel(&cts, &run, None).await;
+    assert_eq!(status, 409, "{answer}");
+    // It is not begun again by a restart either.
+    let cts = {
+        cts.stop().await;
+        Instance::start(&site).await
+    };
+    site.release();
+    consul.register_service("web", "web-3", 3, &[], &[]).await;
+    site.wait_for_step("pool", "end", "web-1,web-2,web-3").await;
+    let events = cts.api.wait_for_events("pool", 3).await;
+    assert_eq!(events[0]["success"], true, "{events:?}");
+    let begun = site.journal("pool");
+    let begun = begun
+        .iter()
+        .filter(|line| line.starts_with("begin") && line.ends_with(" web-1,web-2"));
+    assert_eq!(begun.count(), 1);
+    cts.stop().await;
+}
+
+#[tokio::test]
+async fn a_second_request_waits_its_time_and_force_ends_it() {
+    let (_consul, site, cts, run) = applying().await;
+    let (status, answer) = cancel(&cts, &run, Some(json!({"force": false}))).await;
+    assert_eq!(status, 202, "{answer}");
+    let (status, answer) = cancel(&cts, &run, None).await;
+    assert_eq!(status, 409, "{answer}");
+    let (status, answer) = cancel(&cts, &run, Some(json!({"force": "yes"}))).await;
+    assert_eq!(status, 400, "{answer}");
+    let unknown = "00000000-0000-7000-8000-000000000000";
+    assert_eq!(cancel(&cts, unknown, None).await.0, 404);
+    assert_eq!(cancel(&cts, "none", None).await.0, 404);
+    run_with(&cts, "pool", "failed").await;
+    site.wait_until_quiet().await;
+    cts.stop().await;
+}
+
+#[tokio::test]
+async fn a_queued_run_is_withdrawn() {
+    let (consul, site, cts, running) = applying().await;
+    consul.register_service("web", "web-3", 3, &[], &[]).await;
+    let queued = id(&run_with(&cts, "pool", "queued").await);
+    let (status, answer) = cancel(&cts, &queued, None).await;
+    assert_eq!(
+        (status, &answer["run"]["status"]),
+        (200, &json!("cancelled")),
+        "{answer}"
+    );
+    site.release();
+    let events = eventually(DEADLINE, async || {
+        let events = cts.api.events("pool").await;
+        let done = |event: &Value| event["run_id"] == running.as_str() && event["success"] == true;
+        if events.iter().any(done) {
+            Ok(events)
+        } else {
+            Err(format!("{events:?}"))
+        }
+    })
+    .await;
+    let withdrawn = events
+        .iter()
+        .find(|event| event["run_id"] == queued.as_str());
+    let error = withdrawn.unwrap()["error"]["message"].as_str().unwrap();
+    assert!(error.starts_with("cancelled"), "{error}");
+    let steps = site.journal("pool");
+    assert!(
+        !steps.iter().any(|line| line.contains("web-3")),
+        "{steps:?}"
+    );
+    cts.stop().await;
+}
+
+/// Says that it is destroyed, and does not end before there is no file `hold`.
+const MADE: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "file" {
+  input = "@SITE@"
+
+  provisioner "local-exec" {
+    command = "touch '${self.input}/made'"
+  }
+
+  provisioner "local-exec" {
+    when    = destroy
+    command = "touch '${self.input}/begun'; while [ -e '${self.input}/hold' ]; do sleep 0.1; done; rm -f '${self.input}/made'"
+  }
+}
+"#;
+
+#[tokio::test]
+async fn a_cancelled_destruction_is_suspended_and_goes_on() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    let path = site.path().to_str().unwrap();
+    site.write("modules/file/main.tf", &MADE.replace("@SITE@", path));
+    let made = task(
+        "made",
+        "./modules/file",
+        &["web"],
+        "on_delete = \"destroy\"",
+    );
+    site.configure_driver(&consul.address(), LOCAL_BACKEND, &made);
+    let cts = Instance::start(&site).await;
+    cts.api.wait_for_events("made", 1).await;
+    site.hold();
+    let (status, answer) = ask(&cts, Method::DELETE, "/v1/tasks/made", None).await;
+    assert_eq!(status, 202, "{answer}");
+    let begun = site.path().join("begun");
+    eventually(DEADLINE, async || {
+        begun.exists().then_some(()).ok_or("not begun")
+    })
+    .await;
+    let run = id(&run_with(&cts, "made", "running").await);
+    assert_eq!(cancel(&cts, &run, None).await.0, 202);
+    eventually(DEADLINE, async || {
+        let task = cts.api.get("/v1/tasks/made").await;
+        if task["task"]["destruction"] == "suspended" {
+            Ok(())
+        } else {
+            Err(format!("{task}"))
+        }
+    })
+    .await;
+    let explained = cts.api.get("/v1/tasks/made/explain").await.to_string();
+    assert!(explained.contains("destruction suspended"), "{explained}");
+    site.wait_until_quiet().await;
+    site.release();
+    assert!(site.path().join("made").exists());
+    assert_eq!(cancel(&cts, &run, None).await.0, 409);
+
+    cts.stop().await;
+    let cts = Instance::start(&site).await;
+    let task = cts.api.get("/v1/tasks/made").await;
+    assert_eq!(task["task"]["destruction"], "suspended", "{task}");
+    let (status, answer) = ask(&cts, Method::DELETE, "/v1/tasks/made", None).await;
+    assert_eq!(status, 202, "{answer}");
+    eventually(DEADLINE, async || {
+        match cts.api.ask("/v1/tasks/made").await {
+            Ok((404, _)) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    cts.stop().await;
+}
