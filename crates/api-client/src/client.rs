@@ -11,9 +11,9 @@ use crate::address::Address;
 use crate::call::{Answer, Body, send};
 use crate::error::{CallError, SetupError};
 use crate::model::{
-    CreatedTask, DeletionAnswer, DestroyPlanAnswer, Health, Hold, InspectedTask, Inspection, Loss,
-    OverallStatus, Queue, ReleaseAnswer, Task, TaskAnswer, TaskPlan, TaskStatus, TasksAnswer,
-    UpdateAnswer,
+    CreatedTask, DeletionAnswer, DestroyPlanAnswer, Health, Hold, InspectedTask, Inspection,
+    KnownState, Loss, OverallStatus, Queue, ReleaseAnswer, StateDecision, Task, TaskAnswer,
+    TaskPlan, TaskStatus, TasksAnswer, UpdateAnswer,
 };
 use crate::settings::ClientSettings;
 use crate::tls;
@@ -228,6 +228,33 @@ impl ApiClient {
         let body = Body::Json(json!({ "seen": seen }).to_string());
         let answer = self.send(Method::POST, url, body).await?;
         Ok(answer.decode::<ReleaseAnswer>()?.hold)
+    }
+
+    /// What is known of the Terraform state of a task (docs/rest.md#the-state-of-a-task).
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this name.
+    pub async fn terraform_state(&self, name: &str) -> Result<KnownState, CallError> {
+        let url = self.address.endpoint(&["tasks", usable(name)?, "state"]);
+        let answer = self.send(Method::GET, url, Body::None).await?;
+        answer.decode()
+    }
+
+    /// Decides which Terraform state a task goes on with. The next run carries it out, which is due at once.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if there is none of this name.
+    pub async fn decide_terraform_state(
+        &self,
+        name: &str,
+        decision: StateDecision<'_>,
+    ) -> Result<KnownState, CallError> {
+        let url = self.address.endpoint(&["tasks", usable(name)?, "state"]);
+        let body = Body::Json(json!(decision).to_string());
+        let answer = self.send(Method::POST, url, body).await?;
+        answer.decode()
     }
 
     /// What enabling and running a task would do (docs/rest.md#updating-a-task). Nothing is changed.

@@ -20,8 +20,9 @@ pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, Refusal, SetupError};
 pub use model::{
     BufferPeriod, CreatedTask, Diagnostic, Event, EventError, Health, Hold, InspectedTask,
-    Inspection, Loss, OverallStatus, Queue, ResourceChange, ResourceCounts, Run, RunDetails,
-    RunOutput, RunPage, Task, TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
+    Inspection, KnownState, Loss, OverallStatus, Queue, ResourceChange, ResourceCounts, Run,
+    RunDetails, RunOutput, RunPage, StateConflict, StateDecision, StateIdentity, StatePlace, Task,
+    TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
 };
 pub use runs::{FollowedLog, LogLine, LogPart, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings};

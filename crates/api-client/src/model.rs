@@ -2,6 +2,7 @@
 //! want to see them, and ignored elsewhere.
 
 mod run;
+mod state;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ pub(crate) use self::run::RunAnswer;
 pub use self::run::{
     Diagnostic, ResourceChange, ResourceCounts, Run, RunDetails, RunOutput, RunPage,
 };
+pub use self::state::{KnownState, StateConflict, StateDecision, StateIdentity, StatePlace};
 use crate::error::Refusal;
 
 /// A task as configured (docs/rest.md#task-objects).

@@ -45,6 +45,7 @@ mod schedule;
 mod service;
 pub mod settings;
 mod size;
+pub mod state;
 mod task;
 mod timeouts;
 mod view;

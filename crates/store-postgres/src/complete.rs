@@ -6,7 +6,7 @@ use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
-use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack};
+use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack, stored_serial};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use self::close::{close, give_up, put_back, succeed};
@@ -16,7 +16,7 @@ use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
 use crate::lost_leases;
 use crate::row::{Cell, by, encoded_details, failed_to, span, span_micros};
-use crate::tasks;
+use crate::{tasks, terraform_states};
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -74,7 +74,15 @@ async fn applied(
                 failures = 0, active_run = NULL,
                 applied_instances = coalesce(
                     (SELECT instances FROM inputs WHERE hash = closed.input_hash),
-                    t.applied_instances)
+                    t.applied_instances),
+                state_serial = CASE WHEN $9 IS NULL THEN t.state_serial
+                    WHEN t.state_lineage = $9 THEN greatest(t.state_serial, $10) ELSE $10 END,
+                state_moved_serial = CASE WHEN $9 IS NULL OR t.state_lineage = $9
+                    THEN t.state_moved_serial END,
+                state_lineage = coalesce($9, t.state_lineage),
+                state_recorded_at = CASE WHEN $9 IS NULL THEN t.state_recorded_at ELSE cts_now() END,
+                state_conflict = CASE WHEN $9 IS NULL THEN t.state_conflict END,
+                state_conflict_at = CASE WHEN $9 IS NULL THEN t.state_conflict_at END
             FROM closed WHERE t.name = closed.task_name
         ), last AS MATERIALIZED (
             SELECT id, cts_last_line(id) AS position FROM closed WHERE cardinality($4::TEXT[]) > 0
@@ -93,6 +101,8 @@ async fn applied(
     .bind(completion.holder.as_str())
     .bind(summary)
     .bind(findings)
+    .bind(completion.state.as_ref().map(|state| &state.lineage))
+    .bind(completion.state.as_ref().map(|state| stored_serial(state.serial)))
     .fetch_optional(connection)
     .await
     .map_err(&failed)?;
@@ -238,6 +248,9 @@ async fn write(
             put_back(transaction, &end, 0, (SUSPENDED_UNTIL, true), now).await?;
         }
         AttemptWrites::Close { plan } => close(transaction, &end, *plan, now).await?,
+    }
+    if let Some(state) = &end.completion.state {
+        terraform_states::report(transaction, &end.task, state).await?;
     }
     apply_to_task(transaction, &end.task, end.task_after).await?;
     let looked = guards::look_again(transaction, end.task.as_str()).await?;

@@ -127,7 +127,10 @@ async fn try_acquire(
             FROM leased WHERE t.name = leased.task_name
         )
         SELECT leased.*,
-               CASE WHEN t.spec LIKE '%\"timeouts\":{%' THEN t.spec END AS timed_spec
+               CASE WHEN t.spec LIKE '%\"timeouts\":{%' THEN t.spec END AS timed_spec,
+               json_build_object('lineage', t.state_lineage, 'serial', t.state_serial, 'moves', t.state_moves,
+                                 'moved', t.state_moved_serial, 'keep', t.state_keep, 'from', t.state_from)::TEXT
+                   AS known_state
         FROM leased JOIN tasks t ON t.name = leased.task_name",
     )
     .bind(claim.worker.as_str())

@@ -49,6 +49,7 @@ mod store;
 mod suspended;
 mod take_back;
 mod tasks;
+mod terraform_states;
 mod timeline;
 mod transfer;
 mod waiting;

@@ -147,7 +147,9 @@ impl Failure for TaskError {
             | Self::Busy
             | Self::Revision { .. }
             | Self::Deleting
-            | Self::LostMore { .. } => None,
+            | Self::LostMore { .. }
+            | Self::NoConflict
+            | Self::StillThere(_) => None,
         }
     }
 }

@@ -14,7 +14,9 @@ const TABLES: [(&str, &str, &str); 5] = [
         "tasks",
         "name, incarnation, position, origin, phase, revision, configured, destroy_run, \
          destruction_suspended_at, spec, last_applied, tried_input, cancelled_input, \
-         applied_instances, released_instances, held, failures, skipped, created_at, updated_at",
+         applied_instances, released_instances, held, state_lineage, state_serial, state_moves, \
+         state_moved_serial, state_keep, state_from, state_conflict, state_conflict_at, \
+         state_recorded_at, failures, skipped, created_at, updated_at",
         "position, name",
     ),
     ("deleted_tasks", "name, configured, deleted_at", "name"),

@@ -16,7 +16,7 @@ use crate::logs;
 use crate::lost_leases;
 use crate::queue::next_due_of;
 use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, micros, span_micros};
-use crate::{cancel, settings, tasks};
+use crate::{cancel, settings, tasks, terraform_states};
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -124,6 +124,9 @@ async fn end(
             }
             close(connection, &end, now).await?;
         }
+    }
+    if let Some(state) = &end.completion.state {
+        terraform_states::report(connection, &end.task, state, now).await?;
     }
     apply_to_task(connection, &end, now).await?;
     let looked = guards::look_again(connection, end.task.as_str()).await?;

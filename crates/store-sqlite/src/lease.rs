@@ -66,7 +66,10 @@ pub(crate) async fn acquire(
             LIMIT 1)
         RETURNING id, task_name, kind, destroys, holder, epoch, input_hash, attempts,
             (SELECT t.spec FROM tasks t
-             WHERE t.name = task_name AND t.spec LIKE '%\"timeouts\":{%') AS timed_spec",
+             WHERE t.name = task_name AND t.spec LIKE '%\"timeouts\":{%') AS timed_spec,
+            (SELECT json_object('lineage', t.state_lineage, 'serial', t.state_serial, 'moves', t.state_moves,
+                         'moved', t.state_moved_serial, 'keep', t.state_keep, 'from', t.state_from)
+             FROM tasks t WHERE t.name = task_name) AS known_state",
     )
     .bind(claim.worker.as_str())
     .bind(now.saturating_add(span_micros(claim.time_to_live)))

@@ -46,6 +46,7 @@ mod store;
 mod suspended;
 mod take_back;
 mod tasks;
+mod terraform_states;
 mod version;
 mod waiting;
 mod workers;

@@ -31,6 +31,7 @@ impl Completion {
             jitter: ids.jitter,
             log: Vec::new(),
             details: None,
+            state: None,
         }
     }
 

@@ -88,6 +88,8 @@ pub mod states;
 pub mod swallowed;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod tasks;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod terraform_states;
 pub mod transfer;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod waits;
@@ -612,6 +614,17 @@ macro_rules! store_suite {
                 a_deletion_leaves_nothing_of_a_requested_run,
                 a_replaced_run_keeps_its_place,
             }
+            terraform_states {
+                what_an_attempt_reports_is_kept_and_comes_with_the_next_lease,
+                a_move_is_counted_once_however_often_it_is_recorded,
+                only_the_holder_of_a_lease_records,
+                a_conflict_waits_for_a_decision_and_that_for_the_next_apply,
+                a_conflict_is_over_with_the_next_state,
+                a_decision_requests_a_run_where_none_is_queued,
+                the_state_of_a_task_that_is_there_is_its_own,
+                a_task_under_an_old_name_is_another_one,
+                a_decision_makes_a_destruction_due,
+            }
             archives {
                 a_reset_removes_every_task_and_deletion,
                 a_reset_leaves_what_runs_until_it_has_ended,
@@ -676,6 +689,7 @@ mod tests {
             include_str!("conformance/states.rs"),
             include_str!("conformance/swallowed.rs"),
             include_str!("conformance/tasks.rs"),
+            include_str!("conformance/terraform_states.rs"),
             include_str!("conformance/walk.rs"),
             include_str!("conformance/withdrawals.rs"),
             include_str!("conformance/workers.rs"),

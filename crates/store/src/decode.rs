@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use cts_core::runs::{RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
+use cts_core::state::{Keep, KnownState, StateConflict, StateRecord};
 use cts_core::{
-    Digest, Event, EventConfig, LeaseEpoch, LostLease, RunInput, TaskSpec, WorkerId, WorkerRecord,
+    Digest, Event, EventConfig, LeaseEpoch, LostLease, RunInput, TaskName, TaskSpec, WorkerId,
+    WorkerRecord,
 };
+use serde::Deserialize;
 
 use crate::cluster::WorkerState;
 use crate::error::StoreError;
@@ -82,6 +85,79 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
         input: row.parse("input_hash")?,
         attempt: row.number("attempts")?,
         timeouts: row.cell("spec").timeouts(row.text_if_any("timed_spec")?)?,
+        state: leased_state(&row)?,
+    })
+}
+
+/// What a task keeps of its state, as JSON in one column.
+fn leased_state(row: &Fields<'_>) -> Result<StateRecord, StoreError> {
+    /// The members of that JSON.
+    #[derive(Deserialize)]
+    struct Leased {
+        lineage: Option<String>,
+        serial: Option<u64>,
+        moves: u32,
+        moved: Option<u64>,
+        keep: Option<Keep>,
+        from: Option<TaskName>,
+    }
+    let Some(leased) = row.json_if_any::<Leased>("known_state")? else {
+        return Ok(StateRecord::default());
+    };
+    Ok(StateRecord {
+        known: known_state(leased.lineage, leased.serial, leased.moved),
+        moves: leased.moves,
+        keep: leased.keep,
+        from: leased.from,
+        conflict: None,
+        recorded_at: None,
+    })
+}
+
+fn known_state(
+    lineage: Option<String>,
+    serial: Option<u64>,
+    moved: Option<u64>,
+) -> Option<KnownState> {
+    Some(KnownState {
+        lineage: lineage?,
+        serial: serial.unwrap_or_default(),
+        moved,
+    })
+}
+
+/// What a task keeps of its state, of a row of `tasks`.
+pub fn state_record(row: &dyn Columns) -> Result<StateRecord, StoreError> {
+    state_of(&Fields::new(row, "read what is known of a state", "tasks").keyed("name")?)
+}
+
+/// The moves of a task's state, of a row of `tasks`.
+pub fn state_moves(row: &dyn Columns) -> Result<u32, StoreError> {
+    let row = Fields::new(row, "record a state", "tasks").keyed("name")?;
+    row.number("state_moves")
+}
+
+fn state_of(row: &Fields<'_>) -> Result<StateRecord, StoreError> {
+    let serial = |column| {
+        let serial = row.integer_if_any(column)?;
+        serial
+            .map(|serial| row.cell(column).number(serial))
+            .transpose()
+    };
+    let lineage = row.text_if_any("state_lineage")?.map(str::to_owned);
+    let conflict = row.json_if_any::<StateConflict>("state_conflict")?;
+    let conflict_at = row.time_if_any("state_conflict_at")?;
+    Ok(StateRecord {
+        known: known_state(
+            lineage,
+            serial("state_serial")?,
+            serial("state_moved_serial")?,
+        ),
+        moves: row.number("state_moves")?,
+        keep: row.text_if_any("state_keep")?.and_then(Keep::parse),
+        from: row.parse_if_any("state_from")?,
+        conflict: conflict.zip(conflict_at),
+        recorded_at: row.time_if_any("state_recorded_at")?,
     })
 }
 
@@ -258,6 +334,7 @@ pub fn task_row(row: &dyn Columns) -> Result<TaskRow, StoreError> {
         applied_instances: row.json_if_any("applied_instances")?,
         released_instances: row.json_if_any("released_instances")?,
         held: row.json_if_any("held")?,
+        state: state_of(&row)?,
         failures: row.number("failures")?,
         skipped: row.number("skipped")?,
         created_at: row.integer("created_at")?,

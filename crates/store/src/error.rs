@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use cts_core::runs::CancelRefusal;
-use cts_core::{LeaderEpoch, LeaseEpoch, Loss, RunId};
+use cts_core::{LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName};
 
 /// The store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -114,6 +114,12 @@ pub enum TaskError {
     /// It is being deleted.
     #[error("the task is being deleted")]
     Deleting,
+    /// Nothing is to be decided about its Terraform state.
+    #[error("the task's state is in no conflict")]
+    NoConflict,
+    /// Its Terraform state cannot be that of this task, which is there itself.
+    #[error("the task {0} is still there")]
+    StillThere(TaskName),
     /// It has lost more than the caller of a release has seen.
     #[error("the task has lost more meanwhile")]
     LostMore {

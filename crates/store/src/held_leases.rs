@@ -4,9 +4,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
+use cts_core::state::StateReport;
 use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
 
 use crate::error::{LeaseError, StoreError};
+
+/// A serial as it is stored.
+pub fn stored_serial(serial: u64) -> i64 {
+    i64::try_from(serial).unwrap_or(i64::MAX)
+}
+
+/// Names the record of a state, by which a repeated call is recognised. For implementations.
+pub fn recorded_by((run, epoch): (RunId, LeaseEpoch), moved: bool) -> String {
+    let kind = if moved { "moved" } else { "accepted" };
+    format!("{run}/{epoch}/{kind}")
+}
 
 /// What the holder of a lease says and asks in its course. Every method is one transaction, as those of
 /// [`Store`](crate::Store) are.
@@ -60,6 +72,17 @@ pub trait HeldLeases {
         epoch: LeaseEpoch,
         wait: u32,
     ) -> Result<Resumed, LeaseError>;
+
+    /// Notes what the holder of a lease has found out about its task's Terraform state, or done with it. Carries out a decision if
+    /// the run is not refused. Returns the number of the task's [moves](cts_core::state::StateRecord::moves) from now on, which increases with each
+    /// record after which directories are to be verified again. Safe to repeat.
+    async fn record_state(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+        report: &StateReport,
+    ) -> Result<u32, LeaseError>;
 
     /// The newest leases of the task of this run that were lost, those lost last first, at most
     /// [`LOST_LEASES_SHOWN`](crate::LOST_LEASES_SHOWN). Checks are not among them: they lock no state.

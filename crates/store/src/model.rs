@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use cts_core::runs::{
     AttemptOutcome, EnqueueDecision, Plan, RunDetails, RunKind, RunKinds, RunStatus,
 };
+use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{
     Capabilities, Digest, Event, EventId, FrozenInput, Hold, InstanceCounts, LeaseEpoch, Loss,
     RunId, ShrinkGuard, TaskName, TaskStatus, TaskTimeouts, WorkerId,
@@ -114,6 +115,8 @@ pub struct Lease {
     pub attempt: u32,
     /// How long its steps may take, where the task says so itself.
     pub timeouts: TaskTimeouts,
+    /// What the task keeps of its Terraform state, without conflict and time.
+    pub state: StateRecord,
 }
 
 /// The end of an attempt.
@@ -137,6 +140,8 @@ pub struct Completion {
     pub log: Vec<LogLine>,
     /// What the attempt did, if its worker has said; it takes the place of what an earlier attempt did.
     pub details: Option<RunDetails>,
+    /// The task's Terraform state after the attempt, if its worker has said.
+    pub state: Option<TerraformState>,
 }
 
 /// What followed a completion.

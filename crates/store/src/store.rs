@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
     TaskSpec, TaskStatus, WorkerId, WorkerRecord,
@@ -174,6 +175,22 @@ pub trait Store: HeldLeases + Housekeeping + SettingsStore + Send + Sync + fmt::
         name: &TaskName,
         seen: Option<&[Loss]>,
     ) -> Result<Option<Hold>, TaskError>;
+
+    /// What is known of the Terraform state of a task that is to be seen. It goes with the task: one that is made under its name
+    /// later is another one, of whose state nothing is known.
+    async fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError>;
+
+    /// Stores a decision about the Terraform state of a task, for its next apply or destruction, and returns what is known of it.
+    /// What is queued of the task to be applied, or to destroy, is due at once; if there is nothing, and the task is enabled, a run
+    /// of this id is requested.
+    ///
+    /// [`StateDecision::Keep`] answers a conflict, and is refused without one. The state of a task that is there is its own.
+    async fn decide_terraform_state(
+        &self,
+        name: &TaskName,
+        decision: &StateDecision,
+        run: RunId,
+    ) -> Result<StateRecord, TaskError>;
 
     /// Forgets the discarded task that `run` was to create. Does nothing if there is none.
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;

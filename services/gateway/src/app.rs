@@ -129,6 +129,10 @@ impl App {
                 let (_headers, body) = request.received().await;
                 changes::release(&self.changes, &name, body, time, id).await
             }
+            Route::TerraformState(name) => {
+                changes::terraform_state(&self.tasks, &name, time, id).await
+            }
+            Route::DecideState(name) => self.decide_state(&name, request).await,
             Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
             Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
             Route::Queue => runs::queue(&self.runs, id).await,
@@ -181,6 +185,13 @@ impl App {
         }
     }
 
+    async fn decide_state(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
+        let id = request.id;
+        let (headers, body) = request.received().await;
+        let decision = changes::read_decision(&headers, body)?;
+        changes::decide_state(&self.changes, name, decision, &self.local_time, id).await
+    }
+
     async fn update(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
         let mode = RunMode::parse_legacy(request.head.uri.query())?;
         let id = request.id;
@@ -209,6 +220,8 @@ fn family(route: &Route, id: RequestId) -> Family {
         | Route::DeleteTask(_)
         | Route::ReleaseTask(_)
         | Route::PlanDestruction(_)
+        | Route::TerraformState(_)
+        | Route::DecideState(_)
         | Route::ExplainTask(_)
         | Route::Runs
         | Route::Run(_)

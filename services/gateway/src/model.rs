@@ -13,6 +13,7 @@ mod run;
 mod run_details;
 mod status;
 mod task;
+mod terraform_state;
 
 pub(crate) use change::{
     AcceptedAnswer, DestroyPlanAnswer, InspectedAnswer, ReplacedAnswer, TaskPlanObject,
@@ -27,6 +28,7 @@ pub(crate) use queue::QueueAnswer;
 pub(crate) use run::{LogLines, RunAnswer, RunChange, RunObject, RunsAnswer};
 pub(crate) use status::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
 pub(crate) use task::{TaskAnswer, TaskObject, TasksAnswer};
+pub(crate) use terraform_state::StateAnswer;
 
 /// An answer that says only that all is well.
 #[derive(Debug, serde::Serialize)]

@@ -14,6 +14,7 @@ use crate::request::parameters::ParameterError;
 use crate::request::query::QueryError;
 use crate::request::release_body::ReleaseBodyError;
 use crate::request::run_mode::RunModeError;
+use crate::request::state_decision::InvalidDecision;
 use crate::request::task_request::InvalidBody;
 use crate::request::update_body::UpdateBodyError;
 use crate::routes::Refusal;
@@ -192,6 +193,7 @@ macro_rules! bad_requests {
 bad_requests!(
     CancelBodyError,
     InvalidBody,
+    InvalidDecision,
     ParameterError,
     QueryError,
     ReleaseBodyError,

@@ -7,5 +7,6 @@ pub(crate) mod query;
 pub(crate) mod release_body;
 pub(crate) mod run_mode;
 pub(crate) mod schema;
+pub(crate) mod state_decision;
 pub(crate) mod task_request;
 pub(crate) mod update_body;

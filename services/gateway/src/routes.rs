@@ -51,6 +51,10 @@ pub(crate) enum Route {
     ExplainTask(String),
     /// Let the task of this name go on that a guard holds back.
     ReleaseTask(String),
+    /// What is known of the Terraform state of the task of this name.
+    TerraformState(String),
+    /// Decide which Terraform state the task of this name goes on with.
+    DecideState(String),
     /// Plan what a deletion of the task of this name would destroy.
     PlanDestruction(String),
     /// The runs that are kept.
@@ -178,6 +182,8 @@ pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
         | Route::ReplaceTask(_)
         | Route::ReleaseTask(_)
         | Route::PlanDestruction(_)
+        | Route::TerraformState(_)
+        | Route::DecideState(_)
         | Route::ExplainTask(_) => true,
         Route::Refused(
             Refusal::Method { .. } | Refusal::UnsupportedPath(_) | Refusal::NoTaskName,
@@ -253,6 +259,12 @@ fn tasks(method: &Method, path: &str, rest: &str) -> Route {
         (&Method::PUT, Some(name)) => Route::ReplaceTask(decoded(name)),
         (&Method::GET, None) if let Some(name) = before(rest, "/explain") => {
             Route::ExplainTask(decoded(name))
+        }
+        (&Method::GET, None) if let Some(name) = before(rest, "/state") => {
+            Route::TerraformState(decoded(name))
+        }
+        (&Method::POST, None) if let Some(name) = before(rest, "/state") => {
+            Route::DecideState(decoded(name))
         }
         (&Method::POST, None) if let Some(name) = before(rest, "/destroy-plan") => {
             Route::PlanDestruction(decoded(name))

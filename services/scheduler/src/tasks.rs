@@ -17,6 +17,7 @@ mod update;
 use std::sync::Arc;
 
 use cts_core::runs::{Plan, RunKind};
+use cts_core::state::{Keep, StateDecision, StateRecord};
 use cts_core::{
     Creation, Hold, Loss, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec, losses_text,
 };
@@ -192,6 +193,23 @@ impl TaskCommands {
             self.notifier.tasks_changed();
         }
         Ok(held)
+    }
+
+    /// Decides which Terraform state a task goes on with, and makes it due.
+    pub(crate) async fn decide_state(
+        &self,
+        name: &TaskName,
+        decision: &StateDecision,
+    ) -> Result<StateRecord, Refusal> {
+        let run = self.identities.run_id();
+        let decided = self.store.decide_terraform_state(name, decision, run).await;
+        let record = decided.map_err(|error| Refusal::of(error, name))?;
+        let keep = record.keep.map(Keep::as_str);
+        let from = record.from.as_ref().map(TaskName::as_str);
+        tracing::info!(target: "ctrl", task_name = %name, keep, from, "it is decided which state the task goes on with");
+        self.notifier.tasks_changed();
+        self.notifier.queue_changed();
+        Ok(record)
     }
 
     /// Checks a declaration, and packs its module if workers need that. Reads files.

@@ -209,6 +209,7 @@ impl Scheduler {
             outcome: Some(convert::outcome_to_wire(outcome)),
             log: log_to_wire(log),
             details: details.map(convert::details_to_wire),
+            state: None,
         };
         let call = || async {
             let mut runs = self.runs.clone();

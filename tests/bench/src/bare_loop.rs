@@ -102,5 +102,6 @@ fn applied(lease: &Lease) -> Completion {
         jitter: 0.0,
         log: Vec::new(),
         details: None,
+        state: None,
     }
 }

@@ -88,6 +88,7 @@ async fn runs(scheduler: Channel) -> Result<()> {
             log: Vec::new(),
             outcome: Some(Outcome::Applied(Applied {})),
             details: None,
+            state: None,
         };
         let answer = runs.complete_run(report).await;
         answer.context("a report is refused")?;

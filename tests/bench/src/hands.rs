@@ -175,6 +175,7 @@ async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<
         log: Vec::new(),
         outcome: Some(Outcome::Applied(Applied {})),
         details: None,
+        state: None,
     };
     let answer = scheduler.complete_run(report).await;
     answer.context("a report is refused")?;

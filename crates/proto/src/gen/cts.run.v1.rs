@@ -65,6 +65,70 @@ pub struct Lease {
     /// the input.
     #[prost(message, repeated, tag = "10")]
     pub contents: ::prost::alloc::vec::Vec<InputContent>,
+    /// What is known of the task's state; absent from an earlier version, which keeps nothing of it.
+    #[prost(message, optional, tag = "11")]
+    pub state: ::core::option::Option<KnownState>,
+}
+/// What a task keeps of its Terraform state.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KnownState {
+    /// Lineage of the state; empty if none is known.
+    #[prost(string, tag = "1")]
+    pub lineage: ::prost::alloc::string::String,
+    /// Its serial when that was reported last.
+    #[prost(uint64, tag = "2")]
+    pub serial: u64,
+    /// Increases with each recorded move. A task directory that was verified at another number has to be verified again.
+    #[prost(uint32, tag = "3")]
+    pub moves: u32,
+    /// Serial at the last move; absent if it was never moved.
+    #[prost(uint64, optional, tag = "4")]
+    pub moved_serial: ::core::option::Option<u64>,
+    /// A decision that the next apply carries out.
+    #[prost(enumeration = "StateKeep", tag = "5")]
+    pub keep: i32,
+    /// The next apply takes the state from the workspace of the task that had this name; empty for none.
+    #[prost(string, tag = "6")]
+    pub from: ::prost::alloc::string::String,
+}
+/// A Terraform state that is there, with resources or without.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TerraformState {
+    /// Its lineage.
+    #[prost(string, tag = "1")]
+    pub lineage: ::prost::alloc::string::String,
+    /// Its serial.
+    #[prost(uint64, tag = "2")]
+    pub serial: u64,
+    /// Number of its resources, if that was looked at.
+    #[prost(uint64, optional, tag = "3")]
+    pub resources: ::core::option::Option<u64>,
+}
+/// What a backend has in a workspace.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StateAt {
+    /// Kind of the backend, such as "consul".
+    #[prost(string, tag = "1")]
+    pub backend: ::prost::alloc::string::String,
+    /// The workspace.
+    #[prost(string, tag = "2")]
+    pub workspace: ::prost::alloc::string::String,
+    /// The state there; absent if there is none.
+    #[prost(message, optional, tag = "3")]
+    pub state: ::core::option::Option<TerraformState>,
+}
+/// Two states between which cts does not decide.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StateConflict {
+    /// Why, for people; at most 4 KiB of it are kept.
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// What is at the old place; absent if it is not known where that is.
+    #[prost(message, optional, tag = "2")]
+    pub old: ::core::option::Option<StateAt>,
+    /// What is at the new place; absent if that was not looked at.
+    #[prost(message, optional, tag = "3")]
+    pub new: ::core::option::Option<StateAt>,
 }
 /// A part of an input: the task as it was, or what one of its views showed. Many inputs may have the same.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -247,6 +311,52 @@ pub struct ResumeRunResponse {
     #[prost(enumeration = "WaitEnd", tag = "2")]
     pub end: i32,
 }
+/// Notes something of the state of a leased run's task.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecordStateRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Epoch of the lease.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "3")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// What is noted.
+    #[prost(oneof = "record_state_request::Report", tags = "4, 5, 6")]
+    pub report: ::core::option::Option<record_state_request::Report>,
+}
+/// Nested message and enum types in `RecordStateRequest`.
+pub mod record_state_request {
+    /// What is noted.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Report {
+        /// The task goes on with what is at its place. Carries out a decision.
+        #[prost(message, tag = "4")]
+        Accepted(super::StateAccepted),
+        /// This state was moved to the task's place. Carries out a decision.
+        #[prost(message, tag = "5")]
+        Moved(super::TerraformState),
+        /// The run is refused.
+        #[prost(message, tag = "6")]
+        Conflict(super::StateConflict),
+    }
+}
+/// A task goes on with what is at its place.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StateAccepted {
+    /// The state; absent if there is none.
+    #[prost(message, optional, tag = "1")]
+    pub state: ::core::option::Option<TerraformState>,
+}
+/// It is noted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecordStateResponse {
+    /// As in KnownState, from now on.
+    #[prost(uint32, tag = "1")]
+    pub moves: u32,
+}
 /// Ends an attempt.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CompleteRunRequest {
@@ -265,6 +375,9 @@ pub struct CompleteRunRequest {
     /// What the attempt did; absent from an earlier version, and if it came to nothing.
     #[prost(message, optional, tag = "10")]
     pub details: ::core::option::Option<RunDetails>,
+    /// The task's state after Terraform has changed it; absent from an earlier version, and if it is not known.
+    #[prost(message, optional, tag = "11")]
+    pub state: ::core::option::Option<TerraformState>,
     /// How it ended.
     #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5, 7, 8, 20")]
     pub outcome: ::core::option::Option<complete_run_request::Outcome>,
@@ -635,6 +748,39 @@ pub struct WaitingRuns {
     /// The task of the oldest.
     #[prost(string, tag = "4")]
     pub task_name: ::prost::alloc::string::String,
+}
+/// Which state a task is to go on with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum StateKeep {
+    /// Not set: where it is not certain, the run is refused.
+    Unspecified = 0,
+    /// That of the old backend.
+    Old = 1,
+    /// What is in the new backend.
+    New = 2,
+}
+impl StateKeep {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "STATE_KEEP_UNSPECIFIED",
+            Self::Old => "STATE_KEEP_OLD",
+            Self::New => "STATE_KEEP_NEW",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "STATE_KEEP_UNSPECIFIED" => Some(Self::Unspecified),
+            "STATE_KEEP_OLD" => Some(Self::Old),
+            "STATE_KEEP_NEW" => Some(Self::New),
+            _ => None,
+        }
+    }
 }
 /// How a leased run is to be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -1152,6 +1298,32 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "AwaitCancel"));
             self.inner.unary(req, path, codec).await
         }
+        /// Notes what the holder of a lease has found out about its task's state, or done with it, before anything is applied.
+        /// Safe to repeat.
+        pub async fn record_state(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RecordStateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordStateResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/RecordState",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "RecordState"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Ends an attempt and with it the lease. Safe to repeat: the second call finds the lease gone.
         pub async fn complete_run(
             &mut self,
@@ -1417,6 +1589,15 @@ pub mod run_service_server {
             request: tonic::Request<super::AwaitCancelRequest>,
         ) -> std::result::Result<
             tonic::Response<super::AwaitCancelResponse>,
+            tonic::Status,
+        >;
+        /// Notes what the holder of a lease has found out about its task's state, or done with it, before anything is applied.
+        /// Safe to repeat.
+        async fn record_state(
+            &self,
+            request: tonic::Request<super::RecordStateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordStateResponse>,
             tonic::Status,
         >;
         /// Ends an attempt and with it the lease. Safe to repeat: the second call finds the lease gone.
@@ -1865,6 +2046,51 @@ pub mod run_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = AwaitCancelSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/RecordState" => {
+                    #[allow(non_camel_case_types)]
+                    struct RecordStateSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::RecordStateRequest>
+                    for RecordStateSvc<T> {
+                        type Response = super::RecordStateResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RecordStateRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::record_state(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RecordStateSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

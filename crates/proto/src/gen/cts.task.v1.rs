@@ -659,6 +659,8 @@ pub enum ObstacleKind {
     Held = 13,
     /// The end of the running apply of another task of its concurrency group.
     GroupBusy = 14,
+    /// A decision between two Terraform states.
+    StateConflict = 30,
 }
 impl ObstacleKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -680,6 +682,7 @@ impl ObstacleKind {
             Self::ViewUnreadable => "OBSTACLE_KIND_VIEW_UNREADABLE",
             Self::Held => "OBSTACLE_KIND_HELD",
             Self::GroupBusy => "OBSTACLE_KIND_GROUP_BUSY",
+            Self::StateConflict => "OBSTACLE_KIND_STATE_CONFLICT",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -698,6 +701,7 @@ impl ObstacleKind {
             "OBSTACLE_KIND_VIEW_UNREADABLE" => Some(Self::ViewUnreadable),
             "OBSTACLE_KIND_HELD" => Some(Self::Held),
             "OBSTACLE_KIND_GROUP_BUSY" => Some(Self::GroupBusy),
+            "OBSTACLE_KIND_STATE_CONFLICT" => Some(Self::StateConflict),
             _ => None,
         }
     }
@@ -879,7 +883,7 @@ pub struct GetTaskVersionResponse {
     pub version: ::prost::alloc::string::String,
 }
 /// Asks for the release of a task.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReleaseTaskRequest {
     /// Name of the task.
     #[prost(string, tag = "1")]
@@ -890,7 +894,7 @@ pub struct ReleaseTaskRequest {
     pub seen: ::core::option::Option<SeenLosses>,
 }
 /// The losses that a caller has seen.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SeenLosses {
     /// Each service, and how many instances were left; what was applied does not count.
     #[prost(message, repeated, tag = "1")]
@@ -902,6 +906,66 @@ pub struct ReleaseTaskResponse {
     /// What had held it back; absent if nothing did.
     #[prost(message, optional, tag = "1")]
     pub hold: ::core::option::Option<Hold>,
+}
+/// Asks for what is known of a task's Terraform state.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetTerraformStateRequest {
+    /// Name of the task.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+/// What is known of a task's Terraform state.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetTerraformStateResponse {
+    /// It.
+    #[prost(message, optional, tag = "1")]
+    pub state: ::core::option::Option<KnownTerraformState>,
+}
+/// What is known of a task's Terraform state.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KnownTerraformState {
+    /// What the task keeps; without a lineage before the first report.
+    #[prost(message, optional, tag = "1")]
+    pub known: ::core::option::Option<super::super::run::v1::KnownState>,
+    /// When the state was reported last; absent if it never was.
+    #[prost(message, optional, tag = "2")]
+    pub recorded_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Why the last run was refused; absent if it was not.
+    #[prost(message, optional, tag = "3")]
+    pub conflict: ::core::option::Option<super::super::run::v1::StateConflict>,
+    /// When it was refused.
+    #[prost(message, optional, tag = "4")]
+    pub conflict_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+/// Decides which Terraform state a task goes on with.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DecideTerraformStateRequest {
+    /// Name of the task.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The decision.
+    #[prost(oneof = "decide_terraform_state_request::Decision", tags = "2, 3")]
+    pub decision: ::core::option::Option<decide_terraform_state_request::Decision>,
+}
+/// Nested message and enum types in `DecideTerraformStateRequest`.
+pub mod decide_terraform_state_request {
+    /// The decision.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Decision {
+        /// Which of two states is kept.
+        #[prost(enumeration = "super::super::super::run::v1::StateKeep", tag = "2")]
+        Keep(i32),
+        /// The state is taken from the workspace of the task that had this name.
+        #[prost(string, tag = "3")]
+        From(::prost::alloc::string::String),
+    }
+}
+/// It is decided.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DecideTerraformStateResponse {
+    /// What is known of the state, with the decision.
+    #[prost(message, optional, tag = "1")]
+    pub state: ::core::option::Option<KnownTerraformState>,
 }
 /// What a call that changes a task does beside storing the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -994,7 +1058,10 @@ pub mod task_service_client {
     /// deleting         FAILED_PRECONDITION  the task is being deleted
     /// run_failed       FAILED_PRECONDITION  the run failed; the message has Terraform's own words
     /// not_initialized  FAILED_PRECONDITION  the data for the run was not complete in time
+    /// no_conflict      FAILED_PRECONDITION  the task's Terraform state is in no conflict
+    /// still_there      FAILED_PRECONDITION  the task whose Terraform state is to be taken is still there
     /// revision         ABORTED              the task is not at the revision that was named
+    /// lost_more        ABORTED              the task has lost more than the caller of a release has seen
     #[derive(Debug, Clone)]
     pub struct TaskServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -1356,6 +1423,58 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "ReleaseTask"));
             self.inner.unary(req, path, codec).await
         }
+        /// Tells what is known of a task's Terraform state. NOT_FOUND if there is no task of that name.
+        pub async fn get_terraform_state(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetTerraformStateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetTerraformStateResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/GetTerraformState",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "GetTerraformState"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Decides which Terraform state a task goes on with, and makes it due.
+        pub async fn decide_terraform_state(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DecideTerraformStateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DecideTerraformStateResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/DecideTerraformState",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("cts.task.v1.TaskService", "DecideTerraformState"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         /// Tells why a task ran, or why it does not. NOT_FOUND if there is none of that name.
         pub async fn explain_task(
             &mut self,
@@ -1494,6 +1613,22 @@ pub mod task_service_server {
             tonic::Response<super::ReleaseTaskResponse>,
             tonic::Status,
         >;
+        /// Tells what is known of a task's Terraform state. NOT_FOUND if there is no task of that name.
+        async fn get_terraform_state(
+            &self,
+            request: tonic::Request<super::GetTerraformStateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetTerraformStateResponse>,
+            tonic::Status,
+        >;
+        /// Decides which Terraform state a task goes on with, and makes it due.
+        async fn decide_terraform_state(
+            &self,
+            request: tonic::Request<super::DecideTerraformStateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DecideTerraformStateResponse>,
+            tonic::Status,
+        >;
         /// Tells why a task ran, or why it does not. NOT_FOUND if there is none of that name.
         async fn explain_task(
             &self,
@@ -1517,7 +1652,10 @@ pub mod task_service_server {
     /// deleting         FAILED_PRECONDITION  the task is being deleted
     /// run_failed       FAILED_PRECONDITION  the run failed; the message has Terraform's own words
     /// not_initialized  FAILED_PRECONDITION  the data for the run was not complete in time
+    /// no_conflict      FAILED_PRECONDITION  the task's Terraform state is in no conflict
+    /// still_there      FAILED_PRECONDITION  the task whose Terraform state is to be taken is still there
     /// revision         ABORTED              the task is not at the revision that was named
+    /// lost_more        ABORTED              the task has lost more than the caller of a release has seen
     #[derive(Debug)]
     pub struct TaskServiceServer<T> {
         inner: Arc<T>,
@@ -2077,6 +2215,98 @@ pub mod task_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ReleaseTaskSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/GetTerraformState" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetTerraformStateSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::GetTerraformStateRequest>
+                    for GetTerraformStateSvc<T> {
+                        type Response = super::GetTerraformStateResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetTerraformStateRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::get_terraform_state(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetTerraformStateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/DecideTerraformState" => {
+                    #[allow(non_camel_case_types)]
+                    struct DecideTerraformStateSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::UnaryService<super::DecideTerraformStateRequest>
+                    for DecideTerraformStateSvc<T> {
+                        type Response = super::DecideTerraformStateResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DecideTerraformStateRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::decide_terraform_state(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DecideTerraformStateSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Chain, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId,
     TaskName, TaskSpec, TaskStatus, WorkerId,
@@ -25,7 +26,7 @@ use crate::session::call;
 use crate::{
     archive, bundles, cancel, changes, complete, configurations, configure, destruction, enqueue,
     guards, hints, inputs, leadership, lease, logs, prune, queue, requests, states, statistics,
-    take_back, tasks, waiting, workers,
+    take_back, tasks, terraform_states, waiting, workers,
 };
 
 /// How long a call may take whose work grows with the configuration or the history, transaction after transaction.
@@ -139,6 +140,19 @@ impl Store for PostgresStore {
         seen: Option<&[Loss]>,
     ) -> Result<Option<Hold>, TaskError> {
         call!(&self.pool, c => guards::release(c, name, seen))
+    }
+
+    async fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError> {
+        call!(&self.pool, c => terraform_states::of_task(c, name))
+    }
+
+    async fn decide_terraform_state(
+        &self,
+        name: &TaskName,
+        decision: &StateDecision,
+        run: RunId,
+    ) -> Result<StateRecord, TaskError> {
+        call!(&self.pool, c => terraform_states::decide(c, name, decision, run))
     }
 
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
+use cts_core::state::StateReport;
 use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
 use cts_store::{HeldLeases, LeaseError, StoreError};
 
 use super::PostgresStore;
 use crate::session::call;
-use crate::{cancel, lease, lost_leases, suspended};
+use crate::{cancel, lease, lost_leases, suspended, terraform_states};
 
 #[async_trait]
 impl HeldLeases for PostgresStore {
@@ -60,6 +61,16 @@ impl HeldLeases for PostgresStore {
         wait: u32,
     ) -> Result<Resumed, LeaseError> {
         call!(&self.pool, c => suspended::resume(c, (run, holder, epoch), wait))
+    }
+
+    async fn record_state(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+        report: &StateReport,
+    ) -> Result<u32, LeaseError> {
+        call!(&self.pool, c => terraform_states::record(c, (run, holder, epoch), report))
     }
 
     async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError> {

@@ -1,13 +1,14 @@
 //! Into an empty database.
 
 use async_trait::async_trait;
-use cts_core::InstanceCounts;
 use cts_core::runs::RunSummary;
+use cts_core::state::Keep;
+use cts_core::{InstanceCounts, TaskName};
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, Import, InputRow,
     LogLineRow, RunRow, TaskRow,
 };
-use cts_store::{StoreError, StoredInput, stored_kind};
+use cts_store::{StoreError, StoredInput, stored_kind, stored_serial};
 use sqlx::PgConnection;
 
 use super::refuse_content;
@@ -69,6 +70,10 @@ impl Import for PostgresImport {
             let held = held
                 .map(|hold| encoded("encode a task", hold))
                 .transpose()?;
+            let known = row.state.known.as_ref();
+            let conflict = row.state.conflict.as_ref();
+            let conflict = conflict.map(|(conflict, _)| encoded("encode a task", conflict));
+            let conflict = conflict.transpose()?;
             sqlx::query(
                 "-- import: a task
                 INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
@@ -76,9 +81,12 @@ impl Import for PostgresImport {
                                    event_config, last_applied, failures, skipped, created_at,
                                    updated_at, revision, configured, tried_input,
                                    incarnation, applied_instances, held, concurrency_group,
-                                   released_instances, cancelled_input)
+                                   released_instances, cancelled_input,
+                                   state_lineage, state_serial, state_moves, state_moved_serial, state_keep,
+                                   state_from, state_conflict, state_conflict_at, state_recorded_at)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                        $17, $18, $19, $20, $21, $22, $23, $24, $25)",
+                        $17, $18, $19, $20, $21, $22, $23, $24, $25,
+                        $26, $27, $28, $29, $30, $31, $32, $33, $34)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -105,6 +113,15 @@ impl Import for PostgresImport {
             .bind(&spec.concurrency_group)
             .bind(released)
             .bind(row.cancelled_input.map(|hash| hash.to_string()))
+            .bind(known.map(|known| &known.lineage))
+            .bind(known.map(|known| stored_serial(known.serial)))
+            .bind(i64::from(row.state.moves))
+            .bind(known.and_then(|known| known.moved).map(stored_serial))
+            .bind(row.state.keep.map(Keep::as_str))
+            .bind(row.state.from.as_ref().map(TaskName::as_str))
+            .bind(conflict)
+            .bind(row.state.conflict.as_ref().map(|(_, at)| at.timestamp_micros()))
+            .bind(row.state.recorded_at.map(|at| at.timestamp_micros()))
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;

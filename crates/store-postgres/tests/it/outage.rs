@@ -69,6 +69,7 @@ pub(crate) fn applied(lease: &Lease) -> Completion {
         jitter: 0.0,
         log: Vec::new(),
         details: None,
+        state: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
+use cts_core::state::{StateConflict, StateDecision, StateReport, TerraformState};
 use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName, WorkerId};
 use cts_store::conformance::{claim, input, member, spec, task, worker_record};
 use cts_store::{
@@ -59,7 +60,22 @@ fn completion(lease: &Lease, outcome: AttemptOutcome) -> Completion {
         jitter: 0.5,
         log: lines(3),
         details: None,
+        state: TerraformState::new("a-lineage", 8).ok(),
     }
+}
+
+/// What the holder of a lease may say of a state.
+fn reports() -> [StateReport; 3] {
+    let state = TerraformState::new("a-lineage", 7).unwrap();
+    [
+        StateReport::Accepted(Some(state.clone())),
+        StateReport::Moved(state),
+        StateReport::Refused(StateConflict {
+            reason: "both were changed".to_owned(),
+            old: None,
+            new: None,
+        }),
+    ]
 }
 
 impl Calls {
@@ -182,6 +198,12 @@ impl Calls {
                 .resume(lease.run, holder.0, holder.1, 1)
                 .await
                 .unwrap();
+            for report in reports() {
+                store
+                    .record_state(lease.run, holder.0, holder.1, &report)
+                    .await
+                    .unwrap();
+            }
             store.read_log(lease.run, 5, 100).await.unwrap().unwrap();
             store.input(lease.input).await.unwrap();
             store.run(lease.run).await.unwrap().unwrap();
@@ -200,6 +222,12 @@ impl Calls {
             };
             store.change_task(name, &change).await.unwrap();
         }
+        store.terraform_state(name).await.unwrap().unwrap();
+        let from = StateDecision::From(task("an-earlier-one"));
+        store
+            .decide_terraform_state(name, &from, run_id())
+            .await
+            .unwrap();
         for request in store.requests().await.unwrap() {
             store.request(request.run).await.unwrap().unwrap();
             store

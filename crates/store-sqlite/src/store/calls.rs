@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
     TaskSpec, TaskStatus, WorkerId, WorkerRecord,
@@ -22,7 +23,7 @@ use crate::inputs::{self, InputError};
 use crate::{
     archive, bundles, cancel, changes, complete, configurations, configure, destruction, enqueue,
     guards, leadership, lease, logs, prune, queue, requests, row, runs, set_back, states,
-    take_back, tasks, waiting, workers,
+    take_back, tasks, terraform_states, waiting, workers,
 };
 
 #[async_trait]
@@ -133,6 +134,19 @@ impl Store for SqliteStore {
         seen: Option<&[Loss]>,
     ) -> Result<Option<Hold>, TaskError> {
         transaction!(self.begin_durable, t, _ => guards::release(&mut t, name, seen))
+    }
+
+    async fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError> {
+        terraform_states::of_task(&self.pools.reader, name).await
+    }
+
+    async fn decide_terraform_state(
+        &self,
+        name: &TaskName,
+        decision: &StateDecision,
+        run: RunId,
+    ) -> Result<StateRecord, TaskError> {
+        transaction!(self.begin_durable, t, now => terraform_states::decide(&mut t, name, decision, run, now))
     }
 
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
+use cts_core::state::StateReport;
 use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
 use cts_store::{HeldLeases, LeaseError, StoreError};
 
 use super::SqliteStore;
 use super::transaction::transaction;
-use crate::{cancel, lease, lost_leases, suspended};
+use crate::{cancel, lease, lost_leases, suspended, terraform_states};
 
 #[async_trait]
 impl HeldLeases for SqliteStore {
@@ -68,6 +69,16 @@ impl HeldLeases for SqliteStore {
         wait: u32,
     ) -> Result<Resumed, LeaseError> {
         transaction!(self.begin, t, _ => suspended::resume(&mut t, (run, holder, epoch), wait))
+    }
+
+    async fn record_state(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+        report: &StateReport,
+    ) -> Result<u32, LeaseError> {
+        transaction!(self.begin_durable, t, now => terraform_states::record(&mut t, (run, holder, epoch), report, now))
     }
 
     async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError> {

@@ -9,7 +9,7 @@ use super::Fixture;
 use super::scene::{LEASE, Scene, claim, input, spec, task};
 use crate::{Claim, Deletion, EnqueueRequest, Lease, TaskError};
 
-fn destroyed(name: &str) -> TaskSpec {
+pub(super) fn destroyed(name: &str) -> TaskSpec {
     TaskSpec {
         on_delete: OnDelete::Destroy,
         ..spec(name)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
+use cts_core::state::StateRecord;
 use cts_core::{LeaseEpoch, RunId, TaskTimeouts, WorkerId};
 
 use super::Fixture;
@@ -20,6 +21,7 @@ fn named(run: RunId, epoch: LeaseEpoch) -> Lease {
         input: input("1").hash,
         attempt: 1,
         timeouts: TaskTimeouts::default(),
+        state: StateRecord::default(),
     }
 }
 

@@ -16,6 +16,7 @@ use cts_core::runs::{
     RunKind, RunStatus, TaskRuns, WantedApply, after_attempt, after_lost_lease, decide_enqueue,
     ends_cancelled, forgets_attempts, keep_error, may_enqueue,
 };
+use cts_core::state::StateRecord;
 use cts_core::{
     Baseline, Destruction, Digest, EventId, Hold, Incarnation, InstanceCounts, LeaseEpoch, Loss,
     RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
@@ -485,6 +486,7 @@ impl Model {
             input: run.input,
             attempt: run.attempts,
             timeouts: self.tasks[&run.task].stored.spec.timeouts,
+            state: StateRecord::default(),
         })
     }
 
@@ -649,6 +651,7 @@ impl Model {
                 jitter: ids.jitter,
                 log: Vec::new(),
                 details: None,
+                state: None,
             };
             let renewable = self.was_served_since(run.renewed);
             let context = self.context(&run, ids.jitter).expect("its task is there");

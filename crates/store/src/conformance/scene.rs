@@ -260,6 +260,7 @@ impl<F: Fixture> Scene<F> {
             jitter: 0.0,
             log: Vec::new(),
             details: None,
+            state: None,
         }
     }
 

@@ -1,13 +1,15 @@
 //! What moves between stores: a store with something of everything, and what is in it.
 
 use cts_core::runs::{AttemptOutcome, RunKind};
+use cts_core::state::{Keep, StateDecision, StateReport, TerraformState};
 use cts_core::{Digest, Requirement};
 use futures::TryStreamExt as _;
 
 use super::Fixture;
 use super::configurations::configuration;
 use super::details::details;
-use super::scene::{Scene, guarded, line, member, noise, plan, spec};
+use super::scene::{Scene, guarded, line, member, noise, plan, spec, task};
+use super::terraform_states::conflict;
 use crate::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
     LogLineRow, RunRow, Table, TaskRow,
@@ -83,7 +85,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     specs.push(spec("off"));
     specs[7].enabled = false;
     specs[7].retry_failed = false;
-    specs.extend(["deleted", "changed", "guarded"].map(spec));
+    specs.extend(["deleted", "changed", "guarded", "stateful"].map(spec));
     let scene = Scene::<F>::configured(&specs).await;
 
     // Failed, with a retry that waits; texts that are not easy.
@@ -117,6 +119,25 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     let lease = scene.lease().await;
     scene.applied(&lease).await;
     scene.request_all(vec![request(1)]).await;
+
+    // With a state that has moved, a conflict and two decisions.
+    let lease = scene.leased("stateful", "1").await;
+    let (run, epoch) = (lease.run, lease.epoch);
+    let state = TerraformState::new("a-lineage", 7).expect("a lineage");
+    for report in [StateReport::Moved(state), StateReport::Refused(conflict())] {
+        let store = scene.store();
+        let recorded = store.record_state(run, &lease.holder, epoch, &report);
+        recorded.await.expect("a live lease can report");
+    }
+    scene.applied(&lease).await;
+    for decision in [
+        StateDecision::Keep(Keep::Old),
+        StateDecision::From(task("earlier")),
+    ] {
+        let (store, name) = (scene.store(), task("stateful"));
+        let decided = store.decide_terraform_state(&name, &decision, scene.run_id());
+        decided.await.expect("there is a conflict");
+    }
 
     // Cancelled, because the task went back to what was applied.
     scene.apply("_", "1").await;

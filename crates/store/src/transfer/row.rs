@@ -2,6 +2,7 @@
 //! they are.
 
 use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
+use cts_core::state::StateRecord;
 use cts_core::{
     Content, Digest, Event, Hold, InstanceCounts, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec,
 };
@@ -39,6 +40,8 @@ pub struct TaskRow {
     pub released_instances: Option<InstanceCounts>,
     /// Why its newest input is not applied, if a guard holds it back.
     pub held: Option<Hold>,
+    /// What it keeps of its Terraform state.
+    pub state: StateRecord,
     /// Failed runs since the last success.
     pub failures: u32,
     /// Inputs that needed no run.

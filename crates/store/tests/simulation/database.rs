@@ -6,6 +6,7 @@ mod statement;
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunKinds, RunStatus};
+use cts_core::state::StateRecord;
 use cts_core::{
     Digest, EventId, FrozenInput, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskTimeouts, WorkerId,
 };
@@ -245,6 +246,7 @@ impl Database {
             jitter: ids.jitter,
             log: Vec::new(),
             details: None,
+            state: None,
         });
         let Some(completed) = completed else {
             self.counted.lost_words += 1;
@@ -296,6 +298,7 @@ impl Database {
             input: Digest::of(&[]),
             attempt: 0,
             timeouts: TaskTimeouts::default(),
+            state: StateRecord::default(),
         };
         if self.rules == Rules::RunEpochUnchecked
             && let Some(run) = self.model.runs.get(&word.run)

@@ -1,7 +1,7 @@
 //! `cts task`, `cts runs` and `cts import`: tasks and runs of a running cts, through its API.
 //!
 //! The commands of the original have its flows, streams and exit codes, whatever name the program was
-//! called by (docs/cli.md#cts-task). `list`, `show`, `events`, `release` and `run` are ours, and so is `cts runs`: their result alone is on
+//! called by (docs/cli.md#cts-task). `list`, `show`, `events`, `release`, `state` and `run` are ours, and so is `cts runs`: their result alone is on
 //! standard output, everything else on standard error.
 
 mod arguments;
@@ -19,6 +19,7 @@ mod run_now;
 mod runs;
 mod session;
 mod show;
+mod state;
 pub(crate) mod table;
 mod task_file;
 mod time_text;
@@ -178,6 +179,22 @@ async fn task(command: TaskCommand, mut session: Session<'_>) -> Result<(), Exit
         } => {
             let name = session.one_name("release", &names, Details::Stderr)?;
             release::run(&mut session, &client, output, name).await
+        }
+        TaskCommand::State {
+            client,
+            output,
+            keep,
+            from,
+            auto_approve,
+            names,
+        } => {
+            let name = session.one_name("state", &names, Details::Stderr)?;
+            let options = state::Options {
+                keep,
+                from: from.as_deref(),
+                auto_approve,
+            };
+            state::run(&mut session, &client, output, name, options).await
         }
         TaskCommand::Run {
             client,

@@ -19,6 +19,8 @@ pub(crate) enum Change {
     Release,
     /// Ours.
     PlanDestruction,
+    /// Ours.
+    DecideState,
 }
 
 impl Problem {
@@ -71,12 +73,18 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
             Reason::Revision | Reason::Exists | Reason::Unknown => answer(StatusCode::CONFLICT),
             Reason::Invalid => answer(StatusCode::BAD_REQUEST),
             Reason::RunFailed | Reason::NotInitialized => answer(StatusCode::UNPROCESSABLE_ENTITY),
-            Reason::LostMore => answer(StatusCode::INTERNAL_SERVER_ERROR),
+            Reason::LostMore | Reason::NoConflict | Reason::StillThere => {
+                answer(StatusCode::INTERNAL_SERVER_ERROR)
+            }
         },
+        (Change::DecideState, Reason::Invalid) => answer(StatusCode::BAD_REQUEST),
+        (Change::DecideState, Reason::NoConflict | Reason::StillThere | Reason::Deleting) => {
+            answer(StatusCode::CONFLICT)
+        }
         (Change::PlanDestruction, Reason::Deleting | Reason::Busy) => answer(StatusCode::CONFLICT),
         (Change::Release, Reason::LostMore) => answer(StatusCode::CONFLICT),
         (Change::PlanDestruction, Reason::RunFailed) => answer(StatusCode::UNPROCESSABLE_ENTITY),
-        (Change::Delete | Change::Release | Change::PlanDestruction, _) => {
+        (Change::Delete | Change::Release | Change::PlanDestruction | Change::DecideState, _) => {
             answer(StatusCode::INTERNAL_SERVER_ERROR)
         }
     }

@@ -89,7 +89,8 @@ impl TaskRequest {
 }
 
 /// The first JSON value of `body`; what follows it does not count.
-fn decode(headers: &HeaderMap, body: &[u8]) -> Result<Value, InvalidBody> {
+/// A body of JSON.
+pub(crate) fn decode(headers: &HeaderMap, body: &[u8]) -> Result<Value, InvalidBody> {
     if body.is_empty() {
         return Err(InvalidBody::Missing);
     }

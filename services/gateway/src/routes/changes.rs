@@ -2,17 +2,19 @@
 //! (docs/rest.md#creating-a-task, #deleting-a-task, #updating-a-task).
 
 use axum::response::Response;
+use cts_core::state::StateDecision;
 use http::{HeaderMap, StatusCode};
 
 use crate::model::{
     AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, InspectedAnswer, ReleasedAnswer,
-    ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
+    ReplacedAnswer, StateAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
 };
 use crate::options::LocalTime;
 use crate::problem::{Change, Family, Problem};
 use crate::request::parameters;
 use crate::request::release_body;
 use crate::request::run_mode::RunMode;
+use crate::request::state_decision;
 use crate::request::task_request::TaskRequest;
 use crate::request::update_body;
 use crate::scheduler_client::{CallError, TaskChangeClient, TaskClient};
@@ -181,6 +183,42 @@ pub(crate) async fn release(
         .await
         .map_err(|error| Problem::unchanged(&error, Change::Release, name, id))?;
     let answer = ReleasedAnswer::new(hold.as_ref(), &**local_time, id);
+    Ok(json::answer(StatusCode::OK, &answer))
+}
+
+/// What is known of the Terraform state of the task `name`.
+pub(crate) async fn terraform_state(
+    questions: &TaskClient,
+    name: &str,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let state = questions
+        .terraform_state(name)
+        .await
+        .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
+    let answer = StateAnswer::new(name, &state, &**local_time, id);
+    Ok(json::answer(StatusCode::OK, &answer))
+}
+
+/// Reads a decision about a Terraform state.
+pub(crate) fn read_decision(headers: &HeaderMap, body: Received) -> Result<StateDecision, Problem> {
+    Ok(state_decision::read(headers, &received(body)?)?)
+}
+
+/// Decides which Terraform state the task `name` goes on with.
+pub(crate) async fn decide_state(
+    changes: &TaskChangeClient,
+    name: &str,
+    decision: StateDecision,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let state = changes
+        .decide_state(name, decision)
+        .await
+        .map_err(|error| Problem::unchanged(&error, Change::DecideState, name, id))?;
+    let answer = StateAnswer::new(name, &state, &**local_time, id);
     Ok(json::answer(StatusCode::OK, &answer))
 }
 

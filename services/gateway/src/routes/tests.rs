@@ -24,6 +24,8 @@ fn the_table_of_endpoints() {
         ("POST", "/v1/tasks", Route::CreateTask),
         ("DELETE", "/v1/tasks/lb", Route::DeleteTask(name())),
         ("POST", "/v1/tasks/lb/release", Route::ReleaseTask(name())),
+        ("GET", "/v1/tasks/lb/state", Route::TerraformState(name())),
+        ("POST", "/v1/tasks/lb/state", Route::DecideState(name())),
         (
             "POST",
             "/v1/tasks/lb/destroy-plan",

@@ -5,14 +5,15 @@ use std::error::Error as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cts_core::TaskDraft;
+use cts_core::state::StateDecision;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
-use cts_rpc::convert::draft_to_wire;
+use cts_rpc::convert::{draft_to_wire, state_decision_to_wire};
 use tonic::transport::Channel;
 use tonic::{ConnectError, Response, Status};
 
 use super::tasks::KnownTask;
-use super::{CALL_LIMIT, CallError, ask, is_lost};
+use super::{CALL_LIMIT, CallError, ask, is_lost, missing};
 use crate::request::run_mode::RunMode;
 
 /// A change was not made.
@@ -41,6 +42,8 @@ pub(crate) enum Reason {
     NotInitialized,
     Revision,
     LostMore,
+    NoConflict,
+    StillThere,
 }
 
 impl Reason {
@@ -59,6 +62,8 @@ impl Reason {
                 "not_initialized" => Self::NotInitialized,
                 "revision" => Self::Revision,
                 "lost_more" => Self::LostMore,
+                "no_conflict" => Self::NoConflict,
+                "still_there" => Self::StillThere,
                 _ => return None,
             },
         )
@@ -171,6 +176,30 @@ impl TaskChangeClient {
         .await;
         match answer {
             Ok(released) => Ok(released.into_inner().hold),
+            Err(CallError::Call(status)) if Reason::of(&status).is_some() => Err((*status).into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Decides which Terraform state the task `name` goes on with. Waits for no run, and is the same if it is repeated.
+    pub(crate) async fn decide_state(
+        &self,
+        name: &str,
+        decision: StateDecision,
+    ) -> Result<proto::KnownTerraformState, ChangeError> {
+        let request = proto::DecideTerraformStateRequest {
+            name: name.to_owned(),
+            decision: Some(state_decision_to_wire(decision)),
+        };
+        let answer = ask(CALL_LIMIT, || {
+            let (mut client, request) = (self.client.clone(), request.clone());
+            async move { client.decide_terraform_state(request).await }
+        })
+        .await;
+        match answer {
+            Ok(decided) => decided.into_inner().state.ok_or_else(|| {
+                CallError::Answer(missing("DecideTerraformStateResponse.state")).into()
+            }),
             Err(CallError::Call(status)) if Reason::of(&status).is_some() => Err((*status).into()),
             Err(error) => Err(error.into()),
         }

@@ -90,6 +90,27 @@ impl TaskClient {
             )))
     }
 
+    /// What is known of the task's Terraform state.
+    pub(crate) async fn terraform_state(
+        &self,
+        name: &str,
+    ) -> Result<proto::KnownTerraformState, CallError> {
+        let answer = ask(CALL_LIMIT, || {
+            let mut client = self.client.clone();
+            let request = proto::GetTerraformStateRequest {
+                name: name.to_owned(),
+            };
+            async move { client.get_terraform_state(request).await }
+        })
+        .await;
+        one(answer)?
+            .into_inner()
+            .state
+            .ok_or(CallError::Answer(missing(
+                "GetTerraformStateResponse.state",
+            )))
+    }
+
     /// What changes whenever a state may have changed.
     pub(crate) async fn version(&self) -> Result<String, CallError> {
         let answer = ask(CALL_LIMIT, || {

@@ -1,8 +1,10 @@
 //! Changes of tasks: docs/rest.md#creating-a-task and what follows there as tables, and `PUT`, which is ours.
 
+use cts_proto::run::v1::StateKeep;
+use cts_proto::task::v1::decide_terraform_state_request::Decision;
 use cts_proto::task::v1::{
-    DeleteTaskRequest, DeletionMode, Hold, Loss, ReleaseTaskRequest, RunMode, SeenLosses, Task,
-    UpdateTaskRequest,
+    DecideTerraformStateRequest, DeleteTaskRequest, DeletionMode, Hold, Loss, ReleaseTaskRequest,
+    RunMode, SeenLosses, Task, UpdateTaskRequest,
 };
 use serde_json::{Value, json};
 
@@ -645,5 +647,88 @@ async fn what_a_guard_holds_is_shown_and_released() {
             .ask_with(method, "/v1/tasks/dns/release", &[], b"")
             .await;
         assert_eq!(answer.status, 405, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_known_of_a_state_is_shown_and_decided() {
+    let tasks = three_tasks();
+    let stage = Stage::start(tasks.clone()).await;
+    let ask = async |method: &str, name: &str, body: &str| {
+        let path = format!("/v1/tasks/{name}/state");
+        let headers = [("Content-Type", "application/json")];
+        let answer = stage
+            .ask_with(method, &path, &headers, body.as_bytes())
+            .await;
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        (answer.status, body)
+    };
+    let (status, mut known) = ask("GET", "edge-lb", "").await;
+    assert!(known["request_id"].take().is_string());
+    let place = |lineage: &str| {
+        json!({
+            "backend": "consul", "workspace": "edge-lb",
+            "lineage": lineage, "serial": 7, "resources": 2,
+        })
+    };
+    let expected = json!({
+        "request_id": null,
+        "task": "edge-lb",
+        "state": {
+            "lineage": "a-lineage", "serial": 7, "moves": 1,
+            "recorded_at": "2023-11-14T23:13:20+01:00",
+        },
+        "conflict": {
+            "reason": "the new backend has the state of something else",
+            "at": "2023-11-14T23:14:20+01:00",
+            "old": place("a-lineage"),
+            "new": place("another"),
+        },
+        "keep": null,
+        "from": null,
+    });
+    assert_eq!((status, known), (200, expected));
+    let (_, known) = ask("GET", "dns", "").await;
+    assert_eq!(known["conflict"], Value::Null);
+
+    for (body, decision) in [
+        (r#"{"keep": "old"}"#, Decision::Keep(StateKeep::Old.into())),
+        (r#"{"keep": "new"}"#, Decision::Keep(StateKeep::New.into())),
+        (r#"{"from": "earlier"}"#, Decision::From("earlier".into())),
+    ] {
+        let (status, decided) = ask("POST", "dns", body).await;
+        assert_eq!(status, 200, "{decided}");
+        let said: Value = serde_json::from_str(body).unwrap();
+        for key in ["keep", "from"] {
+            assert_eq!(decided[key], said[key], "{body}");
+        }
+        let asked = std::mem::take(&mut *tasks.changes.lock().unwrap());
+        let expected = DecideTerraformStateRequest {
+            name: "dns".to_owned(),
+            decision: Some(decision),
+        };
+        assert_eq!(asked, [Asked::DecideState(expected)]);
+    }
+
+    for body in ["", "{}", "[]", r#"{"keep": "both"}"#, r#"{"from": "a/b"}"#] {
+        let (status, refused) = ask("POST", "dns", body).await;
+        assert_eq!(status, 400, "{body}: {refused}");
+    }
+    assert_eq!(*tasks.changes.lock().unwrap(), []);
+    for (name, expected) in [
+        ("none", 404),
+        ("settled", 409),
+        ("taken", 409),
+        ("leaving", 409),
+        ("broken", 500),
+        ("away", 503),
+    ] {
+        let (status, refused) = ask("POST", name, r#"{"keep": "old"}"#).await;
+        assert_eq!(status, expected, "{name}: {refused}");
+        assert!(refused["error"]["message"].is_string(), "{refused}");
+    }
+    assert_eq!(ask("GET", "none", "").await.0, 404);
+    for method in ["PUT", "DELETE"] {
+        assert_eq!(ask(method, "dns", "").await.0, 405, "{method}");
     }
 }

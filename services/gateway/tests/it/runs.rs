@@ -16,9 +16,9 @@ use cts_proto::run::v1::{
     GetInputContentsResponse, GetQueueRequest, GetQueueResponse, GetRunInputRequest,
     GetRunInputResponse, GetRunRequest, GetRunResponse, ListLostLeasesRequest,
     ListLostLeasesResponse, ListRunsRequest, ListRunsResponse, PhaseTimes, Planned,
-    RenewRunRequest, RenewRunResponse, ResourceAction, ResourceChange, ResourceCounts,
-    ResumeRunRequest, ResumeRunResponse, Run, RunDetails, RunKind, RunOutput, RunStatus,
-    SuspendRunRequest, SuspendRunResponse,
+    RecordStateRequest, RecordStateResponse, RenewRunRequest, RenewRunResponse, ResourceAction,
+    ResourceChange, ResourceCounts, ResumeRunRequest, ResumeRunResponse, Run, RunDetails, RunKind,
+    RunOutput, RunStatus, SuspendRunRequest, SuspendRunResponse,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -219,6 +219,13 @@ impl RunService for MemoryRuns {
             "stopping" => Err(Status::failed_precondition("7 s are left")),
             _ => Err(Status::not_found("inner text")),
         }
+    }
+
+    async fn record_state(
+        &self,
+        _request: Request<RecordStateRequest>,
+    ) -> Result<Response<RecordStateResponse>, Status> {
+        not_for_a_gateway()
     }
 
     async fn suspend_run(

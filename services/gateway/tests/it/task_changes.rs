@@ -1,8 +1,11 @@
 //! What the task service in memory makes of changes: it fails as the name of the task says.
 
+use cts_proto::run::v1 as run;
 use cts_proto::run::v1::Planned;
+use cts_proto::task::v1::decide_terraform_state_request::Decision;
 use cts_proto::task::v1::{
-    CreateTaskRequest, CreateTaskResponse, DeleteTaskRequest, DeleteTaskResponse,
+    CreateTaskRequest, CreateTaskResponse, DecideTerraformStateRequest,
+    DecideTerraformStateResponse, DeleteTaskRequest, DeleteTaskResponse, KnownTerraformState,
     PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
     ReleaseTaskResponse, ReplaceTaskRequest, ReplaceTaskResponse, RunMode, Task, UpdateTaskRequest,
     UpdateTaskResponse,
@@ -28,6 +31,8 @@ fn fate(name: &str) -> Result<(), Status> {
     Err(match name {
         "busy" => declined(failed, "busy", "inner text"),
         "leaving" => declined(failed, "deleting", "inner text"),
+        "settled" => declined(failed, "no_conflict", "there is nothing to decide"),
+        "taken" => declined(failed, "still_there", "that task is still there"),
         "failing" => declined(
             failed,
             "run_failed",
@@ -140,6 +145,59 @@ impl MemoryTasks {
             changes_present: true,
         });
         Ok(PlanTaskDestructionResponse { plan })
+    }
+
+    /// Every task is known by the same state, and every decision is as good.
+    pub(crate) fn terraform_state(&self, name: &str) -> Result<KnownTerraformState, Status> {
+        fate(name)?;
+        self.find(name)?;
+        let at = |lineage: &str| run::StateAt {
+            backend: "consul".into(),
+            workspace: name.into(),
+            state: (!lineage.is_empty()).then(|| run::TerraformState {
+                lineage: lineage.into(),
+                serial: 7,
+                resources: Some(2),
+            }),
+        };
+        Ok(KnownTerraformState {
+            known: Some(run::KnownState {
+                lineage: "a-lineage".into(),
+                serial: 7,
+                moves: 1,
+                moved_serial: Some(5),
+                ..run::KnownState::default()
+            }),
+            recorded_at: Some(prost_types::Timestamp {
+                seconds: 1_700_000_000,
+                nanos: 0,
+            }),
+            conflict: (name == "edge-lb").then(|| run::StateConflict {
+                reason: "the new backend has the state of something else".into(),
+                old: Some(at("a-lineage")),
+                new: Some(at("another")),
+            }),
+            conflict_at: (name == "edge-lb").then(|| prost_types::Timestamp {
+                seconds: 1_700_000_060,
+                nanos: 0,
+            }),
+        })
+    }
+
+    pub(crate) fn decided(
+        &self,
+        request: &DecideTerraformStateRequest,
+    ) -> Result<DecideTerraformStateResponse, Status> {
+        self.record(Asked::DecideState(request.clone()));
+        let mut state = self.terraform_state(&request.name)?;
+        if let Some(known) = &mut state.known {
+            match &request.decision {
+                Some(Decision::Keep(keep)) => known.keep = *keep,
+                Some(Decision::From(from)) => known.from.clone_from(from),
+                None => return Err(Status::invalid_argument("nothing is decided")),
+            }
+        }
+        Ok(DecideTerraformStateResponse { state: Some(state) })
     }
 
     /// What holds a task is what its state says.

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use cts_proto::task::v1::task_service_server::TaskService;
 use cts_proto::task::v1::{
-    BufferPeriod, Condition, CreateTaskRequest, CreateTaskResponse, DeleteTaskRequest,
-    DeleteTaskResponse, Event, ExplainTaskRequest, ExplainTaskResponse, GetTaskRequest,
-    GetTaskResponse, GetTaskStateRequest, GetTaskStateResponse, GetTaskVersionRequest,
-    GetTaskVersionResponse, ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest,
+    BufferPeriod, Condition, CreateTaskRequest, CreateTaskResponse, DecideTerraformStateRequest,
+    DecideTerraformStateResponse, DeleteTaskRequest, DeleteTaskResponse, Event, ExplainTaskRequest,
+    ExplainTaskResponse, GetTaskRequest, GetTaskResponse, GetTaskStateRequest,
+    GetTaskStateResponse, GetTaskVersionRequest, GetTaskVersionResponse, GetTerraformStateRequest,
+    GetTerraformStateResponse, ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest,
     ListTasksResponse, PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
     ReleaseTaskResponse, ReplaceTaskRequest, ReplaceTaskResponse, ServicesCondition, Task,
     TaskOrigin, TaskState, TaskStatus, UpdateTaskRequest, UpdateTaskResponse, condition,
@@ -198,6 +199,23 @@ impl TaskService for MemoryTasks {
         self.released(&request.into_inner()).map(Response::new)
     }
 
+    async fn get_terraform_state(
+        &self,
+        request: Request<GetTerraformStateRequest>,
+    ) -> Result<Response<GetTerraformStateResponse>, Status> {
+        self.enter().await?;
+        let state = Some(self.terraform_state(&request.into_inner().name)?);
+        Ok(Response::new(GetTerraformStateResponse { state }))
+    }
+
+    async fn decide_terraform_state(
+        &self,
+        request: Request<DecideTerraformStateRequest>,
+    ) -> Result<Response<DecideTerraformStateResponse>, Status> {
+        self.enter().await?;
+        self.decided(&request.into_inner()).map(Response::new)
+    }
+
     async fn explain_task(
         &self,
         request: Request<ExplainTaskRequest>,
@@ -222,6 +240,7 @@ pub(crate) enum Asked {
     Delete(DeleteTaskRequest),
     Release(ReleaseTaskRequest),
     PlanDestruction(PlanTaskDestructionRequest),
+    DecideState(DecideTerraformStateRequest),
 }
 
 /// Three tasks: `edge-lb` failed once after a success, `fw-sync` never ran, `dns` is well.

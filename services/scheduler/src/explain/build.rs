@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::settings::SettingsScope;
+use cts_core::state::StateRecord;
 use cts_core::{Clock, Hold, TaskName, TaskPhase, excerpt, losses_text, no_taker};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
@@ -32,6 +33,8 @@ struct Facts {
     /// The settings in force that its workers must have.
     settings: Option<u64>,
     held: Option<Hold>,
+    /// Why its last run was refused, if its state was the reason.
+    state_conflict: Option<String>,
     /// The other task of its concurrency group that is applying.
     applying: Option<TaskName>,
     led: bool,
@@ -66,6 +69,7 @@ pub(crate) async fn explain(
     let last = ended.into_iter().max_by_key(|run| run.finished_at);
     let members = store.members(leadership).await?;
     let state = store.task_state(name).await?;
+    let terraform_state = store.terraform_state(name).await?;
     let applying = match &task.spec.concurrency_group {
         Some(group) => store.applying_of_group(group).await?,
         None => None,
@@ -78,6 +82,7 @@ pub(crate) async fn explain(
         settings: in_force.map(|known| known.number),
         applying: applying.filter(|applying| applying != name),
         held: state.and_then(|state| state.held),
+        state_conflict: terraform_state.and_then(undecided),
         written,
         current,
         last,
@@ -88,6 +93,12 @@ pub(crate) async fn explain(
         now: clock.now(),
     };
     Ok(Some(facts.build()))
+}
+
+/// Why a task's state is in a conflict that is not decided.
+fn undecided(record: StateRecord) -> Option<String> {
+    let (conflict, _at) = record.conflict.filter(|_| record.keep.is_none())?;
+    Some(conflict.reason)
 }
 
 /// What a queued run of a task waits for, in one line; `None` if there is nothing to be said.
@@ -198,6 +209,14 @@ impl Facts {
                 self.task.spec.name()
             );
             add(ObstacleKind::Held, text, None);
+        }
+        if let Some(reason) = &self.state_conflict {
+            let text = format!(
+                "its Terraform state is in a conflict: {}; `cts task state {}` shows both sides, and -keep decides",
+                excerpt(reason, ERROR_SHOWN),
+                self.task.spec.name()
+            );
+            add(ObstacleKind::StateConflict, text, None);
         }
         if self.task.spec.enabled {
             self.input_obstacles(&mut add);

@@ -132,6 +132,7 @@ impl RunService for RunEndpoint {
             timeouts: convert::timeouts_to_wire(lease.timeouts),
             time_to_live: Some(convert::duration_to_wire(self.lease)),
             waited: Some(convert::duration_to_wire(at.duration_since(received))),
+            state: Some(convert::known_state_to_wire(&lease.state)),
         });
         Ok(Response::new(proto::AcquireRunResponse { lease }))
     }
@@ -194,6 +195,20 @@ impl RunService for RunEndpoint {
         self.cancel(request.into_inner()).await.map(Response::new)
     }
 
+    async fn record_state(
+        &self,
+        request: Request<proto::RecordStateRequest>,
+    ) -> Result<Response<proto::RecordStateResponse>, Status> {
+        let request = request.into_inner();
+        let run = convert::run_id(&request.run_id)?;
+        let epoch = convert::lease_epoch(request.epoch)?;
+        let holder = holder(request.worker_id)?;
+        let report = convert::state_report_from_wire(request.report)?;
+        let recorded = self.store.record_state(run, &holder, epoch, &report).await;
+        let moves = recorded.or_status()?;
+        Ok(Response::new(proto::RecordStateResponse { moves }))
+    }
+
     async fn complete_run(
         &self,
         request: Request<proto::CompleteRunRequest>,
@@ -209,6 +224,10 @@ impl RunService for RunEndpoint {
             jitter: self.identities.jitter(),
             log: lines_from_wire(request.log),
             details: request.details.map(convert::details_from_wire),
+            // The attempt has ended all the same if its worker says of the state what cannot be.
+            state: request
+                .state
+                .and_then(|state| convert::terraform_state_from_wire(state).ok()),
         };
         let completed = self.store.complete(completion.clone()).await.or_status()?;
         self.tell_end(completion.run, &completed);
@@ -350,6 +369,7 @@ impl RunEndpoint {
             jitter: self.identities.jitter(),
             log: Vec::new(),
             details: None,
+            state: None,
         };
         match self.store.complete(completion).await {
             Ok(completed) => {

@@ -192,6 +192,31 @@ impl TaskService for TaskEndpoint {
         }))
     }
 
+    async fn get_terraform_state(
+        &self,
+        request: Request<proto::GetTerraformStateRequest>,
+    ) -> Result<Response<proto::GetTerraformStateResponse>, Status> {
+        let name = known_name(&request.get_ref().name)?;
+        let record = self.store.terraform_state(&name).await.or_status()?;
+        let record = record.ok_or_else(|| unknown_task(name.as_str()))?;
+        Ok(Response::new(proto::GetTerraformStateResponse {
+            state: Some(convert::state_record_to_wire(record)),
+        }))
+    }
+
+    async fn decide_terraform_state(
+        &self,
+        request: Request<proto::DecideTerraformStateRequest>,
+    ) -> Result<Response<proto::DecideTerraformStateResponse>, Status> {
+        let request = request.into_inner();
+        let name = known_name(&request.name)?;
+        let decision = convert::state_decision_from_wire(request.decision)?;
+        let record = self.work.decide_state(&name, &decision).await?;
+        Ok(Response::new(proto::DecideTerraformStateResponse {
+            state: Some(convert::state_record_to_wire(record)),
+        }))
+    }
+
     async fn explain_task(
         &self,
         request: Request<proto::ExplainTaskRequest>,

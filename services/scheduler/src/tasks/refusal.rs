@@ -37,6 +37,12 @@ pub(crate) enum Refusal {
     Busy(TaskName),
     #[error("task '{0}' is being deleted, so it is active and cannot be updated at this time")]
     Deleting(TaskName),
+    #[error("the state of task '{0}' is in no conflict, so there is nothing to decide")]
+    NoConflict(TaskName),
+    #[error(
+        "task '{earlier}' is still there, so its state is its own; delete it first, and let its infrastructure stay"
+    )]
+    StillThere { earlier: TaskName },
     #[error("task '{task}' has revision {current}, and not the one that was named")]
     Revision { task: TaskName, current: u64 },
     #[error("task '{task}' has lost more meanwhile: {}", listed(losses))]
@@ -64,6 +70,8 @@ impl Refusal {
             TaskError::Revision { current } => Self::Revision { task, current },
             TaskError::Deleting => Self::Deleting(task),
             TaskError::LostMore { losses } => Self::LostMore { task, losses },
+            TaskError::NoConflict => Self::NoConflict(task),
+            TaskError::StillThere(earlier) => Self::StillThere { earlier },
             TaskError::Store(error) => Self::Store(error),
         }
     }
@@ -83,6 +91,8 @@ impl Refusal {
             Self::Unknown(_) => (Code::NotFound, "unknown"),
             Self::Busy(_) => (Code::FailedPrecondition, "busy"),
             Self::Deleting(_) => (Code::FailedPrecondition, "deleting"),
+            Self::NoConflict(_) => (Code::FailedPrecondition, "no_conflict"),
+            Self::StillThere { .. } => (Code::FailedPrecondition, "still_there"),
             Self::Revision { .. } => (Code::Aborted, "revision"),
             Self::LostMore { .. } => (Code::Aborted, "lost_more"),
             Self::NotInitialized(_) => (Code::FailedPrecondition, "not_initialized"),

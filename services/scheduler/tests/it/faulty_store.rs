@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
+use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
     ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, LostLease, RunId,
     TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
@@ -115,6 +116,7 @@ faulty! {
     fn cancel_order(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Option<CancelOrder>, LeaseError>;
     fn suspend(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, wait: u32, waiting_for: &str) -> Result<(), LeaseError>;
     fn wait_end(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Option<WaitEnd>, LeaseError>;
+    fn record_state(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, report: &StateReport) -> Result<u32, LeaseError>;
     fn resume(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, wait: u32) -> Result<Resumed, LeaseError>;
 }
 
@@ -147,6 +149,8 @@ faulty! {
     fn configuration_version(&self) -> Result<String, StoreError>;
     fn replace_config_tasks(&self, leader: LeaderEpoch, tasks: &[TaskSpec]) -> Result<Unfinished, LeaderError>;
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
+    fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError>;
+    fn decide_terraform_state(&self, name: &TaskName, decision: &StateDecision, run: RunId) -> Result<StateRecord, TaskError>;
     fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError>;
     fn tasks_named(&self, names: &[TaskName]) -> Result<Vec<StoredTask>, StoreError>;
     fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError>;

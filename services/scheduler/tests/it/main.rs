@@ -23,6 +23,7 @@ mod replicas;
 mod settings;
 mod setup;
 mod tasks;
+mod terraform_states;
 mod untaken;
 mod updates;
 mod waits;

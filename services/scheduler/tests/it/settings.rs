@@ -93,6 +93,7 @@ async fn a_worker_with_other_settings_gets_no_run_and_the_task_says_why() {
         outcome: Some(run::complete_run_request::Outcome::Applied(run::Applied {})),
         log: Vec::new(),
         details: None,
+        state: None,
     };
     setup.runs.clone().complete_run(completed).await.unwrap();
     assert_eq!(heartbeat(&setup, "other", "b", false).await, key);
@@ -164,6 +165,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         jitter: 0.0,
         log: Vec::new(),
         details: None,
+        state: None,
     };
     store.complete(completion).await.unwrap();
     store

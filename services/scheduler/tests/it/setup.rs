@@ -225,6 +225,7 @@ impl Setup {
             outcome: Some(outcome),
             log: Vec::new(),
             details: None,
+            state: None,
         };
         Ok(self
             .runs

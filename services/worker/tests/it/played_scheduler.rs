@@ -271,6 +271,13 @@ impl RunService for PlayedScheduler {
         not_played()
     }
 
+    async fn record_state(
+        &self,
+        _request: Request<run::RecordStateRequest>,
+    ) -> Result<Response<run::RecordStateResponse>, Status> {
+        Err(Status::unimplemented("a scheduler of an earlier version"))
+    }
+
     type GetRunInputStream = tokio_stream::Once<Result<run::GetRunInputResponse, Status>>;
     type GetInputContentsStream =
         tokio_stream::Iter<std::vec::IntoIter<Result<run::GetInputContentsResponse, Status>>>;

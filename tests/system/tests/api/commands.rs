@@ -85,3 +85,40 @@ async fn what_the_server_refuses_is_told() {
     scene.instance.api.wait_for_events("held", 2).await;
     scene.instance.stop().await;
 }
+
+#[tokio::test]
+async fn the_state_of_a_task_is_shown_and_decided() {
+    let site = Site::new();
+    let tasks = [
+        task("off", MODULE, &["web"], "enabled = false"),
+        task("there", MODULE, &["web"], "enabled = false"),
+    ];
+    let scene = Scene::of_site(site, &tasks.concat()).await;
+    cts(&scene, &["state", "off"])
+        .await
+        .well(&["off", "nothing is known yet"]);
+    cts(&scene, &["state", "none"])
+        .await
+        .failed(11, &["there is no task 'none'"]);
+    // Without an answer nothing is decided.
+    cts(&scene, &["state", "off", "-from=earlier"])
+        .await
+        .failed(
+            11,
+            &["Do you want 'off' to take the state of the earlier task 'earlier'?"],
+        );
+    cts(&scene, &["state", "off", "-keep=old", "-auto-approve"])
+        .await
+        .failed(11, &["in no conflict"]);
+    cts(&scene, &["state", "off", "-from=there", "-auto-approve"])
+        .await
+        .failed(11, &["'there' is still there"]);
+    let json = cts(&scene, &["state", "off", "-o", "json"]).await;
+    json.well(&["\"from\": null", "\"state\": null"]);
+    cts(&scene, &["state", "off", "-from=earlier", "-auto-approve"])
+        .await
+        .well(&["It is decided", "earlier"]);
+    let known = scene.ask("GET", "/v1/tasks/off/state").await;
+    assert_eq!(known.json()["from"], "earlier");
+    scene.instance.stop().await;
+}

@@ -52,11 +52,13 @@ async fn it_is_the_one_of_the_repository_and_its_paths_are_there() {
         "GET /v1/tasks",
         "GET /v1/tasks/{name}",
         "GET /v1/tasks/{name}/explain",
+        "GET /v1/tasks/{name}/state",
         "PATCH /v1/tasks/{name}",
         "POST /v1/runs/{id}/cancel",
         "POST /v1/tasks",
         "POST /v1/tasks/{name}/destroy-plan",
         "POST /v1/tasks/{name}/release",
+        "POST /v1/tasks/{name}/state",
         "PUT /v1/tasks/{name}",
     ];
     assert_eq!(operations, expected);

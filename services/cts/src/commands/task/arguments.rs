@@ -133,6 +133,35 @@ pub(crate) enum TaskCommand {
         #[arg(value_name = "TASK NAME")]
         names: Vec<String>,
     },
+    /// Show by what the Terraform state of a task is known, or decide with which state it goes on.
+    #[command(after_help = "Examples:\n\n    \
+        $ cts task state web\n    \
+        Name      web\n    \
+        Lineage   0b6ac7e1-8f5c-1f4b-6ad0-6f0a7d9f3c55\n    \
+        Serial    12\n    \
+        Moves     1\n    \
+        Recorded  2026-02-03 10:15:30\n    \
+        $ cts task state -keep=old web\n    \
+        $ cts task state -from=earlier-name web")]
+    State {
+        #[command(flatten)]
+        client: ServerOptions,
+        /// How to print.
+        #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+        output: Output,
+        /// Which of two states is kept, after a run was refused because of both.
+        #[arg(long, value_name = "WHICH", conflicts_with = "from")]
+        keep: Option<KeptState>,
+        /// Take the state of the task that had this name, and is gone.
+        #[arg(long, value_name = "NAME")]
+        from: Option<String>,
+        /// Do not ask.
+        #[arg(long)]
+        auto_approve: bool,
+        /// Name of the task.
+        #[arg(value_name = "TASK NAME")]
+        names: Vec<String>,
+    },
     /// Run an enabled task now, whatever its condition says, and tell how it went.
     Run {
         #[command(flatten)]
@@ -222,6 +251,15 @@ pub(crate) enum RunStatus {
     Failed,
     /// Ended because it had become pointless.
     Cancelled,
+}
+
+/// Which of two states is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeptState {
+    /// That of the old backend.
+    Old,
+    /// What is in the new backend.
+    New,
 }
 
 /// How the running cts is reached (docs/cli.md#options-of-all-of-them).

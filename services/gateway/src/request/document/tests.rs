@@ -43,6 +43,8 @@ fn number(route: &Route) -> Option<u8> {
         Route::ReleaseTask(_) => 20,
         Route::PlanDestruction(_) => 21,
         Route::CancelRun(_) => 22,
+        Route::TerraformState(_) => 23,
+        Route::DecideState(_) => 24,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -62,7 +64,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..23).collect());
+    assert_eq!(routes, (0..25).collect());
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! What is known of the Terraform state of a task (docs/rest.md#the-state-of-a-task).
+
+use chrono::{DateTime, FixedOffset};
+use serde::{Deserialize, Serialize};
+
+/// What is known of the Terraform state of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownState {
+    /// The task.
+    pub task: String,
+    /// By what its state is known; `None` before the first apply.
+    pub state: Option<StateIdentity>,
+    /// Why the last run was refused; `None` if it was not.
+    pub conflict: Option<StateConflict>,
+    /// What is decided and not carried out yet, `old` or `new`.
+    pub keep: Option<String>,
+    /// Whose state the task is to take.
+    pub from: Option<String>,
+}
+
+/// By what a state is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateIdentity {
+    /// The same for all versions of one state.
+    pub lineage: String,
+    /// Increases with each version.
+    pub serial: u64,
+    /// How often it has moved to another backend.
+    #[serde(default)]
+    pub moves: u32,
+    /// When it was reported last.
+    pub recorded_at: Option<DateTime<FixedOffset>>,
+}
+
+/// Two states between which a person decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateConflict {
+    /// Why.
+    pub reason: String,
+    /// When the run was refused.
+    pub at: Option<DateTime<FixedOffset>>,
+    /// What is at the old place.
+    pub old: Option<StatePlace>,
+    /// What is at the new place.
+    pub new: Option<StatePlace>,
+}
+
+/// What a backend has in a workspace; without a lineage it has no state there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatePlace {
+    /// Kind of the backend.
+    pub backend: String,
+    /// The workspace.
+    pub workspace: String,
+    /// Lineage of the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lineage: Option<String>,
+    /// Its serial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<u64>,
+    /// Number of its resources, if that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<u64>,
+}
+
+/// What is decided about a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateDecision<'a> {
+    /// Which of two states is kept, `old` or `new`.
+    Keep(&'a str),
+    /// The task takes the state of the task that had this name.
+    From(&'a str),
+}

@@ -1,0 +1,190 @@
+//! What a task keeps of its state, and what workers report of it.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::identity::TaskName;
+
+/// Most bytes of a lineage. Terraform's are UUIDs.
+pub const LINEAGE_LIMIT: usize = 255;
+
+/// Most bytes of a reason of a conflict.
+const REASON_LIMIT: usize = 4096;
+
+/// Most bytes of the name of a backend or of a workspace.
+const NAME_LIMIT: usize = 255;
+
+/// A state is not one that Terraform has made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the lineage of a state has 1 to {LINEAGE_LIMIT} bytes")]
+pub struct InvalidLineage;
+
+/// A state of Terraform that is there, with resources or without: what distinguishes it, and nothing that is in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TerraformState {
+    /// The same for all versions of one state.
+    pub lineage: String,
+    /// Increases with each version.
+    pub serial: u64,
+    /// Number of resources in it, if that was looked at. No part of its identity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<u64>,
+}
+
+impl TerraformState {
+    /// A state whose resources were not looked at.
+    pub fn new(lineage: impl Into<String>, serial: u64) -> Result<Self, InvalidLineage> {
+        let lineage = lineage.into();
+        if lineage.is_empty() || lineage.len() > LINEAGE_LIMIT || lineage.contains('\0') {
+            return Err(InvalidLineage);
+        }
+        Ok(Self {
+            lineage,
+            serial,
+            resources: None,
+        })
+    }
+
+    /// Whether this is `other` or a later version of it.
+    pub fn continues(&self, other: &Self) -> bool {
+        self.lineage == other.lineage && self.serial >= other.serial
+    }
+}
+
+/// The state that a task is known to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownState {
+    /// Its lineage.
+    pub lineage: String,
+    /// Its serial when that was reported last.
+    pub serial: u64,
+    /// Its serial at its last move to another backend: what was left in the old one has this serial at most.
+    pub moved: Option<u64>,
+}
+
+impl KnownState {
+    /// Whether `state` is the known one, as it was known last or later.
+    pub fn is_continued_by(&self, state: &TerraformState) -> bool {
+        state.lineage == self.lineage && state.serial >= self.serial
+    }
+}
+
+/// Which state a task is to go on with where cts does not decide that by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// That of the old backend, whatever the new one has.
+    Old,
+    /// What the new backend has, even if that is nothing.
+    New,
+}
+
+impl Keep {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Old, Self::New];
+
+    /// The spelling, as stored and as people write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Old => "old",
+            Self::New => "new",
+        }
+    }
+
+    /// Of its spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|keep| keep.as_str() == text)
+    }
+}
+
+/// What a backend has in one workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateAt {
+    /// Kind of the backend, such as "consul".
+    pub backend: String,
+    /// The workspace.
+    pub workspace: String,
+    /// The state there, if there is one.
+    #[serde(flatten)]
+    pub state: Option<TerraformState>,
+}
+
+/// Why a run was refused, and the states that its worker saw. Without credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateConflict {
+    /// For people.
+    pub reason: String,
+    /// What is at the old place, if that is known.
+    #[serde(default)]
+    pub old: Option<StateAt>,
+    /// What is at the new place, if that was looked at.
+    #[serde(default)]
+    pub new: Option<StateAt>,
+}
+
+impl StateConflict {
+    /// With texts of bounded size.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        let at = |at: Option<StateAt>| {
+            at.map(|at| StateAt {
+                backend: bounded(&at.backend, NAME_LIMIT),
+                workspace: bounded(&at.workspace, NAME_LIMIT),
+                state: at.state,
+            })
+        };
+        Self {
+            reason: bounded(&self.reason, REASON_LIMIT),
+            old: at(self.old),
+            new: at(self.new),
+        }
+    }
+}
+
+/// Without the character that databases cannot hold.
+fn bounded(text: &str, limit: usize) -> String {
+    let end = text.floor_char_boundary(limit);
+    let (kept, rest) = text.split_at(end);
+    let mut kept = kept.replace('\0', " ");
+    if !rest.is_empty() {
+        kept.push('…');
+    }
+    kept
+}
+
+/// What the holder of a lease reports of its task's state before it applies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StateReport {
+    /// The task goes on with what is at its place; `None` if that is no state.
+    Accepted(Option<TerraformState>),
+    /// This state was moved to its place.
+    Moved(TerraformState),
+    /// The run is refused.
+    Refused(StateConflict),
+}
+
+/// What a person decides of a task's state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StateDecision {
+    /// Which of two states is kept.
+    Keep(Keep),
+    /// The task takes the state of the task that had this name.
+    From(TaskName),
+}
+
+/// What a task keeps of its state.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StateRecord {
+    /// The known state; `None` before the first report.
+    pub known: Option<KnownState>,
+    /// Counts moves, and every other record after which a directory that was initialised before has to be verified again.
+    pub moves: u32,
+    /// A decision that the next apply carries out.
+    pub keep: Option<Keep>,
+    /// The next apply takes the state from the workspace of this earlier task.
+    pub from: Option<TaskName>,
+    /// Why the last run was refused, and when.
+    pub conflict: Option<(StateConflict, DateTime<Utc>)>,
+    /// When the known state was reported last.
+    pub recorded_at: Option<DateTime<Utc>>,
+}
