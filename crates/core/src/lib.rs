@@ -35,6 +35,7 @@ mod guard;
 mod housekeeping;
 mod identity;
 mod input;
+mod journal;
 pub mod lease;
 mod lost_lease;
 mod phase;
@@ -84,6 +85,7 @@ pub use identity::{
     WorkerId,
 };
 pub use input::{Content, FrozenInput, RunInput, ThawError};
+pub use journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
 pub use lost_lease::LostLease;
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};

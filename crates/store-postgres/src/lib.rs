@@ -23,6 +23,7 @@ mod configurations;
 mod configure;
 mod connection;
 mod destruction;
+mod doubts;
 mod election_connection;
 mod enqueue;
 mod guards;

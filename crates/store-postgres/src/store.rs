@@ -1,6 +1,7 @@
 //! The store: its connections.
 
 mod calls;
+mod continuity;
 mod held_leases;
 mod housekeeping;
 mod settings;
@@ -15,7 +16,7 @@ use crate::connection::{Settings, Target};
 use crate::election_connection::ElectionConnection;
 use crate::row::failed_to;
 use crate::timeline::Timeline;
-use crate::{leadership, lease, schema, states};
+use crate::{doubts, leadership, lease, schema, states};
 
 /// A store in one Postgres database. Cheap to clone; clones share the connections.
 ///
@@ -72,13 +73,18 @@ impl PostgresStore {
         leadership::lead(connection, member, epoch, time_to_live).await
     }
 
-    /// Leases nothing while leases may be in force that were forgotten in a failover.
+    /// Leases nothing while leases may be in force that were forgotten in a failover, and before it is settled what counts
+    /// as applied.
     async fn acquire_on(
         &self,
         connection: &mut PgConnection,
         claim: &Claim,
     ) -> Result<Option<Lease>, StoreError> {
-        if self.timeline.may_have_forgotten(claim.time_to_live) {
+        let life = claim.time_to_live;
+        if self.timeline.may_have_forgotten(life)
+            || self.timeline.may_have_forgotten(doubts::open_for(life))
+                && doubts::are_open(connection).await?
+        {
             return Ok(None);
         }
         lease::acquire(connection, claim).await

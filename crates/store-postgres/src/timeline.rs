@@ -12,14 +12,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cts_core::EPOCH_STEP;
 use sqlx::error::DatabaseError;
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tokio::time::Instant;
 
+use crate::doubts;
 use crate::leadership::LOCK;
-
-/// How far epochs jump: further than they can have come on a timeline after the last commit that is known.
-const EPOCH_STEP: i64 = 1_000_000;
 
 /// The server does not let this user ask, or is none that has timelines.
 const NOT_TOLD: [&str; 3] = ["42501", "42883", "0A000"];
@@ -130,7 +129,7 @@ impl Timeline {
                 before,
                 now,
                 "the database is on another timeline, after a failover or a restore: no run is leased for the life of \
-                 a lease, the leader is elected anew, and every task runs again"
+                 a lease, the leader is elected anew, and a task runs again unless the workers vouch for it"
             );
         }
     }
@@ -179,19 +178,24 @@ async fn change(
     .execute(&mut *transaction)
     .await?;
     if stored.is_some() {
-        void(&mut transaction).await?;
+        void(&mut transaction, identity).await?;
     }
     transaction.commit().await?;
     Ok(stored.map(|_| Duration::ZERO))
 }
 
-async fn void(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+async fn void(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "-- timeline: the tasks, in order\nSELECT FROM tasks ORDER BY name FOR NO KEY UPDATE",
+    )
+    .execute(&mut *connection)
+    .await?;
+    doubts::keep(connection, identity).await?;
+    let step = i64::try_from(EPOCH_STEP).unwrap_or(i64::MAX);
     for statement in [
         "-- timeline: there is no leader
         UPDATE leadership
         SET epoch = epoch + $1, holder = NULL, incarnation = NULL, served_since = NULL, served_at = NULL",
-        "-- timeline: the tasks, in order
-        SELECT FROM tasks WHERE $1 > 0 ORDER BY name FOR NO KEY UPDATE",
         "-- timeline: no input counts as applied
         UPDATE tasks SET last_applied = NULL, tried_input = NULL
         WHERE $1 > 0 AND (last_applied IS NOT NULL OR tried_input IS NOT NULL)",
@@ -203,7 +207,7 @@ async fn void(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         WHERE $1 > 0 AND status = 'running'",
     ] {
         sqlx::query(statement)
-            .bind(EPOCH_STEP)
+            .bind(step)
             .execute(&mut *connection)
             .await?;
     }

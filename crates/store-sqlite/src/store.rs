@@ -1,6 +1,7 @@
 //! The store: its file, and the transactions on it.
 
 mod calls;
+mod doubts;
 mod held_leases;
 mod housekeeping;
 mod settings;

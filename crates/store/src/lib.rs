@@ -16,6 +16,7 @@ pub mod configured;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contents;
+mod continuity;
 pub mod decode;
 mod destruction;
 pub mod enqueue;
@@ -38,6 +39,7 @@ pub use configuration::{
     OtherConfiguration, Registered, decide,
 };
 pub use contents::{EncodedContents, InputContents, StoredInput};
+pub use continuity::{Continuity, Settlement, Timeline, Vouched};
 pub use cts_core::WorkerRecord;
 pub use destruction::{Deletion, stored_kind};
 pub use error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};

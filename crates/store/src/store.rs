@@ -18,6 +18,7 @@ use crate::configuration::{
     AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration, Registered,
 };
 use crate::contents::StoredInput;
+use crate::continuity::Continuity;
 use crate::destruction::Deletion;
 use crate::error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
 use crate::held_leases::HeldLeases;
@@ -40,7 +41,9 @@ pub type HintStream = BoxStream<'static, Hint>;
 /// Duties that only the leader has take a [`LeaderEpoch`]. It is checked inside the transaction, so
 /// that the word of a replica that does not know yet that it was deposed changes nothing (P4).
 #[async_trait]
-pub trait Store: HeldLeases + Housekeeping + SettingsStore + Send + Sync + fmt::Debug {
+pub trait Store:
+    HeldLeases + Housekeeping + SettingsStore + Continuity + Send + Sync + fmt::Debug
+{
     /// Makes this incarnation of `member` the leader if there is none, if the leader's lease has expired, or
     /// if it leads already, which then extends its lease to `time_to_live` from now; and notes that it lives, and so
     /// that schedulers serve.

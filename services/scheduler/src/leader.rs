@@ -153,6 +153,8 @@ impl Leader {
             next_tick: self.next_tick.clone(),
             input_timeout: self.input_timeout,
             started: Instant::now(),
+            lease: self.lease,
+            settled: false,
             unsaved: Vec::new(),
             not_before: None,
         }

@@ -1,10 +1,13 @@
 //! Heartbeats: they keep this worker registered, and their answers say whether it is to drain.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::Chain;
 use cts_core::settings::{BlockDigests, ClusterKey};
+use cts_proto::worker::v1::HeartbeatResponse;
 use cts_rpc::convert;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -38,8 +41,10 @@ pub(crate) async fn heartbeat(
             unanswered,
             settings.is_empty(),
         );
+        let asked = Instant::now();
         let pause = match heartbeat.await {
             Ok(answer) => {
+                note_time(shared, &answer, asked);
                 reported_draining = draining;
                 if settings.is_empty() {
                     if let Some(key) = cluster_key(&answer.cluster_key) {
@@ -57,10 +62,15 @@ pub(crate) async fn heartbeat(
                     tracing::info!("the scheduler wants this worker to drain");
                     shutdown.drain.cancel();
                 }
+                let reported = report_journal(shared, draining, &settings, &answer.timeline).await;
                 let pause = convert::duration_from_wire(answer.next.as_ref())
                     .clamp(*PAUSES.start(), *PAUSES.end());
-                // A run may wait for the next one.
-                if in_doubt { pause.min(PAUSE) } else { pause }
+                // A run may wait for the next one, or a leader for the journal.
+                if in_doubt || !reported {
+                    pause.min(PAUSE)
+                } else {
+                    pause
+                }
             }
             Err(error) => {
                 tracing::debug!(error = %Chain(&error), "a heartbeat did not reach the scheduler");
@@ -81,6 +91,47 @@ pub(crate) async fn heartbeat(
     if let Err(error) = last.await {
         tracing::debug!(error = %Chain(&error), "the scheduler does not know that this worker leaves");
     }
+}
+
+/// The journal has its times by the clock of the database.
+fn note_time(shared: &Shared, answer: &HeartbeatResponse, asked: Instant) {
+    if let Some(journal) = &shared.journal
+        && let Some(time) = convert::timestamp_from_wire(answer.database_time.as_ref())
+    {
+        journal.set_clock(time, asked);
+    }
+}
+
+/// Reports the journal on a timeline of the scheduler's database, unless that is done. Says whether nothing is left.
+async fn report_journal(
+    shared: &Shared,
+    draining: bool,
+    settings: &BlockDigests,
+    timeline: &str,
+) -> bool {
+    let Some(journal) = &shared.journal else {
+        return true;
+    };
+    if journal.is_reported(timeline) {
+        return true;
+    }
+    let (read, of) = (Arc::clone(journal), timeline.to_owned());
+    let report = match spawn_blocking(move || read.report(&of)).await {
+        Ok(report) => report,
+        Err(error) => {
+            tracing::warn!(error = %Chain(&error), "the journal cannot be reported");
+            return false;
+        }
+    };
+    for part in report.parts {
+        let record = record(shared, draining, settings);
+        if let Err(error) = shared.scheduler.report_journal(record, part).await {
+            tracing::debug!(error = %Chain(&error), "the journal did not reach the scheduler");
+            return false;
+        }
+    }
+    journal.reported(timeline.to_owned(), report.begun, Instant::now());
+    true
 }
 
 /// The key that a scheduler has answered with, if it keeps one for the cluster.

@@ -9,6 +9,7 @@
 //! * Where this process cannot act, the guard does; it gets every deadline beforehand.
 
 mod cancel;
+mod noted;
 pub(crate) mod renewal;
 mod report;
 

@@ -12,6 +12,7 @@ mod gate;
 mod handlers;
 mod heartbeat;
 mod inputs;
+mod journal;
 mod lease;
 mod leased_run;
 mod log;

@@ -25,6 +25,8 @@ pub struct Options {
     pub record: WorkerRecord,
     /// Directory that relative task directories are relative to. No other worker may use it.
     pub working_dir: PathBuf,
+    /// Whether it keeps a journal in that directory, by which it vouches for tasks after a failover of the database.
+    pub keeps_journal: bool,
     /// What Terraform inherits of the environment of cts.
     pub environment: InheritedEnvironment,
     /// Environment that the state backend needs on top; may hold a token.

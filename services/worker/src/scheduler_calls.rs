@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable as _};
 use cts_core::runs::{AttemptOutcome, CancelOrder, Resumed, RunDetails, WaitEnd};
-use cts_core::{Capabilities, Chain, Digest, LostLease, RunInput, WorkerId, WorkerRecord};
+use cts_core::{
+    Capabilities, Chain, Digest, JournalPart, LostLease, RunInput, WorkerId, WorkerRecord,
+};
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -77,7 +79,26 @@ impl Scheduler {
             leaving,
             unanswered_requests,
             wants_cluster_key,
+            journal: None,
         };
+        self.send_heartbeat(request).await
+    }
+
+    /// Says that this worker lives, with a part of its journal.
+    pub(crate) async fn report_journal(
+        &self,
+        worker: WorkerRecord,
+        part: JournalPart,
+    ) -> Result<HeartbeatResponse, Status> {
+        let request = HeartbeatRequest {
+            worker: Some(convert::worker_to_wire(worker)),
+            journal: Some(convert::journal_to_wire(part)),
+            ..HeartbeatRequest::default()
+        };
+        self.send_heartbeat(request).await
+    }
+
+    async fn send_heartbeat(&self, request: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {
         let mut workers = self.workers.clone();
         Ok(within(HEARTBEAT, workers.heartbeat(request))
             .await?

@@ -13,6 +13,7 @@ use tokio::sync::{AcquireError, Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
 use crate::gate::Gate;
+use crate::journal::Journal;
 use crate::options::Options;
 use crate::requests::Requests;
 use crate::scheduler_calls::Scheduler;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     /// What leases are counted from.
     pub(crate) started: Instant,
     pub(crate) requests: Requests,
+    pub(crate) journal: Option<Arc<Journal>>,
 }
 
 impl Shared {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cts_core::Chain;
 use cts_core::runs::AttemptOutcome;
 use cts_terraform::StopOrder;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +31,12 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
     let mut shipping = std::pin::pin!(log.ship(&run.shared.scheduler, &run.lease, &done));
     let (ended, lost) = {
         let output = Arc::clone(&log) as _;
-        let mut work = std::pin::pin!(attempt(&run.shared, &run, output, order.clone()));
+        let mut work = std::pin::pin!(async {
+            match run.note_begin().await {
+                Ok(()) => attempt(&run.shared, &run, output, order.clone()).await,
+                Err(error) => (AttemptOutcome::Failed(Chain(&error).to_string()), None),
+            }
+        });
         let mut keeping = std::pin::pin!(run.keep_lease());
         let mut obeying = std::pin::pin!(run.obey(&order));
         let mut lost = None;
@@ -71,9 +77,24 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
         if lost.is_none() {
             shipping.await;
         }
-        run.report((outcome, details), &log, lost.is_none()).await
+        let ended = outcome_word(&outcome);
+        run.report((outcome, details), &log, lost.is_none()).await?;
+        run.note_end(ended).await;
+        Ok(())
     });
     run.keep_until_reported(report, stop).await;
+}
+
+/// How the journal calls an outcome.
+const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
+    match outcome {
+        AttemptOutcome::Applied => "applied",
+        AttemptOutcome::Planned(_) => "planned",
+        AttemptOutcome::Checked => "checked",
+        AttemptOutcome::Destroyed => "destroyed",
+        AttemptOutcome::Failed(_) => "failed",
+        AttemptOutcome::Interrupted => "interrupted",
+    }
 }
 
 /// A grant had come too late to be used. Unless a scheduler says that it is over, it is given back at once, so that nobody has

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::heartbeat::heartbeat;
 use crate::inputs::Contents;
+use crate::journal::Journal;
 use crate::leased_run::LeasedRun;
 use crate::options::{Dependencies, Options, ShutdownTokens};
 use crate::requests::Requests;
@@ -46,7 +47,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that has not begun.
+    /// A worker that has not begun. Reads and writes its journal.
     pub fn new(options: Options, dependencies: Dependencies) -> Self {
         let Dependencies {
             scheduler,
@@ -67,7 +68,11 @@ impl Worker {
             workers: WorkerServiceClient::new(scheduler),
             contents: Contents::default(),
         };
+        let journal = options
+            .keeps_journal
+            .then(|| Arc::new(Journal::open(&options.working_dir, &options.record.id)));
         let shared = Shared {
+            journal,
             slots: Slots::new(options.record.slots),
             gate,
             options,

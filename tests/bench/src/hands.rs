@@ -116,6 +116,7 @@ pub(crate) async fn heartbeat(channel: &Channel, worker: &Worker) -> Result<()> 
         leaving: false,
         unanswered_requests: Vec::new(),
         wants_cluster_key: false,
+        journal: None,
     };
     let mut scheduler = WorkerServiceClient::new(channel.clone());
     let answer = scheduler.heartbeat(request).await;

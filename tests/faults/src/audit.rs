@@ -13,5 +13,5 @@ pub use check::{leaders, lone_events, runs};
 pub use deletion::{Orphans, after_deletion};
 pub use equal_inputs::equal_inputs;
 pub(crate) use record::unfinished;
-pub use record::{Audit, LeaderWrite, RunState, RunWrite, Switched};
+pub use record::{Audit, LeaderWrite, RunState, RunWrite, Settled, Switched};
 pub use starvation::{Bounds, Outage, Starvation, Wait, starvation};

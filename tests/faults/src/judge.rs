@@ -11,6 +11,9 @@ use crate::suite::Suite;
 use crate::terraform;
 use crate::violation::{Rule, Violation};
 
+/// So long workers may take to report their journals after a failover; nothing is leased meanwhile.
+const JOURNALS: Duration = Duration::from_secs(15);
+
 /// A loaded machine, and times between looks.
 const ROOM: Duration = Duration::from_secs(10);
 
@@ -19,7 +22,8 @@ const ROOM: Duration = Duration::from_secs(10);
 pub(crate) async fn judge(suite: &mut Suite<'_>, lookout: Lookout, over: u64) {
     let mut seen = lookout.end();
     let audit = Audit::read(&suite.scene.outside.database).await.unwrap();
-    judge_terraform(suite, &audit, &mut seen);
+    let forgotten = forgotten(suite, &audit);
+    judge_terraform(suite, &audit, &mut seen, &forgotten);
     for &task in &suite.writes.reborn {
         suite.history.leave_out(&Plan::task(task));
     }
@@ -29,23 +33,33 @@ pub(crate) async fn judge(suite: &mut Suite<'_>, lookout: Lookout, over: u64) {
     violations.extend(audit::lone_events(&audit.events));
     violations.extend(suite.history.check(&audit.events));
     if !suite.plan.setup.takeover_runs_all {
-        violations.extend(audit::equal_inputs(&audit));
+        violations.extend(audit::equal_inputs(&audit, &seen, &forgotten));
     }
     judge_waits(suite, &audit, over);
     figures_of_runs(suite, &audit);
     figures_of_faults(suite).await;
 }
 
+/// Times of which the database has forgotten what it had confirmed, and in which leases that it has forgotten go on.
+fn forgotten(suite: &Suite<'_>, audit: &Audit) -> Vec<Outage> {
+    let lease = u64::try_from(LEASE_TTL.as_millis() / 10).unwrap_or_default();
+    let times = suite.campaign.forgotten.borrow();
+    let times = times.iter().map(|[(_, from), (_, until)]| Outage {
+        from: audit.by_database(*from),
+        until: audit.by_database(*until + lease),
+    });
+    times.collect()
+}
+
 /// Everything that Terraform did, by the journals, by the starts that were noted, and as seen from outside.
-fn judge_terraform(suite: &mut Suite<'_>, audit: &Audit, seen: &mut Vec<Sighting>) {
+fn judge_terraform(
+    suite: &mut Suite<'_>,
+    audit: &Audit,
+    seen: &mut Vec<Sighting>,
+    forgotten: &[Outage],
+) {
     let mut orphans = suite.campaign.orphans.clone();
-    for [(_, from), (_, until)] in suite.campaign.forgotten.borrow().iter() {
-        let lease = u64::try_from(LEASE_TTL.as_millis() / 10).unwrap_or_default();
-        orphans.forgotten.push(Outage {
-            from: audit.by_database(*from),
-            until: audit.by_database(*until + lease),
-        });
-    }
+    orphans.forgotten.extend(forgotten);
     let violations = &mut suite.report.violations;
     let excused = |sighting: &Sighting| orphans.workers.contains(&sighting.worker);
     violations.extend(sightings::overlaps(seen, excused));
@@ -85,7 +99,7 @@ fn judge_terraform(suite: &mut Suite<'_>, audit: &Audit, seen: &mut Vec<Sighting
 
 fn judge_waits(suite: &mut Suite<'_>, audit: &Audit, over: u64) {
     // After an outage a new leader may be needed, and leases of before may have to run out.
-    let recovery = LEASE_TTL + SESSION_TTL + ROOM;
+    let recovery = LEASE_TTL.max(JOURNALS) + SESSION_TTL + ROOM;
     let wait = LEASE_TTL + SESSION_TTL + ROOM;
     let members = &suite.scene.members;
     let outages = &suite.campaign.outages;
@@ -119,6 +133,11 @@ fn figures_of_runs(suite: &mut Suite<'_>, audit: &Audit) {
     numbers.insert("runs succeeded", of("running", "succeeded"));
     numbers.insert("runs failed", of("running", "failed"));
     numbers.insert("runs cancelled at work", of("running", "cancelled"));
+    let trusted = audit.settlements.iter().filter(|settled| settled.trusted);
+    numbers.insert(
+        "timelines on which all workers vouched, of all",
+        format!("{} of {}", trusted.count(), audit.settlements.len()),
+    );
     numbers.insert("inputs that needed no run", audit.skipped.to_string());
     numbers.insert("leader epochs", epochs.to_string());
 }

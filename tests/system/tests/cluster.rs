@@ -9,6 +9,7 @@ mod configurations;
 mod database_outage;
 mod drain;
 mod embedded_replicas;
+mod failover;
 mod grpc_document;
 mod killed_phases;
 mod local_backend;

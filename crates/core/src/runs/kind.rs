@@ -40,6 +40,11 @@ impl RunKind {
         matches!(self, Self::Apply)
     }
 
+    /// Whether it may change what the task has made.
+    pub const fn changes_resources(self) -> bool {
+        matches!(self, Self::Apply | Self::Destroy)
+    }
+
     /// The stored and shown spelling.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -80,6 +80,48 @@ pub struct HeartbeatRequest {
     /// It has no key for its digests and asks for that of the cluster.
     #[prost(bool, tag = "4")]
     pub wants_cluster_key: bool,
+    /// A part of its journal, if the answer before has named a timeline for which it was not reported yet.
+    #[prost(message, optional, tag = "15")]
+    pub journal: ::core::option::Option<WorkerJournal>,
+}
+/// A part of what a worker has written down of the runs that it began. It survives a failover of the scheduler's database that
+/// loses the last commits, and shows which tasks these were about.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WorkerJournal {
+    /// The timeline that it is reported for, as the scheduler named it.
+    #[prost(string, tag = "1")]
+    pub timeline: ::prost::alloc::string::String,
+    /// Ids of the lives of the worker that have written down all their runs. Those before a line that is damaged are not among them.
+    #[prost(string, repeated, tag = "2")]
+    pub lives: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The last attempt at each task that may have changed something. One message has some of them.
+    #[prost(message, repeated, tag = "3")]
+    pub entries: ::prost::alloc::vec::Vec<JournalEntry>,
+    /// The journal is reported wholly with this part.
+    #[prost(bool, tag = "4")]
+    pub last: bool,
+}
+/// The last attempt at a task that a worker began.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct JournalEntry {
+    /// The task.
+    #[prost(string, tag = "1")]
+    pub task_name: ::prost::alloc::string::String,
+    /// Id of the run.
+    #[prost(string, tag = "2")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Epoch of the lease.
+    #[prost(uint64, tag = "3")]
+    pub epoch: u64,
+    /// Hash of the input.
+    #[prost(string, tag = "4")]
+    pub input_hash: ::prost::alloc::string::String,
+    /// How the attempt ended, if a scheduler has confirmed its end: "applied", "destroyed", "failed" or "interrupted".
+    #[prost(string, tag = "5")]
+    pub outcome: ::prost::alloc::string::String,
+    /// When the attempt began, by the clock of the scheduler's database; absent if the worker did not know that.
+    #[prost(message, optional, tag = "6")]
+    pub began_at: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// What is wanted of the worker.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -93,6 +135,13 @@ pub struct HeartbeatResponse {
     /// The key of the cluster, if it was asked for; empty if each worker must have it in a file. Secret.
     #[prost(bytes = "vec", tag = "3")]
     pub cluster_key: ::prost::alloc::vec::Vec<u8>,
+    /// Names the timeline that the scheduler's database is on, if it was on another one before: the worker reports its journal
+    /// for each once. Empty if there was no other.
+    #[prost(string, tag = "15")]
+    pub timeline: ::prost::alloc::string::String,
+    /// The time by the clock of the scheduler's database, if that has timelines.
+    #[prost(message, optional, tag = "16")]
+    pub database_time: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// Asks for the workers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

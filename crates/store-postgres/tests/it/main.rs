@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
 
+mod doubts;
 mod election;
 mod failover;
 mod fixture;

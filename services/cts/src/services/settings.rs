@@ -324,6 +324,7 @@ pub(crate) fn worker(
             settings: None,
         },
         working_dir,
+        keeps_journal: shape == Shape::Cluster,
         environment: inherited_environment(config, process_env),
         backend_environment,
         lock_timeout: config.driver.lock_timeout,

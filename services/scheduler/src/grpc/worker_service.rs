@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::runs::RunKind;
 use cts_core::settings::ClusterKey;
-use cts_core::{WorkerId, WorkerRecord};
+use cts_core::{Chain, JournalPart, WorkerId, WorkerRecord};
 use cts_proto::worker::v1 as proto;
 use cts_proto::worker::v1::worker_service_server::WorkerService;
 use cts_rpc::convert;
-use cts_store::{Store, StoreError};
+use cts_store::{Store, StoreError, TaskChange};
 use tonic::{Request, Response, Status};
 
 use crate::grpc::run_service::RunEndpoint;
@@ -41,6 +42,34 @@ impl WorkerEndpoint {
         }
         Ok(())
     }
+
+    /// Takes a part of the journal that a worker has reported on a new timeline.
+    async fn take_journal(&self, worker: &WorkerId, part: &JournalPart) -> Result<(), StoreError> {
+        let vouched = self.store.vouch(part).await?;
+        for task in &vouched.forgotten {
+            tracing::warn!(target: "ha", task_name = %task, worker.id = %worker, "the database has forgotten a run of the task that this worker has begun; the task runs once");
+        }
+        for (run, holder, epoch) in vouched.ended {
+            tracing::info!(run.id = %run, worker.id = %worker, "the database has forgotten the end of the run; it is queued again");
+            self.runs.give_back(run, holder, epoch).await;
+        }
+        for task in &vouched.too_late {
+            let change = TaskChange {
+                request: Some((self.runs.identities.run_id(), RunKind::Apply)),
+                ..TaskChange::default()
+            };
+            match self.store.change_task(task, &change).await {
+                Ok(_task) => self.notifier.tasks_changed(),
+                Err(error) => {
+                    tracing::warn!(target: "ha", task_name = %task, error = %Chain(&error), "no run is requested of a task of which a run is forgotten; it runs with its next change");
+                }
+            }
+        }
+        if part.last {
+            tracing::info!(target: "ha", timeline = part.timeline, worker.id = %worker, "a worker has reported its journal on the new timeline");
+        }
+        Ok(())
+    }
 }
 
 #[tonic::async_trait]
@@ -63,6 +92,11 @@ impl WorkerService for WorkerEndpoint {
             }));
         }
         let drain = self.store.record_heartbeat(&worker).await.or_status()?;
+        if let Some(journal) = request.journal {
+            let part = convert::journal_from_wire(journal)?;
+            self.take_journal(&worker.id, &part).await.or_status()?;
+        }
+        let timeline = self.store.timeline().await.or_status()?;
         if worker.draining {
             self.notifier.drains(&worker.id);
         }
@@ -73,6 +107,8 @@ impl WorkerService for WorkerEndpoint {
             drain,
             next: Some(convert::duration_to_wire(HEARTBEAT)),
             cluster_key: key.map_or_else(Vec::new, |key| key.expose().to_vec()),
+            timeline: timeline.reported.unwrap_or_default(),
+            database_time: timeline.now.map(convert::timestamp_to_wire),
         }))
     }
 

@@ -4,6 +4,7 @@ mod enqueue;
 mod poll_schedule;
 mod refresh;
 mod seen;
+mod settle;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -57,6 +58,10 @@ pub(crate) struct LeaderLoop {
     /// How long requests wait for a complete input.
     pub(crate) input_timeout: Duration,
     pub(crate) started: Instant,
+    /// Life of a run's lease.
+    pub(crate) lease: Duration,
+    /// Nothing that counts as applied is in doubt.
+    pub(crate) settled: bool,
     /// What is to be queued, and may be already: the outcome of a write is not known. Repeating it
     /// with the same run ids changes nothing then.
     pub(crate) unsaved: Vec<EnqueueRequest>,
@@ -117,7 +122,7 @@ impl LeaderLoop {
 
     /// When there is something to write.
     fn next_writing(&self) -> Option<Instant> {
-        let due = if self.unsaved.is_empty() {
+        let due = if self.settled && self.unsaved.is_empty() {
             self.started.checked_add(self.planner.next_due()?)
         } else {
             Some(self.started)

@@ -35,6 +35,7 @@ async fn heartbeat(setup: &Setup, number: usize, draining: bool) {
         leaving: false,
         unanswered_requests: Vec::new(),
         wants_cluster_key: false,
+        journal: None,
     };
     setup.workers.clone().heartbeat(heartbeat).await.unwrap();
 }

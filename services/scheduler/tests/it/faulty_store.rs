@@ -8,17 +8,18 @@ use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
-    ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, LostLease, RunId,
-    TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Content, Digest, EventId, Hold, JournalPart, LeaderEpoch, LeaseEpoch, Loss,
+    LostLease, RunId, TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
-    Completed, Completion, Configuration, ConfigurationInForce, Deletion, EnqueueRequest, Enqueued,
-    HeldLeases, Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease,
-    LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, QueueDepth,
-    Refused, Registered, RemovedLogs, Requeued, Retention, RunFilter, RunRecord, RunRequest,
-    SettingsChange, SettingsStore, Store, StoreError, StoredInput, StoredTask, TakeBack,
-    TaskChange, TaskError, TaskMark, TaskState, Unfinished, UnsettledRun, WaitingRuns, WorkerState,
+    Completed, Completion, Configuration, ConfigurationInForce, Continuity, Deletion,
+    EnqueueRequest, Enqueued, HeldLeases, Hint, HintStream, Housekeeping, LastHousekeeping,
+    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration,
+    MemberState, NewTask, QueueDepth, Refused, Registered, RemovedLogs, Requeued, Retention,
+    RunFilter, RunRecord, RunRequest, SettingsChange, SettingsStore, Settlement, Store, StoreError,
+    StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Timeline,
+    Unfinished, UnsettledRun, Vouched, WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -107,6 +108,13 @@ macro_rules! faulty {
             })*
         }
     };
+}
+
+faulty! {
+    Continuity:
+    fn timeline(&self) -> Result<Timeline, StoreError>;
+    fn vouch(&self, part: &JournalPart) -> Result<Vouched, StoreError>;
+    fn settle(&self, leader: LeaderEpoch, lease: Duration) -> Result<Settlement, LeaderError>;
 }
 
 faulty! {

@@ -216,3 +216,26 @@ async fn only_tasks_that_have_changed_are_read() {
     let read = async |_: &Setup| led.store.has_failed("tasks_named").then_some(());
     led.setup.until(read).await;
 }
+
+#[tokio::test]
+async fn nothing_is_queued_before_it_is_settled_what_counts_as_applied() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = store_in(directory.path()).await;
+    let store = FaultyStore::over(Arc::clone(&file));
+    store.fail("settle", &[Fault::Refused, Fault::AnswerLost]);
+    let options = Options {
+        sharing: Sharing::Shared,
+        lease: Duration::from_mins(1),
+        ..Options::alone(vec![task("a")], member())
+    };
+    let setup = Setup::over(Arc::clone(&store), options).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    while !store.has_failed("settle") {
+        assert_eq!(store.calls("enqueue"), 0);
+        sleep(Duration::from_millis(10)).await;
+    }
+    let lease = setup.acquired().await;
+    setup.applied(&lease).await;
+    // Once for a term.
+    assert_eq!(store.calls("settle"), 3);
+}

@@ -57,6 +57,7 @@ async fn heartbeat(setup: &Setup, id: &str, backend: &str, leaving: bool) -> Clu
             settings: Some(blocks.digests(&keys)),
         })),
         unanswered_requests: Vec::new(),
+        journal: None,
     };
     let mut workers = setup.workers.clone();
     let answer = workers.heartbeat(ask(Vec::new())).await.unwrap();

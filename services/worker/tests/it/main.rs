@@ -13,6 +13,7 @@ mod contents;
 mod destroys;
 mod details;
 mod handlers;
+mod journal;
 mod leases;
 mod outputs;
 mod plans;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use chrono::DateTime;
 use cts_core::Digest;
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_server::{LogService, LogServiceServer};
@@ -19,6 +20,9 @@ use tonic::{Code, Request, Response, Status, Streaming};
 
 /// Longest wait for anything.
 const DEADLINE: Duration = Duration::from_mins(1);
+
+/// The time by its database, in seconds since 1970.
+pub(crate) const DATABASE_SECONDS: i64 = 1_800_000_000;
 
 /// How the scheduler behaves, and what it has seen.
 #[derive(Debug)]
@@ -37,6 +41,10 @@ pub(crate) struct Conduct {
     pub(crate) lost: Vec<String>,
     /// Those that heartbeats have named as such.
     pub(crate) named: BTreeSet<String>,
+    /// The timeline of its database, if it was on another one before.
+    pub(crate) timeline: String,
+    /// Parts of journals that have arrived.
+    pub(crate) journal: Vec<worker::WorkerJournal>,
     /// What each renewal is answered instead of being granted.
     pub(crate) renewals: Option<Code>,
     /// What each report is answered instead of being stored.
@@ -81,6 +89,8 @@ impl Default for Conduct {
             loses_grants: false,
             lost: Vec::new(),
             named: BTreeSet::new(),
+            timeline: String::new(),
+            journal: Vec::new(),
             renewals: None,
             reports: None,
             renewed: 0,
@@ -150,6 +160,7 @@ impl Strings {
         let lease = run::Lease {
             run_id: "00000000-0000-7000-8000-000000000001".into(),
             task_name: "edge".into(),
+            input_hash: Digest::of(b"edge").to_string(),
             epoch: 1,
             attempt: 1,
             time_to_live: Some(convert::duration_to_wire(life)),
@@ -473,9 +484,18 @@ impl WorkerService for PlayedScheduler {
         &self,
         request: Request<worker::HeartbeatRequest>,
     ) -> Result<Response<worker::HeartbeatResponse>, Status> {
-        let unanswered = request.into_inner().unanswered_requests;
-        self.conduct(|conduct| conduct.named.extend(unanswered));
-        Ok(Response::new(worker::HeartbeatResponse::default()))
+        let request = request.into_inner();
+        let timeline = self.conduct(|conduct| {
+            conduct.named.extend(request.unanswered_requests);
+            conduct.journal.extend(request.journal);
+            conduct.timeline.clone()
+        });
+        Ok(Response::new(worker::HeartbeatResponse {
+            timeline,
+            database_time: DateTime::from_timestamp(DATABASE_SECONDS, 0)
+                .map(convert::timestamp_to_wire),
+            ..worker::HeartbeatResponse::default()
+        }))
     }
 
     async fn list_workers(

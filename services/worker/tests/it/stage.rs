@@ -115,6 +115,11 @@ impl Stage {
         }
     }
 
+    /// The worker's directory.
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
     /// The frozen input of the task.
     pub(crate) fn input(&self) -> Vec<u8> {
         self.input_of(|_definition| {})
@@ -177,6 +182,7 @@ fn options(
             settings: None,
         },
         working_dir: root.to_owned(),
+        keeps_journal: true,
         environment: InheritedEnvironment::of(environment),
         backend_environment: Vec::new(),
         lock_timeout: None,

@@ -2,19 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::record::Audit;
+use super::record::{Audit, RunWrite};
+use super::starvation::Outage;
+use crate::sightings::Sighting;
 use crate::violation::{Rule, Violation};
 
 /// Leases, without a request, of applies with the input of the last apply of the same task, which had succeeded.
 ///
-/// What another attempt has begun since, or what was done for another task of that name, is not known to be applied.
-pub fn equal_inputs(audit: &Audit) -> Vec<Violation> {
+/// What another attempt has begun since, or what was done for another task of that name, is not known to be applied. Neither
+/// is it after a switch to another timeline, of tasks that Terraform was at work for in the time that is `forgotten`, or of all if
+/// a worker did not vouch for them.
+pub fn equal_inputs(audit: &Audit, sightings: &[Sighting], forgotten: &[Outage]) -> Vec<Violation> {
     let mut deleted = audit
         .switches
         .iter()
         .filter(|switched| switched.enabled.is_none())
         .peekable();
-    let mut applied: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut applied: BTreeMap<&str, &RunWrite> = BTreeMap::new();
     let mut violations = Vec::new();
     for write in audit.runs.iter().filter(|write| write.kind == "apply") {
         while let Some(gone) = deleted.next_if(|gone| gone.at < write.at) {
@@ -27,16 +31,45 @@ pub fn equal_inputs(audit: &Audit) -> Vec<Violation> {
         match (was_running, &*write.new.status) {
             (false, "running") => {
                 let before = applied.remove(&*write.task);
-                if before == Some(&*write.input) && !write.requested {
+                if let Some(before) = before
+                    && before.input == write.input
+                    && !write.requested
+                    && !is_lost(audit, (before, write), sightings, forgotten)
+                {
                     let evidence = format!("applied once more: {write:?}");
                     violations.push(Violation::new(Rule::NothingTwice, &write.task, evidence));
                 }
             }
             (true, "succeeded") => {
-                applied.insert(&write.task, &write.input);
+                applied.insert(&write.task, write);
             }
             _ => {}
         }
     }
     violations
+}
+
+/// Whether another run between these two may be lost with the timeline.
+fn is_lost(
+    audit: &Audit,
+    (success, lease): (&RunWrite, &RunWrite),
+    sightings: &[Sighting],
+    forgotten: &[Outage],
+) -> bool {
+    let between = |at: i64| success.at < at && at < lease.at;
+    let distrusted = audit.settlements.iter();
+    if distrusted
+        .filter(|settled| !settled.trusted)
+        .any(|settled| between(settled.at))
+    {
+        return true;
+    }
+    let of_task = sightings.iter().filter(|seen| seen.task == lease.task);
+    of_task
+        .map(|seen| (audit.by_database(seen.from), audit.by_database(seen.until)))
+        .filter(|&(from, until)| success.at < until && from < lease.at)
+        .any(|(from, until)| {
+            let overlaps = |time: &Outage| time.from <= until && from <= time.until;
+            forgotten.iter().any(overlaps)
+        })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::record::{Audit, clock};
+use super::record::{Audit, Settled, clock};
 use super::rows::{leader_write, run_write, switched};
 
 /// A schema of its own, so that nothing of cts is touched. Rows of one run or of the leadership are in
@@ -64,6 +64,15 @@ CREATE TRIGGER audit_tasks AFTER INSERT OR UPDATE OR DELETE ON tasks
     FOR EACH ROW EXECUTE FUNCTION audit.switch();
 
 INSERT INTO audit.switches (at, task, enabled) SELECT 0, name, enabled FROM tasks;
+
+CREATE TABLE audit.settlements (seq BIGSERIAL PRIMARY KEY, at BIGINT NOT NULL, trusted BOOLEAN NOT NULL);
+CREATE FUNCTION audit.settle() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO audit.settlements (at, trusted) VALUES (audit.now(), NEW.settled = 'trusted');
+    RETURN NULL;
+END $$;
+CREATE TRIGGER audit_settlements AFTER UPDATE ON continuity FOR EACH ROW
+    WHEN (OLD.settled IS NULL AND NEW.settled IS NOT NULL) EXECUTE FUNCTION audit.settle();
 
 CREATE TABLE audit.events (seq BIGSERIAL PRIMARY KEY, task TEXT NOT NULL, run TEXT NOT NULL, id TEXT NOT NULL);
 CREATE FUNCTION audit.event() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -130,6 +139,11 @@ pub(super) async fn read(url: &str) -> Result<Audit, sqlx::Error> {
     let events = sqlx::query_as("SELECT task, run, id FROM audit.events ORDER BY seq")
         .fetch_all(&mut connection)
         .await?;
+    let settlements: Vec<(i64, bool)> =
+        sqlx::query_as("SELECT at, trusted FROM audit.settlements ORDER BY seq")
+            .fetch_all(&mut connection)
+            .await?;
+    let settlements = settlements.into_iter();
     let skipped = sqlx::query_scalar("SELECT coalesce(sum(skipped), 0)::BIGINT FROM tasks")
         .fetch_one(&mut connection)
         .await?;
@@ -138,6 +152,9 @@ pub(super) async fn read(url: &str) -> Result<Audit, sqlx::Error> {
         runs: runs.iter().map(run_write).collect::<Result<_, _>>()?,
         leaders: leaders.iter().map(leader_write).collect::<Result<_, _>>()?,
         switches: switches.iter().map(switched).collect::<Result<_, _>>()?,
+        settlements: settlements
+            .map(|(at, trusted)| Settled { at, trusted })
+            .collect(),
         events,
         skipped,
         boot,

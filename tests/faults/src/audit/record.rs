@@ -64,6 +64,15 @@ pub struct Switched {
     pub enabled: Option<bool>,
 }
 
+/// It was decided which tasks are trusted after a switch to another timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    /// When.
+    pub at: i64,
+    /// Whether all workers have vouched; else all tasks run once.
+    pub trusted: bool,
+}
+
 const LOOKS_AT_THE_CLOCK: usize = 20;
 
 /// All that was kept.
@@ -75,6 +84,8 @@ pub struct Audit {
     pub leaders: Vec<LeaderWrite>,
     /// Switches of tasks, in order.
     pub switches: Vec<Switched>,
+    /// What was decided after switches to another timeline, in order.
+    pub settlements: Vec<Settled>,
     /// Task, run and id of each event there is, in order.
     pub events: Vec<(String, String, String)>,
     /// Inputs that needed no run, of the tasks that there are.

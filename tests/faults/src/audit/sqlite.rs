@@ -100,6 +100,8 @@ pub(super) async fn read(path: &Path) -> Result<Audit, sqlx::Error> {
         // In one process there is no election to judge.
         leaders: Vec::new(),
         switches: switches.iter().map(switched).collect::<Result<_, _>>()?,
+        // A file has no timelines.
+        settlements: Vec::new(),
         events,
         skipped,
         boot,

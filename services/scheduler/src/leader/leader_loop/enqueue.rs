@@ -24,6 +24,7 @@ impl LeaderLoop {
         if self
             .not_before
             .is_some_and(|moment| moment > Instant::now())
+            || !self.settle().await
             || !self.save().await
         {
             return;

@@ -1,5 +1,6 @@
 use super::super::equal_inputs;
-use super::super::record::{RunState, Switched};
+use super::super::record::{RunState, Settled, Switched};
+use super::super::starvation::Outage;
 use super::*;
 
 fn state(status: &str, epoch: i64, holder: Option<&str>, expires: Option<i64>) -> RunState {
@@ -226,7 +227,7 @@ fn what_is_applied_is_not_applied_again_without_a_request() {
         let mut audit = twice();
         let second = audit.runs.iter_mut().filter(|write| write.run == "s");
         second.for_each(change);
-        rules(&equal_inputs(&audit))
+        rules(&equal_inputs(&audit, &[], &[]))
     };
     assert_eq!(of_second(|_| {}), [Rule::NothingTwice]);
     assert_eq!(of_second(|write| write.input = "j".to_owned()), []);
@@ -251,7 +252,7 @@ fn what_may_have_been_undone_is_applied_again() {
         write.input = "j".to_owned();
     }
     audit.runs.splice(6..6, between);
-    assert_eq!(equal_inputs(&audit), []);
+    assert_eq!(equal_inputs(&audit, &[], &[]), []);
 
     let mut audit = twice();
     audit.switches.push(Switched {
@@ -259,7 +260,44 @@ fn what_may_have_been_undone_is_applied_again() {
         task: "t".to_owned(),
         enabled: None,
     });
-    assert_eq!(equal_inputs(&audit), []);
+    assert_eq!(equal_inputs(&audit, &[], &[]), []);
+}
+
+/// The first run has succeeded at 15 s, and the second is leased at 21 s.
+#[test]
+fn what_may_be_lost_with_the_timeline_is_applied_again() {
+    let forgotten = [Outage {
+        from: 16 * SECOND,
+        until: 19 * SECOND,
+    }];
+    let found = |seen: &[Sighting], settlements: &[Settled]| {
+        let mut audit = twice();
+        audit.settlements = settlements.to_vec();
+        rules(&equal_inputs(&audit, seen, &forgotten))
+    };
+    let settled = |at: i64, trusted: bool| Settled {
+        at: at * SECOND,
+        trusted,
+    };
+    // Another run of the task was at work in that time.
+    assert_eq!(found(&[work("c", 17, 18)], &[settled(20, true)]), []);
+    assert_eq!(found(&[work("c", 10, 16)], &[settled(20, true)]), []);
+    // None was, or not in that time, or of another task.
+    let mut other = work("c", 17, 18);
+    other.task = "u".to_owned();
+    for seen in [other, work("b", 12, 14), work("c", 1, 3), work("d", 20, 22)] {
+        let found = found(std::slice::from_ref(&seen), &[settled(20, true)]);
+        assert_eq!(found, [Rule::NothingTwice], "{seen:?}");
+    }
+    // A worker has not vouched, after this success.
+    assert_eq!(found(&[], &[settled(20, false)]), []);
+    for at in [14, 22] {
+        assert_eq!(
+            found(&[], &[settled(at, false)]),
+            [Rule::NothingTwice],
+            "{at}"
+        );
+    }
 }
 
 fn leading(

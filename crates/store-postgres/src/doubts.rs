@@ -1,0 +1,365 @@
+//! What a new timeline leaves in doubt, and how it is settled.
+//!
+//! Nothing counts as applied from the moment when the timeline is noticed. What did so before is kept apart, and counts again for the
+//! tasks that are trusted. An earlier version that notices the timeline keeps nothing, so every task runs once. One that
+//! serves beside this version leases nothing within the life of a lease either, and after that nothing becomes trusted.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cts_core::{JournalEntry, JournalPart, KnownRun, LeaderEpoch, TaskName, WorkerId};
+use cts_store::{LeaderError, Settlement, StoreError, Timeline, Vouched};
+use sqlx::postgres::PgRow;
+use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
+use uuid::Uuid;
+
+use crate::leadership;
+use crate::row::{Cell, failed_to, span_micros};
+
+/// A worker that was silent for longer before the last sign of life of any process was not alive, in microseconds.
+const ALIVE_WITHIN: i64 = 30 * 1_000_000;
+
+/// Workers have so long at least to report their journals.
+const REPORTS: Duration = Duration::from_secs(15);
+
+/// How long it may take to settle what is in doubt.
+pub(crate) fn open_for(lease: Duration) -> Duration {
+    lease.max(REPORTS)
+}
+
+/// Keeps what counts as applied apart, before it is voided. All tasks are locked.
+pub(crate) async fn keep(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx::Error> {
+    for statement in [
+        "-- doubts: those of the timeline before\nDELETE FROM doubted_tasks",
+        "-- doubts: its runs\nDELETE FROM doubted_runs",
+        "-- doubts: its workers\nDELETE FROM doubted_workers",
+        "-- doubts: what counted as applied
+        INSERT INTO doubted_tasks (task_name, last_applied, tried_input)
+        SELECT name, last_applied, tried_input FROM tasks
+        WHERE last_applied IS NOT NULL OR tried_input IS NOT NULL",
+        "-- doubts: what was to be done; indexes runs_one_running, runs_waiting
+        INSERT INTO doubted_runs (run_id, epoch)
+        SELECT id, epoch FROM runs WHERE status = 'queued'
+        UNION ALL SELECT id, epoch FROM runs WHERE status = 'running'",
+    ] {
+        sqlx::query(statement).execute(&mut *connection).await?;
+    }
+    sqlx::query(
+        "-- doubts: when, and who was alive
+        WITH signs AS MATERIALIZED (
+            SELECT coalesce(greatest((SELECT max(seen_at) FROM workers), (SELECT max(seen_at) FROM members),
+                                     (SELECT served_at FROM leadership)), 0) AS last_sign
+        ), alive AS (
+            INSERT INTO doubted_workers (worker_id)
+            SELECT w.id FROM workers w, signs WHERE w.seen_at >= signs.last_sign - $2
+        )
+        UPDATE continuity SET doubts_of = $1, settled = NULL, last_sign = signs.last_sign FROM signs",
+    )
+    .bind(identity)
+    .bind(ALIVE_WITHIN)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub(crate) async fn timeline(connection: &mut PgConnection) -> Result<Timeline, StoreError> {
+    let read = failed_to("read the timeline");
+    let row = sqlx::query(
+        "-- timeline: the one that journals are reported for
+        SELECT cts_now() AS now,
+               CASE WHEN doubts_of = identity AND changed_at > cts_now() - $1 THEN identity END AS reported
+        FROM continuity",
+    )
+    .bind(leadership::FORGOTTEN_AFTER)
+    .fetch_one(connection)
+    .await
+    .map_err(&read)?;
+    let cell = Cell {
+        table: "continuity",
+        column: "now",
+        row: "",
+    };
+    Ok(Timeline {
+        reported: row.try_get("reported").map_err(&read)?,
+        now: Some(cell.time(row.try_get("now").map_err(&read)?)?),
+    })
+}
+
+/// Whether it is not settled yet what counts as applied.
+pub(crate) async fn are_open(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    sqlx::query_scalar(
+        "-- acquire: is it settled what counts as applied?
+        SELECT doubts_of = identity AND settled IS NULL FROM continuity",
+    )
+    .fetch_one(connection)
+    .await
+    .map(|open: Option<bool>| open.unwrap_or_default())
+    .map_err(failed_to("read what is in doubt"))
+}
+
+/// The doubts as they are, locked.
+struct Doubts {
+    identity: String,
+    settled: bool,
+    last_sign: DateTime<Utc>,
+    changed_at: i64,
+    age: i64,
+}
+
+impl Doubts {
+    /// `None` if there are none of this timeline.
+    async fn lock(transaction: &mut PgTransaction<'_>) -> Result<Option<Self>, StoreError> {
+        let read = failed_to("read what is in doubt");
+        let row = sqlx::query(
+            "-- doubts: as they are
+            SELECT identity, settled IS NOT NULL AS settled, last_sign, changed_at, cts_now() - changed_at AS age
+            FROM continuity WHERE doubts_of = identity
+            FOR NO KEY UPDATE",
+        )
+        .fetch_optional(&mut **transaction)
+        .await
+        .map_err(&read)?;
+        let Some(row) = row else { return Ok(None) };
+        let cell = Cell {
+            table: "continuity",
+            column: "last_sign",
+            row: "",
+        };
+        let last_sign: Option<i64> = row.try_get("last_sign").map_err(&read)?;
+        Ok(Some(Self {
+            identity: row.try_get("identity").map_err(&read)?,
+            settled: row.try_get("settled").map_err(&read)?,
+            last_sign: cell.time(last_sign.unwrap_or_default())?,
+            changed_at: row.try_get("changed_at").map_err(&read)?,
+            age: row.try_get("age").map_err(&read)?,
+        }))
+    }
+}
+
+pub(crate) async fn vouch(
+    connection: &mut PgConnection,
+    part: &JournalPart,
+) -> Result<Vouched, StoreError> {
+    let failed = failed_to("take the journal of a worker");
+    let mut transaction = connection.begin().await.map_err(&failed)?;
+    let doubts = Doubts::lock(&mut transaction).await?;
+    let Some(doubts) = doubts.filter(|doubts| doubts.identity == part.timeline) else {
+        transaction.rollback().await.map_err(&failed)?;
+        return Ok(Vouched::default());
+    };
+    let mut vouched = Vouched::default();
+    for (entry, row) in compare(&mut transaction, &part.entries).await? {
+        let known = known_run(&row).map_err(&failed)?;
+        if entry.is_forgotten(known, doubts.last_sign) {
+            vouched.forgotten.push(entry.task.clone());
+        }
+        let holder: Option<String> = row.try_get("holder").map_err(&failed)?;
+        let granted = KnownRun::Open {
+            epoch: entry.epoch.get(),
+        };
+        if let Some(holder) = holder
+            && entry.outcome.is_some()
+            && known == granted
+        {
+            let holder = WorkerId::new(holder);
+            if part.lives.contains(&holder) {
+                vouched.ended.push((entry.run, holder, entry.epoch));
+            }
+        }
+    }
+    let forgotten: Vec<&str> = vouched.forgotten.iter().map(TaskName::as_str).collect();
+    sqlx::query(
+        "-- vouch: what is not trusted
+        UPDATE doubted_tasks SET forgotten = TRUE WHERE task_name = ANY ($1)",
+    )
+    .bind(&forgotten)
+    .execute(&mut *transaction)
+    .await
+    .map_err(&failed)?;
+    if doubts.settled && !forgotten.is_empty() {
+        vouched.too_late = distrust(&mut transaction, &forgotten, doubts.changed_at).await?;
+    }
+    if part.last {
+        let lives: Vec<&str> = part.lives.iter().map(WorkerId::as_str).collect();
+        sqlx::query(
+            "-- vouch: the journal is whole
+            UPDATE doubted_workers SET vouched = TRUE WHERE worker_id = ANY ($1)",
+        )
+        .bind(lives)
+        .execute(&mut *transaction)
+        .await
+        .map_err(&failed)?;
+    }
+    transaction.commit().await.map_err(&failed)?;
+    Ok(vouched)
+}
+
+/// Each entry with what is stored of its run.
+async fn compare<'e>(
+    transaction: &mut PgTransaction<'_>,
+    entries: &'e [JournalEntry],
+) -> Result<Vec<(&'e JournalEntry, PgRow)>, StoreError> {
+    let runs: Vec<Uuid> = entries.iter().map(|entry| entry.run.as_uuid()).collect();
+    let rows = sqlx::query(
+        "-- vouch: what is known
+        SELECT r.id IS NOT NULL AS known, d.epoch AS open_epoch,
+               CASE WHEN r.status = 'running' AND r.epoch = d.epoch THEN r.holder END AS holder
+        FROM unnest($1::UUID[]) WITH ORDINALITY AS n (run, position)
+        LEFT JOIN doubted_runs d ON d.run_id = n.run
+        LEFT JOIN LATERAL (SELECT * FROM runs WHERE id = n.run LIMIT 1) r ON TRUE
+        ORDER BY n.position",
+    )
+    .bind(runs)
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(failed_to("compare the journal of a worker"))?;
+    Ok(entries.iter().zip(rows).collect())
+}
+
+fn known_run(row: &PgRow) -> Result<KnownRun, sqlx::Error> {
+    let open: Option<i64> = row.try_get("open_epoch")?;
+    Ok(match open {
+        Some(epoch) => KnownRun::Open {
+            epoch: u64::try_from(epoch).unwrap_or_default(),
+        },
+        None if row.try_get("known")? => KnownRun::Known,
+        None => KnownRun::Unknown,
+    })
+}
+
+/// The inputs of these tasks count as applied no more, unless an apply has begun since.
+async fn distrust(
+    transaction: &mut PgTransaction<'_>,
+    names: &[&str],
+    changed_at: i64,
+) -> Result<Vec<TaskName>, StoreError> {
+    let failed = failed_to("distrust tasks");
+    sqlx::query(
+        "-- vouch: the tasks, in order
+        SELECT FROM tasks WHERE name = ANY ($1) ORDER BY name FOR NO KEY UPDATE",
+    )
+    .bind(names)
+    .execute(&mut **transaction)
+    .await
+    .map_err(&failed)?;
+    let late: Vec<(String, bool)> = sqlx::query_as(
+        "-- vouch: too late
+        UPDATE tasks t SET last_applied = NULL, tried_input = NULL
+        FROM doubted_tasks d
+        WHERE t.name = ANY ($1) AND d.task_name = t.name AND t.last_applied = d.last_applied
+          AND NOT EXISTS (SELECT FROM runs r
+                          WHERE r.task_name = t.name AND r.kind = 'apply' AND r.started_at >= $2)
+        RETURNING t.name, t.enabled",
+    )
+    .bind(names)
+    .bind(changed_at)
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(&failed)?;
+    let cell = Cell {
+        table: "tasks",
+        column: "name",
+        row: "",
+    };
+    let enabled = late.iter().filter(|(_name, enabled)| *enabled);
+    enabled.map(|(name, _)| cell.parse(name)).collect()
+}
+
+pub(crate) async fn settle(
+    connection: &mut PgConnection,
+    leader: LeaderEpoch,
+    lease: Duration,
+) -> Result<Settlement, LeaderError> {
+    let failed = failed_to("settle what is in doubt");
+    let mut transaction = connection.begin().await.map_err(&failed)?;
+    leadership::fence(&mut transaction, leader).await?;
+    let doubts = Doubts::lock(&mut transaction).await?;
+    let Some(doubts) = doubts.filter(|doubts| !doubts.settled) else {
+        transaction.rollback().await.map_err(&failed)?;
+        return Ok(Settlement::Settled);
+    };
+    let workers = sqlx::query(
+        "-- settle: who has vouched
+        SELECT worker_id, vouched FROM doubted_workers ORDER BY worker_id",
+    )
+    .fetch_all(&mut *transaction)
+    .await
+    .map_err(&failed)?;
+    let mut silent = Vec::new();
+    for row in &workers {
+        let vouched: bool = row.try_get("vouched").map_err(&failed)?;
+        if !vouched {
+            let worker: String = row.try_get("worker_id").map_err(&failed)?;
+            silent.push(WorkerId::new(worker));
+        }
+    }
+    // Without a worker there is no journal that could show what is missing.
+    let settlement = if workers.is_empty() || doubts.age >= span_micros(open_for(lease)) {
+        decide(&mut transaction, "distrusted").await?;
+        Settlement::Distrusted { silent }
+    } else if silent.is_empty() && doubts.age >= span_micros(lease / 2) {
+        decide(&mut transaction, "trusted").await?;
+        trust(&mut transaction, doubts.changed_at).await?
+    } else {
+        Settlement::Open
+    };
+    transaction.commit().await.map_err(&failed)?;
+    Ok(settlement)
+}
+
+async fn decide(
+    transaction: &mut PgTransaction<'_>,
+    settled: &'static str,
+) -> Result<(), StoreError> {
+    sqlx::query("-- settle: decided\nUPDATE continuity SET settled = $1")
+        .bind(settled)
+        .execute(&mut **transaction)
+        .await
+        .map_err(failed_to("settle what is in doubt"))?;
+    Ok(())
+}
+
+/// What counted as applied counts again, unless an attempt was begun since, as an earlier version may have done after the life
+/// of a lease.
+async fn trust(
+    transaction: &mut PgTransaction<'_>,
+    changed_at: i64,
+) -> Result<Settlement, StoreError> {
+    let failed = failed_to("trust tasks");
+    sqlx::query(
+        "-- settle: the tasks, in order
+        SELECT FROM tasks ORDER BY name FOR NO KEY UPDATE",
+    )
+    .execute(&mut **transaction)
+    .await
+    .map_err(&failed)?;
+    let trusted = sqlx::query(
+        "-- settle: what is trusted
+        UPDATE tasks t
+        SET last_applied = d.last_applied, tried_input = coalesce(t.tried_input, d.tried_input)
+        FROM doubted_tasks d
+        WHERE d.task_name = t.name AND NOT d.forgotten AND t.last_applied IS NULL
+          AND (t.active_run IS NULL OR EXISTS (SELECT FROM doubted_runs o WHERE o.run_id = t.active_run))
+          AND NOT EXISTS (SELECT FROM runs q
+                          WHERE q.task_name = t.name AND q.status = 'queued' AND q.started_at IS NOT NULL
+                            AND q.updated_at >= $1)
+          AND t.name NOT IN (SELECT task_name FROM runs
+                             WHERE status IN ('succeeded', 'failed', 'cancelled') AND finished_at >= $1
+                               AND kind = 'apply')",
+    )
+    .bind(changed_at)
+    .execute(&mut **transaction)
+    .await
+    .map_err(&failed)?
+    .rows_affected();
+    let untrusted: i64 = sqlx::query_scalar(
+        "-- settle: what is not\nSELECT count(*) FROM doubted_tasks WHERE forgotten",
+    )
+    .fetch_one(&mut **transaction)
+    .await
+    .map_err(&failed)?;
+    Ok(Settlement::Trusted {
+        trusted,
+        untrusted: u64::try_from(untrusted).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,456 @@
+//! Which tasks are trusted on a new timeline. A switch is played: another identity is stored than that of the server.
+
+use std::time::Duration;
+
+use cts_core::runs::{EnqueueDecision, RunStatus};
+use cts_core::{JournalEntry, JournalPart, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
+use cts_store::conformance::{input, spec, task, worker_record};
+use cts_store::{
+    Continuity as _, EnqueueRequest, HeldLeases as _, Lease, Settlement, Store as _, Unchanged,
+    Vouched,
+};
+use cts_store_postgres::PostgresStore;
+use uuid::Uuid;
+
+use crate::fixture::{execute, migrated, number, settings};
+use crate::outage::{applied, claim, lead, request};
+
+/// Life of the leases here.
+const LIFE: Duration = Duration::from_secs(40);
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// Three tasks that are applied, by workers that are alive.
+struct Scene {
+    url: String,
+    store: PostgresStore,
+    leader: LeaderEpoch,
+    leases: Vec<Lease>,
+}
+
+impl Scene {
+    async fn start(workers: &[&str]) -> Self {
+        let url = migrated().await;
+        let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+        let leader = lead(&store, "one").await;
+        let specs = NAMES.map(spec);
+        store.replace_config_tasks(leader, &specs).await.unwrap();
+        for worker in workers {
+            store
+                .record_heartbeat(&worker_record(worker))
+                .await
+                .unwrap();
+        }
+        let mut scene = Self {
+            url,
+            store,
+            leader,
+            leases: Vec::new(),
+        };
+        for name in NAMES {
+            let lease = scene.lease(name, "1", workers[0]).await;
+            scene.store.complete(applied(&lease)).await.unwrap();
+            scene.leases.push(lease);
+        }
+        scene
+    }
+
+    async fn lease(&self, name: &str, text: &str, worker: &str) -> Lease {
+        let queued = vec![request(name, text)];
+        self.store.enqueue(self.leader, queued).await.unwrap();
+        let lease = self.store.acquire(&claim(worker)).await.unwrap().unwrap();
+        assert_eq!(lease.task, task(name));
+        lease
+    }
+
+    /// What is in the database now is all that the new timeline has.
+    async fn switch(&mut self) {
+        execute(
+            &self.url,
+            "UPDATE continuity SET identity = 'the one before'",
+        )
+        .await;
+        self.store = PostgresStore::connect(&settings(&self.url)).await.unwrap();
+        self.leader = lead(&self.store, "one").await;
+    }
+
+    /// So long ago the timeline was noticed.
+    async fn pass(&self, time: Duration) {
+        let micros = time.as_micros();
+        let statement = format!("UPDATE continuity SET changed_at = changed_at - {micros}");
+        execute(&self.url, &statement).await;
+    }
+
+    async fn report(&self, lives: &[&str], entries: Vec<JournalEntry>) -> Vouched {
+        let part = JournalPart {
+            timeline: self.store.timeline().await.unwrap().reported.unwrap(),
+            lives: lives.iter().map(|life| WorkerId::new(*life)).collect(),
+            entries,
+            last: true,
+        };
+        self.store.vouch(&part).await.unwrap()
+    }
+
+    /// The journal of a worker that has begun these.
+    fn entries(&self) -> Vec<JournalEntry> {
+        self.leases.iter().map(entry).collect()
+    }
+
+    async fn settle(&self) -> Settlement {
+        self.store.settle(self.leader, LIFE).await.unwrap()
+    }
+
+    /// The tasks that run when a new leader sees the input that they had.
+    async fn run_again(&self) -> Vec<&'static str> {
+        let requests = NAMES.map(first).to_vec();
+        let decided = self.store.enqueue(self.leader, requests).await.unwrap();
+        let runs = decided.iter().zip(NAMES).filter_map(|(enqueued, name)| {
+            (enqueued.decision == Some(EnqueueDecision::Enqueue)).then_some(name)
+        });
+        runs.collect()
+    }
+}
+
+fn first(name: &str) -> EnqueueRequest {
+    EnqueueRequest {
+        unchanged: Unchanged::Skip,
+        ..request(name, "1")
+    }
+}
+
+fn entry(lease: &Lease) -> JournalEntry {
+    JournalEntry {
+        task: lease.task.clone(),
+        run: lease.run,
+        epoch: lease.epoch,
+        input: input("1").hash,
+        began_at: None,
+        outcome: Some("applied".to_owned()),
+    }
+}
+
+/// Of a run that only the worker knows.
+fn lost(name: &str) -> JournalEntry {
+    JournalEntry {
+        task: task(name),
+        run: RunId::from_uuid(Uuid::now_v7()),
+        epoch: LeaseEpoch::new(1),
+        input: input("2").hash,
+        began_at: None,
+        outcome: None,
+    }
+}
+
+fn names(tasks: &[TaskName]) -> Vec<&str> {
+    tasks.iter().map(TaskName::as_str).collect()
+}
+
+const fn trusted(trusted: u64, untrusted: u64) -> Settlement {
+    Settlement::Trusted { trusted, untrusted }
+}
+
+#[tokio::test]
+async fn nothing_is_in_doubt_on_the_first_timeline() {
+    let scene = Scene::start(&["w"]).await;
+    assert_eq!(scene.store.timeline().await.unwrap().reported, None);
+    assert_eq!(scene.settle().await, Settlement::Settled);
+    assert_eq!(scene.run_again().await, Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn nothing_runs_if_all_workers_vouch() {
+    let mut scene = Scene::start(&["w", "idle"]).await;
+    scene.switch().await;
+    assert_eq!(
+        scene.report(&["w"], scene.entries()).await,
+        Vouched::default()
+    );
+    scene.pass(LIFE / 2).await;
+    assert_eq!(scene.settle().await, Settlement::Open);
+    scene.report(&["idle"], Vec::new()).await;
+    assert_eq!(scene.settle().await, trusted(3, 0));
+    assert_eq!(scene.settle().await, Settlement::Settled);
+    assert_eq!(scene.run_again().await, Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn reports_of_others_are_waited_for() {
+    let mut scene = Scene::start(&["w"]).await;
+    scene.switch().await;
+    scene.report(&["w"], scene.entries()).await;
+    assert_eq!(scene.settle().await, Settlement::Open);
+    // A worker that the database has forgotten.
+    let vouched = scene.report(&["new"], vec![lost("b")]).await;
+    assert_eq!(names(&vouched.forgotten), ["b"]);
+    scene.pass(LIFE / 2).await;
+    assert_eq!(scene.settle().await, trusted(2, 1));
+    assert_eq!(scene.run_again().await, ["b"]);
+}
+
+#[tokio::test]
+async fn a_task_of_which_a_run_or_a_grant_is_forgotten_runs_once() {
+    let mut scene = Scene::start(&["w"]).await;
+    // Of "b" a run with the input that is applied is waiting, so that only its grant can be lost.
+    let waiting = EnqueueRequest {
+        unchanged: Unchanged::Run,
+        ..request("b", "1")
+    };
+    let mut granted = lost("b");
+    granted.run = waiting.run;
+    scene
+        .store
+        .enqueue(scene.leader, vec![waiting])
+        .await
+        .unwrap();
+    scene.switch().await;
+    let entries = vec![lost("a"), granted.clone(), entry(&scene.leases[2])];
+    let vouched = scene.report(&["w"], entries).await;
+    assert_eq!(names(&vouched.forgotten), ["a", "b"]);
+    scene.pass(LIFE / 2).await;
+    assert_eq!(scene.settle().await, trusted(1, 2));
+    let decided = scene
+        .store
+        .enqueue(scene.leader, NAMES.map(first).to_vec())
+        .await
+        .unwrap();
+    let queued = decided.iter().map(|enqueued| enqueued.queued.is_some());
+    assert_eq!(queued.collect::<Vec<_>>(), [true, true, false]);
+}
+
+#[tokio::test]
+async fn a_worker_that_does_not_report_vouches_for_nothing() {
+    let mut scene = Scene::start(&["w", "silent"]).await;
+    scene.switch().await;
+    scene.report(&["w"], scene.entries()).await;
+    scene.pass(LIFE - Duration::from_secs(2)).await;
+    assert_eq!(scene.settle().await, Settlement::Open);
+    scene.pass(Duration::from_secs(2)).await;
+    let silent = vec![WorkerId::new("silent")];
+    assert_eq!(scene.settle().await, Settlement::Distrusted { silent });
+    assert_eq!(scene.run_again().await, NAMES);
+}
+
+#[tokio::test]
+async fn without_a_worker_nothing_is_trusted() {
+    let mut scene = Scene::start(&["w"]).await;
+    scene
+        .store
+        .forget_worker(&WorkerId::new("w"))
+        .await
+        .unwrap();
+    scene.switch().await;
+    let silent = Vec::new();
+    assert_eq!(scene.settle().await, Settlement::Distrusted { silent });
+    assert_eq!(scene.run_again().await, NAMES);
+}
+
+#[tokio::test]
+async fn a_worker_that_was_gone_long_before_is_not_waited_for() {
+    let mut scene = Scene::start(&["w", "gone"]).await;
+    execute(
+        &scene.url,
+        "UPDATE workers SET seen_at = seen_at - 31000000 WHERE id = 'gone'",
+    )
+    .await;
+    scene.switch().await;
+    scene.report(&["w"], scene.entries()).await;
+    scene.pass(LIFE / 2).await;
+    assert_eq!(scene.settle().await, trusted(3, 0));
+}
+
+#[tokio::test]
+async fn the_next_life_of_a_worker_vouches_for_the_one_before() {
+    let mut scene = Scene::start(&["w-1"]).await;
+    scene.switch().await;
+    scene.pass(LIFE / 2).await;
+    scene.report(&["w-2"], Vec::new()).await;
+    assert_eq!(scene.settle().await, Settlement::Open);
+    scene.report(&["w-1", "w-2"], scene.entries()).await;
+    assert_eq!(scene.settle().await, trusted(3, 0));
+}
+
+#[tokio::test]
+async fn a_journal_in_parts_vouches_with_the_last_one() {
+    let mut scene = Scene::start(&["w"]).await;
+    scene.switch().await;
+    scene.pass(LIFE / 2).await;
+    let mut part = JournalPart {
+        timeline: scene.store.timeline().await.unwrap().reported.unwrap(),
+        lives: vec![WorkerId::new("w")],
+        entries: vec![lost("a")],
+        last: false,
+    };
+    scene.store.vouch(&part).await.unwrap();
+    assert_eq!(scene.settle().await, Settlement::Open);
+    part.entries = vec![entry(&scene.leases[1])];
+    part.last = true;
+    // Another timeline than this one.
+    let other = JournalPart {
+        timeline: "another".to_owned(),
+        ..part.clone()
+    };
+    scene.store.vouch(&other).await.unwrap();
+    assert_eq!(scene.settle().await, Settlement::Open);
+    scene.store.vouch(&part).await.unwrap();
+    assert_eq!(scene.settle().await, trusted(2, 1));
+}
+
+#[tokio::test]
+async fn a_run_that_is_forgotten_and_reported_late_makes_its_task_run_unless_it_has_run_since() {
+    let mut scene = Scene::start(&["w"]).await;
+    scene.switch().await;
+    scene.report(&["w"], scene.entries()).await;
+    scene.pass(LIFE / 2).await;
+    assert_eq!(scene.settle().await, trusted(3, 0));
+    let entries = vec![lost("a"), entry(&scene.leases[1])];
+    let vouched = scene.report(&["late"], entries.clone()).await;
+    assert_eq!(names(&vouched.forgotten), ["a"]);
+    assert_eq!(names(&vouched.too_late), ["a"]);
+    // Once.
+    let vouched = scene.report(&["late"], entries.clone()).await;
+    assert_eq!(names(&vouched.too_late), Vec::<&str>::new());
+    assert_eq!(scene.run_again().await, ["a"]);
+    scene.pass(Duration::from_mins(3)).await;
+    let store = PostgresStore::connect(&settings(&scene.url)).await.unwrap();
+    let lease = store.acquire(&claim("w")).await.unwrap().unwrap();
+    store.complete(applied(&lease)).await.unwrap();
+    let vouched = scene.report(&["late"], entries).await;
+    assert_eq!(names(&vouched.too_late), Vec::<&str>::new());
+    assert_eq!(scene.run_again().await, Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn a_lease_whose_end_is_forgotten_is_shown() {
+    let mut scene = Scene::start(&["w"]).await;
+    let lease = scene.lease("a", "2", "w").await;
+    scene.switch().await;
+    let mut entries = vec![entry(&lease)];
+    let ended = vec![(lease.run, WorkerId::new("w"), lease.epoch)];
+    assert_eq!(scene.report(&["w"], entries.clone()).await.ended, ended);
+    // At work still, or of another worker.
+    assert_eq!(scene.report(&["x"], entries.clone()).await.ended, []);
+    entries[0].outcome = None;
+    assert_eq!(scene.report(&["w"], entries).await.ended, []);
+    // Nothing counted as applied, so that nothing does after it.
+    scene.pass(LIFE / 2).await;
+    assert_eq!(scene.settle().await, trusted(2, 0));
+    scene
+        .store
+        .renew(lease.run, &lease.holder, lease.epoch, LIFE)
+        .await
+        .unwrap();
+    let completed = scene.store.complete(applied(&lease)).await.unwrap();
+    assert_eq!(completed.status, RunStatus::Succeeded);
+    assert_eq!(scene.run_again().await, ["a"]);
+}
+
+#[tokio::test]
+async fn what_an_earlier_version_has_run_meanwhile_is_not_trusted() {
+    let mut scene = Scene::start(&["w"]).await;
+    scene.switch().await;
+    scene.report(&["w"], scene.entries()).await;
+    // It knows of no doubts, and leases when the life of its lease is over.
+    execute(&scene.url, "UPDATE continuity SET doubts_of = NULL").await;
+    scene.pass(Duration::from_mins(3)).await;
+    let earlier = PostgresStore::connect(&settings(&scene.url)).await.unwrap();
+    let mut failing = Vec::new();
+    for name in ["a", "b"] {
+        let queued = vec![request(name, "2")];
+        earlier.enqueue(scene.leader, queued).await.unwrap();
+        failing.push(earlier.acquire(&claim("w")).await.unwrap().unwrap());
+    }
+    for (lease, outcome) in failing.iter().zip([
+        cts_core::runs::AttemptOutcome::Failed("no".to_owned()),
+        cts_core::runs::AttemptOutcome::Interrupted,
+    ]) {
+        let mut completion = applied(lease);
+        completion.outcome = outcome;
+        earlier.complete(completion).await.unwrap();
+    }
+    execute(
+        &scene.url,
+        "UPDATE continuity SET doubts_of = identity, changed_at = changed_at + 155000000",
+    )
+    .await;
+    assert_eq!(scene.settle().await, trusted(1, 0));
+    let applied = "SELECT count(*) FROM tasks WHERE last_applied IS NOT NULL AND name = 'c'";
+    assert_eq!(number(&scene.url, applied).await, 1);
+}
+
+#[tokio::test]
+async fn a_second_switch_leaves_the_doubts_of_the_first_in_place() {
+    let mut scene = Scene::start(&["w"]).await;
+    scene.switch().await;
+    scene.report(&["w"], scene.entries()).await;
+    scene.switch().await;
+    scene.report(&["w"], scene.entries()).await;
+    scene.pass(LIFE / 2).await;
+    assert_eq!(scene.settle().await, trusted(0, 0));
+    assert_eq!(scene.run_again().await, NAMES);
+}
+
+#[tokio::test]
+async fn doubts_of_an_earlier_timeline_are_no_doubts_of_this_one() {
+    let mut scene = Scene::start(&["w"]).await;
+    scene.switch().await;
+    // An earlier version has noticed the next one, and keeps nothing.
+    execute(
+        &scene.url,
+        "UPDATE continuity SET doubts_of = 'the one before'",
+    )
+    .await;
+    assert_eq!(scene.store.timeline().await.unwrap().reported, None);
+    assert_eq!(scene.settle().await, Settlement::Settled);
+    assert_eq!(scene.run_again().await, NAMES);
+}
+
+#[tokio::test]
+async fn nothing_is_leased_before_it_is_settled() {
+    let mut scene = Scene::start(&["w", "silent"]).await;
+    let waiting = vec![request("a", "2")];
+    scene.store.enqueue(scene.leader, waiting).await.unwrap();
+    scene.switch().await;
+    let short = cts_store::Claim {
+        time_to_live: Duration::ZERO,
+        ..claim("w")
+    };
+    assert!(scene.store.acquire(&short).await.unwrap().is_none());
+    scene.pass(Duration::from_secs(15)).await;
+    let settled = scene.store.settle(scene.leader, Duration::ZERO).await;
+    assert!(matches!(settled, Ok(Settlement::Distrusted { .. })));
+    assert!(scene.store.acquire(&short).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn ten_thousand_tasks_that_are_trusted_do_not_run() {
+    const TASKS: usize = 10_000;
+    let mut scene = Scene::start(&["w"]).await;
+    let names: Vec<String> = (0..TASKS).map(|number| format!("t{number}")).collect();
+    let specs: Vec<_> = names.iter().map(|name| spec(name)).collect();
+    scene
+        .store
+        .replace_config_tasks(scene.leader, &specs)
+        .await
+        .unwrap();
+    let hash = input("1").hash;
+    execute(
+        &scene.url,
+        &format!("UPDATE tasks SET last_applied = '{hash}'"),
+    )
+    .await;
+    scene.switch().await;
+    let entries: Vec<_> = (0..TASKS)
+        .map(|number| JournalEntry {
+            task: task(&names[number]),
+            ..entry(&scene.leases[number % NAMES.len()])
+        })
+        .collect();
+    assert_eq!(scene.report(&["w"], entries).await, Vouched::default());
+    scene.pass(LIFE / 2).await;
+    assert_eq!(scene.settle().await, trusted(10_000, 0));
+    for names in names.chunks(500) {
+        let requests = names.iter().map(|name| first(name)).collect();
+        let decided = scene.store.enqueue(scene.leader, requests).await.unwrap();
+        assert!(decided.iter().all(|enqueued| enqueued.queued.is_none()));
+    }
+}

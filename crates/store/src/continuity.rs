@@ -1,0 +1,81 @@
+//! What a new timeline of the database leaves in doubt, as a trait of every store.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cts_core::{JournalPart, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
+
+use crate::error::{LeaderError, StoreError};
+
+/// What a new timeline of the database leaves in doubt.
+///
+/// After a failover or a restore the last commits may be missing, so no input counts as applied. Workers report
+/// their journals, and a task is trusted if every worker that was alive vouches for it: then its input counts as applied again.
+/// A store whose database has no timelines keeps the answers below.
+#[async_trait]
+pub trait Continuity: Sync {
+    /// What workers have to know for their journals.
+    async fn timeline(&self) -> Result<Timeline, StoreError> {
+        Ok(Timeline::default())
+    }
+
+    /// Takes a part of a worker's journal. Tasks of which it has an attempt that the database has forgotten are not
+    /// trusted. The worker vouches for all others with the last part. Safe to repeat; a part that is for another
+    /// timeline changes nothing.
+    async fn vouch(&self, _part: &JournalPart) -> Result<Vouched, StoreError> {
+        Ok(Vouched::default())
+    }
+
+    /// Decides which tasks are trusted, if that can be decided now: when all workers that were alive have vouched and half
+    /// of `lease` is over since the timeline was noticed, so that the journals of others have arrived as well; at the latest
+    /// after `lease`, or 15 s if it is shorter. Until then the leader queues nothing, and nothing is leased.
+    async fn settle(
+        &self,
+        _leader: LeaderEpoch,
+        _lease: Duration,
+    ) -> Result<Settlement, LeaderError> {
+        Ok(Settlement::Settled)
+    }
+}
+
+/// Where the database is in time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Timeline {
+    /// The timeline that journals are to be reported for: one that has followed another a day ago at most.
+    pub reported: Option<String>,
+    /// The time by the database's clock, if it has timelines.
+    pub now: Option<DateTime<Utc>>,
+}
+
+/// What a part of a journal has shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Vouched {
+    /// Tasks of which the database has forgotten an attempt.
+    pub forgotten: Vec<TaskName>,
+    /// Those of them that are enabled and counted as applied already, because the part has come late.
+    pub too_late: Vec<TaskName>,
+    /// Leases of attempts whose end was confirmed and is forgotten: nothing is at work under them.
+    pub ended: Vec<(RunId, WorkerId, LeaseEpoch)>,
+}
+
+/// What is in doubt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    /// Nothing.
+    Settled,
+    /// It is not decided yet.
+    Open,
+    /// It is decided with this call: every worker has vouched.
+    Trusted {
+        /// So many tasks are trusted.
+        trusted: u64,
+        /// So many run once.
+        untrusted: u64,
+    },
+    /// It is decided with this call: all tasks run once.
+    Distrusted {
+        /// Workers that were alive and have not vouched.
+        silent: Vec<WorkerId>,
+    },
+}

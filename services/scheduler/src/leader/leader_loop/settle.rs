@@ -1,0 +1,62 @@
+//! What is in doubt on a new timeline of the database is settled before anything is queued.
+
+use std::time::Duration;
+
+use cts_core::Chain;
+use cts_store::{LeaderError, Settlement};
+use tokio::time::Instant;
+
+use super::{LeaderLoop, STORE_RETRY};
+
+/// Between two looks at what the workers have reported.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+impl LeaderLoop {
+    /// Says whether it is decided what counts as applied. Until then nothing is queued: it would run although the workers
+    /// may vouch for it. Nothing is leased either, so that nothing is held up.
+    pub(super) async fn settle(&mut self) -> bool {
+        if self.settled {
+            return true;
+        }
+        let Some(epoch) = self.term.epoch() else {
+            return false;
+        };
+        match self.store.settle(epoch, self.lease).await {
+            Ok(settlement) => {
+                self.settled = settlement != Settlement::Open;
+                log(&settlement);
+                if !self.settled {
+                    self.not_before = Some(Instant::now() + LOOK_EVERY);
+                }
+            }
+            Err(LeaderError::Deposed { .. }) => self.term.end(epoch),
+            Err(LeaderError::Store(error)) => {
+                tracing::error!(error = %Chain(&error), "cannot settle what is in doubt since the database is on another timeline, trying again");
+                self.not_before = Some(Instant::now() + STORE_RETRY);
+            }
+        }
+        self.settled
+    }
+}
+
+fn log(settlement: &Settlement) {
+    match settlement {
+        Settlement::Settled | Settlement::Open => {}
+        Settlement::Trusted { trusted, untrusted } => {
+            tracing::info!(
+                target: "ha",
+                trusted,
+                untrusted,
+                "all workers vouch for the tasks on the new timeline of the database; those of which a run is forgotten run once"
+            );
+        }
+        Settlement::Distrusted { silent } => {
+            let silent: Vec<&str> = silent.iter().map(|worker| worker.as_str()).collect();
+            tracing::warn!(
+                target: "ha",
+                workers = silent.join(", "),
+                "no worker vouches for the tasks on the new timeline of the database, or some have not in time; every task runs once"
+            );
+        }
+    }
+}

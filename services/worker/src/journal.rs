@@ -1,0 +1,224 @@
+//! The journal: which runs this worker has begun, kept on its disk.
+//!
+//! A failover of the scheduler's database may lose the last commits, and with them that a run was granted. So the begin of
+//! each attempt that may change something is on the disk before Terraform is started, and its end is noted when a scheduler has
+//! confirmed it. On a new timeline of the database the worker reports the last attempt at each task.
+//!
+//! Each line has a checksum and is about a life of the worker, a begin or an end. A last line that was cut off was not waited
+//! for: nothing was begun. Where another line is damaged something may be missing: the worker vouches for no earlier life. If
+//! a line cannot be written the file is removed, and the worker vouches for nothing until it is started again.
+
+mod known;
+mod lines;
+mod state;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, Utc};
+use cts_core::{Chain, JournalEntry, JournalPart, LeaseEpoch, RunId, TaskName, WorkerId};
+use cts_rpc::chunks;
+use tokio::time::Instant;
+
+use self::known::Known;
+use self::lines::Line;
+use self::state::State;
+
+/// In the worker's directory; no task can have this name, for it has a dot.
+const FILE: &str = "runs.journal";
+const NEW_FILE: &str = "runs.journal.new";
+
+/// So many lines more than twice the entries make the file be written anew.
+const LINES_BEYOND: usize = 1_000;
+
+/// Bytes of an entry on the wire beside the name of its task, about.
+const ENTRY_BYTES: usize = 160;
+
+/// Shared by all slots. Calls block on the disk where nothing else is said.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    directory: PathBuf,
+    state: Mutex<State>,
+    /// Never locked while the disk is waited for.
+    known: Mutex<Known>,
+}
+
+/// What is reported for a timeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JournalReport {
+    /// In order.
+    pub(crate) parts: Vec<JournalPart>,
+    /// How many attempts had begun.
+    pub(crate) begun: u64,
+}
+
+impl Journal {
+    /// Reads what earlier lives have left in `directory`, and begins the journal of this life.
+    pub(crate) fn open(directory: &Path, life: &WorkerId) -> Self {
+        let journal = Self {
+            directory: directory.to_owned(),
+            state: Mutex::default(),
+            known: Mutex::default(),
+        };
+        {
+            let mut state = journal.lock();
+            match fs::read(directory.join(FILE)) {
+                Ok(bytes) => state.take(&bytes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "the journal of earlier lives cannot be read; this worker does not vouch for them after a failover of the database");
+                }
+            }
+            state.lives.push(life.clone());
+            if let Err(error) = journal.write_anew(&mut state) {
+                journal.fail(&mut state, &error);
+            }
+        }
+        journal
+    }
+
+    /// Notes that an attempt begins. It is on the disk when this returns; nothing may be begun if it fails.
+    pub(crate) fn begin(&self, mut entry: JournalEntry, now: Instant) -> io::Result<()> {
+        entry.began_at = self.known().database_time(now);
+        let mut state = self.lock();
+        let line = Line::Begin(entry);
+        state.apply(line.clone());
+        self.known().note_begin(now);
+        match state.append(&line).and_then(|()| state.sync()) {
+            Ok(()) => self.compact(&mut state),
+            Err(error) => {
+                self.fail(&mut state, &error);
+                // What is on the disk would vouch for this run after a restart.
+                self.remove()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a scheduler knows how an attempt has ended. Nothing depends on whether this reaches the disk.
+    pub(crate) fn end(&self, task: &TaskName, run: RunId, epoch: LeaseEpoch, outcome: &str) {
+        let mut state = self.lock();
+        let line = Line::End {
+            task: task.clone(),
+            run,
+            epoch,
+            outcome: outcome.to_owned(),
+        };
+        state.apply(line.clone());
+        if let Err(error) = state.append(&line) {
+            self.fail(&mut state, &error);
+        }
+    }
+
+    /// The scheduler's database had this time after `asked`. Does not block.
+    pub(crate) fn set_clock(&self, time: DateTime<Utc>, asked: Instant) {
+        self.known().clock = Some((time, asked));
+    }
+
+    /// Whether nothing is to be reported for this timeline; one without a name is none. Does not block.
+    pub(crate) fn is_reported(&self, timeline: &str) -> bool {
+        timeline.is_empty() || self.known().is_reported(timeline)
+    }
+
+    /// The journal for a timeline of the database, in parts.
+    pub(crate) fn report(&self, timeline: &str) -> JournalReport {
+        // Before the entries: with what begins meanwhile the journal is reported again.
+        let begun = self.known().begun;
+        let state = self.lock();
+        let entries = state.entries.values().map(|(_, entry)| entry.clone());
+        let mut parts: Vec<Vec<JournalEntry>> =
+            chunks(entries, |entry| entry.task.as_str().len() + ENTRY_BYTES).collect();
+        if parts.is_empty() {
+            parts.push(Vec::new());
+        }
+        let lives = match state.file {
+            Some(_) => state.lives.clone(),
+            None => Vec::new(),
+        };
+        let last = parts.len() - 1;
+        let part = |(number, entries)| JournalPart {
+            timeline: timeline.to_owned(),
+            lives: lives.clone(),
+            entries,
+            last: number == last,
+        };
+        JournalReport {
+            begun,
+            parts: parts.into_iter().enumerate().map(part).collect(),
+        }
+    }
+
+    /// A report has arrived, of so many attempts. If another one has begun meanwhile it is reported again. Does not block.
+    pub(crate) fn reported(&self, timeline: String, begun: u64, now: Instant) {
+        let mut known = self.known();
+        if known.begun == begun {
+            known.reported = Some((timeline, now));
+        }
+    }
+
+    fn compact(&self, state: &mut State) {
+        if state.lines <= 2 * state.entries.len() + LINES_BEYOND {
+            return;
+        }
+        if let Err(error) = self.write_anew(state) {
+            self.fail(state, &error);
+        }
+    }
+
+    /// Writes a file with nothing but what counts, and puts it in place of the one before.
+    fn write_anew(&self, state: &mut State) -> io::Result<()> {
+        let lines = state.all_lines();
+        let text: String = lines.iter().map(Line::to_string).collect();
+        let (path, new_path) = (self.directory.join(FILE), self.directory.join(NEW_FILE));
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new_path)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new_path, &path)?;
+        self.sync_directory()?;
+        state.file = Some(file);
+        state.lines = lines.len();
+        Ok(())
+    }
+
+    /// From now on this life vouches for nothing, and the next one not for this.
+    fn fail(&self, state: &mut State, error: &io::Error) {
+        state.file = None;
+        tracing::warn!(error = %Chain(error), "the journal cannot be written; after a failover of the database every task runs once");
+        if let Err(error) = self.remove() {
+            tracing::warn!(error = %Chain(&error), "the journal cannot be removed");
+        }
+        // That it does not vouch is reported.
+        self.known().reported = None;
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        match fs::remove_file(self.directory.join(FILE)) {
+            Ok(()) => self.sync_directory(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        File::open(&self.directory)?.sync_all()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;
