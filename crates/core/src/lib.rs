@@ -24,6 +24,7 @@ mod configuration;
 mod cron;
 mod declaration;
 mod deletion;
+mod delivery;
 mod dependency;
 mod digest;
 mod draft;
@@ -70,6 +71,7 @@ pub use configuration::{
 pub use cron::{CronExpression, InvalidCron};
 pub use declaration::{Declared, DeclaredBefore, Withdrawal, read_declaration};
 pub use deletion::{Destruction, OnDelete};
+pub use delivery::{Delivery, DeliveryAttempt};
 pub use dependency::{Dependency, ServicesQuery, Trigger};
 pub use digest::{Digest, InvalidDigest};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};

@@ -16,6 +16,8 @@ pub struct AppliedRun {
     pub task: String,
     /// Id of the run.
     pub run: String,
+    /// The same for every attempt at the same delivery, and for nothing else.
+    pub key: String,
     /// Number of the attempt, from 1.
     pub attempt: u32,
     /// Hash of the input.

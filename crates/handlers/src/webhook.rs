@@ -129,7 +129,7 @@ impl Webhook {
         clock: &dyn Clock,
     ) -> Result<(), WebhookError> {
         let message = applied.message(self.name())?;
-        let key = format!("{}/{}", applied.run, self.name());
+        let key = format!("{}/{}", applied.key, self.name());
         let send = || self.send(&key, &message, clock);
         send.retry(pace.pauses(self.settings.retries))
             .when(WebhookError::is_passing)

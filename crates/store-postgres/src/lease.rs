@@ -123,15 +123,29 @@ async fn try_acquire(
             UPDATE tasks t
             SET active_run = leased.id,
                 last_applied = CASE leased.kind WHEN 'apply' THEN NULL
-                                ELSE t.last_applied END
+                                ELSE t.last_applied END,
+                (delivery, delivery_first_run, delivery_run, delivery_input) = (
+                    -- As `cts_core::DeliveryAttempt::next` says.
+                    SELECT CASE WHEN d.is_none OR d.goes_on THEN t.delivery ELSE t.delivery + 1 END,
+                           CASE WHEN d.is_none OR d.goes_on THEN t.delivery_first_run ELSE leased.id END,
+                           CASE WHEN d.is_none THEN t.delivery_run ELSE leased.id END,
+                           CASE WHEN d.is_none THEN t.delivery_input ELSE leased.input_hash END
+                    FROM (SELECT leased.kind <> 'apply' AS is_none, coalesce(
+                              t.delivery_input = leased.input_hash
+                              AND (t.delivery_run = leased.id OR EXISTS (
+                                  SELECT FROM runs p
+                                  WHERE p.id = t.delivery_run AND p.status <> 'succeeded')),
+                              FALSE) AS goes_on) d)
             FROM leased WHERE t.name = leased.task_name
+            RETURNING t.name, t.delivery,
+                      CASE leased.kind WHEN 'apply' THEN t.delivery_first_run END AS delivery_first_run
         )
-        SELECT leased.*,
+        SELECT leased.*, busy.delivery, busy.delivery_first_run,
                CASE WHEN t.spec LIKE '%\"timeouts\":{%' THEN t.spec END AS timed_spec,
                json_build_object('lineage', t.state_lineage, 'serial', t.state_serial, 'moves', t.state_moves,
                                  'moved', t.state_moved_serial, 'keep', t.state_keep, 'from', t.state_from)::TEXT
                    AS known_state
-        FROM leased JOIN tasks t ON t.name = leased.task_name",
+        FROM leased JOIN tasks t ON t.name = leased.task_name JOIN busy ON busy.name = leased.task_name",
     )
     .bind(claim.worker.as_str())
     .bind(span_micros(claim.time_to_live))

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use cts_core::runs::CancelOrder;
-use cts_core::{Capabilities, LeaseEpoch, RunId, WorkerId};
+use cts_core::runs::{CancelOrder, RunKind};
+use cts_core::{Capabilities, Delivery, LeaseEpoch, RunId, WorkerId};
 use cts_store::cancel::order;
 use cts_store::decode;
 use cts_store::{Claim, Lease, LeaseError, StoreError};
@@ -12,7 +12,7 @@ use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
 use crate::row::{Cell, by, failed_to, span_micros};
 
-/// One statement, on the way of every change; the trigger `runs_leased` belongs to it. A row that cannot be read
+/// One statement, on the way of every change, and a second one for an apply; the trigger `runs_leased` belongs to it. A row that cannot be read
 /// is an error, with which the caller's transaction is undone.
 pub(crate) async fn acquire(
     connection: &mut SqliteConnection,
@@ -65,6 +65,7 @@ pub(crate) async fn acquire(
             ORDER BY r.due_at, r.id
             LIMIT 1)
         RETURNING id, task_name, kind, destroys, holder, epoch, input_hash, attempts,
+            NULL AS delivery, NULL AS delivery_first_run,
             (SELECT t.spec FROM tasks t
              WHERE t.name = task_name AND t.spec LIKE '%\"timeouts\":{%') AS timed_spec,
             (SELECT json_object('lineage', t.state_lineage, 'serial', t.state_serial, 'moves', t.state_moves,
@@ -84,10 +85,51 @@ pub(crate) async fn acquire(
     .bind(claim.checks_settings)
     .bind(claim.kinds.destroys)
     .bind(claim.kinds.destroy_plans)
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await
     .map_err(failed_to("lease a run"))?;
-    rows.first().map(by(decode::lease)).transpose()
+    let Some(mut lease) = rows.first().map(by(decode::lease)).transpose()? else {
+        return Ok(None);
+    };
+    if lease.kind == RunKind::Apply {
+        lease.delivery = Some(deliver(connection, &lease).await?);
+    }
+    Ok(Some(lease))
+}
+
+/// Numbers the delivery of an attempt, as [`DeliveryAttempt::next`](cts_core::DeliveryAttempt::next) says.
+async fn deliver(connection: &mut SqliteConnection, lease: &Lease) -> Result<Delivery, StoreError> {
+    let failed = failed_to("number a delivery");
+    let (number, first_run): (i64, String) = sqlx::query_as(
+        "-- acquire: the delivery; primary keys
+        UPDATE tasks
+        SET delivery = delivery + CASE WHEN last.goes_on THEN 0 ELSE 1 END,
+            delivery_first_run = CASE WHEN last.goes_on THEN delivery_first_run ELSE ?2 END,
+            delivery_run = ?2,
+            delivery_input = ?3
+        FROM (SELECT coalesce(
+                  t.delivery_input = ?3 AND (t.delivery_run = ?2 OR EXISTS (
+                      SELECT 1 FROM runs r WHERE r.id = t.delivery_run AND r.status <> 'succeeded')),
+                  FALSE) AS goes_on
+              FROM tasks t WHERE t.name = ?1) AS last
+        WHERE name = ?1
+        RETURNING delivery, delivery_first_run",
+    )
+    .bind(lease.task.as_str())
+    .bind(lease.run.to_string())
+    .bind(lease.input.to_string())
+    .fetch_one(connection)
+    .await
+    .map_err(&failed)?;
+    let cell = |column| Cell {
+        table: "tasks",
+        column,
+        row: lease.task.as_str(),
+    };
+    Ok(Delivery {
+        number: cell("delivery").number(number)?,
+        first_run: cell("delivery_first_run").parse(&first_run)?,
+    })
 }
 
 fn engines(capabilities: &Capabilities) -> String {

@@ -37,6 +37,8 @@ pub mod creation;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod deletion;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod deliveries;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod destruction;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod details;
@@ -286,6 +288,17 @@ macro_rules! store_suite {
                 more_runs_and_lines_go_than_one_transaction_takes,
                 the_last_applied_input_outlives_its_run,
                 the_history_of_deleted_tasks_is_forgotten_by_the_same_rule,
+            }
+            deliveries {
+                attempts_and_retries_are_one_delivery,
+                a_lost_worker_leaves_the_delivery_as_it_is,
+                a_replaced_input_is_another_delivery,
+                an_earlier_input_whose_handlers_failed_is_another_delivery,
+                what_follows_a_success_is_another_delivery,
+                plans_deliver_nothing,
+                a_task_that_comes_back_delivers_anew,
+                a_delivery_goes_on_after_a_restart,
+                a_forgotten_run_ends_its_delivery,
             }
             housekeeping {
                 the_last_housekeeping_is_known_whoever_leads,

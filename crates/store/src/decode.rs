@@ -7,8 +7,8 @@ use cts_core::runs::{RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::state::{Keep, KnownState, StateConflict, StateRecord};
 use cts_core::{
-    Digest, Event, EventConfig, LeaseEpoch, LostLease, RunInput, TaskName, TaskSpec, WorkerId,
-    WorkerRecord,
+    Delivery, DeliveryAttempt, Digest, Event, EventConfig, LeaseEpoch, LostLease, RunInput,
+    TaskName, TaskSpec, WorkerId, WorkerRecord,
 };
 use serde::Deserialize;
 
@@ -85,6 +85,7 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
         input: row.parse("input_hash")?,
         attempt: row.number("attempts")?,
         timeouts: row.cell("spec").timeouts(row.text_if_any("timed_spec")?)?,
+        delivery: delivery(&row)?,
         state: leased_state(&row)?,
     })
 }
@@ -159,6 +160,16 @@ fn state_of(row: &Fields<'_>) -> Result<StateRecord, StoreError> {
         conflict: conflict.zip(conflict_at),
         recorded_at: row.time_if_any("state_recorded_at")?,
     })
+}
+
+/// A delivery in the columns `delivery` and `delivery_first_run`; `None` if there is no first run.
+fn delivery(row: &Fields<'_>) -> Result<Option<Delivery>, StoreError> {
+    let first_run = row.id_under("delivery_first_run", "delivery_first_run")?;
+    let delivery = first_run.map(|first_run| {
+        let number = row.number("delivery")?;
+        Ok(Delivery { number, first_run })
+    });
+    delivery.transpose()
 }
 
 /// A leased run that waits, or is about to apply.
@@ -335,11 +346,26 @@ pub fn task_row(row: &dyn Columns) -> Result<TaskRow, StoreError> {
         released_instances: row.json_if_any("released_instances")?,
         held: row.json_if_any("held")?,
         state: state_of(&row)?,
+        last_attempt: delivery_attempt(&row)?,
         failures: row.number("failures")?,
         skipped: row.number("skipped")?,
         created_at: row.integer("created_at")?,
         updated_at: row.integer("updated_at")?,
     })
+}
+
+fn delivery_attempt(row: &Fields<'_>) -> Result<Option<DeliveryAttempt>, StoreError> {
+    let (delivery, run) = (
+        delivery(row)?,
+        row.id_under("delivery_run", "delivery_run")?,
+    );
+    let input = row.parse_if_any("delivery_input")?;
+    let all = delivery.zip(run).zip(input);
+    Ok(all.map(|((delivery, run), input)| DeliveryAttempt {
+        delivery,
+        run,
+        input,
+    }))
 }
 
 /// A deleted task that moves to another store.

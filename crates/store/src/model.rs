@@ -8,8 +8,8 @@ use cts_core::runs::{
 };
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{
-    Capabilities, Digest, Event, EventId, FrozenInput, Hold, InstanceCounts, LeaseEpoch, Loss,
-    RunId, ShrinkGuard, TaskName, TaskStatus, TaskTimeouts, WorkerId,
+    Capabilities, Delivery, Digest, Event, EventId, FrozenInput, Hold, InstanceCounts, LeaseEpoch,
+    Loss, RunId, ShrinkGuard, TaskName, TaskStatus, TaskTimeouts, WorkerId,
 };
 
 /// Ended plans kept of each task, and as many checks, at most: they are worth little when they are old, and
@@ -117,6 +117,8 @@ pub struct Lease {
     pub timeouts: TaskTimeouts,
     /// What the task keeps of its Terraform state, without conflict and time.
     pub state: StateRecord,
+    /// What it delivers to the receivers of webhooks, if it applies.
+    pub delivery: Option<Delivery>,
 }
 
 /// The end of an attempt.

@@ -118,6 +118,9 @@ pub trait Store:
     /// declaration, its deletion. Tasks of origin `config` that are no longer there go as with
     /// [`Store::delete_task`]: those of which something runs are being deleted until that has ended, and so
     /// long no other task gets their name. Says what is not finished for that reason.
+    ///
+    /// What is to be applied of a task that is disabled or defined otherwise by this is withdrawn as by
+    /// [`Store::change_task`].
     async fn replace_config_tasks(
         &self,
         leader: LeaderEpoch,
@@ -352,7 +355,8 @@ pub trait Store:
     async fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
 
     /// Makes queued runs due that wait to try a failed input again, of enabled tasks that want retries, and
-    /// returns their tasks by name. Of one task no more often than `at_most_every`.
+    /// returns their tasks by name. Of one task no more often than `at_most_every`, and of none that the configuration in
+    /// force declares otherwise until that has taken effect.
     async fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
 
     /// Stores the heartbeat of a worker; returns whether it is to drain, because it

@@ -56,6 +56,10 @@ pub(crate) fn applied_run(shared: &Shared, lease: &Lease, input: &RunInput) -> A
     AppliedRun {
         task: input.definition.name.to_string(),
         run: lease.run.to_string(),
+        key: lease.delivery.map_or_else(
+            || lease.run.to_string(),
+            |delivery| delivery.key(&lease.input.hash),
+        ),
         attempt: lease.attempt,
         input: lease.input.hash.clone(),
         services: names.into_iter().map(str::to_owned).collect(),

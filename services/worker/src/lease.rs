@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::runs::RunKind;
-use cts_core::{LeaseEpoch, RunId, TaskTimeouts};
+use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts};
 use cts_proto::run::v1 as proto;
 use cts_rpc::{ConversionError, convert};
 
@@ -24,6 +24,8 @@ pub(crate) struct Lease {
     /// How long the call had waited for the grant, or less.
     pub(crate) waited: Duration,
     pub(crate) input: FrozenInput,
+    /// What it delivers to the receivers of webhooks; `None` from a scheduler of the version before.
+    pub(crate) delivery: Option<Delivery>,
 }
 
 /// What a lease says of the input of its run.
@@ -47,6 +49,14 @@ impl TryFrom<proto::Lease> for Lease {
 
     fn try_from(lease: proto::Lease) -> Result<Self, Self::Error> {
         let kind = convert::kind_of_lease(&lease);
+        let delivery = if lease.delivery == 0 {
+            None
+        } else {
+            Some(Delivery {
+                number: lease.delivery,
+                first_run: convert::run_id(&lease.delivery_first_run)?,
+            })
+        };
         let contents = lease.contents.into_iter().map(|content| NamedContent {
             hash: content.hash,
             bytes: content.content,
@@ -64,6 +74,7 @@ impl TryFrom<proto::Lease> for Lease {
                 hash: lease.input_hash,
                 contents: contents.collect(),
             },
+            delivery,
         })
     }
 }

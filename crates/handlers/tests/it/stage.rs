@@ -49,6 +49,7 @@ pub(crate) fn applied() -> AppliedRun {
     AppliedRun {
         task: "edge".to_owned(),
         run: "00000000-0000-7000-8000-000000000001".to_owned(),
+        key: "00000000-0000-7000-8000-000000000001.3.0123".to_owned(),
         attempt: 2,
         input: "0123".to_owned(),
         services: vec!["api".to_owned(), "web".to_owned()],

@@ -61,7 +61,7 @@ async fn a_message_says_what_was_applied_and_is_signed() {
     assert_eq!(sent.header("content-type"), Some("application/json"));
     assert_eq!(
         sent.header("idempotency-key"),
-        Some("00000000-0000-7000-8000-000000000001/tickets")
+        Some("00000000-0000-7000-8000-000000000001.3.0123/tickets")
     );
     let timestamp = sent.header("x-cts-timestamp").unwrap();
     let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();

@@ -68,6 +68,13 @@ pub struct Lease {
     /// What is known of the task's state; absent from an earlier version, which keeps nothing of it.
     #[prost(message, optional, tag = "11")]
     pub state: ::core::option::Option<KnownState>,
+    /// Number of what an apply delivers to the receivers of webhooks; 0 from earlier schedulers, and where nothing is
+    /// applied. Attempts have the same number while the input is the same and no run has succeeded.
+    #[prost(uint64, tag = "13")]
+    pub delivery: u64,
+    /// The run with which that delivery began.
+    #[prost(string, tag = "14")]
+    pub delivery_first_run: ::prost::alloc::string::String,
 }
 /// What a task keeps of its Terraform state.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

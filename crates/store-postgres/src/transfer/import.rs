@@ -74,6 +74,7 @@ impl Import for PostgresImport {
             let conflict = row.state.conflict.as_ref();
             let conflict = conflict.map(|(conflict, _)| encoded("encode a task", conflict));
             let conflict = conflict.transpose()?;
+            let attempt = row.last_attempt.as_ref();
             sqlx::query(
                 "-- import: a task
                 INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
@@ -83,10 +84,11 @@ impl Import for PostgresImport {
                                    incarnation, applied_instances, held, concurrency_group,
                                    released_instances, cancelled_input,
                                    state_lineage, state_serial, state_moves, state_moved_serial, state_keep,
-                                   state_from, state_conflict, state_conflict_at, state_recorded_at)
+                                   state_from, state_conflict, state_conflict_at, state_recorded_at, delivery,
+                                   delivery_first_run, delivery_run, delivery_input)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
                         $17, $18, $19, $20, $21, $22, $23, $24, $25,
-                        $26, $27, $28, $29, $30, $31, $32, $33, $34)",
+                        $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -122,6 +124,12 @@ impl Import for PostgresImport {
             .bind(conflict)
             .bind(row.state.conflict.as_ref().map(|(_, at)| at.timestamp_micros()))
             .bind(row.state.recorded_at.map(|at| at.timestamp_micros()))
+            .bind(attempt.map_or(0, |attempt| {
+                i64::try_from(attempt.delivery.number).unwrap_or(i64::MAX)
+            }))
+            .bind(attempt.map(|attempt| attempt.delivery.first_run.as_uuid()))
+            .bind(attempt.map(|attempt| attempt.run.as_uuid()))
+            .bind(attempt.map(|attempt| attempt.input.to_string()))
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;

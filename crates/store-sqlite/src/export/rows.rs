@@ -22,6 +22,7 @@ pub(super) const TASKS: &str = "-- export: tasks
            cancelled_input, applied_instances, released_instances, held,
            state_lineage, state_serial, state_moves, state_moved_serial, state_keep, state_from,
            state_conflict, state_conflict_at, state_recorded_at,
+           delivery, delivery_first_run, delivery_run, delivery_input,
            failures, skipped, created_at, updated_at
     FROM tasks WHERE phase = 'ready' ORDER BY position, name";
 

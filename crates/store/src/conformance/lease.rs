@@ -22,6 +22,7 @@ fn named(run: RunId, epoch: LeaseEpoch) -> Lease {
         attempt: 1,
         timeouts: TaskTimeouts::default(),
         state: StateRecord::default(),
+        delivery: None,
     }
 }
 

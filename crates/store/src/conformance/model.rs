@@ -18,8 +18,8 @@ use cts_core::runs::{
 };
 use cts_core::state::StateRecord;
 use cts_core::{
-    Baseline, Destruction, Digest, EventId, Hold, Incarnation, InstanceCounts, LeaseEpoch, Loss,
-    RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
+    Baseline, DeliveryAttempt, Destruction, Digest, EventId, Hold, Incarnation, InstanceCounts,
+    LeaseEpoch, Loss, RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
 };
 
 pub use self::cancels::ModelCancelled;
@@ -465,6 +465,9 @@ impl Model {
         };
         let due = self.waiting().filter(|(due, _)| *due <= self.now);
         let (_, id) = due.filter(|(_, id)| fits(id)).min()?;
+        let before = self.tasks[&self.runs[&id].task].last_attempt;
+        let before = before.and_then(|attempt| self.runs.get(&attempt.run));
+        let before_succeeded = before.is_none_or(|run| run.status == RunStatus::Succeeded);
         let run = self.runs.get_mut(&id)?;
         run.status = RunStatus::Running;
         run.epoch += 1;
@@ -474,8 +477,14 @@ impl Model {
         (run.waiting_for, run.withdrawn, run.resumed_waits) = (None, false, 0);
         let group = &self.tasks.get(&run.task)?.stored.spec.concurrency_group;
         run.group = group.clone().filter(|_| one_of_group(run.kind));
+        let mut delivery = None;
         if run.kind == RunKind::Apply {
-            self.tasks.get_mut(&run.task)?.last_applied = None;
+            let task = self.tasks.get_mut(&run.task)?;
+            task.last_applied = None;
+            let attempt =
+                DeliveryAttempt::next(task.last_attempt.as_ref(), id, run.input, before_succeeded);
+            task.last_attempt = Some(attempt);
+            delivery = Some(attempt.delivery);
         }
         Some(Lease {
             run: id,
@@ -487,6 +496,7 @@ impl Model {
             attempt: run.attempts,
             timeouts: self.tasks[&run.task].stored.spec.timeouts,
             state: StateRecord::default(),
+            delivery,
         })
     }
 

@@ -100,7 +100,10 @@ pub async fn a_disabled_task_has_nothing_queued_but_may_be_running<F: Fixture>()
     });
     scene.configure(&off).await;
     assert_depth(&scene, (0, 0, 1), None).await;
+    // What was queued is withdrawn.
     scene.configure(&["a", "b"].map(spec)).await;
+    assert_depth(&scene, (0, 0, 1), None).await;
+    scene.queue("b", "1").await;
     assert_depth(&scene, (1, 1, 1), Some(Duration::ZERO)).await;
 }
 
@@ -212,5 +215,9 @@ pub async fn a_start_leaves_alone_what_is_not_to_be_tried_again<F: Fixture>() {
     scene.configure(&off).await;
     assert_eq!(hastened(&scene).await, [""; 0]);
     scene.configure(&["a", "b"].map(spec)).await;
-    assert_eq!(hastened(&scene).await, ["a", "b"]);
+    assert_eq!(
+        hastened(&scene).await,
+        ["a"],
+        "what was disabled is withdrawn"
+    );
 }

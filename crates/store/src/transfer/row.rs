@@ -4,7 +4,8 @@
 use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
 use cts_core::state::StateRecord;
 use cts_core::{
-    Content, Digest, Event, Hold, InstanceCounts, LeaseEpoch, RunId, TaskName, TaskOrigin, TaskSpec,
+    Content, DeliveryAttempt, Digest, Event, Hold, InstanceCounts, LeaseEpoch, RunId, TaskName,
+    TaskOrigin, TaskSpec,
 };
 
 use crate::contents::StoredInput;
@@ -42,6 +43,8 @@ pub struct TaskRow {
     pub held: Option<Hold>,
     /// What it keeps of its Terraform state.
     pub state: StateRecord,
+    /// The last attempt to apply, by which deliveries are numbered.
+    pub last_attempt: Option<DeliveryAttempt>,
     /// Failed runs since the last success.
     pub failures: u32,
     /// Inputs that needed no run.

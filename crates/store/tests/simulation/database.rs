@@ -299,6 +299,7 @@ impl Database {
             attempt: 0,
             timeouts: TaskTimeouts::default(),
             state: StateRecord::default(),
+            delivery: None,
         };
         if self.rules == Rules::RunEpochUnchecked
             && let Some(run) = self.model.runs.get(&word.run)

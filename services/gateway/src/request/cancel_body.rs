@@ -1,6 +1,7 @@
 //! The body of a call that cancels a run: none, or an object that may say `force`.
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// The body does not say how a run is to be cancelled. The text is an answer to clients.
 #[derive(Debug, thiserror::Error)]
@@ -19,8 +20,10 @@ pub(crate) fn force(body: &[u8]) -> Result<bool, CancelBodyError> {
     if body.trim_ascii().is_empty() {
         return Ok(false);
     }
-    let body: CancelBody = serde_json::from_slice(body).map_err(CancelBodyError)?;
-    Ok(body.force)
+    // A list would do for the members of a structure, in their order.
+    let body = serde_json::from_slice::<Map<String, Value>>(body);
+    let body = body.and_then(|members| CancelBody::deserialize(Value::Object(members)));
+    Ok(body.map_err(CancelBodyError)?.force)
 }
 
 #[cfg(test)]

@@ -130,6 +130,11 @@ impl RunService for RunEndpoint {
             attempt: lease.attempt,
             kind: convert::kind_to_wire(lease.kind).into(),
             timeouts: convert::timeouts_to_wire(lease.timeouts),
+            delivery: lease.delivery.map_or(0, |delivery| delivery.number),
+            delivery_first_run: lease
+                .delivery
+                .map(|delivery| delivery.first_run.to_string())
+                .unwrap_or_default(),
             time_to_live: Some(convert::duration_to_wire(self.lease)),
             waited: Some(convert::duration_to_wire(at.duration_since(received))),
             state: Some(convert::known_state_to_wire(&lease.state)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::{FAKE_SYNC, ProviderBlock};
+use cts_core::{Digest, FAKE_SYNC, ProviderBlock};
 use cts_handlers::WebhookSettings;
 use cts_proto::run::v1::RunKind;
 use cts_proto::run::v1::complete_run_request::Outcome;
@@ -77,6 +77,24 @@ async fn a_webhook_follows_an_apply_and_nothing_else() {
     assert_eq!(body["task"], "edge");
 }
 
+#[tokio::test]
+async fn a_key_is_made_of_the_delivery_and_the_input() {
+    let receiver = ScriptedHttp::start([ok()]).await;
+    let mut stage = stage(&receiver).await;
+    let input = input(&stage);
+    let hash = Digest::of(&input).to_string();
+    stage.strings.grant_delivery(input, &hash, 7);
+    let outcome = stage.strings.outcome().await;
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    let [request] = receiver.requests().try_into().unwrap();
+    let key = format!(
+        "00000000-0000-7000-8000-00000000000f.7.{}/tickets",
+        &hash[..16]
+    );
+    assert_eq!(request.header("idempotency-key"), Some(&*key));
+}
+
+/// A scheduler of the version before gives no number.
 #[tokio::test]
 async fn what_a_worker_did_before_it_was_gone_is_done_again_with_the_same_key() {
     let receiver = ScriptedHttp::start([ok(), ok()]).await;

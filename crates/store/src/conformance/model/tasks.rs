@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use cts_core::runs::{Asked, RunKind, RunStatus};
 use cts_core::{
-    Creation, Declared, DeclaredBefore, Digest, InstanceCounts, Loss, RunId, TaskActivity,
-    TaskAfterRun, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal, read_declaration,
+    Creation, Declared, DeclaredBefore, DeliveryAttempt, Digest, InstanceCounts, Loss, RunId,
+    TaskActivity, TaskAfterRun, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal,
+    read_declaration,
 };
 
 use super::{Model, ModelEvent, ModelRun};
@@ -26,6 +27,7 @@ pub struct ModelTask {
     /// Why it is held, and what.
     pub held: Option<(Vec<Loss>, InstanceCounts)>,
     pub(super) tried: Option<Digest>,
+    pub(super) last_attempt: Option<DeliveryAttempt>,
     /// Input of a cancelled run.
     pub(super) withheld: Option<Digest>,
     pub failures: u32,
@@ -66,6 +68,7 @@ impl ModelTask {
             released: None,
             held: None,
             tried: None,
+            last_attempt: None,
             withheld: None,
             failures: 0,
             events: Vec::new(),
