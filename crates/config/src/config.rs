@@ -83,6 +83,11 @@ impl Config {
         }
     }
 
+    /// The same for a state that is taken from a `consul` backend, whatever the backend in use is.
+    pub fn consul_state_environment(&self) -> Vec<(String, SecretString)> {
+        environment::of_consul_backend(&self.consul)
+    }
+
     /// The tokens and passwords of cts itself, which no output may show. Those of providers and backends are in their
     /// blocks.
     pub fn secrets(&self) -> Vec<SecretString> {

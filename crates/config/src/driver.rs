@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::block::Block;
 use crate::coerce;
 use crate::consul::ConsulConfig;
-use crate::driver::backend::{decode_backend, defaults};
+use crate::driver::backend::{decode_backend, decode_previous_backend, defaults};
 use crate::driver::release::{decode_engine, decode_source, decode_version};
 use crate::driver::version::ExactVersion;
 use crate::environment::Environment;
@@ -57,6 +57,9 @@ pub struct TerraformDriver {
     pub backend: Backend,
     /// Names of the arguments of the backend that nothing says but the `consul` block, which each host has for itself.
     pub backend_defaults: Vec<String>,
+    /// Ours: the backend that had the states before, for workers to move them from (docs/terraform.md#moving-a-state). For
+    /// `consul` with the same defaults.
+    pub previous_backend: Option<Backend>,
     /// Ours: whether the state of backend `local` is on storage that all workers share.
     pub shared_local_backend: bool,
     /// Ours: whether the lock of a state that a lost attempt at the same task has left is released.
@@ -103,6 +106,15 @@ pub(crate) fn decode_driver(
 }
 
 impl TerraformDriver {
+    /// Whether states are in the Consul of the `consul` block, with nothing said of the way there.
+    pub fn keeps_states_in_own_consul(&self) -> bool {
+        const OF_STATES: [&str; 3] = ["gzip", "lock", "path"];
+        let is_default = |name: &String| {
+            OF_STATES.contains(&name.as_str()) || self.backend_defaults.contains(name)
+        };
+        self.backend.kind == "consul" && self.backend.arguments.keys().all(is_default)
+    }
+
     /// What counts without a block.
     fn absent(consul: &ConsulConfig) -> Self {
         Self {
@@ -118,6 +130,7 @@ impl TerraformDriver {
             lock_timeout: None,
             backend_defaults: defaults(&Map::new(), consul),
             backend: backend::default_backend(consul),
+            previous_backend: None,
             shared_local_backend: false,
             release_lost_locks: false,
             required_providers: Map::new(),
@@ -138,6 +151,7 @@ fn decode_terraform(
         "it was removed in 0.5: use `working_dir` at the top level or in a task",
     );
     let (backend, backend_defaults) = decode_backend(block.united("backend"), consul);
+    let previous_backend = decode_previous_backend(block.united("previous_backend"), consul);
     warn_of_old_terraform(&block, version.as_ref(), &backend);
     let driver = TerraformDriver {
         engine,
@@ -158,6 +172,7 @@ fn decode_terraform(
         release_lost_locks: block.flag("release_lost_locks").unwrap_or(false),
         backend,
         backend_defaults,
+        previous_backend,
         required_providers: decode_required(block.united("required_providers")),
     };
     block.finish();

@@ -51,10 +51,11 @@ pub(crate) fn authority_end(rest: &[u8]) -> usize {
 fn shown_of(block: &str) -> Option<&'static [&'static str]> {
     const OF_OTHERS: &[&str] = &["alias", "auto_commit"];
     const OF_WEBHOOKS: &[&str] = &["timeout", "retries", "tls"];
-    const BLOCKS: [(&str, &[&str]); 5] = [
+    const BLOCKS: [(&str, &[&str]); 6] = [
         ("terraform_provider", OF_OTHERS),
         ("webhook", OF_WEBHOOKS),
         ("backend", OF_OTHERS),
+        ("previous_backend", OF_OTHERS),
         ("task_env", OF_OTHERS),
         ("database", &["max_connections", "ca_cert"]),
     ];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::Item;
+use cts_core::{Item, KvQuery};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::de::IgnoredAny;
@@ -173,6 +173,29 @@ impl ConsulClient {
             items,
             unreadable,
         })
+    }
+
+    /// The value of a key as it is, of the datacenter of the agent; `None` if there is no such key. Where this client has a
+    /// namespace or partition of its own, that is not what others without them would read, and an error.
+    pub async fn raw_value(&self, key: &str) -> Result<Option<Vec<u8>>, ConsulError> {
+        if self.namespace.is_some() || self.partition.is_some() {
+            return Err(ConsulError::Status {
+                status: 0,
+                body: "the namespace is another one".to_owned(),
+            });
+        }
+        let query = Query::Kv(KvQuery {
+            path: key.to_owned(),
+            ..KvQuery::default()
+        });
+        let path = query.path()?;
+        let request = self.client.get(self.url(&path, &[("raw", "true")]));
+        let answer = self.answer(request, Some(PLAIN_DEADLINE)).await?;
+        if answer.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        let answer = self.accept(answer).await?;
+        self.body(answer).await.map(Some)
     }
 
     /// Registers a service with the agent, or replaces what it has under the same id

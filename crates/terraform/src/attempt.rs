@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cts_core::{StepTimeouts, TaskName};
 
-use crate::command::ChildEnvironment;
+use crate::command::{ChildEnvironment, TASK_DIRECTORY_MARKER};
 use crate::directory::TaskDirectory;
 use crate::output::OutputSink;
 use crate::stop::StopOrder;
@@ -32,6 +32,12 @@ impl Attempt {
     /// Where Terraform keeps what `init` brings.
     pub(crate) fn data_directory(&self) -> PathBuf {
         self.environment.data_directory(&self.directory)
+    }
+
+    /// The task directory as the environment of the commands names it, by which their processes are found.
+    pub(crate) fn marked_directory(&self) -> PathBuf {
+        let marked = self.environment.get(TASK_DIRECTORY_MARKER);
+        marked.map_or_else(|| self.directory.path().to_owned(), PathBuf::from)
     }
 }
 

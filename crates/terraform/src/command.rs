@@ -54,6 +54,12 @@ pub enum Step {
     Unlock,
     /// `terraform output`.
     Output,
+    /// `terraform workspace list`.
+    Workspaces,
+    /// `terraform state pull`.
+    PullState,
+    /// `terraform state push`.
+    PushState,
 }
 
 impl Step {
@@ -64,7 +70,7 @@ impl Step {
                 let mut arguments = vec![
                     "init",
                     "-no-color",
-                    "-force-copy",
+                    "-reconfigure",
                     "-input=false",
                     "-backend=true",
                     "-get=true",
@@ -98,6 +104,9 @@ impl Step {
             ],
             Self::Unlock => vec!["force-unlock", "-force"],
             Self::Output => vec!["output", "-no-color", "-json"],
+            Self::Workspaces => vec!["workspace", "list", "-no-color"],
+            Self::PullState => vec!["state", "pull", "-no-color"],
+            Self::PushState => vec!["state", "push", "-no-color", "-lock=true", LOCK_TIMEOUT],
         }
     }
 }
@@ -128,11 +137,11 @@ impl Tuning {
             refresh,
         } = self;
         match step {
-            Step::Init | Step::Validate | Step::Unlock | Step::Output => Vec::new(),
             Step::Plan | Step::Apply => vec![
                 format!("-parallelism={parallelism}"),
                 format!("-refresh={refresh}"),
             ],
+            _ => Vec::new(),
         }
     }
 }
@@ -141,11 +150,9 @@ impl Step {
     /// How long this step may take, and what that is called in a configuration.
     pub(crate) const fn timeout(self, timeouts: &StepTimeouts) -> (Duration, &'static str) {
         match self {
-            Self::Init | Self::Validate | Self::Unlock | Self::Output => {
-                (timeouts.init, "init_timeout")
-            }
             Self::Plan => (timeouts.plan, "plan_timeout"),
             Self::Apply => (timeouts.apply, "apply_timeout"),
+            _ => (timeouts.init, "init_timeout"),
         }
     }
 }
@@ -159,6 +166,9 @@ impl fmt::Display for Step {
             Self::Apply => "apply",
             Self::Unlock => "unlock",
             Self::Output => "output",
+            Self::Workspaces => "workspace-list",
+            Self::PullState => "state-pull",
+            Self::PushState => "state-push",
         })
     }
 }
@@ -255,6 +265,17 @@ impl ChildEnvironment {
         self.variables
             .iter()
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The environment for the same task in a directory of its own, where `others` is not said yet.
+    pub(crate) fn elsewhere(&self, others: &[(String, String)]) -> Self {
+        let mut variables = self.variables.clone();
+        variables.remove(OsStr::new("TF_DATA_DIR"));
+        for (name, value) in others {
+            let value = || value.into();
+            variables.entry(name.into()).or_insert_with(value);
+        }
+        Self { variables }
     }
 
     /// The value of one variable.

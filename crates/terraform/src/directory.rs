@@ -9,6 +9,7 @@ use cts_core::Chain;
 
 use crate::error::FileError;
 use crate::render::{GENERATED_NOTICE, OUTPUTS_TF, RootModule};
+use crate::state::remove_left;
 
 /// Mode of a task directory and of the parents that are created with it.
 const DIRECTORY_MODE: u32 = 0o750;
@@ -53,6 +54,7 @@ impl TaskDirectory {
             .mode(DIRECTORY_MODE)
             .create(&self.path)
             .map_err(file_error("create", &self.path))?;
+        remove_left(&self.path)?;
         for file in &root.files {
             let path = self.path.join(file.name);
             if file.secret {

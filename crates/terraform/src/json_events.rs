@@ -45,7 +45,7 @@ impl JsonEvents {
         let further = match step {
             Step::Plan => "TF_CLI_ARGS_plan",
             Step::Apply => "TF_CLI_ARGS_apply",
-            Step::Init | Step::Validate | Step::Unlock | Step::Output => return None,
+            _ => return None,
         };
         if executable.engine() != EngineKind::OpenTofu || *executable.version() < SINCE {
             return None;

@@ -35,6 +35,7 @@ mod render;
 mod report;
 mod saved_plan;
 mod shared_init;
+mod state;
 mod state_lock;
 mod stop;
 mod terraform;
@@ -61,6 +62,10 @@ pub use render::{
 };
 pub use report::Report;
 pub use saved_plan::SavedPlan;
+pub use state::{
+    BackendIdentity, FetchedState, FoundState, StateOrigin, consul_key, read_consul_value,
+    read_directly,
+};
 pub use state_lock::StateLock;
 pub use stop::{StopOrder, StopPolicy};
 pub use terraform::{PlanOutput, Terraform};

@@ -36,7 +36,7 @@ const PIPE_ROOM: i32 = 1024 * 1024;
 const PIPE_GRACE: Duration = Duration::from_secs(2);
 
 /// What becomes of standard output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum StdoutUse {
     /// Line by line to the sink.
     Live,
@@ -44,6 +44,8 @@ pub(crate) enum StdoutUse {
     Captured,
     /// Both.
     LiveAndCaptured,
+    /// Written into this file, whatever its length.
+    File(File),
 }
 
 /// A process to be run.
@@ -88,8 +90,19 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
         stop,
         last_orderly_code,
     } = job;
-    let (stdout, child_stdout) = lasting_pipe()?;
+    let (stdout, mut child_stdout) = lasting_pipe()?;
     let (stderr, child_stderr) = lasting_pipe()?;
+    let live = |stream| Some((stream, Arc::clone(&output)));
+    let (stdout_sink, stdout_kept) = match stdout_use {
+        StdoutUse::Live => (live(OutputStream::Stdout), 0),
+        StdoutUse::Captured => (None, STDOUT_KEPT),
+        StdoutUse::LiveAndCaptured => (live(OutputStream::Stdout), STDOUT_KEPT),
+        StdoutUse::File(file) => {
+            // The pipe ends at once.
+            child_stdout = Stdio::from(file);
+            (None, 0)
+        }
+    };
     // Without a pre-exec hook the standard library can start the child with posix_spawn, which does
     // not copy our page tables.
     let mut child = command
@@ -106,12 +119,6 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
         .map(Pid::from_raw)
         .ok_or_else(|| io::Error::other("a new process has no id"))?;
 
-    let live = |stream| Some((stream, Arc::clone(&output)));
-    let (stdout_sink, stdout_kept) = match stdout_use {
-        StdoutUse::Live => (live(OutputStream::Stdout), 0),
-        StdoutUse::Captured => (None, STDOUT_KEPT),
-        StdoutUse::LiveAndCaptured => (live(OutputStream::Stdout), STDOUT_KEPT),
-    };
     let mut stdout = Pump::new(stdout, stdout_sink, stdout_kept);
     let mut stderr = Pump::new(stderr, live(OutputStream::Stderr), STDERR_KEPT);
 
@@ -145,7 +152,7 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
     let captured = stdout.finish();
     Ok(Ended {
         status,
-        stdout: if stdout_use == StdoutUse::Live {
+        stdout: if stdout_kept == 0 {
             String::new()
         } else {
             captured

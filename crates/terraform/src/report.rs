@@ -219,7 +219,9 @@ impl Seen {
             Step::Validate => Some(&mut phases.validate),
             Step::Plan => Some(&mut phases.plan),
             Step::Apply => Some(&mut phases.apply),
-            Step::Unlock | Step::Output => None,
+            Step::Unlock | Step::Output | Step::Workspaces | Step::PullState | Step::PushState => {
+                None
+            }
         };
         if let Some(phase) = phase {
             *phase = Some(phase.unwrap_or_default() + took);

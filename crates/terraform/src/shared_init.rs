@@ -2,7 +2,7 @@
 //!
 //! Tasks with the same engine, module, providers and backend get the same from `init` but for their names. The first one
 //! of a shape runs it; those that come within [`FRESH_FOR`] take copies, without a process. Only a directory that `init`
-//! has never seen takes one: `init` also moves states, and keeps the versions that a lock file has.
+//! has never seen takes one: `init` keeps the versions that a lock file has, and the backend before.
 //!
 //! A copy is put together beside its place and renamed, so that a kill leaves a whole one or none.
 

@@ -22,6 +22,7 @@ use crate::prepare;
 use crate::process::{self, Ended, Job, StdoutUse};
 use crate::render::{BACKEND_CONFIG, GeneratedFile};
 use crate::shared_init::SharedInit;
+use crate::state::keep_backend;
 
 /// Terraform ends with this code when it has failed and says why; a crash has a greater one.
 const FAILED: i32 = 1;
@@ -92,6 +93,9 @@ impl Terraform {
     /// Runs `terraform init`. The choice of a workspace is forgotten first: `init` fails when the
     /// chosen one has no state yet.
     ///
+    /// A backend that is not the one before is taken as it is: nothing is copied to it. What Terraform knew of the one before
+    /// is kept for [`Terraform::previous_backend`].
+    ///
     /// `credentials` of the backend are in their file meanwhile. Terraform keeps them in its data directory, for the
     /// commands that follow: only the owner may read what it keeps.
     pub async fn init(
@@ -101,6 +105,7 @@ impl Terraform {
     ) -> Result<(), CommandError> {
         let unwritten = |error| failed(attempt, Step::Init, error);
         prepare::forget_workspace(attempt).map_err(unwritten)?;
+        keep_backend(attempt).map_err(unwritten)?;
         self.shared_init.forget(attempt.directory.path()).await;
         let cache = match plugin_cache::directory(self.executable.engine(), &attempt.environment) {
             Some(directory) => Some(self.lock_plugin_cache(attempt, &directory).await?),
@@ -288,13 +293,13 @@ impl Terraform {
         let (stop, cancel) = attempt.stop.for_one_command();
         let job = Job {
             command,
-            directory: attempt.directory.path().to_owned(),
+            directory: attempt.marked_directory(),
             output: Arc::clone(&attempt.output),
             stdout,
             stop,
             last_orderly_code: match step {
                 Step::Plan => CHANGES_PRESENT,
-                Step::Init | Step::Validate | Step::Apply | Step::Unlock | Step::Output => FAILED,
+                _ => FAILED,
             },
         };
         tracing::debug!(task = %attempt.task, %step, "running terraform");
@@ -345,7 +350,11 @@ impl Terraform {
     }
 }
 
-fn must_succeed(attempt: &Attempt, step: Step, ended: Ended) -> Result<Ended, CommandError> {
+pub(crate) fn must_succeed(
+    attempt: &Attempt,
+    step: Step,
+    ended: Ended,
+) -> Result<Ended, CommandError> {
     if ended.status.success() {
         Ok(ended)
     } else {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
 use cts_core::runs::{AttemptOutcome, Plan, RunDetails, RunKind};
+use cts_core::state::TerraformState;
 use cts_core::{Chain, FAKE_SYNC, LostLease, PlanMode, ProviderBlock, RunInput, TaskDefinition};
 use cts_handlers::{HandlersError, PrepareError};
 use cts_rpc::ConversionError;
@@ -25,6 +26,7 @@ use crate::own_lock::past_own_lock;
 use crate::redaction::{RedactingSink, Redactor};
 use crate::saved_plan::apply_saved;
 use crate::shared::Shared;
+use crate::state::{StateError, TaskState, Undestroyed};
 use crate::values::{Resolved, ValueError, resolve, texts_of};
 use crate::wait::WaitError;
 use crate::watched::Watched;
@@ -75,6 +77,10 @@ pub(crate) enum AttemptError {
         lease: LostLease,
     },
     #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Undestroyed(#[from] Undestroyed),
+    #[error(transparent)]
     Wait(#[from] WaitError),
     #[error("the handlers of the task cannot be made")]
     Handlers(#[from] PrepareError),
@@ -84,6 +90,16 @@ pub(crate) enum AttemptError {
     Handler(#[from] HandlersError),
 }
 
+/// What is reported of an attempt.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) outcome: AttemptOutcome,
+    /// What it did, if its secrets were known.
+    pub(crate) details: Option<RunDetails>,
+    /// The state of its task, if Terraform may have changed it.
+    pub(crate) state: Option<TerraformState>,
+}
+
 /// Fetches, renders and prepares, and applies or plans unless it is a check. Giving `order` stops Terraform gently. What
 /// the attempt did is there from the moment when its secrets are known.
 pub(crate) async fn attempt(
@@ -91,7 +107,7 @@ pub(crate) async fn attempt(
     run: &LeasedRun,
     output: Arc<dyn OutputSink>,
     order: StopOrder,
-) -> (AttemptOutcome, Option<RunDetails>) {
+) -> Ended {
     let mut watched = None;
     let outcome = match try_attempt(shared, run, output, order.clone(), &mut watched).await {
         // A command that succeeds in spite of the interrupt has done everything.
@@ -118,7 +134,11 @@ pub(crate) async fn attempt(
             })
         }
     };
-    (outcome, watched.map(|watched| watched.details()))
+    Ended {
+        outcome,
+        details: watched.as_ref().map(Watched::details),
+        state: watched.and_then(|watched| watched.state),
+    }
 }
 
 async fn try_attempt(
@@ -162,6 +182,7 @@ async fn try_attempt(
     let report = Arc::new(Report::new(output));
     let watched = watched.insert(Watched::new(kind, &redactor, &report));
     let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), report));
+    let backend = &settings.backend;
     let (input, root, values) = render(input, Arc::clone(&settings)).await?;
     let definition = &input.definition;
     // Removed when the run is over, however it ends.
@@ -191,8 +212,9 @@ async fn try_attempt(
         timeouts: run.lease.timeouts.or(options.timeouts),
     };
     run.enter(&attempt.directory, turn);
+    let state = TaskState::new(run, &attempt, backend, &redactor, kind)?;
     let how = (kind, definition.plan);
-    let outcome = run_terraform(run, &attempt, &root, how, watched).await;
+    let outcome = run_terraform((run, &state), &attempt, &root, how, watched).await;
     if let Err(AttemptError::Terraform(error)) = &outcome
         && error.has_left_processes()
     {
@@ -255,21 +277,29 @@ async fn render(
 }
 
 async fn run_terraform(
-    run: &LeasedRun,
+    (run, state): (&LeasedRun, &TaskState<'_>),
     attempt: &Attempt,
     root: &RootModule,
     (kind, mode): (RunKind, PlanMode),
-    watched: &Watched,
+    watched: &mut Watched,
 ) -> Result<AttemptOutcome, AttemptError> {
     let terraform = &run.shared.terraform;
     terraform.prepare(attempt, root).await?;
+    if kind == RunKind::Check {
+        // Of a state it knows nothing.
+        return Ok(AttemptOutcome::Checked);
+    }
+    let lineage = Box::pin(state.verify()).await?;
     Ok(match kind {
-        RunKind::Apply if mode == PlanMode::Saved => {
-            Box::pin(apply_saved(run, attempt, watched)).await?;
-            AttemptOutcome::Applied
-        }
         RunKind::Apply => {
-            past_own_lock(run, attempt, || terraform.apply(attempt)).await?;
+            let applied = if mode == PlanMode::Saved {
+                Box::pin(apply_saved(run, attempt, watched)).await
+            } else {
+                past_own_lock(run, attempt, || terraform.apply(attempt)).await
+            };
+            // Also what a failed one has made is in it.
+            watched.state = state.report().await;
+            applied?;
             AttemptOutcome::Applied
         }
         RunKind::Plan => {
@@ -278,8 +308,10 @@ async fn run_terraform(
         }
         RunKind::Check => AttemptOutcome::Checked,
         RunKind::Destroy => {
-            past_own_lock(run, attempt, || terraform.destroy(attempt)).await?;
-            AttemptOutcome::Destroyed
+            let ended = past_own_lock(run, attempt, || terraform.destroy(attempt)).await;
+            let (judged, state) = state.judge_destruction(lineage, ended).await;
+            watched.state = state;
+            judged?
         }
         RunKind::DestroyPlan => {
             let plan = past_own_lock(run, attempt, || terraform.plan_destroy(attempt)).await?;

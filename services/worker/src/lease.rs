@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cts_core::runs::RunKind;
+use cts_core::state::StateRecord;
 use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts};
 use cts_proto::run::v1 as proto;
 use cts_rpc::{ConversionError, convert};
@@ -26,6 +27,9 @@ pub(crate) struct Lease {
     pub(crate) input: FrozenInput,
     /// What it delivers to the receivers of webhooks; `None` from a scheduler of the version before.
     pub(crate) delivery: Option<Delivery>,
+    /// What the task keeps of its state; `None` from a scheduler of an earlier version. A decision that this version does not
+    /// know makes the attempt fail.
+    pub(crate) state: Result<Option<StateRecord>, ConversionError>,
 }
 
 /// What a lease says of the input of its run.
@@ -75,6 +79,7 @@ impl TryFrom<proto::Lease> for Lease {
                 contents: contents.collect(),
             },
             delivery,
+            state: convert::known_state_from_wire(lease.state),
         })
     }
 }

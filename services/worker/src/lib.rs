@@ -25,6 +25,7 @@ mod saved_plan;
 mod scheduler_calls;
 mod shared;
 mod slots;
+mod state;
 mod values;
 mod wait;
 mod watched;

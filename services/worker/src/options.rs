@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cts_bundle::BundleCache;
 use cts_core::settings::{ClusterKey, SettingsBlocks};
-use cts_core::{StepTimeouts, WorkerRecord};
+use cts_core::{Backend, StepTimeouts, WorkerRecord};
 use cts_handlers::{Handlers, WebhookSettings};
 use cts_terraform::guard::Guard;
 use cts_terraform::{InheritedEnvironment, OutputSink, RenderSettings, StopPolicy, Terraform};
@@ -31,6 +31,13 @@ pub struct Options {
     pub environment: InheritedEnvironment,
     /// Environment that the state backend needs on top; may hold a token.
     pub backend_environment: Vec<(String, String)>,
+    /// The backend that had the states before, if the configuration says; they are moved from there.
+    pub previous_backend: Option<Backend>,
+    /// Environment that a backend `consul` needs on top, also one from which states are moved; may hold a token.
+    pub consul_environment: Vec<(String, String)>,
+    /// The backend is the Consul that dynamic values are read from, with its default address and credentials, so that states
+    /// can be read there without Terraform.
+    pub states_in_own_consul: bool,
     /// How long `plan` and `apply` wait for the lock of the state, if the configuration says.
     pub lock_timeout: Option<Duration>,
     /// Whether Terraform writes its trace into the task directory.
@@ -60,7 +67,12 @@ impl Options {
     /// All secrets of the configuration that are the same for every run.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let mut credentials = Vec::new();
-        for credential in self.render.backend.credentials() {
+        let backends = [Some(&self.render.backend), self.previous_backend.as_ref()];
+        for credential in backends
+            .into_iter()
+            .flatten()
+            .flat_map(Backend::credentials)
+        {
             texts_of(credential, &mut credentials);
         }
         let secrets = self.secrets.iter().map(ExposeSecret::expose_secret);

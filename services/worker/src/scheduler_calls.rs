@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable as _};
-use cts_core::runs::{AttemptOutcome, CancelOrder, Resumed, RunDetails, WaitEnd};
+use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
+use cts_core::state::StateReport;
 use cts_core::{
     Capabilities, Chain, Digest, JournalPart, LostLease, RunInput, WorkerId, WorkerRecord,
 };
@@ -20,6 +21,7 @@ use cts_terraform::{OutputLine, OutputStream};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
+use crate::attempt::Ended;
 use crate::call_timeout::within;
 use crate::inputs::{Contents, InputError};
 use crate::lease::{FrozenInput, Lease};
@@ -214,13 +216,34 @@ impl Scheduler {
         })
     }
 
+    /// Notes what becomes of the state of the run's task; the number of its moves from now on.
+    pub(crate) async fn record_state(
+        &self,
+        lease: &Lease,
+        report: StateReport,
+    ) -> Result<u32, Status> {
+        let request = proto::RecordStateRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            report: Some(convert::state_report_to_wire(report)),
+        };
+        let mut runs = self.runs.clone();
+        let answer = within(CALL, runs.record_state(request)).await?;
+        Ok(answer.into_inner().moves)
+    }
+
     /// Reports the end of an attempt; tries again for as long as there is no answer, without end.
     ///
     /// Safe to repeat: a report that had arrived is refused the second time.
     pub(crate) async fn complete(
         &self,
         lease: &Lease,
-        (outcome, details): (AttemptOutcome, Option<RunDetails>),
+        Ended {
+            outcome,
+            details,
+            state,
+        }: Ended,
         log: Vec<OutputLine>,
     ) -> Result<(), Status> {
         let request = proto::CompleteRunRequest {
@@ -230,7 +253,7 @@ impl Scheduler {
             outcome: Some(convert::outcome_to_wire(outcome)),
             log: log_to_wire(log),
             details: details.map(convert::details_to_wire),
-            state: None,
+            state: state.map(convert::terraform_state_to_wire),
         };
         let call = || async {
             let mut runs = self.runs.clone();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::{ResourceCounts, RunDetails, RunKind, RunOutput};
+use cts_core::state::TerraformState;
 use cts_terraform::{CommandError, CommandFailure, Report};
 
 use crate::attempt::AttemptError;
@@ -20,6 +21,8 @@ pub(crate) struct Watched {
     render: Option<Duration>,
     /// Of the module, after an apply.
     pub(crate) outputs: Vec<RunOutput>,
+    /// The state of the task, after Terraform may have changed it.
+    pub(crate) state: Option<TerraformState>,
 }
 
 impl Watched {
@@ -30,6 +33,7 @@ impl Watched {
             report: Arc::clone(report),
             render: None,
             outputs: Vec::new(),
+            state: None,
         }
     }
 

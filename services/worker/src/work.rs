@@ -7,7 +7,7 @@ use cts_core::runs::AttemptOutcome;
 use cts_terraform::StopOrder;
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::attempt;
+use crate::attempt::{Ended, attempt};
 use crate::leased_run::LeasedRun;
 use crate::leased_run::renewal::LeaseEnd;
 use crate::log::RunLog;
@@ -34,7 +34,11 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
         let mut work = std::pin::pin!(async {
             match run.note_begin().await {
                 Ok(()) => attempt(&run.shared, &run, output, order.clone()).await,
-                Err(error) => (AttemptOutcome::Failed(Chain(&error).to_string()), None),
+                Err(error) => Ended {
+                    outcome: AttemptOutcome::Failed(Chain(&error).to_string()),
+                    details: None,
+                    state: None,
+                },
             }
         });
         let mut keeping = std::pin::pin!(run.keep_lease());
@@ -56,8 +60,7 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
     };
     run.leave();
     done.cancel();
-    let (outcome, details) = ended;
-    let Some(outcome) = to_be_reported(outcome, lost) else {
+    let Some(outcome) = to_be_reported(ended.outcome, lost) else {
         tracing::warn!(
             task_name = run.lease.task_name,
             run.id = %run.lease.run,
@@ -72,14 +75,15 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
             "the lease could not be renewed in time; the run is given back"
         );
     }
+    let ended = Ended { outcome, ..ended };
     // The log of a run whose lease could not be renewed does not arrive either.
     let report = Box::pin(async {
         if lost.is_none() {
             shipping.await;
         }
-        let ended = outcome_word(&outcome);
-        run.report((outcome, details), &log, lost.is_none()).await?;
-        run.note_end(ended).await;
+        let word = outcome_word(&ended.outcome);
+        run.report(ended, &log, lost.is_none()).await?;
+        run.note_end(word).await;
         Ok(())
     });
     run.keep_until_reported(report, stop).await;
@@ -106,7 +110,12 @@ async fn give_back_unused(run: &LeasedRun, end: LeaseEnd, log: &RunLog, stop: &C
         return;
     }
     tracing::warn!(task_name, run.id = %id, "a grant has come too late and cannot be renewed; the run is given back");
-    let report = Box::pin(run.report((AttemptOutcome::Interrupted, None), log, false));
+    let ended = Ended {
+        outcome: AttemptOutcome::Interrupted,
+        details: None,
+        state: None,
+    };
+    let report = Box::pin(run.report(ended, log, false));
     run.keep_until_reported(report, stop).await;
 }
 

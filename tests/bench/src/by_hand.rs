@@ -18,7 +18,7 @@ const VARIABLES: &str = "terraform.tfvars";
 const INIT: [&str; 7] = [
     "init",
     "-no-color",
-    "-force-copy",
+    "-reconfigure",
     "-input=false",
     "-backend=true",
     "-get=true",

@@ -29,6 +29,7 @@ mod restart;
 mod saved_plans;
 mod secrets;
 mod separate_services;
+mod state_moves;
 mod termination;
 mod token_rights;
 mod vault;

@@ -12,6 +12,36 @@ const DEFAULT_STATE_PATH: &str = "consul-terraform-sync/terraform";
 
 /// Reads all `backend` blocks as one; none means the one in Consul. With the [defaults].
 pub(crate) fn decode_backend(block: Block<'_>, consul: &ConsulConfig) -> (Backend, Vec<String>) {
+    match united(block, "backend") {
+        Some(backend) => {
+            let defaults = if backend.kind == "consul" {
+                defaults(&backend.arguments, consul)
+            } else {
+                Vec::new()
+            };
+            (completed(backend, consul), defaults)
+        }
+        None => (default_backend(consul), defaults(&Map::new(), consul)),
+    }
+}
+
+/// Reads all `previous_backend` blocks as one.
+pub(crate) fn decode_previous_backend(block: Block<'_>, consul: &ConsulConfig) -> Option<Backend> {
+    united(block, "previous_backend").map(|backend| completed(backend, consul))
+}
+
+/// A written backend with its defaults.
+fn completed(backend: Backend, consul: &ConsulConfig) -> Backend {
+    if backend.kind != "consul" {
+        return backend;
+    }
+    let mut whole = default_backend(consul);
+    whole.arguments.extend(backend.arguments);
+    whole
+}
+
+/// The one backend that all blocks called `key` describe.
+fn united(block: Block<'_>, key: &str) -> Option<Backend> {
     let sink = block.sink();
     let mut backend: Option<Backend> = None;
     for entry in block.into_entries() {
@@ -30,7 +60,7 @@ pub(crate) fn decode_backend(block: Block<'_>, consul: &ConsulConfig) -> (Backen
             sink.error(&entry.key_place(), message);
             continue;
         }
-        let block = Block::of_entry(format!("backend \"{kind}\""), &entry, sink);
+        let block = Block::of_entry(format!("{key} \"{kind}\""), &entry, sink);
         let arguments = free_form(&block.into_entries(), sink);
         match &mut backend {
             Some(backend) => backend.arguments.extend(arguments),
@@ -42,16 +72,7 @@ pub(crate) fn decode_backend(block: Block<'_>, consul: &ConsulConfig) -> (Backen
             }
         }
     }
-    match backend {
-        Some(backend) if backend.kind == "consul" => {
-            let defaults = defaults(&backend.arguments, consul);
-            let mut whole = default_backend(consul);
-            whole.arguments.extend(backend.arguments);
-            (whole, defaults)
-        }
-        Some(backend) => (backend, Vec::new()),
-        None => (default_backend(consul), defaults(&Map::new(), consul)),
-    }
+    backend
 }
 
 /// Names of the arguments beside those that are `written` that come from the `consul` block and are only about the way to

@@ -59,6 +59,13 @@ fn terraform(driver: &TerraformDriver) -> Body {
         backend.set(name, value);
     }
     body.labelled("backend", &driver.backend.kind, backend);
+    if let Some(previous) = &driver.previous_backend {
+        let mut backend = Body::default();
+        for (name, value) in without_secrets(&previous.arguments) {
+            backend.set(name, value);
+        }
+        body.labelled("previous_backend", &previous.kind, backend);
+    }
     body.block("required_providers", free(&driver.required_providers));
     body
 }

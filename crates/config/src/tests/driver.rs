@@ -55,6 +55,43 @@ fn bad_backends_are_refused() {
 }
 
 #[test]
+fn the_previous_backend_is_read_like_the_backend() {
+    assert_eq!(
+        config("driver \"terraform\" { }").driver.previous_backend,
+        None
+    );
+    let text = "consul { address = \"c:1\" }\n\
+                driver \"terraform\" {\n\
+                  backend \"pg\" { conn_str = \"x\" }\n\
+                  previous_backend \"consul\" { path = \"old/terraform\" access_token = \"t\" }\n\
+                }";
+    let config = config(text);
+    let previous = config.driver.previous_backend.unwrap();
+    assert_eq!(previous.kind, "consul");
+    assert_eq!(
+        Value::Object(previous.arguments),
+        json!({ "address": "c:1", "path": "old/terraform", "gzip": true, "access_token": "t" })
+    );
+    assert_eq!(config.driver.backend.kind, "pg");
+    for (text, problem) in [
+        (
+            "previous_backend \"remote\" { }",
+            "unsupported Terraform backend `remote`",
+        ),
+        (
+            "previous_backend \"pg\" { } previous_backend \"s3\" { }",
+            "only one backend",
+        ),
+        (
+            "previous_backend = { consul = \"x\" }",
+            "must be a block, not text",
+        ),
+    ] {
+        assert_problem(&format!("driver \"terraform\" {{ {text} }}"), 1, problem);
+    }
+}
+
+#[test]
 fn terraform_gets_consul_settings_by_its_environment() {
     let text = "consul { address = \"c:1\" token = \"t\" tls { ca_cert = \"ca\" key = \"k\" } }";
     let variables = config(text).terraform_environment();

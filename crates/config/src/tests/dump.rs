@@ -27,6 +27,7 @@ driver "terraform" {
   releases_url = "https://mirror.example/engines"
   release_keys = ["keys/one.asc", "/keys/two.asc"]
   backend "consul" { gzip = false nested { a = 1 } nested { a = 2 } "odd key" = "${x}" }
+  previous_backend "s3" { bucket = "old" }
   required_providers { fw = { source = "acme/fw" version = ">= 2.1.0" } dns = "3.4.0" }
 }
 terraform_provider "fw" {
@@ -248,6 +249,7 @@ fn assert_same(one: &Config, other: &Config) {
     };
     assert_eq!(driver(one), driver(other));
     assert_eq!(one.driver.backend, other.driver.backend);
+    assert_eq!(one.driver.previous_backend, other.driver.previous_backend);
     assert_eq!(one.syslog, other.syslog);
     assert_eq!(one.tls, other.tls);
     assert_eq!(one.buffer_period, other.buffer_period);

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::directory::file_error;
 use crate::error::FileError;
 use crate::prepare::{self, FINGERPRINT_FILE, WORKSPACE_FILE};
+use crate::state::{MARKER_FILE, PREVIOUS_FILE};
 
 /// Where Terraform keeps what `init` brings, in the task directory, unless `TF_DATA_DIR` says otherwise.
 pub(super) const DATA_DIRECTORY: &str = ".terraform";
@@ -108,7 +109,7 @@ impl Names<'_> {
 
 fn copy_data(from: &Path, to: &Path, names: &Names<'_>) -> Result<(), FileError> {
     each_entry(from, to, |entry, name| {
-        if [WORKSPACE_FILE, FINGERPRINT_FILE]
+        if [WORKSPACE_FILE, FINGERPRINT_FILE, MARKER_FILE, PREVIOUS_FILE]
             .iter()
             .any(|own| *name == **own)
         {

@@ -24,9 +24,9 @@ resource "terraform_data" "slow" {
 }
 "#;
 
-const BUCKET: &str = "states";
+pub(crate) const BUCKET: &str = "states";
 
-fn s3(server: &ObjectStore) -> Backend {
+pub(crate) fn s3(server: &ObjectStore) -> Backend {
     let arguments = json!({
         "bucket": BUCKET,
         "key": "network",
@@ -44,13 +44,13 @@ fn s3(server: &ObjectStore) -> Backend {
     backend("s3", arguments)
 }
 
-async fn postgres() -> Backend {
+pub(crate) async fn postgres() -> Backend {
     let connection = Postgres::shared().await.create_database().await;
     let connection = format!("{connection}?sslmode=disable");
     backend("pg", json!({ "conn_str": connection }))
 }
 
-fn backend(kind: &str, arguments: Value) -> Backend {
+pub(crate) fn backend(kind: &str, arguments: Value) -> Backend {
     Backend {
         kind: kind.into(),
         arguments: object(arguments),

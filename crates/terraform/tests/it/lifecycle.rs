@@ -100,44 +100,6 @@ async fn plan_tells_whether_there_are_changes() {
 }
 
 #[tokio::test]
-async fn state_moves_with_the_backend() {
-    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
-    sandbox.keep_state_in("before");
-    let root = sandbox.write(vec![instance("a", "x")]);
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
-    sandbox.terraform.apply(&attempt).await.unwrap();
-    let lineage = |directory: &str| {
-        let file = sandbox
-            .directory()
-            .path()
-            .join(directory)
-            .join("edge/terraform.tfstate");
-        let state: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-        state["lineage"].clone()
-    };
-    let before = lineage("before");
-
-    let mut moved = sandbox.settings.clone();
-    moved
-        .backend
-        .arguments
-        .insert("workspace_dir".into(), "after".into());
-    let root = cts_terraform::render_root_module(&sandbox.definition, &moved).unwrap();
-    sandbox.directory().write_root(&root).unwrap();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
-    assert_eq!(lineage("after"), before);
-    assert!(
-        !sandbox
-            .terraform
-            .plan(&attempt)
-            .await
-            .unwrap()
-            .changes_present
-    );
-}
-
-#[tokio::test]
 async fn a_module_without_services_is_named() {
     let sandbox = Sandbox::new("variable \"other\" {\n  default = 1\n}\n").await;
     let root = sandbox.write(Vec::new());

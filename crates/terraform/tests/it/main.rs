@@ -30,5 +30,6 @@ mod saved_plan;
 mod script;
 mod shared_init;
 mod state_lock;
+mod states;
 mod stop;
 mod values;

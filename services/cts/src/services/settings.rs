@@ -305,6 +305,11 @@ pub(crate) fn worker(
         .into_iter()
         .map(|(name, value)| (name, value.expose_secret().to_owned()))
         .collect();
+    let consul_environment = config
+        .consul_state_environment()
+        .into_iter()
+        .map(|(name, value)| (name, value.expose_secret().to_owned()))
+        .collect();
     let slots = config.worker.slots.map_or_else(default_slots, NonZero::get);
     let engine = Engine {
         driver: executable.engine().driver().to_owned(),
@@ -327,6 +332,9 @@ pub(crate) fn worker(
         keeps_journal: shape == Shape::Cluster,
         environment: inherited_environment(config, process_env),
         backend_environment,
+        previous_backend: config.driver.previous_backend.clone(),
+        consul_environment,
+        states_in_own_consul: config.driver.keeps_states_in_own_consul(),
         lock_timeout: config.driver.lock_timeout,
         persist_log: config.driver.persist_log,
         release_lost_locks: config.driver.release_lost_locks,

@@ -1,13 +1,14 @@
 //! The report of an attempt, and the lease until it has arrived.
 
 use cts_core::Chain;
-use cts_core::runs::{AttemptOutcome, RunDetails};
+use cts_core::runs::AttemptOutcome;
 use cts_rpc::chunks;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::LeasedRun;
+use crate::attempt::Ended;
 use crate::log::RunLog;
 
 /// So often a lease is renewed for a report that does not arrive although renewals do: more than enough for a
@@ -56,14 +57,14 @@ impl LeasedRun {
     /// Sends the rest of the log, all of it or as much as goes with the end, and the end.
     pub(crate) async fn report(
         &self,
-        (outcome, details): (AttemptOutcome, Option<RunDetails>),
+        ended: Ended,
         log: &RunLog,
         whole_log: bool,
     ) -> Result<(), Status> {
         // What is too long for one message goes ahead; the rest is stored with the end of the run.
         let mut parts: Vec<_> = chunks(log.take(), |line| line.text.len()).collect();
         // A plan may take the message for itself.
-        let last = match outcome {
+        let last = match ended.outcome {
             AttemptOutcome::Planned(_) => Vec::new(),
             _ => parts.pop().unwrap_or_default(),
         };
@@ -75,8 +76,6 @@ impl LeasedRun {
                 }
             }
         }
-        scheduler
-            .complete(&self.lease, (outcome, details), last)
-            .await
+        scheduler.complete(&self.lease, ended, last).await
     }
 }

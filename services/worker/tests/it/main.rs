@@ -19,4 +19,5 @@ mod outputs;
 mod plans;
 mod played_scheduler;
 mod stage;
+mod states;
 mod waits;

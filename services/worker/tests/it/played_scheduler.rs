@@ -10,6 +10,7 @@ use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_server::{LogService, LogServiceServer};
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::complete_run_request::Outcome;
+use cts_proto::run::v1::record_state_request::Report;
 use cts_proto::run::v1::run_service_server::{RunService, RunServiceServer};
 use cts_proto::worker::v1 as worker;
 use cts_proto::worker::v1::worker_service_server::{WorkerService, WorkerServiceServer};
@@ -77,6 +78,12 @@ pub(crate) struct Conduct {
     pub(crate) knows_no_cancels: bool,
     /// What the last attempt did.
     pub(crate) details: Option<run::RunDetails>,
+    /// The state of the task as the last attempt has reported it.
+    pub(crate) state: Option<run::TerraformState>,
+    /// What is known of the state of the task; `None` as a scheduler of an earlier version, which records nothing.
+    pub(crate) known: Option<run::KnownState>,
+    /// What was recorded of it.
+    pub(crate) recorded: Vec<Report>,
 }
 
 impl Default for Conduct {
@@ -107,6 +114,9 @@ impl Default for Conduct {
             cancel: run::CancelOrder::Unspecified,
             knows_no_cancels: false,
             details: None,
+            state: None,
+            known: None,
+            recorded: Vec::new(),
         }
     }
 }
@@ -170,7 +180,7 @@ impl Strings {
     }
 
     fn lease(&self, kind: run::RunKind, input: run::Lease) {
-        let life = self.conduct(|conduct| conduct.life);
+        let (life, state) = self.conduct(|conduct| (conduct.life, conduct.known.clone()));
         let lease = run::Lease {
             run_id: "00000000-0000-7000-8000-000000000001".into(),
             task_name: "edge".into(),
@@ -179,6 +189,7 @@ impl Strings {
             attempt: 1,
             time_to_live: Some(convert::duration_to_wire(life)),
             kind: kind.into(),
+            state,
             ..input
         };
         self.leases.send(lease).unwrap();
@@ -298,9 +309,31 @@ impl RunService for PlayedScheduler {
 
     async fn record_state(
         &self,
-        _request: Request<run::RecordStateRequest>,
+        request: Request<run::RecordStateRequest>,
     ) -> Result<Response<run::RecordStateResponse>, Status> {
-        Err(Status::unimplemented("a scheduler of an earlier version"))
+        let report = request.into_inner().report.unwrap();
+        self.conduct(|conduct| {
+            let earlier = Status::unimplemented("a scheduler of an earlier version");
+            let known = conduct.known.as_mut().ok_or(earlier)?;
+            let state = match &report {
+                Report::Accepted(accepted) => Some(accepted.state.clone()),
+                Report::Moved(state) => Some(Some(state.clone())),
+                Report::Conflict(_) => None,
+            };
+            if let Some(state) = state {
+                let state = state.unwrap_or_default();
+                *known = run::KnownState {
+                    lineage: state.lineage,
+                    serial: state.serial,
+                    moves: known.moves + 1,
+                    moved_serial: matches!(report, Report::Moved(_)).then_some(state.serial),
+                    ..run::KnownState::default()
+                };
+            }
+            let moves = known.moves;
+            conduct.recorded.push(report);
+            Ok(Response::new(run::RecordStateResponse { moves }))
+        })
     }
 
     type GetRunInputStream = tokio_stream::Once<Result<run::GetRunInputResponse, Status>>;
@@ -431,7 +464,10 @@ impl RunService for PlayedScheduler {
             None => Ok(()),
         })?;
         self.keep(request.log);
-        self.conduct.lock().unwrap().details = request.details;
+        self.conduct(|conduct| {
+            conduct.details = request.details;
+            conduct.state = request.state;
+        });
         self.outcomes.send(request.outcome.unwrap()).unwrap();
         let status = run::RunStatus::Succeeded.into();
         Ok(Response::new(run::CompleteRunResponse { status }))

@@ -1,0 +1,22 @@
+//! The state of a task: which one is where, and its move from one backend to another
+//! (docs/terraform.md#moving-a-state).
+//!
+//! Nothing here decides: [`Terraform::pull_state`] and [`read_directly`] say what is at a place, [`Terraform::fetch_state`]
+//! gets the state of another place, and [`Terraform::push_state`] puts it where the task has its own. What a directory was
+//! verified for, and what its backend was before, is kept beside what `init` has made there.
+
+mod direct;
+mod file;
+mod kept;
+mod origin;
+mod scratch;
+mod transfer;
+
+pub use direct::{consul_key, read_consul_value, read_directly};
+pub use file::FoundState;
+pub use kept::BackendIdentity;
+pub use origin::StateOrigin;
+pub use transfer::FetchedState;
+
+pub(crate) use kept::{MARKER_FILE, PREVIOUS_FILE, keep_backend};
+pub(crate) use scratch::remove_left;

@@ -1,0 +1,96 @@
+//! States that can be read without a process: exactly what `terraform state pull` would show of them.
+//!
+//! Everything that is not certain is `None`, and `terraform state pull` is to be asked.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use cts_core::Backend;
+use flate2::read::GzDecoder;
+use serde_json::Value;
+
+use super::file::{FoundState, parse};
+use crate::attempt::Attempt;
+
+/// Where backend `local` keeps the states of workspaces if nothing is said.
+const WORKSPACE_DIRECTORY: &str = "terraform.tfstate.d";
+
+/// Most bytes of a state that are unpacked here.
+const LONGEST_STATE: u64 = 64 << 20;
+
+/// The first byte of what is compressed; no JSON begins with it.
+const GZIP: u8 = 0x1f;
+
+/// The state of the attempt's task in its backend, if that is a file of this machine; `None` if it has to be pulled.
+///
+/// Blocks for the time that it takes to read a file.
+pub fn read_directly(attempt: &Attempt, backend: &Backend) -> Option<Option<FoundState>> {
+    if backend.kind != "local" {
+        return None;
+    }
+    let directory = workspace_directory(attempt.directory.path(), backend)?;
+    let path = directory
+        .join(attempt.task.as_str())
+        .join("terraform.tfstate");
+    match fs::read(path) {
+        Ok(text) => parse(&text).ok(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(None),
+        Err(_error) => None,
+    }
+}
+
+/// Where backend `local` keeps the states of workspaces.
+pub(super) fn workspace_directory(directory: &Path, backend: &Backend) -> Option<PathBuf> {
+    match backend.arguments.get("workspace_dir") {
+        None | Some(Value::Null) => Some(directory.join(WORKSPACE_DIRECTORY)),
+        Some(Value::String(path)) if path.is_empty() => Some(directory.join(WORKSPACE_DIRECTORY)),
+        Some(Value::String(path)) => Some(directory.join(path)),
+        Some(_) => None,
+    }
+}
+
+/// The key under which backend `consul` keeps the state of the attempt's task.
+pub fn consul_key(attempt: &Attempt, backend: &Backend) -> Option<String> {
+    let path = backend.arguments.get("path")?.as_str()?;
+    (backend.kind == "consul").then(|| format!("{path}-env:{}", attempt.task))
+}
+
+/// The state in a value of Consul's KV store; `None` if it has to be pulled, as one in several parts.
+pub fn read_consul_value(value: &[u8]) -> Option<FoundState> {
+    let mut unpacked = Vec::new();
+    let text = if value.first() == Some(&GZIP) {
+        let mut decoder = GzDecoder::new(value).take(LONGEST_STATE);
+        decoder.read_to_end(&mut unpacked).ok()?;
+        &unpacked
+    } else {
+        value
+    };
+    parse(text).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    const STATE: &[u8] = br#"{"version":4,"serial":2,"lineage":"l","outputs":{},"resources":[]}"#;
+
+    #[test]
+    fn values_of_consul_are_read_compressed_or_not() {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(STATE).unwrap();
+        let packed = packed.finish().unwrap();
+        for value in [STATE, &packed] {
+            assert_eq!(read_consul_value(value).unwrap().state.serial, 2);
+        }
+        let chunks = br#"{"current-hash":"d41d","chunks":["p/tfstate.d41d/0"]}"#;
+        for other in [&chunks[..], b"", b"\x1f\x8bcut", b"{"] {
+            assert_eq!(read_consul_value(other), None);
+        }
+    }
+}

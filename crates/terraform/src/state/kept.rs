@@ -1,0 +1,181 @@
+//! What a directory keeps about the place of its state: the backend that it was verified for, and the one before.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cts_core::{Backend, Digest};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::direct::workspace_directory;
+use crate::attempt::Attempt;
+use crate::command::Step;
+use crate::directory::{file_error, remove_if_present, write_if_different, write_secret};
+use crate::error::{CommandError, FileError};
+use crate::terraform::{Terraform, failed};
+
+/// Names the backend, and the number of the task's moves, for which the state was found right.
+pub(crate) const MARKER_FILE: &str = "cts-state";
+
+/// What Terraform had kept of the backend that the directory was verified for last, while it is initialised for another one.
+pub(crate) const PREVIOUS_FILE: &str = "cts-previous-backend.json";
+
+/// Where Terraform keeps the arguments of the backend, in its data directory.
+const BACKEND_FILE: &str = "terraform.tfstate";
+
+/// Variables that say where a backend is, or with which account it is used, by the kind of the backend.
+const VARIABLES: [(&str, &[&str]); 8] = [
+    ("azurerm", &["ARM_"]),
+    ("consul", &["CONSUL_"]),
+    ("cos", &["TENCENTCLOUD_"]),
+    ("gcs", &["GOOGLE_"]),
+    ("kubernetes", &["KUBE"]),
+    ("manta", &["SDC_", "TRITON_"]),
+    ("pg", &["PG"]),
+    ("s3", &["AWS_"]),
+];
+
+/// Identifies a backend as an attempt has it: its arguments, and what its environment adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackendIdentity(Digest);
+
+impl BackendIdentity {
+    /// That of `backend` in the environment of this attempt.
+    pub fn of(attempt: &Attempt, backend: &Backend) -> Self {
+        let Backend { kind, arguments } = backend;
+        let mut parts = vec![kind.clone().into_bytes()];
+        let mut names: Vec<_> = arguments.iter().collect();
+        names.sort_unstable_by_key(|(name, _value)| *name);
+        for (name, value) in names {
+            parts.extend([name.clone().into_bytes(), value.to_string().into_bytes()]);
+        }
+        if kind == "local"
+            && let Some(directory) = workspace_directory(attempt.directory.path(), backend)
+        {
+            parts.push(directory.into_os_string().into_encoded_bytes());
+        }
+        let prefixes = VARIABLES.iter().find(|(known, _prefixes)| known == kind);
+        let prefixes = prefixes.map_or(&[][..], |(_kind, prefixes)| prefixes);
+        for (name, value) in attempt.environment.variables() {
+            let known = name.to_str();
+            if known.is_some_and(|name| prefixes.iter().any(|prefix| name.starts_with(prefix))) {
+                parts.extend([name, value].map(|part| part.as_encoded_bytes().to_vec()));
+            }
+        }
+        Self(Digest::of_parts(parts.iter().map(Vec::as_slice)))
+    }
+
+    fn record(self, moves: u32) -> String {
+        format!("{} {moves}", self.0)
+    }
+}
+
+/// What Terraform keeps of a backend.
+#[derive(Deserialize)]
+struct Kept {
+    backend: Option<KeptBackend>,
+}
+
+#[derive(Deserialize)]
+struct KeptBackend {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    config: Map<String, Value>,
+}
+
+impl Terraform {
+    /// Whether the state was found right for this backend after this number of moves.
+    pub fn is_verified(attempt: &Attempt, identity: BackendIdentity, moves: u32) -> bool {
+        let known = fs::read_to_string(marker(attempt)).unwrap_or_default();
+        known == identity.record(moves)
+    }
+
+    /// Keeps that it was.
+    pub fn set_verified(
+        attempt: &Attempt,
+        identity: BackendIdentity,
+        moves: u32,
+    ) -> Result<(), CommandError> {
+        write_if_different(&marker(attempt), &identity.record(moves))
+            .and_then(|_written| remove_if_present(&data_file(attempt, PREVIOUS_FILE)))
+            .map_err(|error| failed(attempt, Step::Init, error))
+    }
+
+    /// The backend for which this directory was verified last, with its credentials, if `init` has been told of another one
+    /// since: other credentials alone do not count.
+    pub fn previous_backend(attempt: &Attempt) -> Result<Option<Backend>, CommandError> {
+        let read = |name| read_backend(&data_file(attempt, name));
+        let read = |name| read(name).map_err(|error| failed(attempt, Step::Init, error));
+        let Some(previous) = read(PREVIOUS_FILE)? else {
+            return Ok(None);
+        };
+        let current = read(BACKEND_FILE)?;
+        let is_current = current.is_some_and(|current| place(&current) == place(&previous));
+        Ok(Some(previous).filter(|_previous| !is_current))
+    }
+}
+
+/// Called before `init` is told of a backend: keeps what Terraform knows of the one in use. One that is kept already is
+/// that of the last verification, and stays.
+pub(crate) fn keep_backend(attempt: &Attempt) -> Result<(), FileError> {
+    let previous = data_file(attempt, PREVIOUS_FILE);
+    if previous.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let current = data_file(attempt, BACKEND_FILE);
+    match fs::read(&current) {
+        // Written beside its place, so that a kill leaves a whole one or none.
+        Ok(content) => {
+            let staged = data_file(attempt, "cts-previous-backend.new");
+            write_secret(&staged, content)?;
+            fs::rename(&staged, &previous).map_err(file_error("write", &previous))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(file_error("read", &current)(error)),
+    }
+}
+
+fn read_backend(path: &Path) -> Result<Option<Backend>, FileError> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(file_error("read", path)(error)),
+    };
+    // One that a power loss has torn says nothing.
+    let kept = serde_json::from_slice::<Kept>(&text).ok();
+    let backend = kept.and_then(|kept| kept.backend);
+    let backend = backend.filter(|backend| Backend::KINDS.contains(&&*backend.kind));
+    Ok(backend.map(|KeptBackend { kind, config }| Backend {
+        kind,
+        arguments: without_nulls(config),
+    }))
+}
+
+/// What is left of a backend without its credentials, of which one is also its address.
+fn place(backend: &Backend) -> (&str, Vec<(&String, &Value)>) {
+    let arguments = backend.arguments.iter();
+    let of_place = arguments
+        .filter(|(name, value)| *name == "conn_str" || !Backend::is_credential(name, value));
+    let mut arguments: Vec<_> = of_place.collect();
+    arguments.sort_unstable_by_key(|(name, _value)| *name);
+    (&backend.kind, arguments)
+}
+
+fn without_nulls(map: Map<String, Value>) -> Map<String, Value> {
+    let given = map.into_iter().filter(|(_name, value)| !value.is_null());
+    let given = given.map(|(name, value)| match value {
+        Value::Object(members) => (name, Value::Object(without_nulls(members))),
+        other => (name, other),
+    });
+    given.collect()
+}
+
+fn marker(attempt: &Attempt) -> PathBuf {
+    data_file(attempt, MARKER_FILE)
+}
+
+fn data_file(attempt: &Attempt, name: &str) -> PathBuf {
+    attempt.data_directory().join(name)
+}

@@ -1,0 +1,79 @@
+//! A directory in which states are for a moment.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use cts_core::Chain;
+
+use crate::attempt::Attempt;
+use crate::directory::file_error;
+use crate::error::FileError;
+
+/// What they are called in the task directory, where one that a kill has left is found by the next run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The state of the task is looked at.
+    Look,
+    /// The state of another place is there until it is pushed.
+    Fetch,
+}
+
+impl Purpose {
+    const ALL: [Self; 2] = [Self::Look, Self::Fetch];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Look => ".cts-state",
+            Self::Fetch => ".cts-state-to-move",
+        }
+    }
+}
+
+/// Only its owner may read it. It is removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct ScratchDirectory {
+    path: PathBuf,
+}
+
+impl ScratchDirectory {
+    /// A new one with this name in the directory of the attempt; one that was left behind is removed.
+    pub(super) fn new(attempt: &Attempt, purpose: Purpose) -> Result<Self, FileError> {
+        let path = attempt.directory.path().join(purpose.name());
+        remove(&path).map_err(file_error("remove", &path))?;
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(file_error("create", &path))?;
+        Ok(Self { path })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ScratchDirectory {
+    fn drop(&mut self) {
+        if let Err(error) = remove(&self.path) {
+            tracing::warn!(path = %self.path.display(), error = %Chain(&error), "a directory with a state is left behind");
+        }
+    }
+}
+
+/// Removes what a killed worker has left in a task directory.
+pub(crate) fn remove_left(task_directory: &Path) -> Result<(), FileError> {
+    for purpose in Purpose::ALL {
+        let path = task_directory.join(purpose.name());
+        remove(&path).map_err(file_error("remove", &path))?;
+    }
+    Ok(())
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}

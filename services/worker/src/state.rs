@@ -1,0 +1,95 @@
+//! The state of the task of a run: found right before anything is applied, moved if its backend is another one, reported
+//! afterwards (docs/terraform.md#moving-a-state).
+
+mod destroyed;
+mod mismatch;
+mod read;
+mod verify;
+
+use std::sync::Arc;
+
+use cts_core::runs::RunKind;
+use cts_core::state::{StateRecord, TerraformState};
+use cts_core::{Backend, Chain};
+use cts_terraform::{Attempt, CommandError, FoundState};
+use tonic::Status;
+
+pub(crate) use destroyed::Undestroyed;
+pub(crate) use mismatch::Mismatch;
+
+use crate::attempt::AttemptError;
+use crate::leased_run::LeasedRun;
+use crate::redaction::Redactor;
+
+/// Why a run cannot go on with its state.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StateError {
+    /// It is not certain whose it is, or a plan came before its move.
+    #[error(transparent)]
+    Mismatch(Box<Mismatch>),
+    /// The place that it was at before cannot be read. Its credentials are not in the text.
+    #[error("the state cannot be read from its old backend {kind:?}: {text}")]
+    Unreadable { kind: String, text: String },
+    /// No scheduler has noted what happens to it.
+    #[error(
+        "the move of the state cannot be recorded, so nothing is moved; schedulers of an earlier version cannot do that"
+    )]
+    Unrecorded(#[source] Status),
+}
+
+/// The state of the task of one attempt.
+pub(crate) struct TaskState<'r> {
+    run: &'r LeasedRun,
+    attempt: &'r Attempt,
+    backend: &'r Backend,
+    redactor: &'r Arc<Redactor>,
+    kind: RunKind,
+    known: StateRecord,
+}
+
+impl<'r> TaskState<'r> {
+    pub(crate) fn new(
+        run: &'r LeasedRun,
+        attempt: &'r Attempt,
+        backend: &'r Backend,
+        redactor: &'r Arc<Redactor>,
+        kind: RunKind,
+    ) -> Result<Self, AttemptError> {
+        Ok(Self {
+            run,
+            attempt,
+            backend,
+            redactor,
+            kind,
+            // A scheduler of an earlier version knows of none.
+            known: run.lease.state.clone()?.unwrap_or_default(),
+        })
+    }
+
+    /// What is at the task's place now.
+    async fn read(&self) -> Result<Option<FoundState>, CommandError> {
+        read::read(self.run, self.attempt, self.backend, false).await
+    }
+
+    /// The same after Terraform was at work on it.
+    async fn read_applied(&self) -> Result<Option<FoundState>, CommandError> {
+        read::read(self.run, self.attempt, self.backend, true).await
+    }
+
+    /// What is to be reported after Terraform may have changed it; none if it cannot be read.
+    pub(crate) async fn report(&self) -> Option<TerraformState> {
+        match self.read_applied().await {
+            Ok(found) => found.map(|found| found.state),
+            Err(error) if error.is_interrupted() => None,
+            Err(error) => {
+                tracing::warn!(
+                    task_name = %self.attempt.task,
+                    run.id = %self.run.lease.run,
+                    error = %Chain(&error),
+                    "the serial of the state cannot be read and is not reported"
+                );
+                None
+            }
+        }
+    }
+}

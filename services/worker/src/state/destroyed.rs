@@ -1,0 +1,85 @@
+//! Whether a destruction has destroyed what the task has made: its state says so, and not the end of Terraform.
+
+use cts_core::Chain;
+use cts_core::runs::AttemptOutcome;
+use cts_core::state::TerraformState;
+use cts_terraform::FoundState;
+
+use super::TaskState;
+use crate::attempt::AttemptError;
+
+/// Terraform has destroyed what was in the state that it found, but that was not all of the task.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Undestroyed {
+    /// The state is not that of the task.
+    #[error(
+        "{found} in backend {backend:?}, workspace {workspace}, so what the task has made is still there. `cts task \
+         delete -retain {workspace}` deletes the task and leaves it"
+    )]
+    Elsewhere {
+        found: &'static str,
+        backend: String,
+        workspace: String,
+    },
+    /// Something is left in it.
+    #[error("{0} resources are left in the state although Terraform has not failed")]
+    Left(u64),
+}
+
+impl TaskState<'_> {
+    /// What a destruction has come to, `lineage` being that of the state before, and the state after it.
+    pub(crate) async fn judge_destruction(
+        &self,
+        lineage: Option<String>,
+        ended: Result<(), AttemptError>,
+    ) -> (Result<AttemptOutcome, AttemptError>, Option<TerraformState>) {
+        if self.attempt.stop.is_cancelled() && ended.is_err() {
+            return (ended.map(|()| AttemptOutcome::Destroyed), None);
+        }
+        let found = match self.read_applied().await {
+            Ok(found) => found,
+            // It is tried again: what is destroyed by then stays so.
+            Err(error) => return (Err(ended.err().unwrap_or_else(|| error.into())), None),
+        };
+        let state = found.as_ref().map(|found| found.state.clone());
+        let judged = self.judge(lineage.as_deref(), ended, found);
+        (judged.map(|()| AttemptOutcome::Destroyed), state)
+    }
+
+    fn judge(
+        &self,
+        lineage: Option<&str>,
+        ended: Result<(), AttemptError>,
+        found: Option<FoundState>,
+    ) -> Result<(), AttemptError> {
+        // Without a known state there is nothing to judge by but the end of Terraform.
+        let Some(lineage) = lineage else {
+            return ended;
+        };
+        let elsewhere = |found| Undestroyed::Elsewhere {
+            found,
+            backend: self.backend.kind.clone(),
+            workspace: self.attempt.task.to_string(),
+        };
+        let Some(FoundState { state, .. }) = found else {
+            ended?;
+            return Err(elsewhere("there is no state").into());
+        };
+        if state.lineage != lineage {
+            ended?;
+            return Err(elsewhere("the state of something else is").into());
+        }
+        match (state.resources, ended) {
+            (Some(0), Err(error)) => {
+                tracing::warn!(
+                    task_name = %self.attempt.task,
+                    error = %Chain(&error),
+                    "Terraform has failed, but nothing is left in the state: it is destroyed"
+                );
+                Ok(())
+            }
+            (Some(left), Ok(())) if left > 0 => Err(Undestroyed::Left(left).into()),
+            (_, ended) => ended,
+        }
+    }
+}

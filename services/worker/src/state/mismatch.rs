@@ -1,0 +1,150 @@
+//! What is said of a state that is not certain to be the task's.
+
+use std::fmt;
+
+use cts_core::TaskName;
+use cts_core::runs::RunKind;
+use cts_core::state::{KnownState, Refusal, Source, StateAt, StateConflict, TerraformState};
+
+use crate::redaction::Redactor;
+
+/// A run that is refused, and both states as far as they were seen.
+#[derive(Debug)]
+pub(crate) struct Mismatch {
+    /// `None` if the state would be moved, but the run changes nothing.
+    pub(super) refusal: Option<Refusal>,
+    pub(super) task: TaskName,
+    pub(super) known: Option<KnownState>,
+    pub(super) kind: RunKind,
+    /// The kind of the task's backend.
+    pub(super) backend: String,
+    pub(super) target: Option<TerraformState>,
+    /// Kind and workspace of the other place, and what was there.
+    pub(super) old: Option<(String, TaskName, Source)>,
+}
+
+impl Mismatch {
+    /// For the task, which shows it until it is resolved.
+    pub(super) fn conflict(&self, redactor: &Redactor) -> StateConflict {
+        let old = self.old.as_ref().map(|(kind, workspace, source)| StateAt {
+            backend: kind.clone(),
+            workspace: workspace.to_string(),
+            state: match source {
+                Source::State(state) => Some(state.clone()),
+                Source::Unknown | Source::Nothing => None,
+            },
+        });
+        let conflict = StateConflict {
+            reason: redactor.redact(&self.reason()).into_owned(),
+            old,
+            new: Some(StateAt {
+                backend: self.backend.clone(),
+                workspace: self.task.to_string(),
+                state: self.target.clone(),
+            }),
+        };
+        conflict.bounded()
+    }
+
+    fn reason(&self) -> String {
+        self.refusal.map_or_else(
+            || "the task's state is still in its old backend: the next apply moves it".to_owned(),
+            |refusal| refusal.to_string(),
+        )
+    }
+
+    fn advice(&self) -> String {
+        let task = &self.task;
+        match self.refusal {
+            None => String::new(),
+            Some(Refusal::NoSource) => format!(
+                "\nName the backend that has it:\n\n\
+                 driver \"terraform\" {{\n  previous_backend \"KIND\" {{\n    # its arguments, credentials too\n  }}\n}}\n\n\
+                 Or begin with what is in the new backend: `cts task state {task} -keep=new`"
+            ),
+            Some(Refusal::TargetTaken) => format!(
+                "\nDecide with `cts task state {task} -keep=old` (that of the earlier task) or `-keep=new` (its own)"
+            ),
+            Some(_) => format!(
+                "\nSee both with `cts task state {task}`, and decide with `-keep=old` or `-keep=new`"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { task, backend, .. } = self;
+        write!(f, "{}", self.reason())?;
+        if let Some(known) = &self.known {
+            write!(
+                f,
+                "\n  known: lineage {}, serial {}",
+                known.lineage, known.serial
+            )?;
+        }
+        match &self.old {
+            None => f.write_str("\n  old backend: not known")?,
+            Some((kind, workspace, source)) => {
+                write!(f, "\n  old backend: {kind:?}, workspace {workspace}, ")?;
+                match source {
+                    Source::State(state) => write_state(f, Some(state))?,
+                    Source::Nothing => write_state(f, None)?,
+                    Source::Unknown => f.write_str("not looked at")?,
+                }
+            }
+        }
+        write!(f, "\n  new backend: {backend:?}, workspace {task}, ")?;
+        write_state(f, self.target.as_ref())?;
+        f.write_str(&self.advice())?;
+        if self.kind == RunKind::Destroy {
+            write!(
+                f,
+                "\nNothing was destroyed. `cts task delete -retain {task}` deletes the task and leaves its infrastructure"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+fn write_state(f: &mut fmt::Formatter<'_>, state: Option<&TerraformState>) -> fmt::Result {
+    match state {
+        None => f.write_str("no state"),
+        Some(state) => write!(f, "lineage {}, serial {}", state.lineage, state.serial),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_that_is_nowhere_is_said_with_the_block_to_write() {
+        let mismatch = Mismatch {
+            refusal: Some(Refusal::NoSource),
+            task: TaskName::new("edge").unwrap(),
+            known: Some(KnownState {
+                lineage: "l".into(),
+                serial: 7,
+                moved: None,
+            }),
+            kind: RunKind::Destroy,
+            backend: "pg".into(),
+            target: None,
+            old: None,
+        };
+        let text = mismatch.to_string();
+        for part in [
+            "  known: lineage l, serial 7\n",
+            "  old backend: not known\n",
+            "  new backend: \"pg\", workspace edge, no state\n",
+            "\n  previous_backend \"KIND\" {\n",
+            "`cts task state edge -keep=new`",
+            "`cts task delete -retain edge`",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! A changed backend moves the state of each task, and of no other (docs/terraform.md#moving-a-state).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use cts_testkit::{ConsulAgent, ObjectStore, Postgres, eventually, terraform_path};
+use cts_tests::{DEADLINE, Instance, Site, task};
+use serde_json::Value;
+
+/// Notes each instance that it makes.
+const MAKES: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "made" {
+  for_each = var.services
+  input    = each.value.id
+
+  provisioner "local-exec" {
+    command = "echo ${each.value.id} >> '@SITE@/@TASK@.made'; while [ -e '@SITE@/hold' ]; do sleep 0.1; done"
+  }
+}
+"#;
+
+/// Is Terraform, and stands still where there is a file that says so.
+const STOPS: &str = r#"#!/bin/sh
+stop_at() {
+  if [ -e "@SITE@/stop-at-$1" ]; then touch "@SITE@/reached"; sleep 100; fi
+}
+case "$1 $2" in "state push") stop_at before-push ;; esac
+"@TERRAFORM@" "$@"
+code=$?
+case "$1 $2" in
+  "state pull") case "$(pwd)" in *.cts-state-to-move) stop_at after-pull ;; esac ;;
+  "state push") stop_at after-push ;;
+esac
+exit $code
+"#;
+
+struct Stage {
+    consul: ConsulAgent,
+    site: Site,
+    tasks: Vec<&'static str>,
+}
+
+impl Stage {
+    async fn new(tasks: &[&'static str]) -> Self {
+        let site = Site::new();
+        let path = site.path().to_str().unwrap();
+        for task in tasks {
+            let module = MAKES.replace("@SITE@", path).replace("@TASK@", task);
+            site.write(&format!("modules/{task}/main.tf"), &module);
+        }
+        let consul = ConsulAgent::start().await;
+        Self {
+            consul,
+            site,
+            tasks: tasks.to_vec(),
+        }
+    }
+
+    /// Writes the configuration with this in its driver block.
+    fn configure(&self, driver: &str) {
+        let of_task = |name: &&str| task(name, &format!("./modules/{name}"), &["web"], "");
+        let tasks: String = self.tasks.iter().map(of_task).collect();
+        let more = format!("worker {{ slots = 1 }}\n{tasks}");
+        self.site
+            .configure_driver(&self.consul.address(), driver, &more);
+    }
+
+    async fn register(&self, id: &str) {
+        self.consul.register_service("web", id, 1, &[], &[]).await;
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.site.path().join(name)
+    }
+
+    /// What each task has made so far.
+    fn made(&self, task: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.file(&format!("{task}.made"))).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until every task has made exactly these, each of them once.
+    async fn wait_for(&self, ids: &[&str]) {
+        eventually(DEADLINE, async || {
+            let mut all = self.tasks.iter().map(|task| (task, self.made(task)));
+            match all.find(|(_task, made)| made.len() < ids.len()) {
+                Some(one) => Err(format!("{one:?}")),
+                None => Ok(()),
+            }
+        })
+        .await;
+        for task in &self.tasks {
+            let mut made = self.made(task);
+            made.sort_unstable();
+            assert_eq!(made, ids, "{task}");
+        }
+    }
+
+    /// Waits for the end of the last run of every task, which must have succeeded.
+    async fn wait_until_applied(&self, cts: &Instance) {
+        for task in &self.tasks {
+            eventually(DEADLINE, async || {
+                let runs = cts.api.get(&format!("/v1/runs?task={task}&limit=1")).await;
+                let run = &runs["runs"][0];
+                match run["status"].as_str() {
+                    Some("succeeded") => Ok(()),
+                    _ => Err(run.clone()),
+                }
+            })
+            .await;
+        }
+    }
+
+    /// A life of cts in which an instance is new.
+    async fn one_more(&self, driver: &str, id: &str, all: &[&str]) {
+        self.configure(driver);
+        self.register(id).await;
+        let cts = Instance::start(&self.site).await;
+        self.wait_for(all).await;
+        self.wait_until_applied(&cts).await;
+        cts.stop().await;
+    }
+}
+
+fn local(directory: &Path) -> String {
+    format!(
+        "shared_local_backend = true\n  backend \"local\" {{ workspace_dir = \"{}\" }}",
+        directory.display()
+    )
+}
+
+fn states(directory: &Path, tasks: &[&str]) -> Vec<Value> {
+    let state = |task: &&str| {
+        let text = fs::read(directory.join(task).join("terraform.tfstate")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    };
+    tasks.iter().map(state).collect()
+}
+
+/// The first task applied its change in the new backend, and the second one's `init` put the old state back over it.
+#[tokio::test]
+async fn one_task_does_not_put_back_the_state_of_another() {
+    let stage = Stage::new(&["one", "two"]).await;
+    let (old, new) = (stage.file("old"), stage.file("new"));
+    stage.one_more(&local(&old), "web-1", &["web-1"]).await;
+    let before = states(&old, &stage.tasks);
+    stage
+        .one_more(&local(&new), "web-2", &["web-1", "web-2"])
+        .await;
+    assert_eq!(states(&old, &stage.tasks), before, "the old ones stay");
+    stage
+        .one_more(&local(&new), "web-3", &["web-1", "web-2", "web-3"])
+        .await;
+    for (old, new) in before.iter().zip(states(&new, &stage.tasks)) {
+        assert_eq!(old["lineage"], new["lineage"]);
+    }
+    // On the way back what was moved away is replaced.
+    let all = ["web-1", "web-2", "web-3", "web-4"];
+    stage.one_more(&local(&old), "web-4", &all).await;
+}
+
+#[tokio::test]
+async fn states_move_through_all_kinds_of_backends() {
+    let stage = Stage::new(&["pool"]).await;
+    let store = ObjectStore::with_bucket("states").await;
+    let s3 = format!(
+        "backend \"s3\" {{\n bucket = \"states\"\n key = \"network\"\n region = \"eu-central-1\"\n access_key = \"key-of-edge\"\n \
+         secret_key = \"secret-of-edge\"\n endpoints = {{ s3 = \"{}\" }}\n use_path_style = true\n use_lockfile = true\n \
+         skip_credentials_validation = true\n skip_metadata_api_check = true\n skip_region_validation = true\n \
+         skip_requesting_account_id = true\n}}",
+        store.address()
+    );
+    let connection = Postgres::shared().await.create_database().await;
+    let pg = format!("backend \"pg\" {{ conn_str = \"{connection}?sslmode=disable\" }}");
+    let consul = |path: &str| format!("backend \"consul\" {{ path = \"{path}/terraform\" }}");
+    let backends = [
+        local(&stage.file("old")),
+        String::new(),
+        consul("elsewhere"),
+        pg,
+        s3,
+        local(&stage.file("new")),
+    ];
+    let ids = ["web-1", "web-2", "web-3", "web-4", "web-5", "web-6"];
+    for (index, driver) in backends.iter().enumerate() {
+        stage.one_more(driver, ids[index], &ids[..=index]).await;
+    }
+    let state = &states(&stage.file("new"), &stage.tasks)[0];
+    let instances = state["resources"][0]["instances"].as_array().unwrap();
+    assert_eq!(instances.len(), ids.len());
+}
+
+/// A worker that never had the directory does not begin anew.
+#[tokio::test]
+async fn without_the_directory_the_previous_backend_must_be_named() {
+    let stage = Stage::new(&["pool"]).await;
+    let (old, new) = (stage.file("old"), stage.file("new"));
+    stage.one_more(&local(&old), "web-1", &["web-1"]).await;
+    fs::remove_dir_all(stage.site.work().join("pool")).unwrap();
+
+    stage.configure(&local(&new));
+    stage.register("web-2").await;
+    let cts = Instance::start(&stage.site).await;
+    let error = eventually(DEADLINE, async || {
+        let runs = cts.api.get("/v1/runs?task=pool&limit=1").await;
+        let error = runs["runs"][0]["error"].as_str().map(str::to_owned);
+        error.ok_or(runs)
+    })
+    .await;
+    for text in [
+        "the task's state is not there, and it is not known where it was before",
+        "previous_backend \"KIND\"",
+        "cts task state pool -keep=new",
+    ] {
+        assert!(error.contains(text), "{error}");
+    }
+    assert_eq!(stage.made("pool"), ["web-1"]);
+    cts.stop().await;
+
+    let named = format!(
+        "{}\n  previous_backend \"local\" {{ workspace_dir = \"{}\" }}",
+        local(&new),
+        old.display()
+    );
+    stage
+        .one_more(&named, "web-3", &["web-1", "web-2", "web-3"])
+        .await;
+}
+
+#[tokio::test]
+async fn a_move_that_is_killed_anywhere_comes_to_the_same_end() {
+    for point in ["after-pull", "before-push", "after-push", "apply"] {
+        let stage = Stage::new(&["pool"]).await;
+        let path = stage.site.path().to_str().unwrap();
+        let real = terraform_path();
+        let script = STOPS.replace("@SITE@", path);
+        let script = script.replace("@TERRAFORM@", real.to_str().unwrap());
+        stage.site.write("bin/terraform", &script);
+        let executable = stage.file("bin/terraform");
+        fs::set_permissions(&executable, fs::Permissions::from_mode(0o755)).unwrap();
+        let driver = |directory| format!("path = \"bin\"\n  {}", local(directory));
+        let (old, new) = (stage.file("old"), stage.file("new"));
+        stage.one_more(&driver(&old), "web-1", &["web-1"]).await;
+
+        let (stop, reached) = match point {
+            "apply" => (stage.file("hold"), stage.file("pool.made")),
+            point => (
+                stage.file(&format!("stop-at-{point}")),
+                stage.file("reached"),
+            ),
+        };
+        fs::write(&stop, "").unwrap();
+        stage.configure(&driver(&new));
+        stage.register("web-2").await;
+        let cts = Instance::start(&stage.site).await;
+        eventually(DEADLINE, async || {
+            let text = fs::read_to_string(&reached);
+            match text {
+                Ok(text) if point != "apply" || text.contains("web-2") => Ok(()),
+                other => Err(format!("{point}: {other:?}")),
+            }
+        })
+        .await;
+        cts.kill().await;
+        stage.site.kill_terraform();
+        stage.site.wait_until_quiet().await;
+        fs::remove_file(&stop).unwrap();
+
+        let cts = Instance::start(&stage.site).await;
+        stage.wait_until_applied(&cts).await;
+        stage.register("web-3").await;
+        eventually(DEADLINE, async || {
+            let made = stage.made("pool");
+            if made.iter().any(|id| id == "web-3") {
+                Ok(())
+            } else {
+                Err(format!("{made:?}"))
+            }
+        })
+        .await;
+        cts.stop().await;
+        let mut made = stage.made("pool");
+        if point == "apply" {
+            // Terraform was killed while it was made.
+            made.dedup();
+        }
+        assert_eq!(made, ["web-1", "web-2", "web-3"], "{point}");
+        let left = fs::read_dir(stage.site.work().join("pool")).unwrap();
+        let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left: Vec<_> = left.filter(|name| name.starts_with(".cts")).collect();
+        assert_eq!(left, Vec::<String>::new(), "{point}");
+    }
+}
