@@ -220,6 +220,10 @@ impl ConsulClient {
     }
 
     /// Whether the agent has a service of this id.
+    #[expect(
+        clippy::zero_sized_map_values,
+        reason = "the values are to be skipped, and a set does not decode from an object"
+    )]
     pub(crate) async fn has_service(&self, id: &str, namespace: &str) -> Result<bool, ConsulError> {
         let path = format!("/v1/agent/service/{}", path_segment(id)?);
         let parameters = [("ns", self.namespace_or(namespace))];

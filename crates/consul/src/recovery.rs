@@ -85,7 +85,7 @@ mod tests {
             let mut parts: Vec<_> = (from..from + 60).map(|n| part_of_spread(n, 0)).collect();
             parts.sort_unstable();
             assert!(parts.iter().all(|part| *part < SECOND));
-            let gaps = parts.windows(2).map(|pair| pair[1] - pair[0]);
+            let gaps = parts.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
             assert!(gaps.max() < Some(SECOND / 20));
         }
         assert!(part_of_spread(1, 2) > part_of_spread(1, 1));

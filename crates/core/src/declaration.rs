@@ -53,10 +53,10 @@ pub enum Withdrawal {
 impl TaskSpec {
     /// Whether what is queued to be applied is pointless once this task is declared as `after`.
     pub fn withdrawal(&self, after: &Self) -> Option<Withdrawal> {
-        if self.definition != after.definition {
-            Some(Withdrawal::OtherDefinition)
-        } else {
+        if self.definition == after.definition {
             (self.enabled && !after.enabled).then_some(Withdrawal::Disabled)
+        } else {
+            Some(Withdrawal::OtherDefinition)
         }
     }
 

@@ -207,9 +207,9 @@ impl Hold {
                     .or_default()
                     .push(loss.now);
             }
-            counts
-                .values_mut()
-                .for_each(|counts| counts.sort_unstable());
+            for counts in counts.values_mut() {
+                counts.sort_unstable();
+            }
             counts
         };
         let seen = counts(seen);
@@ -496,10 +496,9 @@ mod tests {
         assert_eq!(after.let_through(guard, &web(7)), None);
         // Of a service that was not released nothing is forgiven.
         let two = |web, api| counts(&[("web", web), ("api", api)]);
-        let both = applied.clone();
         let both = Baseline {
             applied: Some(two(8, 8)),
-            ..both
+            ..applied
         };
         let held = Hold {
             since: DateTime::default(),

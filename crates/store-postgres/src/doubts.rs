@@ -168,6 +168,9 @@ pub(crate) async fn vouch(
         }
     }
     let forgotten: Vec<&str> = vouched.forgotten.iter().map(TaskName::as_str).collect();
+    if doubts.settled && !forgotten.is_empty() {
+        vouched.too_late = distrust(&mut transaction, &forgotten).await?;
+    }
     sqlx::query(
         "-- vouch: what is not trusted
         UPDATE doubted_tasks SET forgotten = TRUE WHERE task_name = ANY ($1)",
@@ -176,9 +179,6 @@ pub(crate) async fn vouch(
     .execute(&mut *transaction)
     .await
     .map_err(&failed)?;
-    if doubts.settled && !forgotten.is_empty() {
-        vouched.too_late = distrust(&mut transaction, &forgotten, doubts.changed_at).await?;
-    }
     if part.last {
         let lives: Vec<&str> = part.lives.iter().map(WorkerId::as_str).collect();
         sqlx::query(
@@ -227,11 +227,10 @@ fn known_run(row: &PgRow) -> Result<KnownRun, sqlx::Error> {
     })
 }
 
-/// The inputs of these tasks count as applied no more, unless an apply has begun since.
+/// The inputs of these tasks count as applied no more. Of each task once, so that what is reported again changes nothing.
 async fn distrust(
     transaction: &mut PgTransaction<'_>,
     names: &[&str],
-    changed_at: i64,
 ) -> Result<Vec<TaskName>, StoreError> {
     let failed = failed_to("distrust tasks");
     sqlx::query(
@@ -246,13 +245,11 @@ async fn distrust(
         "-- vouch: too late
         UPDATE tasks t SET last_applied = NULL, tried_input = NULL
         FROM doubted_tasks d
-        WHERE t.name = ANY ($1) AND d.task_name = t.name AND t.last_applied = d.last_applied
-          AND NOT EXISTS (SELECT FROM runs r
-                          WHERE r.task_name = t.name AND r.kind = 'apply' AND r.started_at >= $2)
+        WHERE t.name = ANY ($1) AND d.task_name = t.name AND NOT d.forgotten
+          AND t.last_applied = d.last_applied
         RETURNING t.name, t.enabled",
     )
     .bind(names)
-    .bind(changed_at)
     .fetch_all(&mut **transaction)
     .await
     .map_err(&failed)?;

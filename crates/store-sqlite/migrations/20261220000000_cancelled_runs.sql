@@ -6,4 +6,4 @@ ALTER TABLE tasks ADD COLUMN cancelled_input TEXT;  -- input of a cancelled run,
 ALTER TABLE tasks ADD COLUMN destruction_suspended_at INTEGER;  -- when destroy_run was cancelled, which is not due meanwhile
 
 -- What a scheduler of an earlier version has put back.
-CREATE INDEX runs_cancelled ON runs (id) WHERE status = 'queued' AND cancel_requested_at IS NOT NULL;
+CREATE INDEX runs_cancel_requested ON runs (id) WHERE status = 'queued' AND cancel_requested_at IS NOT NULL;

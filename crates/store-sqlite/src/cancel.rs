@@ -202,7 +202,7 @@ pub(crate) async fn put_back(
     most: usize,
 ) -> Result<Vec<RunId>, StoreError> {
     let ids: Vec<String> = sqlx::query_scalar(
-        "-- reap: cancelled runs; index runs_cancelled
+        "-- reap: cancelled runs; index runs_cancel_requested
         SELECT id FROM runs WHERE status = 'queued' AND cancel_requested_at IS NOT NULL
         ORDER BY id LIMIT ?",
     )

@@ -278,6 +278,13 @@ impl ChildEnvironment {
         Self { variables }
     }
 
+    /// The same with what `init` brings in `directory`, where it has its own.
+    pub(crate) fn with_data_in(&self, directory: &Path) -> Self {
+        let mut variables = self.variables.clone();
+        variables.insert("TF_DATA_DIR".into(), directory.into());
+        Self { variables }
+    }
+
     /// The value of one variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.variables

@@ -63,8 +63,8 @@ pub use render::{
 pub use report::Report;
 pub use saved_plan::SavedPlan;
 pub use state::{
-    BackendIdentity, FetchedState, FoundState, StateOrigin, consul_key, read_consul_value,
-    read_directly,
+    BackendIdentity, FetchedState, FoundState, ReadState, StateOrigin, consul_key,
+    read_consul_value, read_directly,
 };
 pub use state_lock::StateLock;
 pub use stop::{StopOrder, StopPolicy};

@@ -70,8 +70,7 @@ impl Terraform {
             taken_over = self.shared_init.take_over(shape, attempt).await;
         }
         if !taken_over {
-            self.init(attempt, root.backend_credentials.as_ref())
-                .await?;
+            self.init_root(attempt, root).await?;
         }
         Self::select_workspace(attempt)?;
         Self::write_outputs(attempt, root.outputs.as_ref()).await?;

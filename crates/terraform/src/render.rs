@@ -23,6 +23,7 @@ pub use tfvars::render_tfvars;
 pub(crate) use credentials::BACKEND_CONFIG;
 pub(crate) use outputs_tf::{OUTPUTS_TF, WantedOutputs};
 
+use crate::state::backend_module;
 use expression::is_identifier;
 pub(crate) use header::GENERATED_NOTICE;
 use header::Title;
@@ -106,6 +107,8 @@ pub struct RootModule {
     pub files: Vec<GeneratedFile>,
     /// Credentials of the backend, which only `init` reads.
     pub(crate) backend_credentials: Option<GeneratedFile>,
+    /// A root module in JSON with nothing but the backend, credentials included.
+    pub(crate) backend_module: GeneratedFile,
     /// Outputs of the module, for a file that is written after `init`.
     pub(crate) outputs: Option<WantedOutputs>,
     /// Identifies everything that `init` depends on, and the outputs.
@@ -224,6 +227,10 @@ pub fn render_root_module(
     Ok(RootModule {
         files,
         backend_credentials,
+        backend_module: GeneratedFile {
+            secret: true,
+            ..GeneratedFile::new("main.tf.json", backend_module(&settings.backend))
+        },
         outputs,
         init_fingerprint,
         init_shape,

@@ -12,11 +12,12 @@ mod origin;
 mod scratch;
 mod transfer;
 
-pub use direct::{consul_key, read_consul_value, read_directly};
+pub use direct::{ReadState, consul_key, read_consul_value, read_directly};
 pub use file::FoundState;
 pub use kept::BackendIdentity;
 pub use origin::StateOrigin;
 pub use transfer::FetchedState;
 
-pub(crate) use kept::{MARKER_FILE, PREVIOUS_FILE, keep_backend};
-pub(crate) use scratch::remove_left;
+pub(crate) use kept::{MARKER_FILE, PREVIOUS_FILE, forget_same_backend, keep_backend};
+pub(crate) use origin::backend_module;
+pub(crate) use scratch::{Purpose, ScratchDirectory, remove_left};

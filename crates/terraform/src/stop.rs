@@ -168,7 +168,7 @@ impl fmt::Debug for StopOrder {
             .field("policy", &self.policy)
             .field("given", &self.is_cancelled())
             .field("terms", &*self.terms.borrow())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -13,16 +13,19 @@ use tokio_util::task::TaskTracker;
 
 use crate::attempt::Attempt;
 use crate::command::{Step, Tuning};
-use crate::directory::{make_secret, remove_if_present, write_if_different, write_secret};
+use crate::directory::{
+    TaskDirectory, make_secret, remove_if_present, write_if_different, write_secret,
+};
 use crate::error::{CommandError, CommandFailure};
 use crate::executable::Executable;
 use crate::json_events::JsonEvents;
+use crate::output::Discard;
 use crate::plugin_cache::{self, CacheLock};
 use crate::prepare;
 use crate::process::{self, Ended, Job, StdoutUse};
-use crate::render::{BACKEND_CONFIG, GeneratedFile};
+use crate::render::{BACKEND_CONFIG, GeneratedFile, RootModule};
 use crate::shared_init::SharedInit;
-use crate::state::keep_backend;
+use crate::state::{Purpose, ScratchDirectory, forget_same_backend, keep_backend};
 
 /// Terraform ends with this code when it has failed and says why; a crash has a greater one.
 const FAILED: i32 = 1;
@@ -52,6 +55,12 @@ pub struct Terraform {
     /// Held while a process runs in a directory.
     directories: Mutex<HashMap<PathBuf, Turn>>,
 }
+
+/// Has `init` take a backend without asking for the one before.
+const RECONFIGURE: &str = "-reconfigure";
+
+/// Where backend `local` keeps states in the directory of a root module.
+const STATES: [&str; 2] = ["terraform.tfstate", "terraform.tfstate.d"];
 
 /// What Terraform has planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +112,64 @@ impl Terraform {
         attempt: &Attempt,
         credentials: Option<&GeneratedFile>,
     ) -> Result<(), CommandError> {
+        self.init_with(attempt, credentials, self.arguments(Step::Init))
+            .await
+    }
+
+    /// The same for a root module of ours.
+    ///
+    /// States in files beside it are those of a backend `local` without a place of its own. `init` would ask whether they are to
+    /// be copied to the backend. So the backend is initialised in a directory without them first; then it is the one before.
+    pub(crate) async fn init_root(
+        &self,
+        attempt: &Attempt,
+        root: &RootModule,
+    ) -> Result<(), CommandError> {
+        let mut arguments = self.arguments(Step::Init);
+        if has_states(attempt.directory.path()) {
+            self.init_backend(attempt, &root.backend_module).await?;
+            arguments.retain(|argument| argument != RECONFIGURE);
+        }
+        let credentials = root.backend_credentials.as_ref();
+        self.init_with(attempt, credentials, arguments).await
+    }
+
+    async fn init_backend(
+        &self,
+        attempt: &Attempt,
+        module: &GeneratedFile,
+    ) -> Result<(), CommandError> {
+        let unwritten = |error| failed(attempt, Step::Init, error);
+        prepare::forget_workspace(attempt).map_err(unwritten)?;
+        keep_backend(attempt).map_err(unwritten)?;
+        let directory = ScratchDirectory::new(attempt, Purpose::Init).map_err(unwritten)?;
+        write_secret(&directory.path().join(module.name), &module.contents).map_err(unwritten)?;
+        let data = attempt.data_directory();
+        let there = Attempt {
+            directory: TaskDirectory::new(directory.path(), attempt.directory.path()),
+            environment: attempt.environment.with_data_in(&data),
+            output: Arc::new(Discard),
+            ..attempt.clone()
+        };
+        let mut arguments = self.arguments(Step::Init);
+        for argument in &mut arguments {
+            if argument == "-get=true" {
+                "-get=false".clone_into(argument);
+            }
+        }
+        let ended = self
+            .run_holding(&there, Step::Init, arguments, StdoutUse::Captured, None)
+            .await;
+        make_secret(&data.join("terraform.tfstate")).map_err(unwritten)?;
+        must_succeed(attempt, Step::Init, ended?).map(drop)
+    }
+
+    async fn init_with(
+        &self,
+        attempt: &Attempt,
+        credentials: Option<&GeneratedFile>,
+        mut arguments: Vec<String>,
+    ) -> Result<(), CommandError> {
         let unwritten = |error| failed(attempt, Step::Init, error);
         prepare::forget_workspace(attempt).map_err(unwritten)?;
         keep_backend(attempt).map_err(unwritten)?;
@@ -111,7 +178,6 @@ impl Terraform {
             Some(directory) => Some(self.lock_plugin_cache(attempt, &directory).await?),
             None => None,
         };
-        let mut arguments = self.arguments(Step::Init);
         let credentials = credentials.map(|file| (attempt.directory.path().join(file.name), file));
         if let Some((path, file)) = &credentials {
             write_secret(path, &file.contents).map_err(unwritten)?;
@@ -125,6 +191,7 @@ impl Terraform {
             let kept = attempt.data_directory().join("terraform.tfstate");
             make_secret(&kept).map_err(unwritten)?;
         }
+        forget_same_backend(attempt).map_err(unwritten)?;
         must_succeed(attempt, Step::Init, ended?).map(drop)
     }
 
@@ -348,6 +415,11 @@ impl Terraform {
         }
         Ok(ended)
     }
+}
+
+fn has_states(directory: &Path) -> bool {
+    let mut names = STATES.iter();
+    names.any(|name| directory.join(name).exists())
 }
 
 pub(crate) fn must_succeed(

@@ -48,6 +48,10 @@ pub(crate) struct TaskState<'r> {
 }
 
 impl<'r> TaskState<'r> {
+    #[expect(
+        clippy::result_large_err,
+        reason = "one is made for an attempt, which takes a process"
+    )]
     pub(crate) fn new(
         run: &'r LeasedRun,
         attempt: &'r Attempt,

@@ -6,6 +6,10 @@ use super::Fixture;
 use super::scene::{LEASE, Scene, seconds, spec};
 use crate::{Lease, Retention};
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it is compared with what a lease has"
+)]
 fn delivery(number: u64, first_run: RunId) -> Option<Delivery> {
     Some(Delivery { number, first_run })
 }

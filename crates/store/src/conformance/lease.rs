@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::state::StateRecord;
-use cts_core::{LeaseEpoch, RunId, TaskTimeouts, WorkerId};
+use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts, WorkerId};
 
 use super::Fixture;
 use super::scene::{LEASE, MICROSECOND, Scene, claim, input, line, seconds, spec, task};
@@ -76,7 +76,14 @@ pub async fn a_lease_tells_what_to_do<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queue("a", "1").await;
     scene.advance(seconds(3));
-    assert_eq!(scene.lease().await, named(run, LeaseEpoch::new(1)));
+    let expected = Lease {
+        delivery: Some(Delivery {
+            number: 1,
+            first_run: run,
+        }),
+        ..named(run, LeaseEpoch::new(1))
+    };
+    assert_eq!(scene.lease().await, expected);
     let record = scene.run(run).await;
     assert_eq!((record.status, record.attempts), (RunStatus::Running, 1));
     assert_eq!(record.started_at, Some(record.created_at + seconds(3)));
@@ -205,6 +212,9 @@ pub async fn a_disabled_task_is_not_leased_until_it_is_enabled<F: Fixture>() {
     assert_eq!(scene.next_due().await, None);
     scene.leased("b", "1").await;
     scene.configure(&[spec("a"), spec("b")]).await;
+    assert_eq!(scene.run(run).await.status, RunStatus::Cancelled);
+    assert_eq!(scene.next_due().await, None);
+    let run = scene.queue("a", "1").await;
     assert_eq!(scene.next_due().await, Some(Duration::ZERO));
     assert_eq!(scene.lease().await.run, run);
 }

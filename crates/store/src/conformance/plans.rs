@@ -276,7 +276,7 @@ pub async fn a_disabled_task_can_be_planned<F: Fixture>() {
     assert_eq!(lease.run, run);
     scene.planned(&lease, "text").await;
     assert_eq!(scene.acquire().await, None);
-    assert_eq!(scene.run(queued).await.status, RunStatus::Queued);
+    assert_eq!(scene.run(queued).await.status, RunStatus::Cancelled);
 }
 
 pub async fn an_unknown_task_cannot_be_planned<F: Fixture>() {

@@ -175,15 +175,21 @@ pub async fn a_requested_run_of_a_disabled_task_leaves_nothing<F: Fixture>() {
     assert_eq!(scene.acquire().await, None);
 }
 
-/// It stands for what is the case when it fails: the task was disabled and enabled while it ran.
+/// It was withdrawn when the task was disabled while it ran, so it stands for nothing that is wanted when the task is
+/// enabled again.
 pub async fn a_task_that_is_enabled_again_meanwhile_has_its_run<F: Fixture>() {
     let scene = scene::<F>(false).await;
     scene.queue("a", "1").await;
     let lease = requested(&scene, "1").await;
     scene.enable("a", false).await;
     scene.enable("a", true).await;
+    let queued = scene.queue("a", "1").await;
     let failed = scene.failed(&lease, "no").await;
-    has_an_ordinary_run(&scene, &failed, "1").await;
+    assert_eq!(failed.next_due, Some(Duration::ZERO));
+    let lease = scene.lease().await;
+    assert_eq!((lease.run, lease.attempt), (queued, 1));
+    let failed = scene.failed(&lease, "no").await;
+    assert_eq!(failed.next_due, Some(seconds(1)), "an ordinary run");
 }
 
 pub async fn of_two_requested_runs_the_last_leaves_the_change<F: Fixture>() {

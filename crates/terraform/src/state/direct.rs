@@ -22,10 +22,14 @@ const LONGEST_STATE: u64 = 64 << 20;
 /// The first byte of what is compressed; no JSON begins with it.
 const GZIP: u8 = 0x1f;
 
+/// What a place has: a state or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadState(pub Option<FoundState>);
+
 /// The state of the attempt's task in its backend, if that is a file of this machine; `None` if it has to be pulled.
 ///
 /// Blocks for the time that it takes to read a file.
-pub fn read_directly(attempt: &Attempt, backend: &Backend) -> Option<Option<FoundState>> {
+pub fn read_directly(attempt: &Attempt, backend: &Backend) -> Option<ReadState> {
     if backend.kind != "local" {
         return None;
     }
@@ -34,8 +38,8 @@ pub fn read_directly(attempt: &Attempt, backend: &Backend) -> Option<Option<Foun
         .join(attempt.task.as_str())
         .join("terraform.tfstate");
     match fs::read(path) {
-        Ok(text) => parse(&text).ok(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(None),
+        Ok(text) => parse(&text).ok().map(ReadState),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(ReadState(None)),
         Err(_error) => None,
     }
 }

@@ -92,6 +92,12 @@ impl Terraform {
         known == identity.record(moves)
     }
 
+    /// Removes what is kept of the backend before, credentials included: to be called where a directory is verified.
+    pub fn forget_previous_backend(attempt: &Attempt) -> Result<(), CommandError> {
+        remove_if_present(&data_file(attempt, PREVIOUS_FILE))
+            .map_err(|error| failed(attempt, Step::Init, error))
+    }
+
     /// Keeps that it was.
     pub fn set_verified(
         attempt: &Attempt,
@@ -99,21 +105,14 @@ impl Terraform {
         moves: u32,
     ) -> Result<(), CommandError> {
         write_if_different(&marker(attempt), &identity.record(moves))
-            .and_then(|_written| remove_if_present(&data_file(attempt, PREVIOUS_FILE)))
-            .map_err(|error| failed(attempt, Step::Init, error))
+            .map_err(|error| failed(attempt, Step::Init, error))?;
+        Self::forget_previous_backend(attempt)
     }
 
     /// The backend for which this directory was verified last, with its credentials, if `init` has been told of another one
     /// since: other credentials alone do not count.
     pub fn previous_backend(attempt: &Attempt) -> Result<Option<Backend>, CommandError> {
-        let read = |name| read_backend(&data_file(attempt, name));
-        let read = |name| read(name).map_err(|error| failed(attempt, Step::Init, error));
-        let Some(previous) = read(PREVIOUS_FILE)? else {
-            return Ok(None);
-        };
-        let current = read(BACKEND_FILE)?;
-        let is_current = current.is_some_and(|current| place(&current) == place(&previous));
-        Ok(Some(previous).filter(|_previous| !is_current))
+        other_backend(attempt).map_err(|error| failed(attempt, Step::Init, error))
     }
 }
 
@@ -135,6 +134,24 @@ pub(crate) fn keep_backend(attempt: &Attempt) -> Result<(), FileError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(file_error("read", &current)(error)),
     }
+}
+
+/// Called after `init`: forgets what was kept if the backend is the same one.
+pub(crate) fn forget_same_backend(attempt: &Attempt) -> Result<(), FileError> {
+    match other_backend(attempt)? {
+        Some(_other) => Ok(()),
+        None => remove_if_present(&data_file(attempt, PREVIOUS_FILE)),
+    }
+}
+
+/// The backend that was kept, unless it is the one for which the directory is initialised.
+fn other_backend(attempt: &Attempt) -> Result<Option<Backend>, FileError> {
+    let Some(previous) = read_backend(&data_file(attempt, PREVIOUS_FILE))? else {
+        return Ok(None);
+    };
+    let current = read_backend(&data_file(attempt, BACKEND_FILE))?;
+    let is_current = current.is_some_and(|current| place(&current) == place(&previous));
+    Ok(Some(previous).filter(|_previous| !is_current))
 }
 
 fn read_backend(path: &Path) -> Result<Option<Backend>, FileError> {

@@ -32,9 +32,18 @@ impl StateOrigin {
             // Named workspaces have nothing to do with it.
             arguments.remove("path");
         }
-        let block = Map::from_iter([(kind.clone(), literal(Value::Object(arguments)))]);
-        json!({ "terraform": { "backend": block } }).to_string()
+        backend_module(&Backend {
+            kind: kind.clone(),
+            arguments,
+        })
     }
+}
+
+/// A root module in JSON that has a backend as it is, credentials included, and nothing else.
+pub(crate) fn backend_module(backend: &Backend) -> String {
+    let arguments = literal(Value::Object(backend.arguments.clone()));
+    let block = Map::from_iter([(backend.kind.clone(), arguments)]);
+    json!({ "terraform": { "backend": block } }).to_string()
 }
 
 /// A value as Terraform's JSON has it: texts are templates there, and what is `null` is left out.
@@ -56,7 +65,7 @@ fn literal(value: Value) -> Value {
 mod tests {
     use super::*;
 
-    fn root_module(kind: &str, arguments: Value) -> Value {
+    fn root_module(kind: &str, arguments: &Value) -> Value {
         let origin = StateOrigin {
             backend: Backend {
                 kind: kind.into(),
@@ -73,7 +82,7 @@ mod tests {
         let arguments = json!({ "bucket": "${x}%{y}", "acl": null, "endpoints": { "s3": "http://h", "iam": null } });
         let expected = json!({ "bucket": "$${x}%%{y}", "endpoints": { "s3": "http://h" } });
         assert_eq!(
-            root_module("s3", arguments),
+            root_module("s3", &arguments),
             json!({ "terraform": { "backend": { "s3": expected } } })
         );
     }
@@ -89,7 +98,7 @@ mod tests {
             (json!({ "workspace_dir": "/var/states" }), "/var/states"),
         ] {
             assert_eq!(
-                root_module("local", written),
+                root_module("local", &written),
                 json!({ "terraform": { "backend": { "local": { "workspace_dir": found } } } })
             );
         }

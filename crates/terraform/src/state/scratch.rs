@@ -13,33 +13,36 @@ use crate::error::FileError;
 
 /// What they are called in the task directory, where one that a kill has left is found by the next run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// The state of the task is looked at.
     Look,
     /// The state of another place is there until it is pushed.
     Fetch,
+    /// The backend is initialised where no state is beside it.
+    Init,
 }
 
 impl Purpose {
-    const ALL: [Self; 2] = [Self::Look, Self::Fetch];
+    const ALL: [Self; 3] = [Self::Look, Self::Fetch, Self::Init];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Look => ".cts-state",
             Self::Fetch => ".cts-state-to-move",
+            Self::Init => ".cts-backend",
         }
     }
 }
 
 /// Only its owner may read it. It is removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct ScratchDirectory {
+pub(crate) struct ScratchDirectory {
     path: PathBuf,
 }
 
 impl ScratchDirectory {
     /// A new one with this name in the directory of the attempt; one that was left behind is removed.
-    pub(super) fn new(attempt: &Attempt, purpose: Purpose) -> Result<Self, FileError> {
+    pub(crate) fn new(attempt: &Attempt, purpose: Purpose) -> Result<Self, FileError> {
         let path = attempt.directory.path().join(purpose.name());
         remove(&path).map_err(file_error("remove", &path))?;
         DirBuilder::new()
@@ -49,7 +52,7 @@ impl ScratchDirectory {
         Ok(Self { path })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }

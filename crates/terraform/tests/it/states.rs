@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use cts_core::state::TerraformState;
 use cts_core::{Backend, TaskName};
 use cts_terraform::{
-    Attempt, BackendIdentity, FoundState, StateOrigin, Terraform, consul_key, read_consul_value,
-    read_directly, render_root_module,
+    Attempt, BackendIdentity, FoundState, ReadState, StateOrigin, Terraform, consul_key,
+    read_consul_value, read_directly, render_root_module,
 };
 use cts_testkit::{ConsulAgent, ObjectStore};
 use serde_json::json;
@@ -45,6 +46,14 @@ async fn prepare(sandbox: &mut Sandbox, backend: &Backend) -> Attempt {
 
 async fn found(sandbox: &Sandbox, attempt: &Attempt) -> Option<FoundState> {
     sandbox.terraform.pull_state(attempt).await.unwrap()
+}
+
+/// `after` is `before` in another backend; many of them count the push as a change.
+fn assert_moved(before: &TerraformState, after: &TerraformState) {
+    assert_eq!(before.lineage, after.lineage);
+    assert_eq!(before.resources, after.resources);
+    let serials = before.serial..=before.serial + 1;
+    assert!(serials.contains(&after.serial), "{before:?} {after:?}");
 }
 
 fn scratch(directory: &Path) -> Vec<String> {
@@ -95,7 +104,7 @@ async fn the_state_of_one_task_moves_from_backend_to_backend() {
     let state_file = states.join("edge/terraform.tfstate");
     fs::copy(&state_file, states.join("other/terraform.tfstate")).unwrap();
     let written = fs::read(&state_file).unwrap();
-    let state = found(&sandbox, &attempt).await.unwrap().state;
+    let mut state = found(&sandbox, &attempt).await.unwrap().state;
     assert_eq!(state.resources, Some(1));
 
     let mut from = first;
@@ -130,7 +139,9 @@ async fn the_state_of_one_task_moves_from_backend_to_backend() {
             .await
             .unwrap();
         drop(fetched);
-        assert_eq!(found(&sandbox, &attempt).await.unwrap().state, state);
+        let after = found(&sandbox, &attempt).await.unwrap().state;
+        assert_moved(&state, &after);
+        state = after;
         assert_eq!(scratch(sandbox.directory().path()), Vec::<String>::new());
         let other = terraform.fetch_state(&attempt, &origin(&to, "other")).await;
         assert!(other.unwrap().is_none(), "only the task's own workspace");
@@ -152,10 +163,10 @@ async fn a_state_that_is_read_directly_is_the_one_that_terraform_shows() {
     let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
     for backend in [local("states"), backend("local", json!({}))] {
         let attempt = prepare(&mut sandbox, &backend).await;
-        assert_eq!(read_directly(&attempt, &backend), Some(None));
+        assert_eq!(read_directly(&attempt, &backend), Some(ReadState(None)));
         sandbox.terraform.apply(&attempt).await.unwrap();
         let shown = found(&sandbox, &attempt).await;
-        assert_eq!(read_directly(&attempt, &backend), Some(shown));
+        assert_eq!(read_directly(&attempt, &backend), Some(ReadState(shown)));
     }
     let backend = consul(&agent);
     let attempt = prepare(&mut sandbox, &backend).await;
@@ -193,12 +204,16 @@ async fn a_push_replaces_what_terraform_has_made_itself_and_nothing_else_without
         .push_state(&attempt, &fetched, false)
         .await
         .unwrap();
-    assert_eq!(found(&sandbox, &attempt).await.unwrap().state, state);
+    assert_moved(&state, &found(&sandbox, &attempt).await.unwrap().state);
 
     // Another lineage with resources.
     let other = consul_at(&agent, "states/other");
     let attempt = prepare(&mut sandbox, &other).await;
     let terraform = &sandbox.terraform;
+    let fetched = terraform
+        .fetch_state(&attempt, &origin(&before, "edge"))
+        .await;
+    let fetched = fetched.unwrap().unwrap();
     terraform.apply(&attempt).await.unwrap();
     let error = terraform
         .push_state(&attempt, &fetched, false)
@@ -214,7 +229,7 @@ async fn a_push_replaces_what_terraform_has_made_itself_and_nothing_else_without
         .push_state(&attempt, &fetched, true)
         .await
         .unwrap();
-    assert_eq!(found(&sandbox, &attempt).await.unwrap().state, state);
+    assert_moved(&state, &found(&sandbox, &attempt).await.unwrap().state);
 }
 
 fn consul_at(agent: &ConsulAgent, path: &str) -> Backend {
@@ -235,4 +250,34 @@ async fn what_a_kill_has_left_of_a_move_goes_with_the_next_run() {
     let root = render_root_module(&sandbox.definition, &sandbox.settings).unwrap();
     directory.write_root(&root).unwrap();
     assert_eq!(scratch(directory.path()), Vec::<String>::new());
+}
+
+/// `init` takes them for those of the backend before, whatever it was, and would ask.
+#[tokio::test]
+async fn states_in_the_task_directory_stay_where_they_are() {
+    let agent = ConsulAgent::start().await;
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let before = backend("local", json!({}));
+    let attempt = prepare(&mut sandbox, &before).await;
+    sandbox.terraform.apply(&attempt).await.unwrap();
+    let state = sandbox.state();
+
+    let attempt = prepare(&mut sandbox, &consul(&agent)).await;
+    assert_eq!(found(&sandbox, &attempt).await, None);
+    let previous = Terraform::previous_backend(&attempt).unwrap().unwrap();
+    assert_eq!(previous.kind, "local");
+    let terraform = &sandbox.terraform;
+    let fetched = terraform
+        .fetch_state(&attempt, &origin(&previous, "edge"))
+        .await;
+    assert_eq!(
+        fetched.unwrap().unwrap().found.state.lineage,
+        state["lineage"].as_str().unwrap()
+    );
+
+    fs::remove_dir_all(sandbox.directory().path().join(".terraform")).unwrap();
+    let attempt = prepare(&mut sandbox, &before).await;
+    assert!(found(&sandbox, &attempt).await.is_some());
+    assert_eq!(sandbox.state(), state);
+    assert_eq!(scratch(sandbox.directory().path()), Vec::<String>::new());
 }

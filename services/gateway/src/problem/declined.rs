@@ -78,11 +78,9 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
             }
         },
         (Change::DecideState, Reason::Invalid) => answer(StatusCode::BAD_REQUEST),
-        (Change::DecideState, Reason::NoConflict | Reason::StillThere | Reason::Deleting) => {
-            answer(StatusCode::CONFLICT)
-        }
-        (Change::PlanDestruction, Reason::Deleting | Reason::Busy) => answer(StatusCode::CONFLICT),
-        (Change::Release, Reason::LostMore) => answer(StatusCode::CONFLICT),
+        (Change::DecideState, Reason::NoConflict | Reason::StillThere | Reason::Deleting)
+        | (Change::PlanDestruction, Reason::Deleting | Reason::Busy)
+        | (Change::Release, Reason::LostMore) => answer(StatusCode::CONFLICT),
         (Change::PlanDestruction, Reason::RunFailed) => answer(StatusCode::UNPROCESSABLE_ENTITY),
         (Change::Delete | Change::Release | Change::PlanDestruction | Change::DecideState, _) => {
             answer(StatusCode::INTERNAL_SERVER_ERROR)

@@ -34,6 +34,7 @@ pub(crate) fn seen(body: &[u8]) -> Result<Option<SeenLosses>, ReleaseBodyError> 
     if body.trim_ascii().is_empty() {
         return Ok(None);
     }
+    let no_json = |error: serde_json::Error| ReleaseBodyError::NoJson(error.to_string());
     let mut value: Value = serde_json::from_slice(body).map_err(no_json)?;
     if !value.is_object() {
         return Err(ReleaseBodyError::NoObject);
@@ -51,14 +52,6 @@ pub(crate) fn seen(body: &[u8]) -> Result<Option<SeenLosses>, ReleaseBodyError> 
             })
             .collect(),
     }))
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it is an argument of `map_err`"
-)]
-fn no_json(error: serde_json::Error) -> ReleaseBodyError {
-    ReleaseBodyError::NoJson(error.to_string())
 }
 
 #[cfg(test)]

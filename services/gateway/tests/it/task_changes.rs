@@ -177,7 +177,7 @@ impl MemoryTasks {
                 old: Some(at("a-lineage")),
                 new: Some(at("another")),
             }),
-            conflict_at: (name == "edge-lb").then(|| prost_types::Timestamp {
+            conflict_at: (name == "edge-lb").then_some(prost_types::Timestamp {
                 seconds: 1_700_000_060,
                 nanos: 0,
             }),

@@ -197,7 +197,8 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::CancelRunRequest>,
     ) -> Result<Response<proto::CancelRunResponse>, Status> {
-        self.cancel(request.into_inner()).await.map(Response::new)
+        let request = request.into_inner();
+        self.cancel(&request).await.map(Response::new)
     }
 
     async fn record_state(

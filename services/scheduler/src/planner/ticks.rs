@@ -131,7 +131,7 @@ mod tests {
                 if jumps {
                     clock += chrono::TimeDelta::seconds(seconds);
                 } else if let Some(look_at) = ticks.look_at {
-                    clock += chrono::TimeDelta::from_std(look_at - now).unwrap();
+                    clock += chrono::TimeDelta::from_std(look_at.saturating_sub(now)).unwrap();
                     now = look_at;
                 }
                 let ticked = ticks.look(now, clock, &next_tick);

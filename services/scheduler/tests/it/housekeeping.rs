@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use crate::faulty_store::{Fault, FaultyStore};
 use crate::setup::{Setup, WORKER, instance, member, store_in, task};
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Housekeeping every half second.
 const RETENTION: Retention = Retention {

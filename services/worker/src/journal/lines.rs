@@ -95,6 +95,10 @@ fn attempt(words: &mut SplitAsciiWhitespace<'_>) -> Option<(TaskName, RunId, Lea
 }
 
 /// Microseconds since 1970; zero is not known.
+#[expect(
+    clippy::option_option,
+    reason = "a word is bad, or says that a moment is not known, or has it"
+)]
 fn moment(word: &str) -> Option<Option<DateTime<Utc>>> {
     match word.parse().ok()? {
         0 => Some(None),

@@ -46,6 +46,10 @@ impl TaskState<'_> {
         (judged.map(|()| AttemptOutcome::Destroyed), state)
     }
 
+    #[expect(
+        clippy::result_large_err,
+        reason = "one is made for an attempt, which takes a process"
+    )]
     fn judge(
         &self,
         lineage: Option<&str>,
@@ -61,6 +65,8 @@ impl TaskState<'_> {
             backend: self.backend.kind.clone(),
             workspace: self.attempt.task.to_string(),
         };
+        // Terraform makes an empty one by itself where there was none.
+        let found = found.filter(|found| !found.is_placeholder || found.state.lineage == lineage);
         let Some(FoundState { state, .. }) = found else {
             ended?;
             return Err(elsewhere("there is no state").into());

@@ -2,7 +2,7 @@
 
 use cts_core::{Backend, Chain};
 use cts_terraform::{
-    Attempt, CommandError, FoundState, consul_key, read_consul_value, read_directly,
+    Attempt, CommandError, FoundState, ReadState, consul_key, read_consul_value, read_directly,
 };
 
 use crate::leased_run::LeasedRun;
@@ -14,10 +14,10 @@ pub(super) async fn read(
     backend: &Backend,
     is_applied: bool,
 ) -> Result<Option<FoundState>, CommandError> {
-    if let Some(found) = read_directly(attempt, backend) {
+    if let Some(ReadState(found)) = read_directly(attempt, backend) {
         return Ok(found);
     }
-    if let Some(found) = in_own_consul(run, attempt, backend).await {
+    if let Some(ReadState(found)) = in_own_consul(run, attempt, backend).await {
         return Ok(found);
     }
     let terraform = &run.shared.terraform;
@@ -29,11 +29,7 @@ pub(super) async fn read(
 }
 
 /// The state in the Consul of this worker, if the backend is exactly that one; `None` if Terraform has to be asked.
-async fn in_own_consul(
-    run: &LeasedRun,
-    attempt: &Attempt,
-    backend: &Backend,
-) -> Option<Option<FoundState>> {
+async fn in_own_consul(run: &LeasedRun, attempt: &Attempt, backend: &Backend) -> Option<ReadState> {
     let options = &run.shared.options;
     if !options.states_in_own_consul {
         return None;
@@ -47,8 +43,8 @@ async fn in_own_consul(
     });
     let key = consul_key(attempt, backend).filter(|_key| is_ours)?;
     match run.shared.values.consul.raw_value(&key).await {
-        Ok(None) => Some(None),
-        Ok(Some(value)) => read_consul_value(&value).map(Some),
+        Ok(None) => Some(ReadState(None)),
+        Ok(Some(value)) => read_consul_value(&value).map(|found| ReadState(Some(found))),
         Err(error) => {
             tracing::debug!(task_name = %attempt.task, error = %Chain(&error), "the state is not read from Consul directly");
             None

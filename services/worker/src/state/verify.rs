@@ -35,6 +35,7 @@ impl TaskState<'_> {
         let is_pending = known.keep.is_some() || known.from.is_some();
         let identity = BackendIdentity::of(self.attempt, self.backend);
         if !is_pending && Terraform::is_verified(self.attempt, identity, known.moves) {
+            Terraform::forget_previous_backend(self.attempt)?;
             return Ok(lineage());
         }
         let origin = self.origin()?;
@@ -44,7 +45,7 @@ impl TaskState<'_> {
             return Ok(None);
         }
         let seen = self.look(origin).await?;
-        match self.decide(&seen.target, &seen.source) {
+        match self.decide(seen.target.as_ref(), &seen.source) {
             Decision::GoOn(state) => {
                 let lineage = state.as_ref().map(|state| state.lineage.clone());
                 if !is_pending {
@@ -89,6 +90,10 @@ impl TaskState<'_> {
 
     /// Where the state may be, if it is not at its place: what a person has named, what the configuration names, or what the
     /// directory was initialised for before.
+    #[expect(
+        clippy::result_large_err,
+        reason = "one is made for an attempt, which takes a process"
+    )]
     fn origin(&self) -> Result<Option<StateOrigin>, AttemptError> {
         let options = &self.run.shared.options;
         if let Some(earlier) = &self.known.from {
@@ -129,7 +134,7 @@ impl TaskState<'_> {
             source: Source::Unknown,
             fetched: None,
         };
-        let first = self.decide(&seen.target, &seen.source);
+        let first = self.decide(seen.target.as_ref(), &seen.source);
         let is_settled =
             matches!(first, Decision::GoOn(Some(_))) || self.known.keep == Some(Keep::New);
         if !is_settled && let Some(origin) = &seen.origin {
@@ -144,12 +149,12 @@ impl TaskState<'_> {
         Ok(seen)
     }
 
-    fn decide(&self, target: &Option<TerraformState>, source: &Source) -> Decision {
+    fn decide(&self, target: Option<&TerraformState>, source: &Source) -> Decision {
         let known = &self.known;
         if known.from.is_some() {
-            decide_from(target.as_ref(), source, known.keep)
+            decide_from(target, source, known.keep)
         } else {
-            decide(known.known.as_ref(), target.as_ref(), source, known.keep)
+            decide(known.known.as_ref(), target, source, known.keep)
         }
     }
 

@@ -23,7 +23,7 @@ resource "terraform_data" "kept" {
 async fn reported(stage: &Stage, timeline: &str) -> WorkerJournal {
     stage
         .strings
-        .conduct(|conduct| conduct.timeline = timeline.to_owned());
+        .conduct(|conduct| timeline.clone_into(&mut conduct.timeline));
     let is_whole = |part: &WorkerJournal| part.timeline == timeline && part.last;
     stage
         .strings

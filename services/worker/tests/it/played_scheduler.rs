@@ -166,12 +166,11 @@ impl Strings {
     }
 
     /// Grants an apply of this input, as a scheduler that numbers deliveries does.
-    pub(crate) fn grant_delivery(&self, input: Vec<u8>, input_hash: &str, delivery: u64) {
+    pub(crate) fn grant_delivery(&self, input: Vec<u8>, delivery: u64) {
         self.conduct(|conduct| conduct.one_piece = input);
         self.lease(
             run::RunKind::Apply,
             run::Lease {
-                input_hash: input_hash.into(),
                 delivery,
                 delivery_first_run: "00000000-0000-7000-8000-00000000000f".into(),
                 ..run::Lease::default()

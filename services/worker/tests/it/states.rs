@@ -100,10 +100,13 @@ async fn run(stage: &mut Stage, kind: RunKind) -> Outcome {
 }
 
 async fn refused(stage: &mut Stage, kind: RunKind) -> String {
-    match run(stage, kind).await {
-        Outcome::Failed(failed) => failed.error,
-        other => panic!("{other:?}\n{}", stage.strings.log()),
-    }
+    let outcome = run(stage, kind).await;
+    let error = match &outcome {
+        Outcome::Failed(failed) => Some(failed.error.clone()),
+        _ => None,
+    };
+    assert!(error.is_some(), "{outcome:?}\n{}", stage.strings.log());
+    error.unwrap()
 }
 
 fn recorded(stage: &Stage) -> Vec<Report> {
@@ -309,7 +312,7 @@ async fn a_destruction_is_judged_by_the_state() {
     ] {
         assert!(error.contains(text), "{error}");
     }
-    write(&stage.file(NEW), &state("theirs", 1, 0));
+    write(&stage.file(NEW), &state("theirs", 3, 0));
     let error = refused(&mut stage, RunKind::Destroy).await;
     assert!(
         error.contains("the state of something else is in backend \"local\""),

@@ -272,12 +272,15 @@ async fn a_plan_without_changes_waits_for_nothing() {
 async fn a_lost_lease_ends_a_wait() {
     let gate = TestGate::new();
     let stage = Stage::gated(KEEPS, Some(Arc::new(gate.clone())), |_options| {}).await;
-    stage.strings.conduct(|conduct| {
-        conduct.life = Duration::from_secs(2);
-        conduct.renewals = Some(Code::FailedPrecondition);
-    });
+    stage
+        .strings
+        .conduct(|conduct| conduct.life = Duration::from_secs(9));
     stage.strings.grant(RunKind::Apply, stage.input_of(saved));
     gate.until(Standing::Asked).await;
+    // Not before, so that a busy machine gets as far as the wait.
+    stage
+        .strings
+        .conduct(|conduct| conduct.renewals = Some(Code::FailedPrecondition));
     gate.until(Standing::GivenUp).await;
     assert!(!stage.state().exists());
 }

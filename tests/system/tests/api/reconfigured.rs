@@ -1,7 +1,8 @@
 //! The configuration changes while no cts runs: what is new, changed or gone in it takes effect at the
 //! next start, and tasks of the API stay (docs/runs.md#tasks-of-files-and-of-the-api).
 
-use cts_tests::{Site, task};
+use cts_testkit::eventually;
+use cts_tests::{DEADLINE, Site, task};
 use serde_json::json;
 
 use crate::api::scene::{MODULE, Scene, task as object};
@@ -147,6 +148,16 @@ async fn what_the_file_changes_or_disables_is_not_tried_again_as_it_was() {
     assert_eq!(names.map(|name| scene.steps(name)), begun);
 
     register(&scene, "mended").await;
+    // Both tasks have one view.
+    eventually(DEADLINE, async || {
+        let recorded = scene.site.recorded("changed")?.to_string();
+        if recorded.contains("mended") {
+            Ok(())
+        } else {
+            Err(recorded)
+        }
+    })
+    .await;
     scene.switch("off", true, "?run=now").await.expect(200);
     assert_eq!(
         scene.instance.api.task_status("off").await["status"],

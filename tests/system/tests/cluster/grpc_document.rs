@@ -16,13 +16,13 @@ struct Call {
     words: Vec<String>,
 }
 
-/// The `grpcurl` lines of the document's code blocks.
+/// The `grpcurl` lines of the document's blocks for a shell; one that works only while a run goes on is in a block of text.
 fn calls() -> Vec<Call> {
     let mut code = false;
     let mut calls = Vec::new();
     for line in DOCUMENT.lines() {
         if line.starts_with("```") {
-            code = !code;
+            code = !code && line == "```sh";
         } else if code && line.starts_with("grpcurl ") {
             calls.push(Call { words: words(line) });
         }

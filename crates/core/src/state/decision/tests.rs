@@ -177,14 +177,14 @@ proptest! {
         let known = KnownState { lineage: "a".into(), serial, moved };
         let from = Source::State(source.clone());
         if let Decision::Move { .. } = decide(Some(&known), target.as_ref(), &from, keep) {
-            let go_on = Decision::GoOn(Some(source.clone()));
-            prop_assert_eq!(decide(Some(&known), Some(&source), &from, keep), go_on.clone());
+            let go_on = || Decision::GoOn(Some(source.clone()));
+            prop_assert_eq!(decide(Some(&known), Some(&source), &from, keep), go_on());
             let recorded = KnownState {
                 lineage: source.lineage.clone(),
                 serial: source.serial,
                 moved: Some(source.serial),
             };
-            prop_assert_eq!(decide(Some(&recorded), Some(&source), &Source::Unknown, None), go_on);
+            prop_assert_eq!(decide(Some(&recorded), Some(&source), &Source::Unknown, None), go_on());
         }
     }
 }

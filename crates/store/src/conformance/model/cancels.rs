@@ -15,6 +15,8 @@ pub enum ModelCancelled {
     Unknown,
     Refused(CancelRefusal),
     Done(RunStatus, Option<ModelEvent>),
+    /// The model never does.
+    Failed(String),
 }
 
 impl Model {

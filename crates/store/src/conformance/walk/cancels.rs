@@ -28,7 +28,7 @@ impl<F: Fixture> Walk<F> {
             Ok(done) => ModelCancelled::Done(done.status, done.event.as_ref().map(model_event)),
             Err(CancelError::Unknown) => ModelCancelled::Unknown,
             Err(CancelError::Refused(refusal)) => ModelCancelled::Refused(refusal),
-            Err(CancelError::Store(error)) => panic!("{error:?}: {}", self.story()),
+            Err(CancelError::Store(error)) => ModelCancelled::Failed(format!("{error:?}")),
         };
         assert_eq!(answer, expected, "{}", self.story());
     }

@@ -51,7 +51,7 @@ impl RunEndpoint {
     /// Cancels a run, and gives it as it is then.
     pub(super) async fn cancel(
         &self,
-        request: proto::CancelRunRequest,
+        request: &proto::CancelRunRequest,
     ) -> Result<proto::CancelRunResponse, Status> {
         let run = convert::run_id(&request.run_id)?;
         let force = request.force;

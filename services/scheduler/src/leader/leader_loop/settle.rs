@@ -51,7 +51,7 @@ fn log(settlement: &Settlement) {
             );
         }
         Settlement::Distrusted { silent } => {
-            let silent: Vec<&str> = silent.iter().map(|worker| worker.as_str()).collect();
+            let silent: Vec<&str> = silent.iter().map(cts_core::WorkerId::as_str).collect();
             tracing::warn!(
                 target: "ha",
                 workers = silent.join(", "),
