@@ -40,6 +40,10 @@ pub enum Word {
     End,
     /// Another Terraform that has worked on this task is alive.
     Overlap,
+    /// What a task makes once and keeps is there.
+    Made,
+    /// It is destroyed.
+    Gone,
 }
 
 /// The journal of a task.
@@ -62,6 +66,8 @@ fn parse_line(line: &str) -> Option<Line> {
         "beat" => Word::Beat,
         "end" => Word::End,
         "overlap" => Word::Overlap,
+        "made" => Word::Made,
+        "gone" => Word::Gone,
         _ => return None,
     };
     let process = ProcessKey {
@@ -109,6 +115,8 @@ pub fn overlaps(task: &str, lines: &[Line]) -> Vec<Violation> {
                     broken(line, format!("at work after the begin of {current:?}"));
                 }
             }
+            // Whoever makes it makes other things at the same time.
+            Word::Made | Word::Gone => {}
         }
     }
     violations
@@ -129,7 +137,8 @@ pub fn last_applied(lines: &[Line]) -> Option<&str> {
 /// The same as something seen: from each begin to the last line of the same process.
 pub fn sightings(task: &str, lines: &[Line]) -> Vec<Sighting> {
     let mut seen: Vec<(ProcessKey, Sighting)> = Vec::new();
-    for line in lines.iter().filter(|line| line.word != Word::Overlap) {
+    let words = [Word::Begin, Word::Beat, Word::End];
+    for line in lines.iter().filter(|line| words.contains(&line.word)) {
         match seen.last_mut() {
             Some((process, sighting)) if *process == line.process => sighting.until = line.at,
             _ => seen.push((

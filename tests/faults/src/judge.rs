@@ -76,6 +76,7 @@ fn judge_terraform(
         match journal::parse(&suite.scene.journal(number)) {
             Ok(lines) => {
                 violations.extend(journal::overlaps(&name, &lines));
+                violations.extend(audit::made_again(audit, &name, &lines));
                 seen.extend(journal::sightings(&name, &lines));
                 let counts = journal::counts(&lines);
                 begun += counts.0;

@@ -4,7 +4,7 @@
 //!
 //! A [`Plan`] is what a seed makes: the same seed, the same faults, changes and writes. [`carry_out`] does it to a
 //! system and returns a [`Report`]. The evidence is independent of what cts says of itself: journals
-//! that the modules write ([`journal`]), every start of Terraform ([`terraform`]), its processes seen from outside
+//! that the modules write ([`journal`]), Terraform's states ([`resources`]), every start of Terraform ([`terraform`]), its processes seen from outside
 //! ([`sightings`]), every write to the database as triggers have kept it ([`audit`]), what Consul confirmed ([`wanted`]) and
 //! what the API promised ([`writes`]) and showed ([`history`]). The checks are pure, and each has tests with made-up
 //! evidence.
@@ -29,6 +29,7 @@ mod plan;
 pub mod processes;
 mod random;
 mod report;
+pub mod resources;
 mod scene;
 pub mod sightings;
 mod suite;

@@ -6,6 +6,8 @@ use crate::plan::{Instance, Plan};
 /// Records what it gets in the state, and runs [`SCRIPT`] whenever that changes. `@JOURNAL@` and
 /// `@TROUBLE@` are to be replaced.
 ///
+/// Besides it makes one resource for each row, and one that never changes: the journal shows when that is made and destroyed.
+///
 /// How long the script works depends on the content: half of them do not wait at all, others up to 2.5 s.
 const MODULE: &str = r#"
 variable "services" {
@@ -33,6 +35,27 @@ locals {
   rows = sort(concat(local.instances, local.keys, keys(var.catalog_services)))
   text  = join(";", local.rows)
   beats = max(0, (parseint(substr(md5(local.text), 0, 2), 16) - 128) / 5)
+}
+
+resource "terraform_data" "kept" {
+  input = "@JOURNAL@"
+
+  provisioner "local-exec" {
+    command     = "exec sh ./step.sh made"
+    working_dir = path.module
+    environment = { JOURNAL = self.input }
+  }
+
+  provisioner "local-exec" {
+    when        = destroy
+    command     = "exec sh ./step.sh gone"
+    working_dir = path.module
+    environment = { JOURNAL = self.input }
+  }
+}
+
+resource "terraform_data" "row" {
+  for_each = toset(local.rows)
 }
 
 resource "terraform_data" "recorded" {
@@ -67,6 +90,11 @@ note() {
 }
 start_of "$PPID" || exit 1
 me="$PPID $start ${CTS_WORKER:-none}"
+case "$1" in made | gone)
+  note "$1"
+  exit
+  ;;
+esac
 tail -n 300 "$JOURNAL" 2>/dev/null | sed -n 's/^begin \([0-9]*\) \([0-9]*\) .*/\1 \2/p' | tail -n 5 |
   while read -r pid started; do
     if [ "$pid $started" != "${me% *}" ] && start_of "$pid" && [ "$start" = "$started" ]; then

@@ -108,18 +108,21 @@ impl Scene {
 
     /// What Terraform's state says that a task has applied.
     pub(crate) async fn applied(&self, task: usize) -> Result<String, String> {
-        let name = Plan::task(task);
-        let state = if self.backend == Backend::Consul {
-            let key = format!("consul-terraform-sync/terraform-env:{name}");
-            let wanted = self.outside.wanted.lock().await;
-            unpacked(wanted.key(&key).await?).await?
-        } else {
-            std::fs::read(self.site.state_path(&name)).map_err(|error| error.to_string())?
-        };
-        let text = cts_tests::recorded_services(&state)?;
+        let text = cts_tests::recorded_services(&self.state(task).await?)?;
         text.as_str()
             .map(str::to_owned)
             .ok_or_else(|| format!("recorded {text}"))
+    }
+
+    /// Terraform's state of a task, from where it is kept.
+    pub(crate) async fn state(&self, task: usize) -> Result<Vec<u8>, String> {
+        let name = Plan::task(task);
+        if self.backend == Backend::Consul {
+            let key = format!("consul-terraform-sync/terraform-env:{name}");
+            let wanted = self.outside.wanted.lock().await;
+            return unpacked(wanted.key(&key).await?).await;
+        }
+        std::fs::read(self.site.state_path(&name)).map_err(|error| error.to_string())
     }
 }
 

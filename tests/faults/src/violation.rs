@@ -28,6 +28,10 @@ pub enum Rule {
     NothingLost,
     /// What is applied is not applied again, unless that was asked for.
     NothingTwice,
+    /// What an apply has made and its state knows is not made again.
+    MadeOnce,
+    /// In the end each state has exactly the resources that the last input makes.
+    StateIsExact,
     /// In the end everything is as the catalog says.
     EndsLikeTheCatalog,
     /// A task that is gone is worked for no more.

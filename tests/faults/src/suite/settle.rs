@@ -10,6 +10,8 @@ use crate::conditions::Kind;
 use crate::history;
 use crate::plan::Plan;
 use crate::report::say;
+use crate::resources;
+use crate::violation::{Rule, Violation};
 use crate::writes::Follows;
 
 const BETWEEN_WORDS: Duration = Duration::from_secs(20);
@@ -35,6 +37,7 @@ impl Suite<'_> {
         }
         self.until_quiet(end).await?;
         self.check_catalog(end).await?;
+        self.check_states(end).await?;
         self.check_flags(end).await
     }
 
@@ -91,6 +94,27 @@ impl Suite<'_> {
                 return Err(format!("the catalog has {in_catalog} and not {ordered}"));
             }
         }
+        Ok(())
+    }
+
+    /// The resources in the states of tasks that have applied what the catalog has.
+    async fn check_states(&mut self, end: Instant) -> Result<(), String> {
+        let mut violations = Vec::new();
+        for (number, task) in self.writes.book.present() {
+            if !task.enabled || task.follows != Follows::Surely {
+                continue;
+            }
+            let read = async || resources::in_state(&self.scene.state(number).await?);
+            let name = Plan::task(number);
+            let state = retry(end, read)
+                .await
+                .map_err(|error| format!("{name}: {error}"))?;
+            let wanted = self.scene.outside.wanted.lock().await;
+            let wanted = wanted.text(Kind::of(number), &task.services);
+            let differs = resources::difference(&resources::made_for(&wanted), &state);
+            violations.extend(differs.map(|how| Violation::new(Rule::StateIsExact, name, how)));
+        }
+        self.report.violations.extend(violations);
         Ok(())
     }
 

@@ -83,6 +83,9 @@ async fn apply(call: &Call) -> Result<(), String> {
     }
     let journal = journal::path(&call.site, &call.task);
     let note = |word: &str, text: &str| note(call, &journal, word, text);
+    if !state.exists() {
+        note("made", "")?;
+    }
     note("begin", &text)?;
     match call.trouble().as_deref() {
         Some(how) if how == Misbehaviour::FailMidway.name() => {
@@ -98,14 +101,23 @@ async fn apply(call: &Call) -> Result<(), String> {
         note("beat", "")?;
     }
     note("end", &text)?;
-    let recorded = json!({"resources": [{
-        "name": "recorded",
-        "instances": [{"attributes": {"input": {"value": text}}}],
-    }]});
     let new = state.with_extension("new");
-    fs::write(&new, recorded.to_string())
+    fs::write(&new, state_of(&text).to_string())
         .and_then(|()| fs::rename(&new, &state))
         .map_err(|error| error.to_string())
+}
+
+/// The state that Terraform would have after an apply of this text.
+fn state_of(text: &str) -> Value {
+    let resource = |name: &str, instances: Vec<Value>| json!({"mode": "managed", "name": name, "instances": instances});
+    let rows = text.split(';').filter(|row| !row.is_empty());
+    let rows = rows.map(|row| json!({"index_key": row})).collect();
+    let recorded = json!({"attributes": {"input": {"value": text}}});
+    json!({"resources": [
+        resource("kept", vec![json!({})]),
+        resource("recorded", vec![recorded]),
+        resource("row", rows),
+    ]})
 }
 
 async fn lock(path: &Path) -> Result<Flock<File>, String> {
@@ -182,6 +194,7 @@ fn text_of(variables: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resources;
 
     #[test]
     fn the_text_is_that_of_the_module() {
@@ -194,6 +207,15 @@ mod tests {
                       \"svc-1\" = [\"x\"]\n}\n";
         assert_eq!(text_of(others).unwrap(), "a/7//;svc-1");
         assert!(text_of("services = {").is_err());
+    }
+
+    #[test]
+    fn the_state_has_what_the_module_makes() {
+        for text in ["", "a/7//;svc-1"] {
+            let state = state_of(text).to_string();
+            let found = resources::in_state(state.as_bytes()).unwrap();
+            assert_eq!(found, resources::made_for(text));
+        }
     }
 
     #[test]

@@ -1,0 +1,102 @@
+//! Resources that were made although they were there.
+
+use super::record::Audit;
+use crate::journal::{Line, Word};
+use crate::violation::{Rule, Violation};
+
+/// Room for the difference between the clocks, in microseconds.
+const TOLERANCE: i64 = 300_000;
+
+/// By the journal of a task: it made what it keeps once more, although an apply had succeeded since it was made, and it was
+/// not destroyed.
+///
+/// As long as none has succeeded, Terraform may have been interrupted or killed before its state had what was made.
+pub fn made_again(audit: &Audit, task: &str, lines: &[Line]) -> Vec<Violation> {
+    let successes: Vec<i64> = audit
+        .runs
+        .iter()
+        .filter(|write| write.task == task && write.kind == "apply")
+        .filter(|write| write.new.status == "succeeded")
+        .map(|write| write.at)
+        .collect();
+    let mut violations = Vec::new();
+    let mut last: Option<&Line> = None;
+    for line in lines {
+        match line.word {
+            Word::Gone => last = None,
+            Word::Made => {
+                if let Some(before) = last.replace(line) {
+                    let from = audit.by_database(before.at) - TOLERANCE;
+                    let until = audit.by_database(line.at) - TOLERANCE;
+                    let mut between = successes.iter();
+                    if let Some(at) = between.find(|&&at| from < at && at < until) {
+                        let evidence = format!(
+                            "made again by {line:?}, although {before:?} was followed by a success at {at}"
+                        );
+                        violations.push(Violation::new(Rule::MadeOnce, task, evidence));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{RunState, RunWrite};
+    use super::*;
+    use crate::journal::parse;
+
+    const SECOND: i64 = 1_000_000;
+
+    fn check(successes: &[i64], kind: &str, journal: &str) -> usize {
+        let state = |status: &str| RunState {
+            status: status.to_owned(),
+            epoch: 1,
+            holder: None,
+            expires: None,
+        };
+        let success = |at: &i64| RunWrite {
+            at: at * SECOND,
+            run: "r".to_owned(),
+            task: "t".to_owned(),
+            kind: kind.to_owned(),
+            input: "i".to_owned(),
+            old: Some(state("running")),
+            new: state("succeeded"),
+            due: 0,
+            requested: false,
+        };
+        let audit = Audit {
+            runs: successes.iter().map(success).collect(),
+            ..Audit::default()
+        };
+        made_again(&audit, "t", &parse(journal).unwrap()).len()
+    }
+
+    const TWICE: &str = "made 1 1 a 10.00 \nbegin 1 1 a 10.01 x\nmade 2 2 b 20.00 \n";
+
+    #[test]
+    fn what_is_made_again_after_a_success_is_found() {
+        assert_eq!(check(&[12], "apply", TWICE), 1);
+        assert_eq!(check(&[12, 21], "apply", TWICE), 1);
+        let thrice = format!("{TWICE}made 3 3 a 30.00 \n");
+        assert_eq!(check(&[12, 22], "apply", &thrice), 2);
+    }
+
+    #[test]
+    fn who_was_interrupted_may_make_it_again() {
+        assert_eq!(check(&[], "apply", TWICE), 0);
+        assert_eq!(check(&[21], "apply", TWICE), 0);
+        // Nothing was made then.
+        assert_eq!(check(&[12], "plan", TWICE), 0);
+    }
+
+    #[test]
+    fn what_was_destroyed_is_made_again() {
+        let journal = "made 1 1 a 10.00 \ngone 2 2 a 15.00 \nmade 3 3 b 20.00 \n";
+        assert_eq!(check(&[12], "apply", journal), 0);
+    }
+}
