@@ -182,6 +182,13 @@ impl<T: Send + 'static> Followed<T> {
     }
 
     async fn next(&mut self) -> Next<T> {
+        // What has an end of its own is a request in progress. Ended here, a part of it would look complete.
+        let closing = async {
+            match &self.endless {
+                Some(_) => self.connection.closing.cancelled().await,
+                None => pending().await,
+            }
+        };
         let client_closed = async {
             match &self.endless {
                 Some(endless) => endless.peer_closed().await,
@@ -190,7 +197,7 @@ impl<T: Send + 'static> Followed<T> {
         };
         let message = tokio::select! {
             biased;
-            () = self.connection.closing.cancelled() => return Next::Over,
+            () = closing => return Next::Over,
             () = client_closed => return Next::ClientClosed,
             message = self.messages.message() => message,
         };

@@ -327,6 +327,28 @@ async fn a_log_that_is_followed_ends_with_the_gateway() {
 }
 
 #[tokio::test]
+async fn a_log_that_is_read_while_the_gateway_ends_is_whole() {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let logs = MemoryLogs {
+        gate: Some(std::sync::Arc::clone(&gate)),
+        ..MemoryLogs::default()
+    };
+    let stage = Stage::set(Scene {
+        logs,
+        ..Scene::default()
+    })
+    .await;
+    let mut read = Ongoing::start(&stage, &format!("/v1/runs/{RUN}/log")).await;
+    read.until("\r\n\r\n").await;
+    stage.shutdown.cancel();
+    while TcpStream::connect(stage.address).await.is_ok() {}
+    gate.add_permits(1);
+    let text = read.rest().await;
+    assert!(text.contains("done\n"), "{text:?}");
+    assert!(text.ends_with("0\r\n\r\n"), "{text:?}");
+}
+
+#[tokio::test]
 async fn a_log_that_breaks_off_does_not_look_complete() {
     let logs = MemoryLogs {
         end: Some(Status::data_loss("too slow")),

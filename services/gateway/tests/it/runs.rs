@@ -316,6 +316,8 @@ pub(crate) struct MemoryLogs {
     pub(crate) end: Option<Status>,
     /// Held by each log that never ends.
     pub(crate) endless: Arc<()>,
+    /// What a log that is not followed waits for before its first line.
+    pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
 }
 
 fn line(stream: LogStream, text: &str) -> LogLine {
@@ -373,7 +375,15 @@ impl LogService for MemoryLogs {
                 });
                 Box::pin(parts.chain(silence))
             }
-            (_, false) => Box::pin(parts),
+            (_, false) => {
+                let gate = self.gate.clone();
+                let opened = futures::stream::once(async move {
+                    if let Some(gate) = gate {
+                        gate.acquire().await.unwrap().forget();
+                    }
+                });
+                Box::pin(opened.filter_map(|()| None).chain(parts))
+            }
         }))
     }
 }
