@@ -230,7 +230,7 @@ impl ApiClient {
         Ok(answer.decode::<ReleaseAnswer>()?.hold)
     }
 
-    /// What is known of the Terraform state of a task (docs/rest.md#the-state-of-a-task).
+    /// Reads by which lineage and serial a task knows its Terraform state (docs/rest.md#the-state-of-a-task).
     ///
     /// # Errors
     ///

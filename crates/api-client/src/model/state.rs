@@ -1,9 +1,9 @@
-//! What is known of the Terraform state of a task (docs/rest.md#the-state-of-a-task).
+//! Lineage and serial by which a task knows its Terraform state (docs/rest.md#the-state-of-a-task).
 
 use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
-/// What is known of the Terraform state of a task.
+/// Lineage and serial by which a task knows its Terraform state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownState {
     /// The task.
@@ -12,7 +12,7 @@ pub struct KnownState {
     pub state: Option<StateIdentity>,
     /// Why the last run was refused; `None` if it was not.
     pub conflict: Option<StateConflict>,
-    /// What is decided and not carried out yet, `old` or `new`.
+    /// A decision that is not carried out yet, `old` or `new`.
     pub keep: Option<String>,
     /// Whose state the task is to take.
     pub from: Option<String>,
@@ -21,7 +21,7 @@ pub struct KnownState {
 /// By what a state is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateIdentity {
-    /// The same for all versions of one state.
+    /// Identifies a state; all its versions have it in common.
     pub lineage: String,
     /// Increases with each version.
     pub serial: u64,
@@ -39,9 +39,9 @@ pub struct StateConflict {
     pub reason: String,
     /// When the run was refused.
     pub at: Option<DateTime<FixedOffset>>,
-    /// What is at the old place.
+    /// State at the old place.
     pub old: Option<StatePlace>,
-    /// What is at the new place.
+    /// State at the new place.
     pub new: Option<StatePlace>,
 }
 
