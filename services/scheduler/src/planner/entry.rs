@@ -188,6 +188,10 @@ impl Entry {
 
     /// It was compared with what is stored, and is so.
     pub(super) fn stand(&mut self, mode: TaskMode) {
+        if self.mode == TaskMode::Disabled && mode != TaskMode::Disabled {
+            // Its views may have been read for a request meanwhile. What has changed then runs nothing.
+            self.schedule = past_the_first(self.buffer_period);
+        }
         self.mode = mode;
         self.frozen_meanwhile = false;
     }

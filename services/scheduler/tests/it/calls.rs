@@ -174,6 +174,16 @@ impl Setup {
         self.complete(&lease, outcome).await.unwrap();
     }
 
+    /// Waits until the leader has looked at the stored tasks again: it finds a plan that is asked for in no other way. What it
+    /// has frozen before is of the definitions that are stored, and what is switched off is off to it.
+    pub(crate) async fn leader_has_looked(&self, task: &str) {
+        let (planned, ()) = tokio::join!(
+            self.update(task, Some(true), RunMode::Inspect),
+            self.does(run::RunKind::Plan, planned("")),
+        );
+        planned.unwrap();
+    }
+
     pub(crate) async fn nothing_runs(&self) {
         assert_eq!(self.acquire(SHORT).await, None);
     }

@@ -19,6 +19,7 @@ async fn applied_once(directory: &tempfile::TempDir) -> Setup {
     setup.watcher.show(vec![instance("w", 1)]);
     let lease = setup.acquired().await;
     setup.applied(&lease).await;
+    setup.leader_has_looked("t").await;
     setup
 }
 
@@ -65,6 +66,7 @@ async fn a_view_that_moves_from_one_task_to_another_is_not_missing_afterwards() 
         let lease = setup.acquired().await;
         setup.applied(&lease).await;
     }
+    setup.leader_has_looked("a").await;
     for services in [["db", "web"], ["mail", "web"]] {
         let (replaced, ()) = tokio::join!(
             setup.replace("a", on_services("a", &services), 0, RunMode::Unspecified),

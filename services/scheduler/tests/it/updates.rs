@@ -29,6 +29,7 @@ async fn switched_off() -> Setup {
     let setup = applied_once().await;
     let update = setup.update("t", Some(false), RunMode::Unspecified).await;
     assert!(!update.unwrap().task.unwrap().enabled);
+    setup.leader_has_looked("t").await;
     setup
 }
 
@@ -177,6 +178,7 @@ async fn a_deleted_task_of_the_configuration_stays_deleted() {
 #[tokio::test]
 async fn a_replacement_counts_from_the_next_change_on() {
     let setup = applied_once().await;
+    setup.leader_has_looked("t").await;
     let mut other = declared("t");
     other.description = "another".into();
     let revision = setup.get("t").await.unwrap().revision;
@@ -214,6 +216,7 @@ async fn a_replacement_keeps_what_the_api_has_no_member_for() {
     let setup = Setup::over(Arc::clone(&store), options).await;
     setup.watcher.show(vec![instance("w", 1)]);
     setup.does(RunKind::Apply, applied()).await;
+    setup.leader_has_looked("t").await;
     let mut other = declared("t");
     other.description = "another".into();
     let replaced = setup.replace("t", other, 0, RunMode::Unspecified);

@@ -123,6 +123,8 @@ async fn a_task_that_waits_can_be_switched_off_run_replaced_and_deleted() {
     update.unwrap();
 
     let (setup, lease) = waiting().await;
+    // The leader looks at all tasks.
+    setup.created(declared("u")).await;
     let (replaced, ()) = tokio::join!(
         setup.replace("t", declared("t"), 0, RunMode::Unspecified),
         async {

@@ -62,6 +62,27 @@ fn a_request_is_carried_out_as_soon_as_the_input_is_complete_and_once() {
 }
 
 #[test]
+fn what_changes_while_a_disabled_task_is_planned_does_not_run_it_once_it_is_enabled() {
+    let spec = task("t", &["web"], BufferPeriod::DISABLED);
+    let mut planner = empty_planner();
+    let plan = vec![requested(1, RunKind::Plan)];
+    planner.reconcile([desired(&spec, TaskMode::Disabled, plan)], at(0));
+    planner.observe(&id("web"), full(1, []), at(1)).unwrap();
+    assert_eq!(names(&planner.take_due(at(1)).tasks), ["t"]);
+    let changed = full(2, [instance("web", "w", 1)]);
+    planner.observe(&id("web"), changed, at(2)).unwrap();
+    let check = requested(2, RunKind::Check);
+    planner.reconcile([desired(&spec, TaskMode::Active, vec![check])], at(3));
+    let due = planner.take_due(at(3)).tasks;
+    assert_eq!(due.len(), 1);
+    assert_eq!(due[0].reason, EnqueueReason::Request(check));
+    let changed = full(3, [instance("web", "w", 2)]);
+    planner.observe(&id("web"), changed, at(4)).unwrap();
+    planner.reconcile([active(&spec)], at(4));
+    assert_eq!(names(&planner.take_due(at(4)).tasks), ["t"]);
+}
+
+#[test]
 fn a_request_whose_input_stays_incomplete_is_overdue_after_its_patience() {
     let spec = task("t", &["web", "api"], BufferPeriod::BUILT_IN);
     let mut planner = empty_planner().with_request_timeout(at(60));
