@@ -47,7 +47,8 @@ pub(crate) async fn depth(connection: &mut PgConnection) -> Result<QueueDepth, S
                      AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
                          SELECT FROM busy_groups g WHERE g.name = t.concurrency_group)) AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
-              WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested)) q",
+              WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested)
+              OFFSET 0) q -- OFFSET 0: so that `ready` is computed once for each run and not for each aggregate",
     )
     .fetch_one(connection)
     .await
