@@ -1,6 +1,6 @@
 //! `worker`, a block of ours.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +14,10 @@ use crate::sink::Sink;
 const SLOTS_LIMITS: RangeInclusive<usize> = 1..=1024;
 const DEFAULT_DRAIN_TIMEOUT: Duration = Duration::from_mins(10);
 const DRAIN_TIMEOUT_LIMITS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(24);
+
+/// Measured with large and small providers (docs/terraform.md#memory-and-processor-time).
+const DEFAULT_GO_GC: u32 = 400;
+const GO_GC_LIMITS: RangeInclusive<u32> = 0..=10_000;
 
 /// How one worker goes about its runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +33,9 @@ pub struct WorkerConfig {
     /// `environment`: the names of the variables of cts's own environment that Terraform gets, and beginnings of names
     /// with a `*` behind them; `None` for all but the credentials of cts.
     pub environment: Option<Vec<String>>,
+    /// `go_gc`: by how many percent the heap of Terraform and its plugins may grow before garbage is collected; `None` if
+    /// they are told nothing about memory. 400 by default.
+    pub go_gc: Option<NonZeroU32>,
 }
 
 impl Default for WorkerConfig {
@@ -38,6 +45,7 @@ impl Default for WorkerConfig {
             working_dir: None,
             drain_timeout: DEFAULT_DRAIN_TIMEOUT,
             environment: None,
+            go_gc: NonZeroU32::new(DEFAULT_GO_GC),
         }
     }
 }
@@ -60,6 +68,9 @@ pub(crate) fn decode_worker(block: Option<Block<'_>>, current_dir: &Path) -> Wor
         let names = names.filter(|name| is_pattern(name, block.sink()));
         names.map(|name| name.value).collect()
     });
+    if let Some(percent) = block.number_within("go_gc", &GO_GC_LIMITS) {
+        worker.go_gc = NonZeroU32::new(percent);
+    }
     block.finish();
     worker
 }

@@ -72,6 +72,16 @@ impl InheritedEnvironment {
         self
     }
 
+    /// With `defaults` where nothing is said.
+    #[must_use]
+    pub fn or(mut self, defaults: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        for (name, value) in defaults {
+            let value = || value.into();
+            self.variables.entry(name.into()).or_insert_with(value);
+        }
+        self
+    }
+
     /// Every variable.
     pub fn variables(&self) -> &BTreeMap<OsString, OsString> {
         &self.variables
@@ -110,6 +120,19 @@ mod tests {
 
     fn environment(names: &[&str]) -> BTreeMap<OsString, OsString> {
         names.iter().map(|name| (name.into(), "x".into())).collect()
+    }
+
+    #[test]
+    fn a_default_counts_where_nothing_is_said() {
+        let said = environment(&["GOGC", "HOME"]);
+        let all = InheritedEnvironment::of(&said);
+        let narrowed = all.clone().only(&["HOME".to_owned()]);
+        let gogc = |inherited: InheritedEnvironment| {
+            let inherited = inherited.or([("GOGC", "400".to_owned())]);
+            inherited.variables()[OsStr::new("GOGC")].clone()
+        };
+        assert_eq!(gogc(all), "x");
+        assert_eq!(gogc(narrowed), "400");
     }
 
     #[test]

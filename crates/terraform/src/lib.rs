@@ -21,6 +21,7 @@ mod destroy;
 mod directory;
 mod error;
 mod executable;
+mod go_runtime;
 pub mod guard;
 mod inherited;
 mod json_events;
@@ -52,6 +53,7 @@ pub use error::{CommandError, CommandFailure, FileError, MissingOutput};
 pub use executable::{
     Executable, FindError, SUPPORTED_RANGE, is_supported, is_tested, required_version,
 };
+pub use go_runtime::GoRuntime;
 pub use inherited::InheritedEnvironment;
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};

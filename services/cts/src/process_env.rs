@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cts_core::{Clock, SystemClock};
+use sysinfo::{MemoryRefreshKind, Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 
 /// Environment, directory, host name and time, passed to everything that needs them.
 #[derive(Debug, Clone)]
@@ -21,6 +22,10 @@ pub struct ProcessEnv {
     pub hostname: String,
     /// The present boot of the machine, where the system says it.
     pub boot: Option<String>,
+    /// Bytes of memory that this process and its children may use, where the system says it.
+    pub memory: Option<u64>,
+    /// Whether this process has all rights.
+    pub is_root: bool,
     /// Wall-clock time.
     pub clock: Arc<dyn Clock>,
 }
@@ -38,6 +43,8 @@ impl ProcessEnv {
             current_dir: std::env::current_dir()?,
             hostname: hostname::get()?.to_string_lossy().into_owned(),
             boot: boot(),
+            memory: memory(),
+            is_root: nix::unistd::geteuid().is_root(),
             clock: Arc::new(SystemClock),
         })
     }
@@ -49,6 +56,24 @@ impl ProcessEnv {
             .filter_map(|(name, value)| Some((name.to_str()?.into(), value.to_str()?.into())))
             .collect()
     }
+}
+
+/// The memory of the machine, or less if the control group of this process has less.
+fn memory() -> Option<u64> {
+    let pid = Pid::from_u32(std::process::id());
+    let mut system = System::new().ok()?;
+    system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
+    system.refresh_processes_specifics(
+        ProcessesToUpdate::Some(&[pid]),
+        false,
+        ProcessRefreshKind::nothing(),
+    );
+    let machine = Some(system.total_memory()).filter(|&bytes| bytes > 0);
+    let group = system.process(pid).and_then(Process::cgroup_limits);
+    let group = group
+        .map(|limits| limits.total_memory)
+        .filter(|&bytes| bytes > 0);
+    machine.into_iter().chain(group).min()
 }
 
 /// Another text after every start of the machine; `None` where there is none.

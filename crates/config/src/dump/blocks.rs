@@ -1,5 +1,6 @@
 //! The top level, and the small blocks.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
@@ -157,6 +158,7 @@ fn worker(worker: &WorkerConfig) -> Body {
         Some(names) => body.set("environment", names.clone()),
         None => body.note("environment: everything but the credentials of cts"),
     }
+    body.set("go_gc", worker.go_gc.map_or(0, NonZeroU32::get));
     body
 }
 

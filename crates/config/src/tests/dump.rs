@@ -412,6 +412,7 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
       # slots: twice the number of processors
       drain_timeout = "10m"
       # environment: everything but the credentials of cts
+      go_gc = 400
     }
 
     security {

@@ -1,5 +1,6 @@
 //! `services`, `scheduler`, `worker` and `gateway`.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{Sandbox, assert_problem, config, problems};
@@ -189,6 +190,10 @@ fn limits_and_words_are_checked() {
         ("worker { environment = [\"A=b\"] }", "not \"A=b\""),
         ("worker { environment = [\"\"] }", "not \"\""),
         (
+            "worker { go_gc = -1 }",
+            "`worker.go_gc` must be between 0 and 10000",
+        ),
+        (
             "gateway { mode = \"strict\" }",
             "must be \"transparent\" or \"strict-follower\", not \"strict\"",
         ),
@@ -233,6 +238,9 @@ fn a_worker_has_a_directory_and_drains() {
     assert_eq!(worker.working_dir, None);
     assert_eq!(worker.drain_timeout, Duration::from_mins(10));
     assert_eq!(worker.environment, None);
+    assert_eq!(worker.go_gc.map(NonZeroU32::get), Some(400));
+    let worker = sandbox.config("worker { go_gc = 0 }").worker;
+    assert_eq!(worker.go_gc, None);
 }
 
 #[test]

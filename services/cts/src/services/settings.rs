@@ -21,7 +21,7 @@ use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettin
 use cts_scheduler::{Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
 use cts_store::{Member, Retention, Unchanged};
 use cts_terraform::{
-    Executable, InheritedEnvironment, RenderSettings, StopPolicy, required_version,
+    Executable, GoRuntime, InheritedEnvironment, RenderSettings, StopPolicy, required_version,
 };
 use cts_tls::{Authorities, ClientFiles, IdentityFiles, ServerFiles};
 use cts_vault::VaultSettings;
@@ -330,7 +330,7 @@ pub(crate) fn worker(
         },
         working_dir,
         keeps_journal: shape == Shape::Cluster,
-        environment: inherited_environment(config, process_env),
+        environment: inherited_environment(config, process_env, slots),
         backend_environment,
         previous_backend: config.driver.previous_backend.clone(),
         consul_environment,
@@ -356,17 +356,25 @@ pub(crate) fn worker(
     }
 }
 
-/// What Terraform gets of the environment. Of the password that the driver of the database takes from there it gets
+/// What Terraform gets of the environment, and what it is told about memory where that says nothing. Of the password that the driver of the database takes from there it gets
 /// nothing where there is a database.
-fn inherited_environment(config: &Config, process_env: &ProcessEnv) -> InheritedEnvironment {
+fn inherited_environment(
+    config: &Config,
+    process_env: &ProcessEnv,
+    slots: usize,
+) -> InheritedEnvironment {
     let mut inherited = InheritedEnvironment::of(&process_env.environment);
     if config.database.is_some() {
         inherited = inherited.without(&["PGPASSFILE", "PGPASSWORD"]);
     }
-    match &config.worker.environment {
-        Some(names) => inherited.only(names),
-        None => inherited,
+    if let Some(names) = &config.worker.environment {
+        inherited = inherited.only(names);
     }
+    let go = config
+        .worker
+        .go_gc
+        .map(|percent| GoRuntime::of(percent.get(), slots, process_env.memory));
+    inherited.or(go.into_iter().flat_map(GoRuntime::variables))
 }
 
 /// Terraform waits for remote systems more than it computes, so there are more slots than processors.

@@ -44,6 +44,8 @@ async fn start(site: &Site) -> InProcess {
         current_dir: site.path().to_owned(),
         hostname: "test".to_owned(),
         boot: None,
+        memory: None,
+        is_root: false,
         clock: Arc::new(SystemClock),
     };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

@@ -142,6 +142,8 @@ async fn credentials_of_cts_reach_no_module() {
         "PROBE_OTHER",
         "TF_TOKEN_example_com",
         "PATH",
+        "GOGC",
+        "GOMEMLIMIT",
     ] {
         assert!(has(name), "{name} is not in {names:?}");
     }
@@ -159,10 +161,16 @@ async fn credentials_of_cts_reach_no_module() {
 #[tokio::test]
 async fn a_worker_narrows_the_environment_of_modules() {
     let list = "environment = [\"PATH\", \"TEST_SITE\", \"PROBE_R*\", \"VAULT_TOKEN\"]";
-    let names = environment_of_module(list).await;
+    let names = environment_of_module(&format!("{list}\ngo_gc = 0")).await;
     let has = |name: &str| names.iter().any(|known| known == name);
     assert!(has("PROBE_REGION") && has("PATH"), "{names:?}");
-    for name in ["PROBE_OTHER", "TF_TOKEN_example_com", "VAULT_TOKEN"] {
+    for name in [
+        "GOGC",
+        "GOMEMLIMIT",
+        "PROBE_OTHER",
+        "TF_TOKEN_example_com",
+        "VAULT_TOKEN",
+    ] {
         assert!(!has(name), "{name} is in {names:?}");
     }
 }

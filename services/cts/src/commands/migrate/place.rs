@@ -134,6 +134,8 @@ mod tests {
             current_dir: "/here".into(),
             hostname: "test".to_owned(),
             boot: None,
+            memory: None,
+            is_root: false,
             clock: Arc::new(SystemClock),
         }
     }

@@ -23,6 +23,8 @@ fn process_env(line: &str, point: Option<&str>, directory: &Path) -> ProcessEnv 
         current_dir: directory.to_owned(),
         hostname: "test".to_owned(),
         boot: None,
+        memory: None,
+        is_root: false,
         clock: Arc::new(SystemClock),
     }
 }
