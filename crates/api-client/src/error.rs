@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use cts_tls::TlsError;
+use cts_tls::{TlsError, answers_in_plain_text, causes};
 
 use crate::address::AddressError;
 
@@ -170,13 +170,7 @@ impl CallError {
             return None;
         };
         if *secure {
-            let plain = has_cause(source, |cause| {
-                matches!(
-                    cause.downcast_ref::<rustls::Error>(),
-                    Some(rustls::Error::InvalidMessage(_))
-                )
-            });
-            return plain.then_some(
+            return answers_in_plain_text(source).then_some(
                 "the server may not speak HTTPS: try an address that begins with http://",
             );
         }
@@ -220,21 +214,6 @@ fn is_closed_connection(cause: &(dyn Error + 'static)) -> bool {
         kind,
         Some(io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
     )
-}
-
-/// The causes of an error, outermost first. An [`io::Error`] speaks for the error inside it, which no
-/// chain of sources shows.
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    let inner = |error: &'a (dyn Error + 'static)| -> Option<&'a (dyn Error + 'static)> {
-        if let Some(inside) = error
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref)
-        {
-            return Some(inside);
-        }
-        error.source()
-    };
-    std::iter::successors(inner(error), move |error| inner(*error))
 }
 
 fn has_cause(

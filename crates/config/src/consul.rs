@@ -1,5 +1,6 @@
 //! `consul`: the connection and the registration there (docs/configuration.md#consul).
 
+mod address;
 mod decode;
 
 use secrecy::SecretString;
@@ -7,12 +8,13 @@ use secrecy::SecretString;
 use crate::client_tls::ClientTls;
 use crate::transport::Transport;
 
+pub(crate) use address::without_slash;
 pub(crate) use decode::decode_consul;
 
 /// How Consul is reached.
 #[derive(Debug, Clone)]
 pub struct ConsulConfig {
-    /// `host:port`, or a URL with `http://`, `https://` or `unix://`; never empty.
+    /// `host:port`, or a URL with `http://`, `https://` or `unix://`; never empty, and without a slash at its end.
     pub address: String,
     /// Whether the connection uses TLS: `tls` is enabled, the address says so, or the environment.
     pub https: bool,

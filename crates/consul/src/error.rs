@@ -1,7 +1,7 @@
 //! What can go wrong.
 
 use cts_http::InvalidServerName;
-use cts_tls::TlsError;
+use cts_tls::{TlsError, answers_in_plain_text};
 
 /// The settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ const NO_PATH: &str = "No path to datacenter";
 #[derive(Debug, thiserror::Error)]
 pub enum ConsulError {
     /// No answer, or not all of it.
-    #[error("cannot reach consul")]
+    #[error("cannot reach consul{}", plain_text(.0))]
     Transport(#[source] reqwest::Error),
     /// Consul refused. The text is the one that the original logs.
     #[error("Unexpected response code: {status} ({body})")]
@@ -90,6 +90,15 @@ pub enum ConsulError {
         /// What is wrong with the value.
         problem: &'static str,
     },
+}
+
+/// The remedy, if nobody speaks TLS there.
+fn plain_text(error: &reqwest::Error) -> &'static str {
+    if answers_in_plain_text(error) {
+        ", which answers in plain HTTP: the address should begin with http://, and no TLS should be set"
+    } else {
+        ""
+    }
 }
 
 impl ConsulError {

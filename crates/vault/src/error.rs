@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use cts_http::InvalidServerName;
-use cts_tls::TlsError;
+use cts_tls::{TlsError, answers_in_plain_text};
 
 /// The settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum SettingsError {
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
     /// No answer, or not all of it.
-    #[error("cannot reach Vault")]
+    #[error("cannot reach Vault{}", plain_text(.0))]
     Unreachable(#[source] reqwest::Error),
     /// Vault is sealed, or is a standby that cannot answer.
     #[error("Vault is sealed, or has no active node (503)")]
@@ -73,6 +73,15 @@ pub enum VaultError {
         /// Most bytes that are read.
         limit: usize,
     },
+}
+
+/// The remedy, if nobody speaks TLS there.
+fn plain_text(error: &reqwest::Error) -> &'static str {
+    if answers_in_plain_text(error) {
+        ", which answers in plain HTTP: the address should begin with http://"
+    } else {
+        ""
+    }
 }
 
 impl VaultError {

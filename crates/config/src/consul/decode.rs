@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use crate::block::Block;
 use crate::client_tls::{EnabledBy, decode_client_tls};
 use crate::coerce;
-use crate::consul::{BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration};
+use crate::consul::{BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration, without_slash};
 use crate::environment::{Environment, Setting};
 use crate::sink::Sink;
 use crate::token_file::read_token;
@@ -37,6 +37,7 @@ pub(crate) fn decode_consul<'a>(
                 .to_owned()
         }),
     };
+    let address = without_slash(address);
     let written = block.text("token");
     let token = token_from_file(environment, current_dir, sink)
         .or(written)

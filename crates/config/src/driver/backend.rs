@@ -4,7 +4,7 @@ use cts_core::Backend;
 use serde_json::{Map, Value};
 
 use crate::block::Block;
-use crate::consul::ConsulConfig;
+use crate::consul::{ConsulConfig, without_slash};
 use crate::free_form::free_form;
 use crate::suggestion::suggestion;
 
@@ -37,6 +37,9 @@ fn completed(backend: Backend, consul: &ConsulConfig) -> Backend {
     }
     let mut whole = default_backend(consul);
     whole.arguments.extend(backend.arguments);
+    if let Some(Value::String(address)) = whole.arguments.get_mut("address") {
+        *address = without_slash(std::mem::take(address));
+    }
     whole
 }
 

@@ -27,6 +27,16 @@ fn the_consul_backend_gets_defaults_one_by_one() {
 }
 
 #[test]
+fn a_slash_behind_an_address_reaches_no_backend() {
+    let text = "consul { address = \"http://c:1/\" }";
+    let config_of = |driver: &str| config(&format!("{text}\n{driver}"));
+    assert_eq!(config_of("").consul.address, "http://c:1");
+    assert_eq!(backend(&config_of(""))["address"], "http://c:1");
+    let own = "driver \"terraform\" { backend \"consul\" { address = \"d:2/\" } }";
+    assert_eq!(backend(&config_of(own))["address"], "d:2");
+}
+
+#[test]
 fn other_backends_are_as_written() {
     let config = config("driver \"terraform\" { backend \"local\" { path = \"x\" } }");
     assert_eq!(config.driver.backend.kind, "local");

@@ -290,6 +290,18 @@ async fn a_connection_that_breaks_is_a_failure() {
 }
 
 #[tokio::test]
+async fn a_consul_that_speaks_no_tls_is_said_in_these_words() {
+    let (server, _script) = Script::serve(vec![answer("1", "a")]).await;
+    let address = server.uri().replace("http://", "https://");
+    let mut poll = Poll::start(client(&address), view("web"));
+    let (message, _, _) = poll.failure().await;
+    assert!(
+        message.starts_with("cannot reach consul, which answers in plain HTTP: the address should begin with http://"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
 async fn dropping_the_loop_ends_its_request() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::Chain;
+use cts_tls::answers_in_plain_text;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tonic::Status;
@@ -91,8 +92,13 @@ async fn ask(channel: Channel) -> Result<(), Unhealthy> {
 }
 
 fn causes(status: &Status) -> String {
-    status.source().map_or_else(
-        || format!("{:?}: {}", status.code(), status.message()),
-        |source| Chain(source).to_string(),
-    )
+    let Some(source) = status.source() else {
+        return format!("{:?}: {}", status.code(), status.message());
+    };
+    let causes = Chain(source);
+    if answers_in_plain_text(source) {
+        format!("it answers in plain text where TLS is configured (services.tls): {causes}")
+    } else {
+        causes.to_string()
+    }
 }

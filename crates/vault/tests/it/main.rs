@@ -183,6 +183,20 @@ async fn a_vault_that_does_not_answer_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_vault_that_speaks_no_tls_is_said_in_these_words() {
+    let stub = Stub::start().await;
+    let secure = VaultSettings {
+        address: settings(&stub).address.replace("http://", "https://"),
+        ..settings(&stub)
+    };
+    let error = Vault::new(secure).unwrap().read("kv/x").await.unwrap_err();
+    assert!(
+        report(&error).starts_with("cannot reach Vault, which answers in plain HTTP: the address should begin with http://: "),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn a_namespace_goes_with_every_request() {
     let stub = Stub::start().await;
     stub.change(|contents| contents.namespace = "team".to_owned());
