@@ -27,6 +27,7 @@ mod references;
 mod source;
 mod staging;
 mod unpack;
+mod variables;
 mod walk;
 
 pub use cache::{BundleCache, EnsureError, Retention, UnpackedBundle};
@@ -35,3 +36,4 @@ pub use limits::Limits;
 pub use pack::{Bundle, BundleIdentity, identify, pack, pack_except};
 pub use source::{InvalidModulePath, module_source};
 pub use unpack::{UnpackError, unpack};
+pub use variables::declared_variables;

@@ -36,7 +36,7 @@ pub(crate) fn local_sources(directory: &Path, max_bytes: u64) -> io::Result<Vec<
     Ok(sources)
 }
 
-fn read_text(path: &Path, max_bytes: u64) -> Option<String> {
+pub(crate) fn read_text(path: &Path, max_bytes: u64) -> Option<String> {
     // Asked before opening: opening a pipe would wait for a writer.
     if !fs::metadata(path).ok()?.is_file() {
         return None;
@@ -47,13 +47,16 @@ fn read_text(path: &Path, max_bytes: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The body of a file; `None` if the parser does not take it.
+pub(crate) fn parsed(text: &str) -> Option<Body> {
+    if depth(text) > MAX_DEPTH {
+        return None;
+    }
+    hcl::parse(text).ok()
+}
+
 fn sources_in_hcl(text: &str, sources: &mut Vec<String>) {
-    let body = if depth(text) > MAX_DEPTH {
-        None
-    } else {
-        hcl::parse(text).ok()
-    };
-    match body {
+    match parsed(text) {
         Some(body) => sources_in_body(&body, sources),
         // The parser may be stricter than Terraform; a directory too many does no harm.
         None => sources.extend(text.lines().filter_map(source_in_line)),
@@ -115,7 +118,7 @@ fn sources_in_json(text: &str, sources: &mut Vec<String>) {
 }
 
 /// The elements of an array, or the value itself: in JSON syntax one block can be written either way.
-fn each(value: &Value) -> impl Iterator<Item = &Value> {
+pub(crate) fn each(value: &Value) -> impl Iterator<Item = &Value> {
     let elements = value.as_array().map_or(&[][..], Vec::as_slice);
     let single = (!value.is_array()).then_some(value);
     elements.iter().chain(single)

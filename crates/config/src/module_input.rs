@@ -4,11 +4,12 @@ use cts_core::ModuleInput;
 use serde_json::{Map, Value};
 
 use crate::block::Block;
-use crate::place::{Located, Place};
+use crate::place::{Located, Place, Rules};
 use crate::query::{RawKv, RawServices};
 use crate::sink::Sink;
 use crate::suggestion::suggestion;
 use crate::task::deprecated::DeprecatedKeyUse;
+use crate::tree::Entry;
 
 const KNOWN: [&str; 2] = ["services", "consul-kv"];
 
@@ -38,29 +39,47 @@ pub(crate) fn decode_module_inputs(
                     overruled: false,
                 });
             }
-            inputs.extend(decode_input(name, block, place));
+            inputs.extend(decode_block(name, block, &place));
         }
     }
     inputs
 }
 
-fn decode_input(name: &str, block: Block<'_>, place: Place) -> Option<Located<RawInput>> {
+/// In JSON one object may have several types as its keys.
+fn decode_block(name: &str, block: Block<'_>, place: &Place) -> Vec<Located<RawInput>> {
     let sink = block.sink();
     let mut entries = block.into_entries();
     entries.retain(|entry| !entry.is_unset());
-    let Some((entry, more)) = entries.split_first() else {
+    let Some((first, more)) = entries.split_first() else {
         let message =
             format!("a `{name}` block needs a label, its type: \"services\" or \"consul-kv\"");
-        sink.error(&place, message);
-        return None;
+        sink.error(place, message);
+        return Vec::new();
     };
+    if first.rules() == Rules::Json && !more.is_empty() {
+        let entries = entries.iter();
+        return entries
+            .filter_map(|entry| decode_entry(name, entry, entry.key_place(), sink))
+            .collect();
+    }
     for second in more {
         let message = format!(
             "a `{name}` block has one type, and there is `{}` already: write another block",
-            entry.name()
+            first.name()
         );
         sink.error(&second.key_place(), message);
     }
+    decode_entry(name, first, place.clone(), sink)
+        .into_iter()
+        .collect()
+}
+
+fn decode_entry(
+    name: &str,
+    entry: &Entry<'_>,
+    place: Place,
+    sink: &Sink,
+) -> Option<Located<RawInput>> {
     let kind = entry.name();
     if !KNOWN.contains(&kind) {
         let message = format!(

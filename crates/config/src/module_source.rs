@@ -1,14 +1,17 @@
 //! Where a task's module comes from, and the digest of a local one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use cts_bundle::{BundleIdentity, InvalidModulePath, Limits, identify, module_source};
-use cts_core::{Chain, Digest};
+use cts_bundle::{
+    BundleIdentity, InvalidModulePath, Limits, declared_variables, identify, module_source,
+};
+use cts_core::{Chain, Digest, TaskDefinition};
 
-use crate::place::Located;
+use crate::place::{Located, Place};
 use crate::sink::Sink;
 
 /// Only what has to be moved to workers has to be small, which is not known here.
@@ -49,6 +52,65 @@ pub(crate) struct ModuleSources<'a> {
 struct LocalModule {
     source: String,
     digest: Digest,
+    /// See [`declared_variables`].
+    variables: Option<Arc<BTreeSet<String>>>,
+}
+
+/// A module as Terraform gets it.
+#[derive(Debug, Clone)]
+pub(crate) struct ResolvedModule {
+    pub(crate) source: String,
+    /// Of the files of a local one.
+    pub(crate) digest: Option<Digest>,
+    /// Those that a local one declares, if that can be said.
+    variables: Option<Arc<BTreeSet<String>>>,
+}
+
+impl ResolvedModule {
+    /// One that Terraform fetches, or that is not here.
+    fn elsewhere(source: String) -> Self {
+        Self {
+            source,
+            digest: None,
+            variables: None,
+        }
+    }
+
+    /// What Terraform will say of the variables that a task sets.
+    pub(crate) fn missing_variables(&self, task: &TaskDefinition) -> Vec<String> {
+        let Some(declared) = &self.variables else {
+            return Vec::new();
+        };
+        let name = &task.name;
+        let lacks = |variable: &str| {
+            format!("the module of task '{name}' does not declare the variable {variable:?}")
+        };
+        let inputs = task.input_variables().into_iter();
+        let inputs = inputs.filter(|variable| !declared.contains(*variable));
+        let inputs = inputs.map(|variable| {
+            let reason = if variable == "services" {
+                "which every module gets"
+            } else {
+                "by which it gets what the task watches"
+            };
+            let lacks = lacks(variable);
+            format!("{lacks}, {reason}: add `variable {variable:?} {{ type = any }}`")
+        });
+        let own = task.variables.keys();
+        let own = own.filter(|variable| !declared.contains(*variable));
+        let own = own.map(|variable| format!("{}, which the task sets", lacks(variable)));
+        inputs.chain(own).collect()
+    }
+}
+
+impl From<LocalModule> for ResolvedModule {
+    fn from(local: LocalModule) -> Self {
+        Self {
+            source: local.source,
+            digest: Some(local.digest),
+            variables: local.variables,
+        }
+    }
 }
 
 impl<'a> ModuleSources<'a> {
@@ -70,11 +132,14 @@ impl<'a> ModuleSources<'a> {
         self.may_be_elsewhere = true;
     }
 
-    /// The source as Terraform gets it, and the digest of a local module's files.
-    pub(crate) fn resolve(&mut self, module: &Located<String>) -> (String, Option<Digest>) {
+    /// The module as Terraform gets it.
+    pub(crate) fn resolve(&mut self, module: &Located<String>) -> ResolvedModule {
         let written = &module.value;
         let Some(path) = local_path(self.current_dir, written) else {
-            return (written.clone(), None);
+            if let Some(reason) = lacks_dot(self.current_dir, written) {
+                self.sink.error(&module.place, reason);
+            }
+            return ResolvedModule::elsewhere(written.clone());
         };
         let working_dirs = self.working_dirs;
         if self.may_be_elsewhere && !path.exists() {
@@ -83,34 +148,59 @@ impl<'a> ModuleSources<'a> {
                 path.display()
             );
             self.sink.warning(&module.place, message);
-            return (path.to_string_lossy().into_owned(), None);
+            return ResolvedModule::elsewhere(path.to_string_lossy().into_owned());
         }
         let found = self
             .local
             .entry(path)
             .or_insert_with_key(|path| local_module(path, working_dirs));
         match found {
-            Ok(found) => (found.source.clone(), Some(found.digest)),
+            Ok(found) => found.clone().into(),
             Err(reason) => {
                 self.sink.error(&module.place, reason.as_str());
-                (written.clone(), None)
+                ResolvedModule::elsewhere(written.clone())
+            }
+        }
+    }
+
+    /// Says which variables a module lacks. With a database another member may have another module there.
+    pub(crate) fn require_variables(
+        &self,
+        module: &ResolvedModule,
+        task: &TaskDefinition,
+        place: &Place,
+    ) {
+        for problem in module.missing_variables(task) {
+            if self.may_be_elsewhere {
+                self.sink.warning(place, problem);
+            } else {
+                self.sink.error(place, problem);
             }
         }
     }
 }
 
-/// The source of one module as Terraform gets it, and the digest of its files if it is local; or why it
-/// cannot be used. For the other parameters see [`ModuleSources::new`].
+/// One module as Terraform gets it, or why it cannot be used. For the other parameters see [`ModuleSources::new`].
 pub(crate) fn resolve_one(
     written: &str,
     current_dir: &Path,
     working_dirs: &[PathBuf],
-) -> Result<(String, Option<Digest>), String> {
+) -> Result<ResolvedModule, String> {
     let Some(path) = local_path(current_dir, written) else {
-        return Ok((written.to_owned(), None));
+        let reason = lacks_dot(current_dir, written);
+        return reason.map_or_else(|| Ok(ResolvedModule::elsewhere(written.to_owned())), Err);
     };
-    let found = local_module(&path, working_dirs)?;
-    Ok((found.source, Some(found.digest)))
+    Ok(local_module(&path, working_dirs)?.into())
+}
+
+/// Terraform takes a bare name for a package that is to be fetched, and finds no such thing.
+fn lacks_dot(current_dir: &Path, written: &str) -> Option<String> {
+    let names = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_bare = written.bytes().all(names) && written.parse::<std::net::IpAddr>().is_err();
+    let is_directory = is_bare && !written.is_empty() && current_dir.join(written).is_dir();
+    is_directory.then(|| {
+        format!("module {written:?} is no address of a module; for the directory of that name write \"./{written}\"")
+    })
 }
 
 /// The directory of a local module.
@@ -170,6 +260,7 @@ fn local_module(path: &Path, working_dirs: &[PathBuf]) -> Result<LocalModule, St
     Ok(LocalModule {
         source: source_in_place(&identity).map_err(|error| error.to_string())?,
         digest: identity.hash,
+        variables: declared_variables(path).map(Arc::new),
     })
 }
 

@@ -24,6 +24,7 @@ use crate::service_block::ServiceBlocks;
 use crate::sink::Sink;
 use crate::task::raw::RawTask;
 use crate::variables::VariableFiles;
+use crate::variables::raw::Variable;
 
 /// A task block that has been read.
 #[derive(Debug)]
@@ -130,6 +131,14 @@ impl<'a> TaskDecoder<'a> {
         let resolved = written.module.as_ref();
         let resolved = resolved.map(|module| self.modules.resolve(module));
         let variables = self.variables(&written);
+        let places = variables.iter();
+        let places: Vec<_> = places
+            .map(|(name, written)| (name.clone(), written.place.clone()))
+            .collect();
+        let variables = variables.into_iter();
+        let variables = variables
+            .map(|(name, written)| (name, written.value))
+            .collect();
         let services = written.services.iter().flat_map(|list| &list.value);
         let services = services.map(|entry| entry.value.clone()).collect();
         let (condition, module_inputs) = self.monitored(&mut written);
@@ -141,7 +150,8 @@ impl<'a> TaskDecoder<'a> {
             None
         };
         let name = written.name?.value;
-        let (module_source, module_digest) = resolved?;
+        let resolved = resolved?;
+        let module = written.module?;
         let working_dir = match written.working_dir {
             Some(path) => clean(&self.context.current_dir.join(path.value)),
             // Below a directory that only who runs Terraform knows.
@@ -151,9 +161,9 @@ impl<'a> TaskDecoder<'a> {
             definition: TaskDefinition {
                 name,
                 description: written.description.unwrap_or_default(),
-                module: written.module?.value,
-                module_source,
-                module_digest,
+                module: module.value,
+                module_source: resolved.source.clone(),
+                module_digest: resolved.digest,
                 bundle: None,
                 version: written.version.unwrap_or_default(),
                 providers: providers.iter().map(|id| id.value.clone()).collect(),
@@ -184,6 +194,13 @@ impl<'a> TaskDecoder<'a> {
             on_delete: written.on_delete.unwrap_or_default(),
         };
         self.warn_of_useless_guard(&written.guard, &spec.definition);
+        self.modules
+            .require_variables(&resolved, &spec.definition, &module.place);
+        for (name, place) in &places {
+            if let Some(problem) = spec.definition.variable_problem(name) {
+                self.sink.error(place, problem.to_string());
+            }
+        }
         Some(spec)
     }
 
@@ -202,10 +219,14 @@ impl<'a> TaskDecoder<'a> {
     }
 
     /// Values of files beat those in the block, later files beat earlier ones.
-    fn variables(&mut self, written: &RawTask) -> BTreeMap<String, Value> {
+    fn variables(&mut self, written: &RawTask) -> BTreeMap<String, Located<Value>> {
         let block = written.variables.iter();
-        let mut variables: BTreeMap<String, Value> = block
-            .map(|(name, variable)| (name.clone(), variable.value.clone()))
+        let located = |variable: &Variable| Located {
+            value: variable.value.clone(),
+            place: variable.place.clone(),
+        };
+        let mut variables: BTreeMap<String, Located<Value>> = block
+            .map(|(name, variable)| (name.clone(), located(variable)))
             .collect();
         for file in &written.variable_files {
             variables.extend(self.files.read(file));

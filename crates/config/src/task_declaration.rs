@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::checks;
 use crate::config::Config;
-use crate::module_source::resolve_one;
+use crate::module_source::{ResolvedModule, resolve_one};
 use crate::variables::evaluate_text;
 
 /// What such tasks get from the configuration.
@@ -57,19 +57,17 @@ impl DeclaredTasks {
         let variables = variables(&draft.variables, &mut faults);
         let outputs = outputs(&draft.outputs, &mut faults);
         check_workspace(draft, &mut faults);
-        let (Some(name), Some((module_source, module_digest)), true) =
-            (name, module, faults.0.is_empty())
-        else {
+        let (Some(name), Some(resolved), true) = (name, module, faults.0.is_empty()) else {
             return Err(InvalidDraft(faults.0));
         };
-        Ok(TaskSpec {
+        let spec = TaskSpec {
             definition: TaskDefinition {
                 working_dir: PathBuf::from(name.as_str()),
                 name,
                 description: draft.description.clone(),
                 module: draft.module.clone(),
-                module_source,
-                module_digest,
+                module_source: resolved.source.clone(),
+                module_digest: resolved.digest,
                 bundle: None,
                 version: draft.version.clone(),
                 providers,
@@ -92,10 +90,21 @@ impl DeclaredTasks {
             retry_failed: true,
             requirement: Requirement::default(),
             timeouts: TaskTimeouts::default(),
-        })
+        };
+        let definition = &spec.definition;
+        let names = definition.variables.keys();
+        let mut problems: Vec<String> = names
+            .filter_map(|name| Some(definition.variable_problem(name)?.to_string()))
+            .collect();
+        problems.extend(resolved.missing_variables(definition));
+        if problems.is_empty() {
+            Ok(spec)
+        } else {
+            Err(InvalidDraft(problems))
+        }
     }
 
-    fn module(&self, written: &str) -> Result<(String, Option<cts_core::Digest>), String> {
+    fn module(&self, written: &str) -> Result<ResolvedModule, String> {
         if written.is_empty() {
             return Err(checks::EMPTY_MODULE.to_owned());
         }

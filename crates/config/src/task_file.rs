@@ -157,7 +157,8 @@ fn variables(written: &RawTask, files: &mut VariableFiles<'_>) -> Map<String, Va
         .collect();
     for file in &written.variable_files {
         let values = files.read(file).into_iter();
-        variables.extend(values.map(|(name, value)| (name, Value::from(expression_of(&value)))));
+        variables
+            .extend(values.map(|(name, value)| (name, Value::from(expression_of(&value.value)))));
     }
     variables
 }

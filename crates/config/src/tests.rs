@@ -40,6 +40,15 @@ use tempfile::TempDir;
 
 use crate::{Config, ConfigError, LoadContext, Loaded, Report, check, load};
 
+/// With every variable that a test sets.
+fn module() -> String {
+    let inputs = ["services", "catalog_services", "consul_kv"].map(str::to_owned);
+    let own = ('a'..='z').map(String::from);
+    let names = inputs.into_iter().chain(own);
+    let declared = names.map(|name| format!("variable \"{name}\" {{ type = any }}\n"));
+    declared.collect::<Vec<_>>().concat()
+}
+
 /// A current directory with a module `./m` in it, and an environment.
 struct Sandbox {
     directory: TempDir,
@@ -52,7 +61,7 @@ impl Sandbox {
             directory: TempDir::new().unwrap(),
             environment: BTreeMap::new(),
         };
-        sandbox.write("m/main.tf", "");
+        sandbox.write("m/main.tf", module());
         sandbox
     }
 

@@ -32,7 +32,8 @@ const FIRST_ORDER: usize = usize::MAX / 2;
 /// loops can put values into values, and stored JSON is read to 128 levels.
 const DEPTH: usize = 64;
 
-type Values = BTreeMap<String, Value>;
+/// By name; with the places of the names.
+type Values = BTreeMap<String, Located<Value>>;
 
 /// Reads variable files, each once however many tasks name it.
 #[derive(Debug)]
@@ -98,10 +99,11 @@ fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result
     for structure in body {
         match structure {
             Structure::Attribute(attribute) => {
+                let key = Place::new(&source, attribute.key.span().unwrap_or_default());
                 let place = Place::new(&source, attribute.value.span().unwrap_or_default());
                 match evaluate(attribute) {
                     Ok((name, value)) => {
-                        values.insert(name, value);
+                        values.insert(name, Located { value, place: key });
                     }
                     Err(reason) => sink.error(&place, reason),
                 }

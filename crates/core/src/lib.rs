@@ -39,6 +39,7 @@ mod input;
 mod journal;
 pub mod lease;
 mod lost_lease;
+mod module_variables;
 mod phase;
 mod provider;
 mod regexp;
@@ -89,6 +90,7 @@ pub use identity::{
 pub use input::{Content, FrozenInput, RunInput, ThawError};
 pub use journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
 pub use lost_lease::LostLease;
+pub use module_variables::VariableProblem;
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};

@@ -315,6 +315,26 @@ fn an_empty_workspace_says_nothing() {
 }
 
 #[test]
+fn variables_fit_the_module() {
+    let with = |name: &str| TaskDraft {
+        variables: [(name.to_owned(), "1".to_owned())].into(),
+        ..draft()
+    };
+    read(&with("a")).unwrap();
+    for (name, message) in [
+        ("services", "variable `services` cannot be set"),
+        ("source", "Terraform keeps that name for itself"),
+        (
+            "other",
+            "does not declare the variable \"other\", which the task sets",
+        ),
+    ] {
+        let error = read(&with(name)).unwrap_err();
+        assert!(error.contains(message), "{error}");
+    }
+}
+
+#[test]
 fn outputs_are_names_each_once_and_not_too_many() {
     let with = |outputs: Vec<String>| TaskDraft { outputs, ..draft() };
     let many = |count: usize| (0..count).map(|number| format!("o{number}")).collect();

@@ -15,7 +15,7 @@ macro_rules! example {
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     for module in ["hello", "report"] {
-        sandbox.write(&format!("modules/{module}/main.tf"), "");
+        sandbox.write(&format!("modules/{module}/main.tf"), super::module());
     }
     sandbox
 }

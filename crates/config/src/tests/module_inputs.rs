@@ -202,6 +202,7 @@ fn what_json_leaves_to_chance_is_a_problem() {
         r#""condition": {"services": {"names": ["a"]}, "schedule": null}"#,
         r#""condition": {"no-condition": {}}, "module_input": [{"services": {"names": ["a"]}}, {"consul-kv": {"path": "p"}}]"#,
         r#""condition": {"no-condition": {}}, "module_input": {"consul-kv": {"path": "p"}}, "source": null"#,
+        r#""condition": {"no-condition": {}}, "module_input": {"services": {"names": ["a"]}, "consul-kv": {"path": "p"}}"#,
     ] {
         json(valid).unwrap_or_else(|error| panic!("{valid}\n{error:?}"));
     }
@@ -216,8 +217,8 @@ fn what_json_leaves_to_chance_is_a_problem() {
         ),
         (r#""condition": {"services": null}"#, "needs a label"),
         (
-            r#""condition": {"no-condition": {}}, "module_input": {"services": {"names": ["a"]}, "consul-kv": {"path": "p"}}"#,
-            "a `module_input` block has one type",
+            r#""condition": {"no-condition": {}}, "module_input": {"services": {"names": ["a"]}, "keys": {"path": "p"}}"#,
+            "unsupported module_input type `keys`",
         ),
     ] {
         let Err(crate::ConfigError::Problems(report)) = json(invalid) else {

@@ -6,6 +6,15 @@ use std::os::unix::fs::symlink;
 
 use super::{Sandbox, task, task_with};
 
+const SERVICES: &str = "variable \"services\" {}\n";
+
+const CALLS_SHARED: &str = r#"
+variable "services" {}
+module "s" {
+  source = "../shared"
+}
+"#;
+
 #[test]
 fn local_modules_are_made_absolute() {
     let sandbox = Sandbox::new();
@@ -62,6 +71,57 @@ fn local_modules_must_be_there() {
 }
 
 #[test]
+fn a_module_declares_the_variables_that_it_gets() {
+    let sandbox = Sandbox::new();
+    sandbox.write("none/main.tf", "output \"x\" { value = 1 }");
+    sandbox.write("some/main.tf", "variable \"services\" {}");
+    sandbox.write("odd/main.tf", "variable {");
+    let text = |module: &str, extra: &str| task_with(extra).replace("./m", module);
+    let refused = |module: &str, extra: &str| {
+        let report = sandbox.refused(&text(module, extra));
+        assert_eq!(report.problems()[0].line(), Some(3), "{}", report.render());
+        sandbox.rendered(&report)
+    };
+    let services = "the module of task 't' does not declare the variable \"services\", which every module gets: add";
+    let without = refused("./none", "");
+    assert!(without.contains(services), "{without}");
+    let own = refused("./some", "variables { size = 3 }");
+    let size = "does not declare the variable \"size\", which the task sets";
+    assert!(own.contains(size), "{own}");
+    let keys = refused("./some", "module_input \"consul-kv\" { path = \"p\" }");
+    assert!(
+        keys.contains("does not declare the variable \"consul_kv\""),
+        "{keys}"
+    );
+    sandbox.config(&text("./some", ""));
+    sandbox.config(&text("./odd", ""));
+
+    let shared = format!(
+        "database {{ url = \"postgres://127.0.0.1/cts\" }}\n{}",
+        text("./none", "")
+    );
+    sandbox.write("cts.hcl", &shared);
+    let warnings = sandbox.load(&["cts.hcl"]).unwrap().warnings;
+    let warnings = sandbox.rendered(&warnings);
+    assert!(warnings.contains(services), "{warnings}");
+}
+
+#[test]
+fn a_directory_needs_a_dot_in_front() {
+    let sandbox = Sandbox::new();
+    let text = |module: &str| task_with("").replace("./m", module);
+    let report = sandbox.refused(&text("m"));
+    assert!(
+        report.render().contains("write \"./m\""),
+        "{}",
+        report.render()
+    );
+    for other in ["n", "m/m/m", "git::https://example.com/m.git"] {
+        sandbox.config(&text(other));
+    }
+}
+
+#[test]
 fn the_digest_follows_the_files_of_a_module() {
     let sandbox = Sandbox::new();
     let digest = || task(&sandbox, "").definition.module_digest.unwrap();
@@ -88,7 +148,7 @@ fn the_digest_follows_the_files_of_a_module() {
 #[test]
 fn a_module_may_call_the_directories_beside_it() {
     let sandbox = Sandbox::new();
-    sandbox.write("m/main.tf", "module \"s\" {\n  source = \"../shared\"\n}\n");
+    sandbox.write("m/main.tf", CALLS_SHARED);
     sandbox.write("shared/s.tf", "# 1");
     let definition = || task(&sandbox, "").definition;
     let before = definition();
@@ -104,7 +164,7 @@ fn a_module_may_call_the_directories_beside_it() {
 #[test]
 fn the_digest_is_the_hash_of_the_bundle_that_workers_get() {
     let sandbox = Sandbox::new();
-    sandbox.write("m/main.tf", "module \"s\" {\n  source = \"../shared\"\n}\n");
+    sandbox.write("m/main.tf", CALLS_SHARED);
     sandbox.write("shared/s.tf", "# 1");
     let module = sandbox.path().join("m");
     let bundle = cts_bundle::pack(&module, &cts_bundle::Limits::default()).unwrap();
@@ -164,6 +224,7 @@ fn thousands_of_tasks_may_share_modules() {
             let content = "# a line of a comment\n".repeat(500);
             sandbox.write(&format!("m{module}/f{file}.tf"), content);
         }
+        sandbox.write(&format!("m{module}/variables.tf"), SERVICES);
     }
     for number in 0..5_000 {
         let module = number % 20;

@@ -223,6 +223,36 @@ fn variables_are_expressions_and_files_win() {
 }
 
 #[test]
+fn names_of_variables_that_terraform_would_refuse_are_found_where_they_are() {
+    for (name, message) in [
+        ("services", "the module gets what the task watches by it"),
+        ("count", "Terraform keeps that name for itself"),
+        ("aws", "a variable of that name for the provider"),
+    ] {
+        let sandbox = Sandbox::new();
+        let other = if name == "services" { "other" } else { name };
+        let module = format!("variable \"services\" {{}}\nvariable \"{other}\" {{}}\n");
+        sandbox.write("m/main.tf", module);
+        sandbox.write("v.tfvars", format!("\n{name} = 1\n"));
+        let provider = "\nterraform_provider \"aws\" {}";
+        let in_file = "providers = [\"aws\"]\nvariable_files = [\"v.tfvars\"]";
+        let report = sandbox.refused(&format!("{}{provider}", task_with(in_file)));
+        let [problem] = report.problems() else {
+            panic!("{report:?}")
+        };
+        assert_eq!(
+            (problem.file(), problem.line()),
+            (Some("v.tfvars"), Some(2))
+        );
+        assert!(problem.message().contains(message), "{problem}");
+        let in_block = format!("providers = [\"aws\"]\nvariables {{ {name} = 1 }}");
+        let report = sandbox.refused(&format!("{}{provider}", task_with(&in_block)));
+        assert_eq!(report.problems()[0].line(), Some(6), "{report:?}");
+        assert!(report.problems()[0].message().contains(message));
+    }
+}
+
+#[test]
 fn faults_in_variable_files_are_found_where_they_are() {
     let cases = [
         ("a = 1\nb = \n", 2, ""),

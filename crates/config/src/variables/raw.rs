@@ -17,6 +17,8 @@ pub(crate) struct Variable {
     /// The text of an HCL 2 expression.
     pub(crate) text: String,
     pub(crate) value: Value,
+    /// Of its name.
+    pub(crate) place: Place,
 }
 
 /// Reads the map `variables`, whose texts are expressions.
@@ -38,8 +40,9 @@ pub(crate) fn decode_variables(task: &mut Block<'_>) -> BTreeMap<String, Variabl
         }
         let place = Place::new(entry.source(), written.span.clone());
         match variable(entry.name(), written) {
-            Ok(variable) => {
-                variables.insert(entry.name().to_owned(), variable);
+            Ok((text, value)) => {
+                let place = entry.key_place();
+                variables.insert(entry.name().to_owned(), Variable { text, value, place });
             }
             Err((message, help)) => sink.error_with_help(&place, message, help),
         }
@@ -47,12 +50,10 @@ pub(crate) fn decode_variables(task: &mut Block<'_>) -> BTreeMap<String, Variabl
     variables
 }
 
-fn variable(name: &str, written: &Written) -> Result<Variable, (String, Option<String>)> {
+/// The text of the expression, and its value.
+fn variable(name: &str, written: &Written) -> Result<(String, Value), (String, Option<String>)> {
     if let ValueKind::Bool(flag) = written.kind {
-        return Ok(Variable {
-            text: flag.to_string(),
-            value: Value::Bool(flag),
-        });
+        return Ok((flag.to_string(), Value::Bool(flag)));
     }
     let text = coerce::text(written).map_err(|mismatch| {
         let message = format!("variable `{name}` must be text, not {}", mismatch.found);
@@ -60,7 +61,7 @@ fn variable(name: &str, written: &Written) -> Result<Variable, (String, Option<S
         (message, Some(help.to_owned()))
     })?;
     match evaluate_text(&text) {
-        Ok(value) => Ok(Variable { text, value }),
+        Ok(value) => Ok((text, value)),
         Err(reason) => {
             let reason = without_text(name, &reason);
             let message = format!("variable `{name}` is no HCL expression: {reason}");

@@ -147,7 +147,7 @@ async fn every_request_gets_the_documented_answer() {
     let site = Site::new();
     site.write(
         "modules/bad/main.tf",
-        "resource \"terraform_data\" \"x\" { input = 1 }\n",
+        "variable \"services\" {}\nresource \"terraform_data\" \"x\" { nonsense = 1 }\n",
     );
     site.write_steps("held");
     let tasks =
@@ -160,7 +160,7 @@ async fn every_request_gets_the_documented_answer() {
 
     // As with a failed enable, what was put stays.
     let failing = put(&task("pool", "./modules/bad"), "*", "");
-    assert!(scene.send(&failing).await.refused(422).contains("services"));
+    assert!(scene.send(&failing).await.refused(422).contains("nonsense"));
     assert_eq!(etag(&scene, "pool").await, "\"2\"");
     let mended = put(&task("pool", MODULE), "\"2\"", "");
     when_idle(&scene, &mended).await.expect(200);

@@ -80,7 +80,7 @@ async fn a_failed_enable_is_not_rolled_back_but_a_failed_inspection_is() {
     let site = Site::new();
     site.write(
         "modules/bad/main.tf",
-        "resource \"terraform_data\" \"x\" { input = 1 }\n",
+        "variable \"services\" {}\nresource \"terraform_data\" \"x\" { nonsense = 1 }\n",
     );
     site.write_steps("broken");
     let off = "enabled = false";
@@ -98,7 +98,7 @@ async fn a_failed_enable_is_not_rolled_back_but_a_failed_inspection_is() {
         .await;
 
     let message = scene.switch("check", true, "").await.refused(500);
-    assert!(message.contains("services"), "{message}");
+    assert!(message.contains("nonsense"), "{message}");
     assert_eq!(
         scene.instance.api.task_status("check").await["enabled"],
         true

@@ -1,0 +1,108 @@
+//! Which variables a module declares.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::references::{each, parsed, read_text};
+
+/// Bytes of a file, at most; variables of a larger one are not looked for.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The variables that the files of a module directory declare. `None` if that cannot be said for certain, because a file
+/// cannot be read or parsed: Terraform will say what is wrong with it.
+pub fn declared_variables(directory: &Path) -> Option<BTreeSet<String>> {
+    let mut variables = BTreeSet::new();
+    for entry in fs::read_dir(directory).ok()? {
+        let entry = entry.ok()?;
+        let name = entry.file_name();
+        let name = name.as_encoded_bytes();
+        let is = |ending: &[u8]| name.ends_with(ending);
+        let is_json = is(b".tf.json") || is(b".tofu.json");
+        // Terraform does not read hidden files either.
+        if name.starts_with(b".") || !(is_json || is(b".tf") || is(b".tofu")) {
+            continue;
+        }
+        let text = read_text(&entry.path(), MAX_BYTES)?;
+        if u64::try_from(text.len()).ok()? >= MAX_BYTES {
+            return None;
+        }
+        if is_json {
+            of_json(&text, &mut variables)?;
+        } else {
+            of_hcl(&text, &mut variables)?;
+        }
+    }
+    Some(variables)
+}
+
+fn of_hcl(text: &str, variables: &mut BTreeSet<String>) -> Option<()> {
+    let body = parsed(text)?;
+    let blocks = body
+        .blocks()
+        .filter(|block| block.identifier() == "variable");
+    for block in blocks {
+        let [name] = block.labels() else { return None };
+        variables.insert(name.as_str().to_owned());
+    }
+    Some(())
+}
+
+fn of_json(text: &str, variables: &mut BTreeSet<String>) -> Option<()> {
+    let document = serde_json::from_str::<Value>(text).ok()?;
+    for root in each(&document) {
+        for declared in root.get("variable").into_iter().flat_map(each) {
+            variables.extend(declared.as_object()?.keys().cloned());
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared(files: &[(&str, &str)]) -> Option<Vec<String>> {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            fs::write(directory.path().join(name), content).unwrap();
+        }
+        let variables = declared_variables(directory.path())?;
+        Some(variables.into_iter().collect())
+    }
+
+    #[test]
+    fn every_form_of_a_declaration_counts() {
+        let found = declared(&[
+            (
+                "main.tf",
+                "variable \"a\" {}\nvariable b { type = any }\nlocals { variable = 1 }\n",
+            ),
+            (
+                "more.tofu",
+                "variable \"c\" {\n  default = { x = [1] }\n}\n",
+            ),
+            (
+                "json.tf.json",
+                r#"{"variable": {"d": {}, "e": [{"type": "string"}]}}"#,
+            ),
+            ("list.tf.json", r#"[{"variable": [{"f": {}}, {"g": {}}]}]"#),
+            (".hidden.tf", "variable \"h\" {}"),
+            ("notes.txt", "variable \"i\" {}"),
+        ]);
+        assert_eq!(found.unwrap(), ["a", "b", "c", "d", "e", "f", "g"]);
+    }
+
+    #[test]
+    fn of_what_cannot_be_read_nothing_is_said() {
+        assert_eq!(declared(&[("main.tf", "variable {")]), None);
+        assert_eq!(declared(&[("main.tf.json", "{")]), None);
+        assert_eq!(
+            declared(&[("main.tf", ""), ("x.tf", "variable \"a\" \"b\" {}")]),
+            None
+        );
+        assert_eq!(declared_variables(Path::new("/does/not/exist")), None);
+    }
+}
