@@ -6,6 +6,12 @@ use quick_xml::events::{BytesStart, Event};
 /// Elements within each other, at most.
 const DEEPEST: usize = 32;
 
+/// Elements of an answer, at most: that of a large commit has some hundreds.
+const MOST_ELEMENTS: usize = 10_000;
+
+/// Bytes of the name of an element, at most. Each text is kept with the names around it.
+const LONGEST_NAME: usize = 128;
+
 /// No answer of the API.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
@@ -34,7 +40,7 @@ impl Answer {
     pub(super) fn read(document: &str) -> Result<Self, AnswerError> {
         let mut reader = Reader::from_str(document);
         let mut answer = None;
-        let mut path = Vec::<String>::new();
+        let mut open = Open::default();
         loop {
             match reader.read_event()? {
                 Event::Start(element) if answer.is_none() => answer = Some(Self::begin(&element)?),
@@ -43,26 +49,20 @@ impl Answer {
                     break;
                 }
                 Event::Start(element) => {
-                    if path.len() >= DEEPEST {
-                        return Err(AnswerError::Unlike);
-                    }
-                    path.push(name(&element));
                     if let Some(answer) = &mut answer {
-                        answer.texts.push((path.join("/"), String::new()));
+                        open.begin(element.name().as_ref(), answer)?;
                     }
                 }
                 // The one of `response` itself ends everything.
-                Event::End(_) if path.pop().is_none() => break,
-                Event::Text(text) => {
-                    add(answer.as_mut(), &path, &text);
-                }
-                Event::CData(text) => add(answer.as_mut(), &path, &text),
+                Event::End(_) if open.end().is_none() => break,
+                Event::Text(text) => open.add(answer.as_mut(), &text),
+                Event::CData(text) => open.add(answer.as_mut(), &text),
                 Event::GeneralRef(reference) => {
                     let meant = match reference.resolve_char_ref()? {
                         Some(character) => character.to_string(),
                         None => entity(&reference).to_owned(),
                     };
-                    add(answer.as_mut(), &path, &meant);
+                    open.add(answer.as_mut(), &meant);
                 }
                 Event::Eof => return Err(AnswerError::Unlike),
                 _ => {}
@@ -112,17 +112,40 @@ impl Answer {
     }
 }
 
-fn name(element: &BytesStart<'_>) -> String {
-    element.name().as_ref().to_owned()
-}
+/// The elements that have begun and not ended: their places among the texts of the answer, outermost first.
+#[derive(Default)]
+struct Open(Vec<usize>);
 
-fn add(answer: Option<&mut Answer>, path: &[String], text: &str) {
-    let Some(answer) = answer else { return };
-    let path = path.join("/");
-    // Behind an inner element the text of the outer one goes on.
-    let mut known = answer.texts.iter_mut().rev();
-    if let Some((_path, known)) = known.find(|(known, _)| *known == path) {
-        known.push_str(text);
+impl Open {
+    fn begin(&mut self, name: &str, answer: &mut Answer) -> Result<(), AnswerError> {
+        let is_too_much = self.0.len() >= DEEPEST
+            || answer.texts.len() >= MOST_ELEMENTS
+            || name.len() > LONGEST_NAME;
+        if is_too_much {
+            return Err(AnswerError::Unlike);
+        }
+        let around = self.0.last().and_then(|&place| answer.texts.get(place));
+        let path = match around {
+            Some((around, _text)) => format!("{around}/{name}"),
+            None => name.to_owned(),
+        };
+        self.0.push(answer.texts.len());
+        answer.texts.push((path, String::new()));
+        Ok(())
+    }
+
+    fn end(&mut self) -> Option<usize> {
+        self.0.pop()
+    }
+
+    /// Behind an inner element the text of the outer one goes on.
+    fn add(&self, answer: Option<&mut Answer>, text: &str) {
+        let known = self.0.last();
+        let known = answer.zip(known);
+        let known = known.and_then(|(answer, &place)| answer.texts.get_mut(place));
+        if let Some((_path, known)) = known {
+            known.push_str(text);
+        }
     }
 }
 
@@ -170,11 +193,21 @@ mod tests {
             "<response status=\"success\"></result>",
             "<response status=success>",
             &format!("<response>{deep}"),
+            &format!("<response>{}</response>", "<a></a>".repeat(20_000)),
+            &format!("<response><{0}></{0}></response>", "a".repeat(1000)),
             "<!DOCTYPE x [<!ENTITY a \"b\">]><x/>",
         ];
         for case in cases {
             assert!(Answer::read(case).is_err(), "{case}");
         }
+    }
+
+    #[test]
+    fn text_behind_an_inner_element_belongs_to_the_outer_one() {
+        let answer = Answer::read(
+            "<response status=\"error\"><msg>a<line>b</line>c</msg><msg>d</msg></response>",
+        );
+        assert_eq!(answer.unwrap().message(), "ac; b; d");
     }
 
     #[test]

@@ -204,7 +204,9 @@ impl Session {
         let response = request.body(body).send().await.map_err(unreachable)?;
         let status = response.status();
         let document = document_of(response).await?;
-        let answer = Answer::read(&document);
+        // A large one takes a while, in which other runs go on.
+        let answer = tokio::task::spawn_blocking(move || Answer::read(&document)).await;
+        let answer = answer.unwrap_or(Err(AnswerError::Unlike));
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let answer = match answer {
             Ok(answer) => answer,
