@@ -80,6 +80,12 @@ impl Address {
     }
 }
 
+/// Whether what is sent to `address` leaves this machine without TLS. `https` is said beside the address.
+pub fn is_plain_over_network(address: &str, https: bool) -> bool {
+    let address = Address::parse(address);
+    address.is_ok_and(|address| !https && !address.https && !address.is_local())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +125,20 @@ mod tests {
             let error = Address::parse(text).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("secret"));
         }
+    }
+
+    #[test]
+    fn plain_text_over_the_network_is_noticed() {
+        let is_plain = |address: &str| is_plain_over_network(address, false);
+        assert!(is_plain("10.0.0.1:8500") && is_plain("http://consul.example"));
+        for safe in [
+            "https://10.0.0.1:8501",
+            "localhost:8500",
+            "unix:///run/consul.sock",
+        ] {
+            assert!(!is_plain(safe), "{safe}");
+        }
+        assert!(!is_plain_over_network("10.0.0.1:8501", true));
     }
 
     #[test]

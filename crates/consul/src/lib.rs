@@ -26,6 +26,7 @@ mod registration;
 mod settings;
 mod transport;
 
+pub use address::is_plain_over_network;
 pub use client::{Answer, ConsulClient};
 pub use error::{ConsulError, SettingsError};
 pub use followers::Followers;

@@ -1,5 +1,6 @@
 //! Where the database is and how connections to it are made.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -66,6 +67,22 @@ pub struct Settings {
     /// PEM file with the certificates to trust with `sslmode=verify-ca` and `verify-full`; without it
     /// those of the system.
     pub ca_cert: Option<PathBuf>,
+}
+
+/// Whether `url` leads to another machine, whose certificate is not verified with its name.
+pub fn is_unverified_over_network(url: &SecretString) -> bool {
+    let options = url.expose_secret().parse::<PgConnectOptions>();
+    options.is_ok_and(|options| {
+        let host = options.get_host();
+        let is_ip_of_this = host
+            .parse::<IpAddr>()
+            .is_ok_and(|ip| ip.to_canonical().is_loopback());
+        let is_local = options.get_socket().is_some()
+            || host.starts_with('/')
+            || host.eq_ignore_ascii_case("localhost")
+            || is_ip_of_this;
+        !is_local && !matches!(options.get_ssl_mode(), PgSslMode::VerifyFull)
+    })
 }
 
 /// What is made of the settings.

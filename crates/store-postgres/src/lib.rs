@@ -56,7 +56,7 @@ mod transfer;
 mod waiting;
 mod workers;
 
-pub use connection::Settings;
+pub use connection::{Settings, is_unverified_over_network};
 pub use pooling::PoolerError;
 pub use schema::{AppliedMigration, SchemaError, migrate, pending};
 pub use store::PostgresStore;

@@ -25,7 +25,7 @@ use crate::process_env::ProcessEnv;
 use crate::services::connections::{Links, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 use crate::services::wiring::GUARD_COMMAND;
-use crate::services::{settings, single};
+use crate::services::{settings, single, unsafe_settings};
 
 /// Runs this process as the program that it was called as, and gives its exit code. Called once, from `main`.
 pub fn run_program() -> ExitCode {
@@ -133,6 +133,7 @@ async fn run(
     tracing::info!(target: "cli", version = env!("CARGO_PKG_VERSION"), "starting cts");
     tracing::debug!(target: "cli", ?config, "configuration");
     warn_of_idle_options(&command);
+    unsafe_settings::warn(&command, &config, process_env);
 
     let stop = CancellationToken::new();
     let mut work = std::pin::pin!(begin(command, config, process_env, lines, &shutdown, &stop));

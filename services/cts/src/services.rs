@@ -9,4 +9,5 @@ pub(crate) mod registration;
 pub(crate) mod settings;
 pub(crate) mod single;
 mod terraform_console;
+pub(crate) mod unsafe_settings;
 pub(crate) mod wiring;

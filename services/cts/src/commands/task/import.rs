@@ -17,6 +17,11 @@ use super::ui::on_one_line;
 
 pub(super) async fn run(session: &mut Session<'_>, import: &Import) -> Result<(), ExitStatus> {
     let here = session.client(&import.client, Details::Stderr)?;
+    if cts_consul::is_plain_over_network(&import.source.from, false) {
+        session.ui.warning(
+            "the tasks come from another host over plain HTTP: whoever is on the way can read and change them",
+        );
+    }
     let source = source(session, &import.source)?;
     let wanted = tasks(session, &source, "read the tasks to import").await?;
     let present = tasks(session, &here, "read the tasks that are here already").await?;

@@ -1,0 +1,291 @@
+//! What is not safe in the settings of a service, said once at its start (docs/configuration.md#what-is-not-safe).
+
+use std::fs;
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use cts_config::{Config, LogLevel};
+
+use crate::cli::arguments::Command;
+use crate::process_env::ProcessEnv;
+
+/// May be read by everybody on the machine.
+const READABLE_BY_OTHERS: u32 = 0o004;
+
+/// Logs one warning for each thing that is not safe.
+pub(crate) fn warn(command: &Command, config: &Config, process_env: &ProcessEnv) {
+    let files = command.configuration().map(|named| &*named.paths);
+    let files = files.unwrap_or_default().iter();
+    let files = files.map(|path| process_env.current_dir.join(path));
+    let mut found = of_settings(Uses::of(command), config);
+    found.extend(of_files(files.chain(secret_files(config))));
+    if process_env.is_root {
+        found.push(
+            "cts runs as root, and so does what its modules start: give it a user of its own"
+                .to_owned(),
+        );
+    }
+    for text in found {
+        tracing::warn!(target: "cli", "not safe: {text}");
+    }
+}
+
+/// What a service has to do with.
+#[derive(Debug, Clone, Copy, Default)]
+struct Uses {
+    consul: bool,
+    vault: bool,
+    database: bool,
+    terraform: bool,
+    services: bool,
+    /// It serves the API beyond this machine.
+    open_api: bool,
+}
+
+impl Uses {
+    fn of(command: &Command) -> Self {
+        let nothing = Self::default();
+        match command {
+            Command::Start {
+                api,
+                once,
+                inspect,
+                inspect_task,
+                ..
+            } => Self {
+                consul: true,
+                vault: true,
+                database: true,
+                terraform: true,
+                services: false,
+                open_api: !once
+                    && !inspect
+                    && inspect_task.is_empty()
+                    && is_reachable(api.bind_address),
+            },
+            Command::Watcher { .. } => Self {
+                consul: true,
+                services: true,
+                ..nothing
+            },
+            Command::Scheduler { .. } => Self {
+                database: true,
+                services: true,
+                ..nothing
+            },
+            Command::Worker { .. } => Self {
+                consul: true,
+                vault: true,
+                terraform: true,
+                services: true,
+                ..nothing
+            },
+            Command::Gateway { api, .. } => Self {
+                services: true,
+                open_api: is_reachable(api.bind_address),
+                ..nothing
+            },
+            _ => nothing,
+        }
+    }
+}
+
+fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut say = |is_unsafe: bool, text: &str| {
+        if is_unsafe {
+            found.push(text.to_owned());
+        }
+    };
+    let consul = &config.consul;
+    say(
+        uses.consul && cts_consul::is_plain_over_network(&consul.address, consul.https),
+        "Consul on another host is asked in plain HTTP: token and answers can be read and changed on the way; use https:// in consul.address",
+    );
+    say(
+        uses.consul && consul.https && !consul.tls.verify,
+        "the certificate of Consul is not verified (consul.tls.verify = false)",
+    );
+    if let Some(vault) = config.vault.as_ref().filter(|_| uses.vault) {
+        say(
+            cts_consul::is_plain_over_network(&vault.address, false),
+            "Vault on another host is asked in plain HTTP: token and secrets can be read on the way; use https:// in vault.address",
+        );
+        say(
+            !vault.tls.verify,
+            "the certificate of Vault is not verified (vault.tls.verify = false)",
+        );
+    }
+    if let Some(database) = config.database.as_ref().filter(|_| uses.database) {
+        say(
+            cts_store_postgres::is_unverified_over_network(&database.url),
+            "the database on another host is not verified: use sslmode=verify-full in database.url",
+        );
+    }
+    say(
+        uses.services && config.services.plaintext && config.services.tls.is_none(),
+        "services talk in plain text over the network (services.plaintext): anybody on the way can give orders; configure services.tls",
+    );
+    let asks_for_certificates = config.tls.as_ref().is_some_and(|tls| tls.verify_incoming);
+    say(
+        uses.open_api && !asks_for_certificates,
+        "everybody who reaches the API can change and delete tasks: bind it to 127.0.0.1 (-bind-address), or ask for certificates (tls with verify_incoming)",
+    );
+    say(
+        uses.terraform && config.driver.persist_log && config.log_level <= LogLevel::Debug,
+        "Terraform's trace is kept (driver.persist_log) while the log level is DEBUG or TRACE: it may hold secrets of providers",
+    );
+    found
+}
+
+/// Whether others reach what listens on this address, or on all.
+fn is_reachable(address: Option<IpAddr>) -> bool {
+    address.is_none_or(|address| !address.to_canonical().is_loopback())
+}
+
+/// Files that hold keys and tokens of cts.
+fn secret_files(config: &Config) -> Vec<PathBuf> {
+    let tls = config.tls.as_ref().map(|tls| tls.key.clone());
+    let services = config.services.tls.as_ref().map(|tls| tls.key.clone());
+    let vault = config.vault.as_ref();
+    let token = vault.and_then(|vault| vault.vault_agent_token_file.clone());
+    let clients = [Some(&config.consul.tls), vault.map(|vault| &vault.tls)];
+    let keys = clients.into_iter().flatten();
+    let keys = keys.filter(|tls| tls.enabled && !tls.key.is_empty());
+    let keys = keys.map(|tls| PathBuf::from(&tls.key));
+    let others = [tls, services, token, config.security.key_file.clone()];
+    others.into_iter().flatten().chain(keys).collect()
+}
+
+/// Those that others can read, in one warning.
+fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Option<String> {
+    let others_read = |path: &Path| {
+        let metadata = fs::metadata(path);
+        metadata.is_ok_and(|metadata| {
+            metadata.is_file() && metadata.permissions().mode() & READABLE_BY_OTHERS != 0
+        })
+    };
+    let mut open: Vec<PathBuf> = files
+        .into_iter()
+        .flat_map(|path| in_directory(&path).unwrap_or_else(|| vec![path]))
+        .filter(|path| others_read(path))
+        .collect();
+    open.sort();
+    open.dedup();
+    let shown = open.iter().map(|path| path.display().to_string());
+    let shown: Vec<String> = shown.map(|path| format!("{path:?}")).collect();
+    (!shown.is_empty()).then(|| {
+        format!(
+            "everybody on this machine can read files that may hold secrets: {}; take that away with chmod o-r",
+            shown.join(", ")
+        )
+    })
+}
+
+/// The configuration files of a directory.
+fn in_directory(path: &Path) -> Option<Vec<PathBuf>> {
+    let entries = fs::read_dir(path).ok()?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_configuration = |path: &PathBuf| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        matches!(extension, Some("hcl" | "json"))
+    };
+    Some(paths.filter(is_configuration).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use cts_config::{LoadContext, load};
+    use cts_core::{Clock as _, SystemClock};
+
+    use super::*;
+
+    const ALL: Uses = Uses {
+        consul: true,
+        vault: true,
+        database: true,
+        terraform: true,
+        services: true,
+        open_api: true,
+    };
+
+    fn config(text: &str) -> Config {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cts.hcl");
+        fs::write(&path, text).unwrap();
+        let context = LoadContext {
+            environment: &BTreeMap::new(),
+            current_dir: directory.path(),
+            hostname: "host",
+            now: SystemClock.now(),
+        };
+        load(&[path], &context).unwrap().config
+    }
+
+    #[test]
+    fn on_this_machine_only_the_open_api_is_not_safe() {
+        let found = of_settings(ALL, &config("consul { address = \"http://[::1]:8500\" }"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("everybody who reaches the API"));
+        let bound = Uses {
+            open_api: is_reachable(Some([127, 0, 0, 1].into())),
+            ..ALL
+        };
+        assert_eq!(
+            of_settings(bound, &config("port = 8558")),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn each_thing_is_said() {
+        let found = of_settings(
+            ALL,
+            &config(
+                "log_level = \"DEBUG\"\n\
+                 consul { address = \"10.0.0.1:8500\" }\n\
+                 vault {\n address = \"http://10.0.0.2:8200\"\n tls { verify = false }\n }\n\
+                 database { url = \"postgres://cts@10.0.0.3/cts?sslmode=require\" }\n\
+                 services { plaintext = true }\n\
+                 driver \"terraform\" { persist_log = true }",
+            ),
+        );
+        for text in [
+            "Consul on another host",
+            "Vault on another host",
+            "certificate of Vault is not verified",
+            "the database on another host",
+            "services talk in plain text",
+            "everybody who reaches the API",
+            "Terraform's trace is kept",
+        ] {
+            let count = found.iter().filter(|line| line.contains(text)).count();
+            assert_eq!(count, 1, "{text}: {found:?}");
+        }
+        let nothing = of_settings(
+            Uses::default(),
+            &config("consul { address = \"10.0.0.1:8500\" }"),
+        );
+        assert_eq!(nothing, Vec::<String>::new());
+    }
+
+    #[test]
+    fn files_that_others_can_read_are_named_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, mode: u32| {
+            let path = directory.path().join(name);
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        let (own, open) = (file("a.hcl", 0o640), file("b.hcl", 0o644));
+        file("notes.txt", 0o644);
+        assert_eq!(of_files([own]), None);
+        let text = of_files([directory.path().to_owned(), open]).unwrap();
+        assert_eq!(text.matches("b.hcl").count(), 1, "{text}");
+        assert!(!text.contains("a.hcl") && !text.contains("notes"), "{text}");
+    }
+}
