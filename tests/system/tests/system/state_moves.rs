@@ -1,10 +1,9 @@
 //! A changed backend moves the state of each task, and of no other (docs/terraform.md#moving-a-state).
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use cts_testkit::{ConsulAgent, ObjectStore, Postgres, eventually, terraform_path};
+use cts_testkit::{ConsulAgent, ObjectStore, Postgres, eventually};
 use cts_tests::{DEADLINE, Instance, Shape, Site, task};
 use serde_json::Value;
 
@@ -24,29 +23,15 @@ resource "terraform_data" "made" {
 }
 "#;
 
-/// Is Terraform, and stands still where there is a file that says so.
-const STOPS: &str = r#"#!/bin/sh
-stop_at() {
-  if [ -e "@SITE@/stop-at-$1" ]; then touch "@SITE@/reached"; sleep 100; fi
-}
-case "$1 $2" in "state push") stop_at before-push ;; esac
-"@TERRAFORM@" "$@"
-code=$?
-case "$1 $2" in
-  "state pull") case "$(pwd)" in *.cts-state-to-move) stop_at after-pull ;; esac ;;
-  "state push") stop_at after-push ;;
-esac
-exit $code
-"#;
-
-struct Stage {
+/// A site whose tasks make what Consul has, and note it.
+pub(crate) struct Stage {
     consul: ConsulAgent,
-    site: Site,
+    pub(crate) site: Site,
     tasks: Vec<&'static str>,
 }
 
 impl Stage {
-    async fn new(tasks: &[&'static str]) -> Self {
+    pub(crate) async fn new(tasks: &[&'static str]) -> Self {
         let site = Site::new();
         let path = site.path().to_str().unwrap();
         for task in tasks {
@@ -62,7 +47,7 @@ impl Stage {
     }
 
     /// Writes the configuration with this in its driver block.
-    fn configure(&self, driver: &str) {
+    pub(crate) fn configure(&self, driver: &str) {
         let of_task = |name: &&str| task(name, &format!("./modules/{name}"), &["web"], "");
         let tasks: String = self.tasks.iter().map(of_task).collect();
         let more = format!("worker {{ slots = 1 }}\n{tasks}");
@@ -70,16 +55,16 @@ impl Stage {
             .configure_driver(&self.consul.address(), driver, &more);
     }
 
-    async fn register(&self, id: &str) {
+    pub(crate) async fn register(&self, id: &str) {
         self.consul.register_service("web", id, 1, &[], &[]).await;
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.site.path().join(name)
     }
 
     /// What each task has made so far.
-    fn made(&self, task: &str) -> Vec<String> {
+    pub(crate) fn made(&self, task: &str) -> Vec<String> {
         let text = fs::read_to_string(self.file(&format!("{task}.made"))).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
@@ -102,7 +87,7 @@ impl Stage {
     }
 
     /// Waits for the end of the last run of every task, which must have succeeded.
-    async fn wait_until_applied(&self, cts: &Instance) {
+    pub(crate) async fn wait_until_applied(&self, cts: &Instance) {
         for task in &self.tasks {
             eventually(DEADLINE, async || {
                 let runs = cts.api.get(&format!("/v1/runs?task={task}&limit=1")).await;
@@ -117,7 +102,7 @@ impl Stage {
     }
 
     /// A life of cts in which an instance is new.
-    async fn one_more(&self, driver: &str, id: &str, all: &[&str]) {
+    pub(crate) async fn one_more(&self, driver: &str, id: &str, all: &[&str]) {
         self.configure(driver);
         self.register(id).await;
         let cts = Instance::start(&self.site).await;
@@ -127,10 +112,34 @@ impl Stage {
     }
 }
 
-fn local(directory: &Path) -> String {
+/// A directory as the backend.
+pub(crate) fn local(directory: &Path) -> String {
     format!(
         "shared_local_backend = true\n  backend \"local\" {{ workspace_dir = \"{}\" }}",
         directory.display()
+    )
+}
+
+/// A path in Consul's key/value store as the backend.
+pub(crate) fn consul(path: &str) -> String {
+    format!("backend \"consul\" {{ path = \"{path}/terraform\" }}")
+}
+
+/// A new database as the backend.
+pub(crate) async fn pg() -> String {
+    let connection = Postgres::shared().await.create_database().await;
+    format!("backend \"pg\" {{ conn_str = \"{connection}?sslmode=disable\" }}")
+}
+
+pub(crate) const BUCKET: &str = "states";
+
+/// A key of the bucket as the backend, with a lock that is a file beside the state.
+pub(crate) fn s3(address: &str, key: &str) -> String {
+    format!(
+        "backend \"s3\" {{\n bucket = \"{BUCKET}\"\n key = \"{key}\"\n region = \"eu-central-1\"\n access_key = \"key-of-edge\"\n \
+         secret_key = \"secret-of-edge\"\n endpoints = {{ s3 = \"{address}\" }}\n use_path_style = true\n use_lockfile = true\n \
+         skip_credentials_validation = true\n skip_metadata_api_check = true\n skip_region_validation = true\n \
+         skip_requesting_account_id = true\n}}"
     )
 }
 
@@ -171,17 +180,9 @@ async fn one_task_does_not_put_back_the_state_of_another() {
 #[tokio::test]
 async fn states_move_through_all_kinds_of_backends() {
     let stage = Stage::new(&["pool"]).await;
-    let store = ObjectStore::with_bucket("states").await;
-    let s3 = format!(
-        "backend \"s3\" {{\n bucket = \"states\"\n key = \"network\"\n region = \"eu-central-1\"\n access_key = \"key-of-edge\"\n \
-         secret_key = \"secret-of-edge\"\n endpoints = {{ s3 = \"{}\" }}\n use_path_style = true\n use_lockfile = true\n \
-         skip_credentials_validation = true\n skip_metadata_api_check = true\n skip_region_validation = true\n \
-         skip_requesting_account_id = true\n}}",
-        store.address()
-    );
-    let connection = Postgres::shared().await.create_database().await;
-    let pg = format!("backend \"pg\" {{ conn_str = \"{connection}?sslmode=disable\" }}");
-    let consul = |path: &str| format!("backend \"consul\" {{ path = \"{path}/terraform\" }}");
+    let store = ObjectStore::with_bucket(BUCKET).await;
+    let s3 = s3(&store.address(), "network");
+    let pg = pg().await;
     let backends = [
         local(&stage.file("old")),
         String::new(),
@@ -234,69 +235,4 @@ async fn without_the_directory_the_previous_backend_must_be_named() {
     stage
         .one_more(&named, "web-3", &["web-1", "web-2", "web-3"])
         .await;
-}
-
-#[tokio::test]
-async fn a_move_that_is_killed_anywhere_comes_to_the_same_end() {
-    for point in ["after-pull", "before-push", "after-push", "apply"] {
-        let stage = Stage::new(&["pool"]).await;
-        let path = stage.site.path().to_str().unwrap();
-        let real = terraform_path();
-        let script = STOPS.replace("@SITE@", path);
-        let script = script.replace("@TERRAFORM@", real.to_str().unwrap());
-        stage.site.write("bin/terraform", &script);
-        let executable = stage.file("bin/terraform");
-        fs::set_permissions(&executable, fs::Permissions::from_mode(0o755)).unwrap();
-        let driver = |directory| format!("path = \"bin\"\n  {}", local(directory));
-        let (old, new) = (stage.file("old"), stage.file("new"));
-        stage.one_more(&driver(&old), "web-1", &["web-1"]).await;
-
-        let (stop, reached) = match point {
-            "apply" => (stage.file("hold"), stage.file("pool.made")),
-            point => (
-                stage.file(&format!("stop-at-{point}")),
-                stage.file("reached"),
-            ),
-        };
-        fs::write(&stop, "").unwrap();
-        stage.configure(&driver(&new));
-        stage.register("web-2").await;
-        let cts = Instance::start(&stage.site).await;
-        eventually(DEADLINE, async || {
-            let text = fs::read_to_string(&reached);
-            match text {
-                Ok(text) if point != "apply" || text.contains("web-2") => Ok(()),
-                other => Err(format!("{point}: {other:?}")),
-            }
-        })
-        .await;
-        cts.kill().await;
-        stage.site.kill_terraform();
-        stage.site.wait_until_quiet().await;
-        fs::remove_file(&stop).unwrap();
-
-        let cts = Instance::start(&stage.site).await;
-        stage.wait_until_applied(&cts).await;
-        stage.register("web-3").await;
-        eventually(DEADLINE, async || {
-            let made = stage.made("pool");
-            if made.iter().any(|id| id == "web-3") {
-                Ok(())
-            } else {
-                Err(format!("{made:?}"))
-            }
-        })
-        .await;
-        cts.stop().await;
-        let mut made = stage.made("pool");
-        if point == "apply" {
-            // Terraform was killed while it was made.
-            made.dedup();
-        }
-        assert_eq!(made, ["web-1", "web-2", "web-3"], "{point}");
-        let left = fs::read_dir(stage.site.work().join("pool")).unwrap();
-        let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let left: Vec<_> = left.filter(|name| name.starts_with(".cts")).collect();
-        assert_eq!(left, Vec::<String>::new(), "{point}");
-    }
 }

@@ -1,0 +1,175 @@
+//! A move of a state is killed anywhere and goes on after the restart (docs/terraform.md#moving-a-state).
+
+use std::fs;
+
+use cts_testkit::{ObjectStore, eventually};
+use cts_tests::{DEADLINE, Instance, Shape};
+
+use super::halting::{HALTING, HaltingTerraform};
+use super::state_moves::{BUCKET, Stage, consul, local, pg, s3};
+
+/// Point at which a move is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Point {
+    /// The state was read from its old backend.
+    Pulled,
+    /// The move is recorded, and the state is not pushed yet.
+    Recorded,
+    /// The state is in the new backend.
+    Pushed,
+    /// Terraform makes a resource, and has locked the state.
+    Applying,
+}
+
+impl Point {
+    const ALL: [Self; 4] = [Self::Pulled, Self::Recorded, Self::Pushed, Self::Applying];
+}
+
+/// A task whose state is in its old backend, and then cts with the new one: it is about to move the state.
+pub(super) struct Scene {
+    pub(super) stage: Stage,
+    terraform: HaltingTerraform,
+}
+
+impl Scene {
+    pub(super) async fn begin(stage: Stage, old: &str) -> Self {
+        let terraform = HaltingTerraform::install(&stage.site);
+        stage.one_more(&driver(old), "web-1", &["web-1"]).await;
+        Self { stage, terraform }
+    }
+
+    /// Begins the move.
+    pub(super) async fn start(&self, new: &str) -> Instance {
+        self.stage.configure(&driver(new));
+        self.stage.register("web-2").await;
+        Instance::start(&self.stage.site).await
+    }
+
+    fn stop_at(&self, point: Point) {
+        match point {
+            Point::Pulled => self.terraform.halt_after("*.cts-state-to-move state pull*"),
+            Point::Recorded => self.terraform.halt_before("* state push*"),
+            Point::Pushed => self.terraform.halt_after("* state push*"),
+            Point::Applying => self.stage.site.hold(),
+        }
+    }
+
+    async fn reached(&self, point: Point) {
+        if point == Point::Applying {
+            self.wait_until_made("web-2").await;
+        } else {
+            self.terraform.halted().await;
+        }
+    }
+
+    fn go_on(&self, point: Point) {
+        self.terraform.go_on();
+        if point == Point::Applying {
+            self.stage.site.release();
+        }
+    }
+
+    async fn wait_until_made(&self, id: &str) {
+        eventually(DEADLINE, async || {
+            let made = self.stage.made("pool");
+            if made.iter().any(|made| made == id) {
+                Ok(())
+            } else {
+                Err(format!("{id} is not among {made:?}"))
+            }
+        })
+        .await;
+    }
+
+    /// Kills cts and its Terraform, as when the machine loses its power.
+    pub(super) async fn kill(&self, cts: Instance) {
+        cts.kill().await;
+        self.stage.site.kill_terraform();
+        self.stage.site.wait_until_quiet().await;
+    }
+
+    /// After one more change each instance was made once, as if nothing had been killed.
+    pub(super) async fn finish(&self, cts: Instance, point: Point) {
+        self.stage.wait_until_applied(&cts).await;
+        self.stage.register("web-3").await;
+        self.wait_until_made("web-3").await;
+        self.stage.wait_until_applied(&cts).await;
+        cts.stop().await;
+        let mut made = self.stage.made("pool");
+        if point == Point::Applying {
+            // Terraform was killed while it made web-2.
+            made.dedup();
+        }
+        assert_eq!(made, ["web-1", "web-2", "web-3"], "{point:?}");
+        let left = fs::read_dir(self.stage.site.work().join("pool")).unwrap();
+        let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left: Vec<_> = left.filter(|name| name.starts_with(".cts")).collect();
+        assert_eq!(left, Vec::<String>::new(), "{point:?}");
+    }
+}
+
+/// The driver block with this backend.
+pub(super) fn driver(backend: &str) -> String {
+    format!("{HALTING}\n  {backend}")
+}
+
+async fn comes_to_the_same_end(stage: Stage, point: Point, old: &str, new: &str) {
+    let scene = Scene::begin(stage, old).await;
+    scene.stop_at(point);
+    let cts = scene.start(new).await;
+    scene.reached(point).await;
+    if point == Point::Applying && Shape::of_this_run() == Shape::Cluster {
+        // The guard interrupts Terraform, which then writes its state. Killed meanwhile, it would leave an empty file.
+        cts.kill().await;
+        scene.stage.site.wait_until_quiet().await;
+    } else {
+        scene.kill(cts).await;
+    }
+    scene.go_on(point);
+    let cts = Instance::start(&scene.stage.site).await;
+    scene.finish(cts, point).await;
+}
+
+#[tokio::test]
+async fn a_move_between_directories_that_is_killed_anywhere_comes_to_the_same_end() {
+    for point in Point::ALL {
+        let stage = Stage::new(&["pool"]).await;
+        let (old, new) = (local(&stage.file("old")), local(&stage.file("new")));
+        comes_to_the_same_end(stage, point, &old, &new).await;
+    }
+}
+
+#[tokio::test]
+async fn a_move_from_consul_to_postgres_that_is_killed_anywhere_comes_to_the_same_end() {
+    for point in Point::ALL {
+        let stage = Stage::new(&["pool"]).await;
+        comes_to_the_same_end(stage, point, &consul("old"), &pg().await).await;
+    }
+}
+
+/// A killed Terraform leaves the file that is its lock.
+#[tokio::test]
+async fn a_move_from_postgres_to_s3_that_is_killed_anywhere_comes_to_the_same_end() {
+    for point in Point::ALL {
+        let stage = Stage::new(&["pool"]).await;
+        let store = ObjectStore::with_bucket(BUCKET).await;
+        let new = format!(
+            "release_lost_locks = true\n  {}",
+            s3(&store.address(), "new")
+        );
+        comes_to_the_same_end(stage, point, &pg().await, &new).await;
+        let objects = store.list(BUCKET).await;
+        assert!(!objects.contains(".tflock"), "{point:?}: {objects}");
+    }
+}
+
+/// The lock of a killed Terraform ends with its session, some time later.
+#[tokio::test]
+async fn a_move_from_s3_to_consul_that_is_killed_anywhere_comes_to_the_same_end() {
+    for point in Point::ALL {
+        let stage = Stage::new(&["pool"]).await;
+        let store = ObjectStore::with_bucket(BUCKET).await;
+        let old = s3(&store.address(), "old");
+        comes_to_the_same_end(stage, point, &old, &consul("new")).await;
+    }
+}
