@@ -19,7 +19,13 @@ pub struct StateLock {
     created: String,
     /// `OperationTypeApply` and the like.
     operation: String,
+    /// The state in the backend.
+    path: String,
 }
+
+/// The operation of a lock under which Terraform makes a state that does not exist yet. As long as it does not,
+/// `force-unlock` fails: it makes the state too, and needs the lock for that.
+const OF_CREATION: &str = "init";
 
 impl StateLock {
     /// Reads it from the standard error of a command. `None` if that is about something else.
@@ -30,17 +36,17 @@ impl StateLock {
         } else {
             EngineKind::Terraform
         };
-        let mut fields = [const { None }; 4];
+        let mut fields = [const { None }; 5];
         for line in info.lines().map(without_frame) {
             let Some((name, value)) = line.split_once(':') else {
                 continue;
             };
-            let names = ["ID", "Who", "Created", "Operation"];
+            let names = ["ID", "Who", "Created", "Operation", "Path"];
             if let Some(index) = names.iter().position(|known| *known == name) {
                 fields[index].get_or_insert(value.trim());
             }
         }
-        let [id, who, created, operation] = fields;
+        let [id, who, created, operation, path] = fields;
         let is_id = |id: &&str| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             // It stands in a command that is meant to be copied, where a dash would begin an option.
@@ -52,6 +58,7 @@ impl StateLock {
             who: who?.to_owned(),
             created: created.unwrap_or_default().to_owned(),
             operation: operation.unwrap_or_default().to_owned(),
+            path: path.unwrap_or_default().to_owned(),
         })
     }
 
@@ -72,6 +79,7 @@ impl StateLock {
                 who,
                 created,
                 operation,
+                path,
                 ..
             } = self;
             writeln!(
@@ -88,7 +96,14 @@ impl StateLock {
                     f,
                     "If that one is gone, release the lock where the state is kept: Terraform does not say its ID."
                 ),
+            }?;
+            if operation == OF_CREATION {
+                write!(
+                    f,
+                    " That fails as long as there is no state. Then remove the lock of {path} where the state is kept."
+                )?;
             }
+            Ok(())
         })
     }
 }
@@ -138,6 +153,14 @@ mod tests {
         let command = "`tofu force-unlock 7c1e5a10-8c3b-4c0f-9d8e-2f6d1a4b5c6d`";
         assert!(advice(&of_tofu).unwrap().contains(command));
         assert_eq!(advice("Error: no such host\n"), None);
+    }
+
+    #[test]
+    fn a_lock_without_a_state_is_to_be_removed_by_hand() {
+        let of_creation = TEXT.replace("OperationTypeApply", "init");
+        let by_hand = "releases the lock. That fails as long as there is no state. Then remove the lock of \
+                       terraform.tfstate.d/edge/terraform.tfstate where the state is kept.";
+        assert!(advice(&of_creation).unwrap().ends_with(by_hand));
     }
 
     #[test]

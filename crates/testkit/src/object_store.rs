@@ -75,6 +75,12 @@ impl ObjectStore {
         put.unwrap_or_else(|error| panic!("{path} cannot be put: {error}"));
     }
 
+    /// Removes an object.
+    pub async fn remove(&self, path: &str) {
+        let removed = self.call(Method::DELETE, path, "").await;
+        removed.unwrap_or_else(|error| panic!("{path} cannot be removed: {error}"));
+    }
+
     /// The content of an object, by `bucket/key`; `None` if there is none.
     pub async fn get(&self, path: &str) -> Option<String> {
         match self.call(Method::GET, path, "").await {

@@ -19,6 +19,7 @@ pub(crate) mod halting;
 mod handlers;
 mod hostile_values;
 mod killed_moves;
+mod killed_pushes;
 mod large_task;
 mod migrate;
 mod module_variables;
