@@ -13,6 +13,7 @@ mod failover;
 mod grpc_document;
 mod killed_phases;
 mod local_backend;
+mod lost_destructions;
 mod modules;
 mod own_lock;
 mod queued_settings;

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{DEADLINE, Instance, LOCAL_BACKEND, Site, task};
+use cts_tests::{Api, DEADLINE, Instance, LOCAL_BACKEND, Site, task};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// Makes a file. Takes it away when it is destroyed, and says so before; as long as there is a file `hold` it waits then.
+/// Makes a file. When it is destroyed, it writes a line into `begun`, waits as long as there is a file `hold`, and removes
+/// the file.
 const MODULE: &str = r#"
 variable "services" {
   type = any
@@ -22,27 +23,46 @@ resource "terraform_data" "file" {
 
   provisioner "local-exec" {
     when    = destroy
-    command = "touch '${self.input}/begun'; while [ -e '${self.input}/hold' ]; do sleep 0.1; done; rm -f '${self.input}/made'"
+    command = "echo >>'${self.input}/begun'; while [ -e '${self.input}/hold' ]; do sleep 0.1; done; rm -f '${self.input}/made'"
   }
 }
 "#;
 
-struct Stage {
+/// A site with the module.
+pub(crate) struct Stage {
     consul: ConsulAgent,
-    site: Site,
+    pub(crate) site: Site,
 }
 
 impl Stage {
     async fn new(tasks: &str) -> Self {
+        let stage = Self::without_configuration().await;
+        stage.configure(LOCAL_BACKEND, tasks);
+        stage
+    }
+
+    /// One that is not configured yet.
+    pub(crate) async fn without_configuration() -> Self {
         let consul = ConsulAgent::start().await;
         let site = Site::new();
         let path = site.path().to_str().unwrap();
         site.write("modules/file/main.tf", &MODULE.replace("@SITE@", path));
-        site.configure_driver(&consul.address(), LOCAL_BACKEND, tasks);
         Self { consul, site }
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    /// Writes the configuration with this in its driver block.
+    pub(crate) fn configure(&self, driver: &str, tasks: &str) {
+        self.site
+            .configure_driver(&self.consul.address(), driver, tasks);
+    }
+
+    /// Number of destructions of the file that have begun.
+    pub(crate) fn begun(&self) -> usize {
+        let text = std::fs::read_to_string(self.file("begun"));
+        text.map_or(0, |text| text.lines().count())
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.site.path().join(name)
     }
 
@@ -58,13 +78,19 @@ impl Stage {
     }
 }
 
-async fn ask(cts: &Instance, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+/// A task that makes the file, and that is destroyed with it.
+pub(crate) fn destroyed_task() -> String {
+    let more = "on_delete = \"destroy\"";
+    task("made", "./modules/file", &["web"], more)
+}
+
+async fn ask(api: &Api, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
     let mut request = reqwest::Client::builder()
         .no_proxy()
         .timeout(DEADLINE)
         .build()
         .unwrap()
-        .request(method, cts.api.url(path));
+        .request(method, api.url(path));
     if let Some(body) = body {
         request = request.json(&body);
     }
@@ -72,9 +98,15 @@ async fn ask(cts: &Instance, method: Method, path: &str, body: Option<Value>) ->
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-async fn until_gone(cts: &Instance, name: &str) {
+/// Deletes the task, which is destroyed first.
+pub(crate) async fn delete(api: &Api) {
+    let (status, answer) = ask(api, Method::DELETE, "/v1/tasks/made", None).await;
+    assert_eq!(status, 202, "{answer}");
+}
+
+pub(crate) async fn until_gone(api: &Api, name: &str) {
     let path = format!("/v1/tasks/{name}");
-    eventually(DEADLINE, async || match cts.api.ask(&path).await {
+    eventually(DEADLINE, async || match api.ask(&path).await {
         Ok((404, _)) => Ok(()),
         other => Err(format!("{other:?}")),
     })
@@ -90,21 +122,20 @@ async fn what_a_task_of_the_api_has_made_goes_with_it() {
         "name": "made", "module": module, "on_delete": "destroy",
         "condition": {"services": {"names": ["web"]}},
     }});
-    let (status, answer) = ask(&cts, Method::POST, "/v1/tasks?run=now", Some(task)).await;
+    let (status, answer) = ask(&cts.api, Method::POST, "/v1/tasks?run=now", Some(task)).await;
     assert_eq!(status, 201, "{answer}");
     assert_eq!(answer["task"]["on_delete"], "destroy");
     assert!(stage.file("made").exists());
 
     let plan = "/v1/tasks/made/destroy-plan";
-    let (status, answer) = ask(&cts, Method::POST, plan, None).await;
+    let (status, answer) = ask(&cts.api, Method::POST, plan, None).await;
     assert_eq!(status, 200, "{answer}");
     let text = answer["run"]["plan"].as_str().unwrap();
     assert!(text.contains("1 to destroy"), "{text}");
     assert!(stage.file("made").exists() && !stage.file("begun").exists());
 
-    let (status, answer) = ask(&cts, Method::DELETE, "/v1/tasks/made", None).await;
-    assert_eq!(status, 202, "{answer}");
-    until_gone(&cts, "made").await;
+    delete(&cts.api).await;
+    until_gone(&cts.api, "made").await;
     assert!(!stage.file("made").exists());
     let runs = cts.api.get("/v1/runs?task=made&limit=1").await;
     let run = &runs["runs"][0];
@@ -115,18 +146,11 @@ async fn what_a_task_of_the_api_has_made_goes_with_it() {
 
 #[tokio::test]
 async fn a_destruction_that_is_killed_is_finished_after_the_restart() {
-    let of_file = task(
-        "made",
-        "./modules/file",
-        &["web"],
-        "on_delete = \"destroy\"",
-    );
-    let stage = Stage::new(&of_file).await;
+    let stage = Stage::new(&destroyed_task()).await;
     let cts = Instance::start(&stage.site).await;
     cts.api.wait_for_events("made", 1).await;
     stage.site.write("hold", "");
-    let (status, answer) = ask(&cts, Method::DELETE, "/v1/tasks/made", None).await;
-    assert_eq!(status, 202, "{answer}");
+    delete(&cts.api).await;
     stage.until("begun", true).await;
     cts.kill().await;
     assert!(stage.file("made").exists());
@@ -135,7 +159,7 @@ async fn a_destruction_that_is_killed_is_finished_after_the_restart() {
     let cts = Instance::start(&stage.site).await;
     // Stopped gently before, the first one may have released its resource or not; the file is the truth.
     std::fs::remove_file(stage.file("hold")).unwrap();
-    until_gone(&cts, "made").await;
+    until_gone(&cts.api, "made").await;
     stage.until("made", false).await;
     // The file of the configuration does not bring it back.
     assert_eq!(cts.api.get("/v1/tasks").await["tasks"], json!([]));
@@ -145,20 +169,13 @@ async fn a_destruction_that_is_killed_is_finished_after_the_restart() {
 
 #[tokio::test]
 async fn what_leaves_its_file_is_retained() {
-    let of_file = task(
-        "made",
-        "./modules/file",
-        &["web"],
-        "on_delete = \"destroy\"",
-    );
-    let stage = Stage::new(&of_file).await;
+    let stage = Stage::new(&destroyed_task()).await;
     let cts = Instance::start(&stage.site).await;
     cts.api.wait_for_events("made", 1).await;
     cts.stop().await;
-    let consul = stage.consul.address();
-    stage.site.configure_driver(&consul, LOCAL_BACKEND, "");
+    stage.configure(LOCAL_BACKEND, "");
     let cts = Instance::start(&stage.site).await;
-    until_gone(&cts, "made").await;
+    until_gone(&cts.api, "made").await;
     cts.stop().await;
     assert!(stage.file("made").exists() && !stage.file("begun").exists());
 }
