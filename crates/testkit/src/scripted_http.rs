@@ -36,6 +36,8 @@ pub enum ScriptedAnswer {
     Json(u16, Value),
     /// A status, a content type and a body.
     Text(u16, &'static str, String),
+    /// A status, a content type and a body without its end: the connection is closed before.
+    Cut(u16, &'static str, String),
     /// A status and a `Location`.
     Redirect(u16, String),
     /// The connection is closed without an answer.
@@ -152,12 +154,15 @@ impl Responder {
             let request = receive(&mut stream).await?;
             lock(&self.requests).push(request);
             let answer = lock(&self.script).pop_front();
-            let (status, header, body) = match answer? {
+            let answer = answer?;
+            let missing = usize::from(matches!(answer, ScriptedAnswer::Cut(..)));
+            let (status, header, body) = match answer {
                 ScriptedAnswer::Json(status, body) => {
                     let header = "Content-Type: application/json".to_owned();
                     (status, header, format!("{body}\n"))
                 }
-                ScriptedAnswer::Text(status, kind, body) => {
+                ScriptedAnswer::Text(status, kind, body)
+                | ScriptedAnswer::Cut(status, kind, body) => {
                     (status, format!("Content-Type: {kind}"), body)
                 }
                 ScriptedAnswer::Redirect(status, to) => {
@@ -166,12 +171,15 @@ impl Responder {
                 ScriptedAnswer::Close => return None,
                 ScriptedAnswer::Hang => std::future::pending().await,
             };
-            let length = body.len();
+            let length = body.len() + missing;
             let text = format!(
                 "HTTP/1.1 {status} x\r\n{header}\r\nContent-Length: {length}\r\n\r\n{body}"
             );
             stream.write_all(text.as_bytes()).await.ok()?;
             stream.flush().await.ok()?;
+            if missing > 0 {
+                return None;
+            }
         }
     }
 }

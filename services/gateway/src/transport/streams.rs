@@ -1,5 +1,6 @@
 //! Answers that go on: events of runs, and logs of runs that are followed. They end with their source, with
-//! the client or with the gateway.
+//! the client or with the gateway. A log that ends with the gateway is broken off, so that a part of it does not look
+//! complete. Events just end.
 //!
 //! A client that has gone looks like one that has closed its half of the connection. One that follows gets what there
 //! is by then, and no more.
@@ -10,7 +11,9 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
+use cts_core::Chain;
 use cts_proto::log::v1::ReadLogResponse;
+use futures::FutureExt as _;
 use futures::future::pending;
 use futures::stream::{once, unfold};
 use http::header;
@@ -55,7 +58,7 @@ pub(crate) async fn events(
     let changes = unfold(changes, |mut changes| async {
         match changes.next().await {
             Next::Message(change) => Some((change, changes)),
-            Next::Failed(_) | Next::ClientClosed | Next::Over => None,
+            Next::Failed(_) | Next::ClientClosed | Next::GatewayCloses | Next::Over => None,
         }
     });
     let changes = changes.filter_map(move |change| {
@@ -133,10 +136,25 @@ impl Log {
                     return Some((Ok(part), Some(self)));
                 }
                 Next::Failed(status) => return Some((Err(status), None)),
+                Next::GatewayCloses => {
+                    let status = Status::unavailable("the gateway ends before the log");
+                    return Some((Err(status), None));
+                }
                 Next::Over => return None,
                 Next::ClientClosed => {
                     let rest = self.questions.log(&self.run, self.position, false);
-                    self.parts.messages = rest.await.ok()?;
+                    self.parts.messages = match rest.await {
+                        Ok(messages) => messages,
+                        Err(error) => {
+                            tracing::warn!(
+                                request_id = %self.parts.id,
+                                error = %Chain(&error),
+                                "a log broke off because its rest cannot be read"
+                            );
+                            let status = Status::unavailable("the rest of the log is missing");
+                            return Some((Err(status), None));
+                        }
+                    };
                     self.parts.endless = None;
                 }
             }
@@ -162,6 +180,8 @@ enum Next<T> {
     Failed(Status),
     /// The client sends no more: it has gone, or has closed its half.
     ClientClosed,
+    /// The gateway ends, and the messages have not ended yet.
+    GatewayCloses,
     Over,
 }
 
@@ -182,7 +202,7 @@ impl<T: Send + 'static> Followed<T> {
     }
 
     async fn next(&mut self) -> Next<T> {
-        // What has an end of its own is a request in progress. Ended here, a part of it would look complete.
+        // An answer with an end of its own is a request in progress, which the gateway lets finish.
         let closing = async {
             match &self.endless {
                 Some(_) => self.connection.closing.cancelled().await,
@@ -197,7 +217,7 @@ impl<T: Send + 'static> Followed<T> {
         };
         let message = tokio::select! {
             biased;
-            () = closing => return Next::Over,
+            () = closing => return self.cut_off().await,
             () = client_closed => return Next::ClientClosed,
             message = self.messages.message() => message,
         };
@@ -210,10 +230,24 @@ impl<T: Send + 'static> Followed<T> {
                     error = status.to_string(),
                     "an answer broke off because its source did"
                 );
-                // An error makes hyper drop what it has not written yet, which it does while it waits.
-                tokio::task::yield_now().await;
+                let_hyper_write().await;
                 Next::Failed(status)
             }
         }
     }
+
+    /// Ends with the gateway. If the messages have ended already, the answer is whole.
+    async fn cut_off(&mut self) -> Next<T> {
+        if let Some(Ok(None)) = self.messages.message().now_or_never() {
+            return Next::Over;
+        }
+        tracing::debug!(request_id = %self.id, "an answer ends before its source, with the gateway");
+        let_hyper_write().await;
+        Next::GatewayCloses
+    }
+}
+
+/// Waits once: hyper writes what it has while a body waits, and drops it when the body fails.
+async fn let_hyper_write() {
+    tokio::task::yield_now().await;
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
+use tonic::Status;
 
 use crate::runs::{MemoryLogs, MemoryRuns, RUN};
 use crate::stage::{Scene, Stage};
@@ -113,6 +114,27 @@ async fn a_follower_that_closes_its_half_gets_what_there_is_and_the_end() {
 }
 
 #[tokio::test]
+async fn a_follower_that_closes_its_half_sees_that_the_rest_is_missing() {
+    let logs = MemoryLogs {
+        refusal: Some(Status::unavailable("no leader")),
+        ..MemoryLogs::default()
+    };
+    let stage = Stage::set(Scene {
+        logs,
+        ..Scene::default()
+    })
+    .await;
+    let mut socket = request(&stage, &followed()).await;
+    let text = read_until(&mut socket, "done\n").await;
+    socket.shutdown().await.unwrap();
+    let mut rest = String::new();
+    let reading = timeout(SOON, socket.read_to_string(&mut rest));
+    reading.await.unwrap().unwrap();
+    let text = text + &rest;
+    assert!(text.ends_with("done\n\r\n"), "{text:?}");
+}
+
+#[tokio::test]
 async fn a_follower_may_ask_for_something_else_before_the_end() {
     let (stage, _, logs) = stage().await;
     let mut socket = request(&stage, &followed()).await;
@@ -121,7 +143,10 @@ async fn a_follower_may_ask_for_something_else_before_the_end() {
     socket.write_all(next.as_bytes()).await.unwrap();
     sleep(Duration::from_millis(100)).await;
     assert_eq!(Arc::strong_count(&logs.endless), 3);
-    // The gateway ends, and answers nothing further.
+    // The gateway ends, breaks the log off, and answers nothing further.
     stage.shutdown.cancel();
-    read_until(&mut socket, "0\r\n\r\n").await;
+    let mut rest = String::new();
+    let reading = timeout(SOON, socket.read_to_string(&mut rest));
+    reading.await.unwrap().unwrap();
+    assert_eq!(rest, "");
 }

@@ -315,7 +315,7 @@ impl Ongoing {
 }
 
 #[tokio::test]
-async fn a_log_that_is_followed_ends_with_the_gateway() {
+async fn a_followed_log_breaks_off_when_the_gateway_ends() {
     let (stage, _, logs) = stage().await;
     let path = format!("/v1/runs/{RUN}/log?follow=true");
     let mut followed = Ongoing::start(&stage, &path).await;
@@ -323,7 +323,7 @@ async fn a_log_that_is_followed_ends_with_the_gateway() {
     assert!(logs.reads.lock().unwrap()[0].follow);
     stage.shutdown.cancel();
     let text = followed.rest().await;
-    assert!(text.ends_with("0\r\n\r\n"), "{text:?}");
+    assert!(text.ends_with("done\n\r\n"), "{text:?}");
 }
 
 #[tokio::test]

@@ -318,6 +318,8 @@ pub(crate) struct MemoryLogs {
     pub(crate) endless: Arc<()>,
     /// What a log that is not followed waits for before its first line.
     pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
+    /// Refusal of a log that is not followed.
+    pub(crate) refusal: Option<Status>,
 }
 
 fn line(stream: LogStream, text: &str) -> LogLine {
@@ -348,6 +350,9 @@ impl LogService for MemoryLogs {
             RUN => {}
             "no-id" => return Err(Status::invalid_argument("inner text")),
             _ => return Err(Status::not_found("inner text")),
+        }
+        if let Some(refusal) = self.refusal.clone().filter(|_refusal| !request.follow) {
+            return Err(refusal);
         }
         let parts = [
             ReadLogResponse {

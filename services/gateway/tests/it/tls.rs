@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::runs::RUN;
 use crate::stage::{Scene, Stage};
 use crate::tasks::three_tasks;
 
@@ -298,4 +299,29 @@ async fn who_says_nothing_delays_neither_others_nor_the_end() {
     let mut rest = Vec::new();
     drop(begun.read_to_end(&mut rest).await);
     assert_eq!(rest, b"");
+}
+
+#[tokio::test]
+async fn a_followed_log_breaks_off_in_both_versions_of_http_when_the_gateway_ends() {
+    let authority = Authority::new();
+    let api = Guarded::start(&authority).await;
+    let path = format!("/v1/runs/{RUN}/log?follow=true");
+    let mut answers = Vec::new();
+    for (client, version) in [
+        (authority.client(), Version::HTTP_2),
+        (authority.client().http1_only(), Version::HTTP_11),
+    ] {
+        let mut answer = api.get(client, &path).await.unwrap();
+        assert_eq!(answer.version(), version);
+        let mut text = Vec::new();
+        while !text.ends_with(b"done\n") {
+            text.extend(answer.chunk().await.unwrap().unwrap());
+        }
+        answers.push(answer);
+    }
+    api.stage.shutdown.cancel();
+    for mut answer in answers {
+        let end = answer.chunk().await;
+        assert!(end.is_err(), "{:?}: {end:?}", answer.version());
+    }
 }

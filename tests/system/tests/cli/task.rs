@@ -1,6 +1,7 @@
 //! `cts task` against a server that answers as docs/rest.md says, and against a real cts.
 
 mod arguments;
+mod broken_log;
 mod call;
 mod connection;
 mod create;

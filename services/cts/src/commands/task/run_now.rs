@@ -1,6 +1,7 @@
 //! `cts task run`.
 
 use cts_api_client::{ApiClient, CallError, Event, Run};
+use cts_core::Chain;
 use serde_json::json;
 
 use super::arguments::ServerOptions;
@@ -117,8 +118,16 @@ async fn watched(
                 pause().await;
             }
             answer => {
-                // What the call has answered counts, also where the rest is not to be had.
-                let run = watch.finish(session, output).await.unwrap_or_default();
+                // The answer of the call counts, even if the rest of the run cannot be had.
+                let run = match watch.finish(session, output).await {
+                    Ok(run) => run,
+                    Err(error) => {
+                        let reason = Chain(&error);
+                        let text = format!("The rest of the run cannot be shown: {reason}");
+                        session.ui.warning(&text);
+                        None
+                    }
+                };
                 return (answer, run);
             }
         }

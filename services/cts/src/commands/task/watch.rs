@@ -8,6 +8,9 @@ use crate::cli::groups::Output;
 /// Runs among which the one that was requested is looked for: the newest of its task.
 const NEWEST: u32 = 10;
 
+/// Times that a log is followed again without a new line before the rest of it is given up.
+const TRIES: u32 = 10;
+
 /// The run that a call has requested, and as much of it as was shown.
 pub(super) struct Watch<'c> {
     client: &'c ApiClient,
@@ -88,16 +91,47 @@ impl<'c> Watch<'c> {
         let Some(id) = self.run.as_ref().map(|run| run.id.clone()) else {
             return Ok(None);
         };
-        if self.log.is_none() {
-            self.log = Some(self.client.follow_log(&id, self.position).await?);
-        }
-        while let Some(log) = &mut self.log {
-            let news = log.next().await?.map_or(News::LogEnded, News::Lines);
-            self.show(session, output, news);
-        }
+        self.finish_log(session, output, &id).await?;
         let run = self.client.run(&id).await?;
         self.show(session, output, News::Run(Box::new(run.clone())));
         Ok(Some(run))
+    }
+
+    /// Shows the log of the run to its end. If it breaks off, as when its gateway ends, it is followed again behind the
+    /// last line that was shown.
+    async fn finish_log(
+        &mut self,
+        session: &mut Session<'_>,
+        output: Output,
+        id: &str,
+    ) -> Result<(), CallError> {
+        let mut tries = 0;
+        loop {
+            match self.rest_of_log(id).await {
+                Ok(Some(part)) => {
+                    tries = 0;
+                    self.show(session, output, News::Lines(part));
+                }
+                Ok(None) => {
+                    self.show(session, output, News::LogEnded);
+                    return Ok(());
+                }
+                Err(CallError::Transport { .. }) if tries < TRIES => {
+                    self.log = None;
+                    tries += 1;
+                    pause().await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn rest_of_log(&mut self, id: &str) -> Result<Option<LogPart>, CallError> {
+        let log = match &mut self.log {
+            Some(log) => log,
+            none => none.insert(self.client.follow_log(id, self.position).await?),
+        };
+        log.next().await
     }
 
     /// Dropping the future loses nothing.

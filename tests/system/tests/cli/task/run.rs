@@ -8,11 +8,11 @@ use cts_testkit::ScriptedAnswer;
 use super::call::Call;
 use super::{Conversation, busy_task, ok, refused, unknown_task};
 
-const TASK: &str = "GET /v1/tasks/web";
-const STATUS: &str = "GET /v1/status/tasks/web?include=events";
-const RUN: &str = r#"PATCH /v1/tasks/web?run=now {"Enabled":true}"#;
+pub(super) const TASK: &str = "GET /v1/tasks/web";
+pub(super) const STATUS: &str = "GET /v1/status/tasks/web?include=events";
+pub(super) const RUN: &str = r#"PATCH /v1/tasks/web?run=now {"Enabled":true}"#;
 
-fn run(options: &[&str]) -> Call {
+pub(super) fn run(options: &[&str]) -> Call {
     Call::cts(&[&["task", "run", "web"], options].concat())
 }
 
@@ -44,7 +44,7 @@ fn status(events: &[Value]) -> ScriptedAnswer {
     }}))
 }
 
-fn successful_run() -> [ScriptedAnswer; 4] {
+pub(super) fn successful_run() -> [ScriptedAnswer; 4] {
     let old = event("old", 10);
     let after = status(&[event("new", 30), old.clone()]);
     [task(true), status(&[old]), ok(json!({})), after]
@@ -112,11 +112,11 @@ async fn a_server_that_cannot_do_it() {
     assert_snapshot!(said);
 }
 
-const RUNS: &str = "GET /v1/runs?task=web&limit=10";
-const LOG: &str = "GET /v1/runs/id-2/log?follow=true&format=ndjson&after=0";
-const SHOW: &str = "GET /v1/runs/id-2";
+pub(super) const RUNS: &str = "GET /v1/runs?task=web&limit=10";
+pub(super) const LOG: &str = "GET /v1/runs/id-2/log?follow=true&format=ndjson&after=0";
+pub(super) const SHOW: &str = "GET /v1/runs/id-2";
 
-fn a_run(id: &str, status: &str) -> Value {
+pub(super) fn a_run(id: &str, status: &str) -> Value {
     json!({
         "id": id,
         "task_name": "web",
@@ -130,7 +130,7 @@ fn a_run(id: &str, status: &str) -> Value {
     })
 }
 
-fn ended(status: &str, error: &str) -> Value {
+pub(super) fn ended(status: &str, error: &str) -> Value {
     let mut run = a_run("id-2", status);
     if !error.is_empty() {
         run["error"] = json!(error);
@@ -152,7 +152,7 @@ fn ended(status: &str, error: &str) -> Value {
 }
 
 /// What a server says of the run that is watched, in the order in which it is asked.
-fn watched(run: &Value) -> [ScriptedAnswer; 3] {
+pub(super) fn watched(run: &Value) -> [ScriptedAnswer; 3] {
     let log = concat!(
         "{\"position\":1,\"lines\":[{\"stream\":\"stdout\",\"text\":\"Creating...\"}]}\n",
         "{\"position\":3,\"lines\":[{\"stream\":\"stderr\",\"text\":\"\\u001b[31mred\"},{\"stream\":\"stdout\",\"text\":\"\"}]}\n"
