@@ -38,6 +38,8 @@ pub fn read_directly(attempt: &Attempt, backend: &Backend) -> Option<ReadState> 
         .join(attempt.task.as_str())
         .join("terraform.tfstate");
     match fs::read(path) {
+        // Terraform leaves an empty file if it is killed while it writes, and takes one for no state.
+        Ok(text) if text.is_empty() => Some(ReadState(None)),
         Ok(text) => parse(&text).ok().map(ReadState),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some(ReadState(None)),
         Err(_error) => None,

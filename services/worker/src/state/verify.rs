@@ -4,12 +4,14 @@
 //! be verified again, also where the state was before, and the next attempt finds the state at one of both places. What a
 //! person has decided is done first and recorded then, because the record forgets the decision.
 
+use cts_core::runs::RunKind;
 use cts_core::state::{
     Decision, Keep, Refusal, Source, StateReport, TerraformState, decide, decide_from,
 };
 use cts_core::{Backend, Chain};
 use cts_terraform::{
-    BackendIdentity, FetchedState, OutputLine, OutputStream, StateOrigin, Terraform,
+    BackendIdentity, FetchedState, OutputLine, OutputStream, ReadState, StateOrigin, Terraform,
+    read_directly,
 };
 
 use super::mismatch::Mismatch;
@@ -34,7 +36,8 @@ impl TaskState<'_> {
         let lineage = || known.known.as_ref().map(|known| known.lineage.clone());
         let is_pending = known.keep.is_some() || known.from.is_some();
         let identity = BackendIdentity::of(self.attempt, self.backend);
-        if !is_pending && Terraform::is_verified(self.attempt, identity, known.moves) {
+        let is_verified = Terraform::is_verified(self.attempt, identity, known.moves);
+        if !is_pending && is_verified && !self.is_gone() {
             Terraform::forget_previous_backend(self.attempt)?;
             return Ok(lineage());
         }
@@ -83,8 +86,15 @@ impl TaskState<'_> {
         }
     }
 
+    /// Whether the known state is a file that was lost since the directory was verified. An apply would make everything
+    /// again. A destruction is judged by the state afterwards.
+    fn is_gone(&self) -> bool {
+        self.kind == RunKind::Apply
+            && self.known.known.is_some()
+            && read_directly(self.attempt, self.backend) == Some(ReadState(None))
+    }
+
     const fn changes_something(&self) -> bool {
-        use cts_core::runs::RunKind;
         matches!(self.kind, RunKind::Apply | RunKind::Destroy)
     }
 

@@ -296,6 +296,29 @@ async fn the_state_of_an_earlier_task_is_taken_over_if_there_is_none() {
 }
 
 #[tokio::test]
+async fn an_apply_does_not_begin_with_a_state_that_was_lost() {
+    let mut stage = stage(|_options| {}).await;
+    write(&stage.file(NEW), &state("ours", 8, 1));
+    let outcome = run(&mut stage, RunKind::Apply).await;
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    let before = read(&stage.file(NEW));
+
+    // Terraform was killed while it wrote the file, in this directory, which was verified.
+    fs::write(stage.file(NEW), "").unwrap();
+    let error = refused(&mut stage, RunKind::Apply).await;
+    assert!(error.contains("the task's state is not there"), "{error}");
+    assert_eq!(fs::read_to_string(stage.file(NEW)).unwrap(), "");
+    fs::remove_file(stage.file(NEW)).unwrap();
+    let error = refused(&mut stage, RunKind::Apply).await;
+    assert!(error.contains("the task's state is not there"), "{error}");
+    assert!(!stage.file(NEW).exists());
+
+    write(&stage.file(NEW), &before);
+    let outcome = run(&mut stage, RunKind::Apply).await;
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+}
+
+#[tokio::test]
 async fn a_destruction_is_judged_by_the_state() {
     // Destroyed by somebody else, or by an attempt that died before its report.
     let mut stage = stage(|_options| {}).await;
