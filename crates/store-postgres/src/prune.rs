@@ -131,15 +131,22 @@ async fn outdated(
     after: Place,
 ) -> Result<Vec<Place>, StoreError> {
     sqlx::query_as(
-        "-- prune: outdated; indexes runs_finished, runs_results
+        "-- prune: outdated; indexes runs_finished, runs_results, events_run, events_task
         SELECT r.finished_at, r.id
         FROM runs r
         WHERE r.status IN ('succeeded', 'failed', 'cancelled')
           AND r.finished_at < cts_now() - $1 AND (r.finished_at, r.id) > ($2, $3)
           AND CASE
-              WHEN r.kind <> 'apply' OR r.status = 'cancelled' THEN TRUE
+              WHEN r.kind <> 'apply' THEN TRUE
               WHEN (SELECT t.incarnation FROM tasks t WHERE t.name = r.task_name)
                   IS DISTINCT FROM r.incarnation THEN TRUE
+              WHEN r.status = 'cancelled' THEN NOT EXISTS (
+                  SELECT FROM events e
+                  WHERE e.run_id = r.id AND (SELECT count(*) FROM (
+                      SELECT FROM events newer
+                      WHERE newer.task_name = e.task_name AND newer.incarnation = e.incarnation
+                        AND newer.position > e.position
+                      LIMIT $4) later) < $4)
               ELSE (SELECT count(*) FROM (
                         SELECT FROM runs newer
                         WHERE newer.status IN ('succeeded', 'failed') AND newer.kind = 'apply'

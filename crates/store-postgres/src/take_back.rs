@@ -196,7 +196,9 @@ async fn take_back_all(
     let rows = sqlx::query(
         "-- release_all; indexes runs_one_running, runs_one_queued
         WITH lost AS (
-            SELECT r.id, r.cancel_requested_at IS NOT NULL AS cancelled,
+            SELECT r.id, r.cancel_requested_at IS NOT NULL AS cancelled, EXISTS (
+                SELECT FROM runs q
+                WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply') AS waits,
                 t.phase = 'deleting' AND t.destroy_run IS DISTINCT FROM r.id
                 OR r.cancel_requested_at IS NOT NULL AND r.destroys IS DISTINCT FROM 'apply'
                 OR r.withdrawn OR r.kind = 'apply' AND EXISTS (
@@ -223,12 +225,15 @@ async fn take_back_all(
                 updated_at = $1
             FROM lost
             WHERE r.id = lost.id AND r.status IS NOT DISTINCT FROM 'running'
-            RETURNING r.id, r.task_name, r.kind, r.destroys, r.status, r.input_hash, lost.cancelled
+            RETURNING r.id, r.task_name, r.kind, r.destroys, r.status, r.input_hash, lost.cancelled,
+                      lost.waits
         ), free AS (
             UPDATE tasks t
             SET active_run = NULL,
                 cancelled_input = CASE WHEN back.cancelled AND back.kind = 'apply' AND t.phase = 'ready'
-                                  THEN back.input_hash ELSE t.cancelled_input END,
+                                            AND NOT back.waits
+                                  THEN coalesce(t.cancelled_input, back.input_hash)
+                                  ELSE t.cancelled_input END,
                 destruction_suspended_at = CASE WHEN back.cancelled AND t.destroy_run = back.id
                                            THEN $1 ELSE t.destruction_suspended_at END
             FROM back WHERE t.name = back.task_name

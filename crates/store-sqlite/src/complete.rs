@@ -319,13 +319,14 @@ async fn note_tried(
     Ok(())
 }
 
-/// Its input has no run until a newer one comes, or a run is requested.
+/// Its input has no run until a newer one comes, or a run is requested. A newer one that was cancelled before stays
+/// withheld.
 async fn withhold(
     connection: &mut SqliteConnection,
     end: &AttemptEnd<'_>,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "-- complete: it was cancelled\nUPDATE tasks SET cancelled_input = ? WHERE name = ?",
+        "-- complete: it was cancelled\nUPDATE tasks SET cancelled_input = coalesce(cancelled_input, ?) WHERE name = ?",
     )
     .bind(end.input.to_string())
     .bind(end.task.as_str())

@@ -54,7 +54,7 @@ async fn old_runs(
     now: i64,
 ) -> Result<Vec<String>, StoreError> {
     sqlx::query_scalar(
-        "-- prune: old runs; earlier tasks of a name count together
+        "-- prune: old runs; indexes events_run, events_task; earlier tasks of a name count together
         SELECT id
         FROM (SELECT r.id, r.kind, r.status, r.finished_at, t.name IS NOT NULL AS there,
                      row_number() OVER (
@@ -62,10 +62,16 @@ async fn old_runs(
                          ORDER BY r.created_at DESC, r.id DESC) AS place
               FROM runs r
               LEFT JOIN tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation
-              WHERE r.status IN ('succeeded', 'failed', 'cancelled'))
+              WHERE r.status IN ('succeeded', 'failed', 'cancelled')) old
         WHERE place > CASE kind WHEN 'apply' THEN ?1 ELSE ?2 END
            OR finished_at < ?3
-              AND NOT (there AND kind = 'apply' AND status <> 'cancelled' AND place <= ?4)",
+              AND NOT (there AND kind = 'apply' AND status <> 'cancelled' AND place <= ?4)
+              AND NOT (there AND kind = 'apply' AND status = 'cancelled' AND EXISTS (
+                  SELECT 1 FROM events e
+                  WHERE e.run_id = old.id AND ?4 > (
+                      SELECT count(*) FROM events newer
+                      WHERE newer.task_name = e.task_name AND newer.incarnation = e.incarnation
+                        AND newer.position > e.position)))",
     )
     .bind(retention.runs)
     .bind(retention.runs.min(PLANS_KEPT))

@@ -116,10 +116,13 @@ pub(crate) async fn all(
     let write = failed_to(OPERATION);
     for statement in [
         "-- release_all: what was cancelled is not tried again
-        UPDATE tasks SET cancelled_input = r.input_hash
+        UPDATE tasks SET cancelled_input = coalesce(cancelled_input, r.input_hash)
         FROM runs r
         WHERE r.task_name = tasks.name AND r.status = 'running' AND r.kind = 'apply'
-          AND r.cancel_requested_at IS NOT NULL AND tasks.phase = 'ready' AND ?1 > 0",
+          AND r.cancel_requested_at IS NOT NULL AND tasks.phase = 'ready' AND ?1 > 0
+          AND NOT EXISTS (
+              SELECT 1 FROM runs q
+              WHERE q.task_name = tasks.name AND q.status = 'queued' AND q.kind = 'apply')",
         "-- release_all: destructions that were cancelled
         UPDATE tasks SET destruction_suspended_at = ?1
         WHERE destroy_run IN (

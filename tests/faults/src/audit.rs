@@ -1,5 +1,6 @@
 //! Every write to the rows that count, as triggers in the database have kept it, and what it proves.
 
+mod cancels;
 mod check;
 mod deletion;
 mod equal_inputs;
@@ -10,10 +11,14 @@ mod rows;
 mod sqlite;
 mod starvation;
 
+pub use cancels::{Confirmed, cancels};
 pub use check::{leaders, lone_events, runs};
 pub use deletion::{Orphans, after_deletion};
 pub use equal_inputs::equal_inputs;
 pub use made_again::made_again;
 pub(crate) use record::unfinished;
-pub use record::{Audit, LeaderWrite, RunState, RunWrite, Settled, Switched};
+pub use record::{Audit, LeaderWrite, RunState, RunWrite, Settled, Skipped, Switched};
 pub use starvation::{Bounds, Outage, Starvation, Wait, starvation};
+
+/// Kind of the run of a trigger's row.
+const KIND: &str = "CASE NEW.destroys WHEN 'apply' THEN 'destroy' WHEN 'plan' THEN 'destroy-plan' ELSE NEW.kind END";

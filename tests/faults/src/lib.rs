@@ -41,8 +41,8 @@ pub mod writes;
 
 pub use conditions::{Kind, Watched};
 pub use plan::{
-    Blow, Change, End, Engine, Extent, Fault, Instance, Lock, MEMBERS, Member, Misbehaviour, Plan,
-    Round, Setup, Shape, Size, Target, Tasks, Wire, Write,
+    Blow, Cancel, Change, End, Engine, Extent, Fault, Instance, Lock, MEMBERS, Member,
+    Misbehaviour, Plan, Round, Setup, Shape, Size, Target, Tasks, Wire, Write,
 };
 pub use random::Random;
 pub use report::{Report, say};

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub use self::catalog::{Change, Instance};
 pub use self::setup::{Engine, MEMBERS, Setup, Shape};
 pub use self::target::{Blow, End, Fault, Lock, Member, Misbehaviour, Target, Tasks, Wire};
-pub use self::writes::Write;
+pub use self::writes::{Cancel, Write};
 use crate::random::Random;
 
 /// Changes of one round, where they are counted.
@@ -23,6 +23,8 @@ const SLOW_CHANGES_OF_A_ROUND: usize = 125;
 /// Between two writes to the API, on average.
 const BETWEEN_WRITES: Duration = Duration::from_millis(1500);
 const BETWEEN_MANY_WRITES: Duration = Duration::from_millis(500);
+/// Writes for each run that is cancelled.
+const WRITES_TO_A_CANCEL: u32 = 3;
 
 /// How large the system is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +76,8 @@ pub struct Round {
     pub changes: Vec<(Duration, Change)>,
     /// Writes to the API.
     pub writes: Vec<(Duration, Write)>,
+    /// Runs to be cancelled.
+    pub cancels: Vec<(Duration, Cancel)>,
 }
 
 impl Plan {
@@ -130,6 +134,7 @@ impl Plan {
             faults: faults::faults(&mut of_faults, self.setup, self.size, length),
             changes,
             writes: writes::writes(&mut of_writes, self.size, length, every),
+            cancels: writes::cancels(&mut of(0x6361_6e63), length, every * WRITES_TO_A_CANCEL),
         })
     }
 

@@ -36,6 +36,8 @@ pub enum Rule {
     EndsLikeTheCatalog,
     /// A task that is gone is worked for no more.
     DeletedIsGone,
+    /// A cancelled run is not leased again, and nothing applies its input unasked.
+    CancelledStays,
     /// A due run is leased in time.
     NothingStarves,
     /// Processes end only on request, and leave nothing behind.

@@ -2,6 +2,7 @@
 
 mod book;
 mod call;
+mod cancels;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,6 +14,8 @@ use tokio::time::Instant;
 
 pub use self::book::{Book, Declared, Follows, Order, Outcome, Shown, TaskState};
 use self::call::{send, show};
+use self::cancels::Cancels;
+use crate::audit::Confirmed;
 use crate::between::Between;
 use crate::plan::{Plan, Write};
 use crate::violation::{Rule, Violation};
@@ -37,6 +40,7 @@ pub(crate) struct Writes {
     pub(crate) confirmed: usize,
     /// What was not shown although it was confirmed, and between which moments.
     violations: Vec<(Between, Violation)>,
+    cancels: Cancels,
 }
 
 #[derive(Debug)]
@@ -64,6 +68,7 @@ impl Writes {
             figures: BTreeMap::new(),
             confirmed: 0,
             violations: Vec::new(),
+            cancels: Cancels::default(),
         }
     }
 
@@ -111,6 +116,7 @@ impl Writes {
         while let Some(answered) = self.open.try_join_next() {
             self.take_down(answered.unwrap());
         }
+        self.collect_cancels();
     }
 
     /// Waits for all answers.
@@ -118,6 +124,12 @@ impl Writes {
         while let Some(answered) = self.open.join_next().await {
             self.take_down(answered.unwrap());
         }
+        self.finish_cancels().await;
+    }
+
+    /// Runs whose cancellation was confirmed, and is not forgotten.
+    pub(crate) fn cancelled(&self) -> Vec<Confirmed> {
+        self.cancels.confirmed()
     }
 
     fn take_down(&mut self, answered: Answered) {
@@ -168,6 +180,7 @@ impl Writes {
         }
         self.violations
             .retain(|(between, _)| !between.may_be_in(lost));
+        self.cancels.forget(lost);
     }
 
     /// Compares every task with what the API shows. To be called when nothing is at work any more.

@@ -120,7 +120,8 @@ pub(super) async fn give_up(
             UPDATE tasks t
             SET failures = failures + CASE WHEN $8 IS NULL THEN 0 ELSE 1 END,
                 tried_input = CASE WHEN $10 THEN closed.input_hash ELSE t.tried_input END,
-                cancelled_input = CASE WHEN $13 THEN closed.input_hash ELSE t.cancelled_input END,
+                cancelled_input = CASE WHEN $13 THEN coalesce(t.cancelled_input, closed.input_hash)
+                                  ELSE t.cancelled_input END,
                 active_run = NULL
             FROM closed WHERE t.name = closed.task_name
         ), retried AS (

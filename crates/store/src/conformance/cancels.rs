@@ -171,6 +171,37 @@ pub async fn a_newer_input_runs_after_the_one_that_was_cancelled<F: Fixture>() {
     assert_eq!(scene.enqueue("a", "3").await.decision, Some(Replace));
 }
 
+pub async fn a_newer_input_that_was_cancelled_too_stays_withheld<F: Fixture>() {
+    for restarts in [false, true] {
+        let mut scene = Scene::<F>::new(&["a"]).await;
+        let lease = scene.leased("a", "1").await;
+        let newer = scene.queue("a", "2").await;
+        scene.cancel(newer, false).await;
+        scene.cancel(lease.run, false).await;
+        if restarts {
+            scene.restart().await;
+            scene.release_all().await;
+        } else {
+            scene.interrupted(&lease).await;
+        }
+        assert_eq!(scene.looked_at("a", "2").await, Some(Withhold));
+        assert_eq!(scene.looked_at("a", "1").await, Some(Enqueue));
+    }
+}
+
+pub async fn a_restart_withholds_nothing_that_a_newer_input_replaces<F: Fixture>() {
+    let mut scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    let newer = scene.queue("a", "2").await;
+    scene.cancel(lease.run, false).await;
+    scene.restart().await;
+    scene.release_all().await;
+    let lease = scene.lease().await;
+    assert_eq!(lease.run, newer);
+    scene.applied(&lease).await;
+    assert_eq!(scene.looked_at("a", "1").await, Some(Enqueue));
+}
+
 pub async fn an_apply_that_ends_in_spite_of_the_order_has_succeeded<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;

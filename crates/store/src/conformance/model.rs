@@ -592,7 +592,7 @@ impl Model {
                     task.tried = Some(run.input);
                 }
                 if context.withholds() {
-                    task.withheld = Some(run.input);
+                    task.withheld.get_or_insert(run.input);
                 }
                 task.failures += u32::from(retry_after.is_some());
                 let newest_first: Vec<_> = run.errors.iter().rev().cloned().collect();
@@ -706,7 +706,7 @@ impl Model {
             let cancelled = run.ordered.take().is_some();
             if cancelled {
                 run.errors.push(CUT_OFF.to_owned());
-                if run.kind.applies() && task.phase == TaskPhase::Ready {
+                if run.kind.applies() && task.phase == TaskPhase::Ready && !replaced {
                     withheld.push((run.task.clone(), run.input));
                 }
             }
@@ -726,7 +726,8 @@ impl Model {
         });
         let taken = taken.collect();
         for (name, input) in withheld {
-            self.tasks.get_mut(&name).expect("it is there").withheld = Some(input);
+            let task = self.tasks.get_mut(&name).expect("it is there");
+            task.withheld.get_or_insert(input);
         }
         self.remove_deleted();
         taken

@@ -246,6 +246,25 @@ pub async fn old_runs_go_but_not_what_a_status_is_made_of<F: Fixture>() {
     assert!(scene.find_run(running.run).await.is_some());
 }
 
+pub async fn a_withdrawn_apply_stays_as_long_as_a_status_is_made_of_it<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    scene.apply("a", "1").await;
+    let withdrawn = scene.queue("a", "2").await;
+    let store = scene.store();
+    let cancelled = store.cancel_run(withdrawn, false, scene.event_id());
+    cancelled.await.expect("the run can be cancelled");
+    let before = scene.state("a").await.events;
+    assert_eq!(before[0].run_id, withdrawn);
+    scene.advance(seconds(61));
+    assert_eq!(prune_older(&scene, 60).await, 0);
+    assert_eq!(scene.state("a").await.events, before);
+    for round in 3..8 {
+        scene.apply("a", &format!("{round}")).await;
+    }
+    assert_eq!(prune_older(&scene, 60).await, 2);
+    assert_eq!(scene.find_run(withdrawn).await, None);
+}
+
 pub async fn more_runs_and_lines_go_than_one_transaction_takes<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "long"]).await;
     let lease = scene.leased("long", "1").await;

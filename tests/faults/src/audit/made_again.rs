@@ -68,6 +68,7 @@ mod tests {
             new: state("succeeded"),
             due: 0,
             requested: false,
+            ordered: false,
         };
         let audit = Audit {
             runs: successes.iter().map(success).collect(),

@@ -5,11 +5,12 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
+use super::KIND;
 use super::record::{Audit, Settled, clock};
-use super::rows::{leader_write, run_write, switched};
+use super::rows::{leader_write, run_write, skipped, switched};
 
 /// A schema of its own, so that nothing of cts is touched. Rows of one run or of the leadership are in
-/// the order in which they were written: the row was locked. `drag` makes every write take so much longer.
+/// the order in which they were written: the row was locked. `@KIND@` is to be replaced. `drag` makes every write take so much longer.
 const TRIGGERS: &str = "
 CREATE SCHEMA audit;
 CREATE FUNCTION audit.now() RETURNS BIGINT LANGUAGE sql VOLATILE
@@ -19,20 +20,21 @@ CREATE TABLE audit.runs (
     seq BIGSERIAL PRIMARY KEY, at BIGINT NOT NULL, run TEXT NOT NULL, task TEXT NOT NULL, kind TEXT NOT NULL,
     input TEXT NOT NULL, old_status TEXT, new_status TEXT, old_epoch BIGINT, new_epoch BIGINT,
     old_holder TEXT, new_holder TEXT, old_expires BIGINT, new_expires BIGINT, due BIGINT,
-    requested BOOLEAN NOT NULL);
+    requested BOOLEAN NOT NULL, ordered BOOLEAN NOT NULL);
 CREATE FUNCTION audit.run() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         INSERT INTO audit.runs (at, run, task, kind, input, new_status, new_epoch, new_holder, new_expires, due,
-                                requested)
-        VALUES (audit.now(), NEW.id, NEW.task_name, NEW.kind, NEW.input_hash, NEW.status, NEW.epoch,
-                NEW.holder, NEW.expires_at, NEW.due_at, NEW.requested);
+                                requested, ordered)
+        VALUES (audit.now(), NEW.id, NEW.task_name, @KIND@, NEW.input_hash, NEW.status, NEW.epoch,
+                NEW.holder, NEW.expires_at, NEW.due_at, NEW.requested, FALSE);
     ELSE
         INSERT INTO audit.runs (at, run, task, kind, input, old_status, new_status, old_epoch, new_epoch, old_holder,
-                                new_holder, old_expires, new_expires, due, requested)
-        VALUES (audit.now(), NEW.id, NEW.task_name, NEW.kind, NEW.input_hash, OLD.status, NEW.status, OLD.epoch,
+                                new_holder, old_expires, new_expires, due, requested,
+                                ordered)
+        VALUES (audit.now(), NEW.id, NEW.task_name, @KIND@, NEW.input_hash, OLD.status, NEW.status, OLD.epoch,
                 NEW.epoch, OLD.holder, NEW.holder, OLD.expires_at, NEW.expires_at, NEW.due_at,
-                NEW.requested);
+                NEW.requested, OLD.cancel_requested_at IS NOT NULL);
     END IF;
     RETURN NULL;
 END $$;
@@ -64,6 +66,15 @@ CREATE TRIGGER audit_tasks AFTER INSERT OR UPDATE OR DELETE ON tasks
     FOR EACH ROW EXECUTE FUNCTION audit.switch();
 
 INSERT INTO audit.switches (at, task, enabled) SELECT 0, name, enabled FROM tasks;
+
+CREATE TABLE audit.skips (seq BIGSERIAL PRIMARY KEY, at BIGINT NOT NULL, task TEXT NOT NULL);
+CREATE FUNCTION audit.skip() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO audit.skips (at, task) VALUES (audit.now(), NEW.name);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER audit_skips AFTER UPDATE ON tasks FOR EACH ROW
+    WHEN (NEW.skipped <> OLD.skipped) EXECUTE FUNCTION audit.skip();
 
 CREATE TABLE audit.settlements (seq BIGSERIAL PRIMARY KEY, at BIGINT NOT NULL, trusted BOOLEAN NOT NULL);
 CREATE FUNCTION audit.settle() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -113,7 +124,7 @@ UNION ALL SELECT task_name || ' has a request' FROM run_requests WHERE refused I
 
 pub(super) async fn install(url: &str) -> Result<(), sqlx::Error> {
     let mut connection = connect(url).await?;
-    sqlx::raw_sql(AssertSqlSafe(TRIGGERS))
+    sqlx::raw_sql(AssertSqlSafe(TRIGGERS.replace("@KIND@", KIND)))
         .execute(&mut connection)
         .await?;
     connection.close().await
@@ -136,6 +147,9 @@ pub(super) async fn read(url: &str) -> Result<Audit, sqlx::Error> {
     let switches = sqlx::query("SELECT * FROM audit.switches ORDER BY seq")
         .fetch_all(&mut connection)
         .await?;
+    let skips = sqlx::query("SELECT * FROM audit.skips ORDER BY seq")
+        .fetch_all(&mut connection)
+        .await?;
     let events = sqlx::query_as("SELECT task, run, id FROM audit.events ORDER BY seq")
         .fetch_all(&mut connection)
         .await?;
@@ -144,7 +158,7 @@ pub(super) async fn read(url: &str) -> Result<Audit, sqlx::Error> {
             .fetch_all(&mut connection)
             .await?;
     let settlements = settlements.into_iter();
-    let skipped = sqlx::query_scalar("SELECT coalesce(sum(skipped), 0)::BIGINT FROM tasks")
+    let all_skipped = sqlx::query_scalar("SELECT coalesce(sum(skipped), 0)::BIGINT FROM tasks")
         .fetch_one(&mut connection)
         .await?;
     connection.close().await?;
@@ -152,11 +166,12 @@ pub(super) async fn read(url: &str) -> Result<Audit, sqlx::Error> {
         runs: runs.iter().map(run_write).collect::<Result<_, _>>()?,
         leaders: leaders.iter().map(leader_write).collect::<Result<_, _>>()?,
         switches: switches.iter().map(switched).collect::<Result<_, _>>()?,
+        skips: skips.iter().map(skipped).collect::<Result<_, _>>()?,
         settlements: settlements
             .map(|(at, trusted)| Settled { at, trusted })
             .collect(),
         events,
-        skipped,
+        skipped: all_skipped,
         boot,
         read_at,
     })

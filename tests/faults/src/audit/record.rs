@@ -13,7 +13,7 @@ pub struct RunWrite {
     pub run: String,
     /// Its task.
     pub task: String,
-    /// `apply`, `plan` or `check`.
+    /// `apply`, `plan`, `check`, `destroy` or `destroy-plan`.
     pub kind: String,
     /// Digest of its input.
     pub input: String,
@@ -25,6 +25,8 @@ pub struct RunWrite {
     pub due: i64,
     /// Whether it was asked for.
     pub requested: bool,
+    /// Whether there was an order to stop it before this write.
+    pub ordered: bool,
 }
 
 /// What a row of `runs` says.
@@ -64,6 +66,15 @@ pub struct Switched {
     pub enabled: Option<bool>,
 }
 
+/// An input of a task needed no run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// When.
+    pub at: i64,
+    /// Name of the task.
+    pub task: String,
+}
+
 /// It was decided which tasks are trusted after a switch to another timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
@@ -84,6 +95,8 @@ pub struct Audit {
     pub leaders: Vec<LeaderWrite>,
     /// Switches of tasks, in order.
     pub switches: Vec<Switched>,
+    /// Inputs that needed no run, in order.
+    pub skips: Vec<Skipped>,
     /// What was decided after switches to another timeline, in order.
     pub settlements: Vec<Settled>,
     /// Task, run and id of each event there is, in order.

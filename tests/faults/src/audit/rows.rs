@@ -2,7 +2,7 @@
 
 use sqlx::{ColumnIndex, Decode, Row, Type};
 
-use super::record::{LeaderWrite, RunState, RunWrite, Switched};
+use super::record::{LeaderWrite, RunState, RunWrite, Skipped, Switched};
 
 pub(super) fn run_write<R: Row>(row: &R) -> Result<RunWrite, sqlx::Error>
 where
@@ -35,6 +35,7 @@ where
             .ok_or(sqlx::Error::RowNotFound)?,
         due: row.try_get("due")?,
         requested: row.try_get("requested")?,
+        ordered: row.try_get("ordered")?,
     })
 }
 
@@ -63,5 +64,17 @@ where
         at: row.try_get("at")?,
         task: row.try_get("task")?,
         enabled: row.try_get("enabled")?,
+    })
+}
+
+pub(super) fn skipped<R: Row>(row: &R) -> Result<Skipped, sqlx::Error>
+where
+    for<'a> &'a str: ColumnIndex<R>,
+    for<'a> i64: Decode<'a, R::Database> + Type<R::Database>,
+    for<'a> String: Decode<'a, R::Database> + Type<R::Database>,
+{
+    Ok(Skipped {
+        at: row.try_get("at")?,
+        task: row.try_get("task")?,
     })
 }

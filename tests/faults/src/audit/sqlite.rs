@@ -6,30 +6,34 @@ use std::time::Duration;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection as _, SqliteConnection};
 
+use super::KIND;
 use super::record::{Audit, clock};
-use super::rows::{run_write, switched};
+use super::rows::{run_write, skipped, switched};
 
 const NOW: &str = "CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)";
 
-/// Names of their own, so that nothing of cts is touched. `@NOW@` is to be replaced.
+/// Names of their own, so that nothing of cts is touched. `@NOW@` and `@KIND@` are to be replaced.
 const TRIGGERS: &str = "
 CREATE TABLE audit_runs (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, run TEXT NOT NULL, task TEXT NOT NULL,
     kind TEXT NOT NULL, input TEXT NOT NULL, old_status TEXT, new_status TEXT, old_epoch INTEGER,
-    new_epoch INTEGER, old_holder TEXT, new_holder TEXT, old_expires INTEGER, new_expires INTEGER, due INTEGER, requested BOOLEAN NOT NULL);
+    new_epoch INTEGER, old_holder TEXT, new_holder TEXT, old_expires INTEGER, new_expires INTEGER, due INTEGER,
+    requested BOOLEAN NOT NULL, ordered BOOLEAN NOT NULL);
 CREATE TRIGGER audit_runs_insert AFTER INSERT ON runs
 BEGIN
     INSERT INTO audit_runs (at, run, task, kind, input, new_status, new_epoch, new_holder, new_expires, due,
-                            requested)
-    VALUES (@NOW@, NEW.id, NEW.task_name, NEW.kind, NEW.input_hash, NEW.status, NEW.epoch, NEW.holder,
-            NEW.expires_at, NEW.due_at, NEW.requested);
+                            requested, ordered)
+    VALUES (@NOW@, NEW.id, NEW.task_name, @KIND@, NEW.input_hash, NEW.status, NEW.epoch, NEW.holder,
+            NEW.expires_at, NEW.due_at, NEW.requested, 0);
 END;
 CREATE TRIGGER audit_runs_update AFTER UPDATE ON runs
 BEGIN
     INSERT INTO audit_runs (at, run, task, kind, input, old_status, new_status, old_epoch, new_epoch, old_holder,
-                            new_holder, old_expires, new_expires, due, requested)
-    VALUES (@NOW@, NEW.id, NEW.task_name, NEW.kind, NEW.input_hash, OLD.status, NEW.status, OLD.epoch, NEW.epoch,
-            OLD.holder, NEW.holder, OLD.expires_at, NEW.expires_at, NEW.due_at, NEW.requested);
+                            new_holder, old_expires, new_expires, due, requested,
+                            ordered)
+    VALUES (@NOW@, NEW.id, NEW.task_name, @KIND@, NEW.input_hash, OLD.status, NEW.status, OLD.epoch, NEW.epoch,
+            OLD.holder, NEW.holder, OLD.expires_at, NEW.expires_at, NEW.due_at, NEW.requested,
+            OLD.cancel_requested_at IS NOT NULL);
 END;
 
 CREATE TABLE audit_switches (
@@ -45,6 +49,12 @@ END;
 CREATE TRIGGER audit_tasks_delete AFTER DELETE ON tasks
 BEGIN
     INSERT INTO audit_switches (at, task) VALUES (@NOW@, OLD.name);
+END;
+
+CREATE TABLE audit_skips (seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, task TEXT NOT NULL);
+CREATE TRIGGER audit_tasks_skip AFTER UPDATE ON tasks WHEN NEW.skipped <> OLD.skipped
+BEGIN
+    INSERT INTO audit_skips (at, task) VALUES (@NOW@, NEW.name);
 END;
 
 CREATE TABLE audit_events (
@@ -67,7 +77,7 @@ UNION ALL SELECT task_name || ' has a request' FROM run_requests WHERE refused I
 /// `path` must not be in use.
 pub(super) async fn install(path: &Path) -> Result<(), sqlx::Error> {
     let mut connection = connect(path).await?;
-    let triggers = TRIGGERS.replace("@NOW@", NOW);
+    let triggers = TRIGGERS.replace("@NOW@", NOW).replace("@KIND@", KIND);
     sqlx::raw_sql(sqlx::AssertSqlSafe(triggers))
         .execute(&mut connection)
         .await?;
@@ -88,10 +98,13 @@ pub(super) async fn read(path: &Path) -> Result<Audit, sqlx::Error> {
     let switches = sqlx::query("SELECT * FROM audit_switches ORDER BY seq")
         .fetch_all(&mut connection)
         .await?;
+    let skips = sqlx::query("SELECT * FROM audit_skips ORDER BY seq")
+        .fetch_all(&mut connection)
+        .await?;
     let events = sqlx::query_as("SELECT task, run, id FROM audit_events ORDER BY seq")
         .fetch_all(&mut connection)
         .await?;
-    let skipped = sqlx::query_scalar("SELECT coalesce(sum(skipped), 0) FROM tasks")
+    let all_skipped = sqlx::query_scalar("SELECT coalesce(sum(skipped), 0) FROM tasks")
         .fetch_one(&mut connection)
         .await?;
     connection.close().await?;
@@ -100,10 +113,11 @@ pub(super) async fn read(path: &Path) -> Result<Audit, sqlx::Error> {
         // In one process there is no election to judge.
         leaders: Vec::new(),
         switches: switches.iter().map(switched).collect::<Result<_, _>>()?,
+        skips: skips.iter().map(skipped).collect::<Result<_, _>>()?,
         // A file has no timelines.
         settlements: Vec::new(),
         events,
-        skipped,
+        skipped: all_skipped,
         boot,
         read_at,
     })

@@ -45,6 +45,8 @@ pub struct Wait {
     pub since: i64,
     /// End.
     pub until: i64,
+    /// It ended with a lease; else the run was withdrawn, or it lasts.
+    pub leased: bool,
     /// Of it, outside of outages and with a free slot.
     pub idle: i64,
 }
@@ -94,7 +96,10 @@ pub fn starvation(audit: &Audit, bounds: &Bounds, end: i64) -> Starvation {
 fn passed_over(waits: &[Wait], room: i64) -> Vec<Violation> {
     let passes = |wait: &&Wait| {
         let overtakes = |other: &&Wait| {
-            wait.since + room < other.since && other.until < wait.until && other.task != wait.task
+            other.leased
+                && wait.since + room < other.since
+                && other.until < wait.until
+                && other.task != wait.task
         };
         waits.iter().filter(overtakes).count() > PASSES
     };
@@ -113,7 +118,7 @@ fn waits(audit: &Audit, end: i64) -> Vec<Wait> {
     // By task: the run at work, and when the last one ended.
     let mut running: BTreeMap<&str, &str> = BTreeMap::new();
     let mut free_since: BTreeMap<&str, i64> = BTreeMap::new();
-    let mut add = |task: &str, run: &str, since: i64, until: i64| {
+    let mut add = |task: &str, run: &str, since: i64, until: i64, leased: bool| {
         let enabled = enabled_since(audit, task, until);
         if let Some(since) = enabled.map(|enabled| since.max(enabled))
             && since < until
@@ -123,6 +128,7 @@ fn waits(audit: &Audit, end: i64) -> Vec<Wait> {
                 run: run.to_owned(),
                 since,
                 until,
+                leased,
                 idle: 0,
             });
         }
@@ -148,7 +154,8 @@ fn waits(audit: &Audit, end: i64) -> Vec<Wait> {
             && !running.contains_key(task)
         {
             let free = free_since.get(task).copied().unwrap_or_default();
-            add(task, run, since.max(free), write.at);
+            let leased = write.new.status == "running";
+            add(task, run, since.max(free), write.at, leased);
         }
         if write.new.status == "running" {
             running.insert(task, run);
@@ -157,7 +164,7 @@ fn waits(audit: &Audit, end: i64) -> Vec<Wait> {
     for (run, (task, since)) in queued {
         let free = free_since.get(task).copied().unwrap_or_default();
         if !running.contains_key(task) {
-            add(task, run, since.max(free), end);
+            add(task, run, since.max(free), end, false);
         }
     }
     waits

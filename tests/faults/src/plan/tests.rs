@@ -207,3 +207,15 @@ fn every_task_watches_one_to_three_services_or_all_and_writes_are_about_all_task
     let tasks: BTreeSet<usize> = writes.iter().map(|(_, write)| write.task).collect();
     assert_eq!(tasks.len(), 60);
 }
+
+#[test]
+fn runs_that_wait_and_run_are_cancelled_gently_and_by_force() {
+    let cancels = round(1, 600).cancels;
+    for waiting in [true, false] {
+        for force in [true, false] {
+            let mut kinds = cancels.iter();
+            assert!(kinds.any(|(_, one)| (one.waiting, one.force) == (waiting, force)));
+        }
+    }
+    assert_eq!(cancels, round(1, 600).cancels);
+}

@@ -19,6 +19,49 @@ pub struct Write {
     pub gateway: usize,
 }
 
+/// One request to cancel a run. Which run it is depends on those that there are when its time has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancel {
+    /// Of a run that waits; else of one that runs.
+    pub waiting: bool,
+    /// By force.
+    pub force: bool,
+    /// Chooses the run.
+    pub choice: usize,
+    /// Chooses the gateway.
+    pub gateway: usize,
+}
+
+impl Cancel {
+    /// Status of the runs to choose from.
+    pub const fn status(&self) -> &'static str {
+        if self.waiting { "queued" } else { "running" }
+    }
+}
+
+/// Requests to cancel runs at random times, so often on average.
+pub(super) fn cancels(
+    random: &mut Random,
+    length: Duration,
+    every: Duration,
+) -> Vec<(Duration, Cancel)> {
+    let mut cancels = Vec::new();
+    let most = u64::try_from(every.as_millis()).unwrap_or_default() * 2;
+    let next = |random: &mut Random| Duration::from_millis(random.between(50, most.max(51)));
+    let mut at = next(random);
+    while at < length {
+        let cancel = Cancel {
+            waiting: random.percent(40),
+            force: random.percent(30),
+            choice: random.index(64),
+            gateway: random.index(16),
+        };
+        cancels.push((at, cancel));
+        at += next(random);
+    }
+    cancels
+}
+
 /// Writes at random times, so often on average.
 pub(super) fn writes(
     random: &mut Random,

@@ -12,7 +12,7 @@ use super::{BETWEEN_LOOKS, Suite};
 use crate::between::Between;
 use crate::followers::follow;
 use crate::history::History;
-use crate::plan::{Change, Round, Write};
+use crate::plan::{Change, Round};
 use crate::random::Random;
 use crate::report::say;
 use crate::wanted::Wanted;
@@ -31,7 +31,7 @@ impl Suite<'_> {
             tokio::join!(
                 self.campaign.run(&mut self.scene.system, &round.faults),
                 order(&self.scene.outside.wanted, &round.changes),
-                write(&mut self.writes, &round.writes),
+                write(&mut self.writes, round),
             );
             over.cancel();
         };
@@ -66,11 +66,26 @@ async fn order(wanted: &Mutex<Wanted>, changes: &[(Duration, Change)]) {
     }
 }
 
-async fn write(writes: &mut Writes, orders: &[(Duration, Write)]) {
+async fn write(writes: &mut Writes, round: &Round) {
     let begun = Instant::now();
-    for (at, order) in orders {
-        sleep_until(begun + *at).await;
-        writes.send(order);
+    let (mut orders, mut cancels) = (round.writes.iter(), round.cancels.iter());
+    let (mut order, mut cancel) = (orders.next(), cancels.next());
+    while let Some(next) = [order.map(|one| one.0), cancel.map(|one| one.0)]
+        .into_iter()
+        .flatten()
+        .min()
+    {
+        tokio::select! {
+            () = sleep_until(begun + next) => {}
+            () = writes.looked() => continue,
+        }
+        if let Some((_, due)) = order.filter(|(at, _)| *at == next) {
+            writes.send(due);
+            order = orders.next();
+        } else if let Some((_, due)) = cancel {
+            writes.look(due);
+            cancel = cancels.next();
+        }
     }
 }
 

@@ -173,6 +173,15 @@ impl Book {
         }
     }
 
+    /// A run of the task is cancelled: its input waits for the next change.
+    pub fn cancelled(&mut self, task: usize) {
+        for state in self.tasks.get_mut(&task).into_iter().flatten() {
+            if let TaskState::Present(declared) = state {
+                declared.follows = Follows::FromNextChange;
+            }
+        }
+    }
+
     /// All tasks that are certain to be there, by number.
     pub fn present(&self) -> impl Iterator<Item = (usize, &Declared)> {
         self.tasks

@@ -31,6 +31,7 @@ fn write(at: i64, run: &str, old: Option<RunState>, new: RunState) -> RunWrite {
         new,
         due: 0,
         requested: false,
+        ordered: false,
     }
 }
 

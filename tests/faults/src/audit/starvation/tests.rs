@@ -24,6 +24,7 @@ fn write(at: i64, task: &str, run: &str, statuses: [&str; 2], due: i64) -> RunWr
         new: state(statuses[1]),
         due: due * SECOND,
         requested: false,
+        ordered: false,
     }
 }
 
@@ -168,7 +169,16 @@ fn a_run_that_is_passed_over_again_and_again_is_found() {
     // With all slots taken the wait alone is no violation.
     let mut busy = bounds();
     busy.slots = vec![(0, 0)];
-    let judged = starvation(&audit(runs), &busy, 100 * SECOND);
+    let judged = starvation(&audit(runs.clone()), &busy, 100 * SECOND);
     assert_eq!(judged.violations.len(), 1, "{judged:?}");
     assert!(judged.violations[0].evidence.contains("passed over"));
+    // Withdrawn runs have taken no place.
+    runs.retain(|write| write.task == "t" || write.new.status != "succeeded");
+    for write in &mut runs {
+        if write.new.status == "running" && write.task != "t" {
+            write.new.status = "cancelled".to_owned();
+        }
+    }
+    let judged = starvation(&audit(runs), &busy, 100 * SECOND);
+    assert_eq!(judged.violations, []);
 }
