@@ -3,6 +3,7 @@
 mod cancels;
 mod check;
 mod deletion;
+mod destruction;
 mod equal_inputs;
 mod made_again;
 pub(crate) mod postgres;
@@ -14,6 +15,7 @@ mod starvation;
 pub use cancels::{Confirmed, cancels};
 pub use check::{leaders, lone_events, runs};
 pub use deletion::{Orphans, after_deletion};
+pub use destruction::{Remains, destroyed, destructions};
 pub use equal_inputs::equal_inputs;
 pub use made_again::made_again;
 pub(crate) use record::unfinished;

@@ -96,6 +96,9 @@ impl Kind {
                 Self::Catalog => json!({"catalog_services": {"regexp": in_catalog(services)}}),
             },
         });
+        if Plan::destroys(number) {
+            object["on_delete"] = json!("destroy");
+        }
         if self == Self::Schedule {
             object["module_input"] = json!({"services": {"names": names}});
         }

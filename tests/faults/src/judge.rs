@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use crate::audit::{self, Audit, Outage};
+use crate::audit::{self, Audit, Outage, Remains};
 use crate::journal;
 use crate::plan::Plan;
+use crate::resources;
 use crate::scene::{LEASE_TTL, SESSION_TTL, SLOTS};
 use crate::sightings::{self, Lookout, Sighting};
 use crate::suite::Suite;
 use crate::terraform;
 use crate::violation::{Rule, Violation};
+use crate::writes::TaskState;
 
 /// So long workers may take to report their journals after a failover; nothing is leased meanwhile.
 const JOURNALS: Duration = Duration::from_secs(15);
@@ -24,6 +26,7 @@ pub(crate) async fn judge(suite: &mut Suite<'_>, lookout: Lookout, over: u64) {
     let audit = Audit::read(&suite.scene.outside.database).await.unwrap();
     let forgotten = forgotten(suite, &audit);
     judge_terraform(suite, &audit, &mut seen, &forgotten);
+    judge_destructions(suite, &audit, &seen, &forgotten).await;
     for &task in &suite.writes.reborn {
         suite.history.leave_out(&Plan::task(task));
     }
@@ -99,6 +102,40 @@ fn judge_terraform(
     suite.figure("commands of Terraform seen", commands.to_string());
 }
 
+/// What was destroyed with its task, and what stayed.
+async fn judge_destructions(
+    suite: &mut Suite<'_>,
+    audit: &Audit,
+    seen: &[Sighting],
+    forgotten: &[Outage],
+) {
+    let mut orphans = suite.campaign.orphans.clone();
+    orphans.forgotten.extend(forgotten);
+    let mut gone = 0;
+    let mut violations = Vec::new();
+    for number in 0..suite.plan.all_tasks() {
+        let name = Plan::task(number);
+        // Strange lines are a violation of their own.
+        let lines = journal::parse(&suite.scene.journal(number)).unwrap_or_default();
+        violations.extend(audit::destructions(audit, &name, &lines, &orphans));
+        if suite.writes.book.certain(number) != Some(&TaskState::Absent) {
+            continue;
+        }
+        let state = suite.scene.state(number).await;
+        let state = state.and_then(|state| resources::in_state(&state));
+        let remains = Remains {
+            task: &name,
+            destroys: Plan::destroys(number),
+            deleted: suite.writes.deleted.contains(&number),
+            resources: state.ok(),
+        };
+        gone += usize::from(remains.is_destroyed());
+        violations.extend(audit::destroyed(audit, &remains, seen, &orphans));
+    }
+    suite.report.violations.extend(violations);
+    suite.figure("tasks destroyed in the end", gone.to_string());
+}
+
 fn judge_waits(suite: &mut Suite<'_>, audit: &Audit, over: u64) {
     // After an outage a new leader may be needed, and leases of before may have to run out.
     let recovery = LEASE_TTL.max(JOURNALS) + SESSION_TTL + ROOM;
@@ -135,6 +172,13 @@ fn figures_of_runs(suite: &mut Suite<'_>, audit: &Audit) {
     numbers.insert("runs succeeded", of("running", "succeeded"));
     numbers.insert("runs failed", of("running", "failed"));
     numbers.insert("runs cancelled at work", of("running", "cancelled"));
+    let destroyed = audit.runs.iter().filter(|write| {
+        let before = write.old.as_ref();
+        write.kind == "destroy"
+            && write.new.status == "succeeded"
+            && before.is_some_and(|before| before.status == "running")
+    });
+    numbers.insert("destructions succeeded", destroyed.count().to_string());
     let trusted = audit.settlements.iter().filter(|settled| settled.trusted);
     numbers.insert(
         "timelines on which all workers vouched, of all",

@@ -143,6 +143,11 @@ impl Plan {
         self.size.tasks + self.size.spare
     }
 
+    /// Whether the deletion of a task destroys what it has made (`on_delete = "destroy"`).
+    pub const fn destroys(number: usize) -> bool {
+        number % 2 == 1
+    }
+
     /// Name of a task.
     pub fn task(number: usize) -> String {
         format!("task-{number}")

@@ -110,7 +110,8 @@ async fn from_begin_to_verdict(plan: &Plan, course: &Course) -> Report {
 }
 
 impl Suite<'_> {
-    /// One round of trouble after the other, each with quiet after it, and a last change of everything.
+    /// One round of trouble after the other, each with quiet after it, a last change of everything, and
+    /// the last deletions.
     async fn rounds(&mut self, patience: Duration) -> Result<(), String> {
         let mut number = 0;
         let mut longest = Duration::ZERO;
@@ -135,6 +136,9 @@ impl Suite<'_> {
         })
         .await?;
         self.writes.book.everything_changed();
+        self.settle(patience).await?;
+        let end = Instant::now() + patience;
+        self.writes.delete_at_last(end).await?;
         self.settle(patience).await?;
         self.figure("rounds", number.to_string());
         self.figure(

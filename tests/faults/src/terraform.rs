@@ -7,6 +7,7 @@
 
 mod misbehaving;
 mod stand_in;
+mod state;
 
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -36,6 +36,8 @@ pub enum Rule {
     EndsLikeTheCatalog,
     /// A task that is gone is worked for no more.
     DeletedIsGone,
+    /// What a task has made is destroyed with it if it says so, and never else.
+    DestroyedWithItsTask,
     /// A cancelled run is not leased again, and nothing applies its input unasked.
     CancelledStays,
     /// A due run is leased in time.

@@ -3,6 +3,7 @@
 mod book;
 mod call;
 mod cancels;
+mod last;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -32,6 +33,8 @@ pub(crate) struct Writes {
     at_work: BTreeSet<usize>,
     /// Tasks that were created or deleted, or may have been: their history begins anew.
     pub(crate) reborn: BTreeSet<usize>,
+    /// Tasks whose deletion was confirmed, and that were not created since.
+    pub(crate) deleted: BTreeSet<usize>,
     /// What was confirmed lately: the task, between which moments it was written, and what it was before.
     recent: Vec<(usize, Between, TaskState)>,
     /// Answers by what was asked for and what they promise.
@@ -64,6 +67,7 @@ impl Writes {
             open: JoinSet::new(),
             at_work: BTreeSet::new(),
             reborn: BTreeSet::new(),
+            deleted: BTreeSet::new(),
             recent: Vec::new(),
             figures: BTreeMap::new(),
             confirmed: 0,
@@ -150,6 +154,15 @@ impl Writes {
             Order::Delete => "DELETE",
         };
         self.count(&format!("{name} {outcome:?}").to_lowercase());
+        match order {
+            Order::Delete if outcome == Outcome::Confirmed => {
+                self.deleted.insert(task);
+            }
+            Order::Create { .. } if outcome != Outcome::Refused => {
+                self.deleted.remove(&task);
+            }
+            _ => {}
+        }
         if outcome != Outcome::Confirmed {
             return;
         }
@@ -176,6 +189,7 @@ impl Writes {
             if written.may_be_in(lost) {
                 self.book.doubt(*task, before.clone());
                 self.reborn.insert(*task);
+                self.deleted.remove(task);
             }
         }
         self.violations

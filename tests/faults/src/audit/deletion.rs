@@ -60,7 +60,7 @@ pub fn after_deletion(audit: &Audit, sightings: &[Sighting], orphans: &Orphans) 
 }
 
 /// From when until when there was a task of this name.
-fn lives(audit: &Audit, task: &str) -> Vec<Outage> {
+pub(super) fn lives(audit: &Audit, task: &str) -> Vec<Outage> {
     let mut lives: Vec<Outage> = Vec::new();
     let mut there = false;
     for switched in audit

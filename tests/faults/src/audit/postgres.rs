@@ -117,8 +117,10 @@ CREATE TRIGGER audit_drag BEFORE INSERT OR UPDATE OR DELETE ON run_requests
 const UNFINISHED: &str = "
 SELECT t.name || ' ' || r.status || ' in ' || (r.due_at - cts_now()) / 1000000 || ' s'
 FROM runs r JOIN tasks t ON t.name = r.task_name
-WHERE r.status = 'running' OR r.status = 'queued' AND t.enabled
-UNION ALL SELECT name || ' is ' || phase FROM tasks WHERE phase IN ('creating', 'deleting')
+WHERE r.status = 'running' OR r.status = 'queued' AND t.enabled AND t.destruction_suspended_at IS NULL
+UNION ALL SELECT name || ' is ' || phase FROM tasks
+WHERE phase IN ('creating', 'deleting') AND destruction_suspended_at IS NULL
+UNION ALL SELECT name || ' is suspended' FROM tasks WHERE destruction_suspended_at IS NOT NULL
 UNION ALL SELECT task_name || ' has a request' FROM run_requests WHERE refused IS NULL
 ";
 

@@ -69,8 +69,10 @@ INSERT INTO audit_switches (at, task, enabled) SELECT 0, name, enabled FROM task
 
 const UNFINISHED: &str = "
 SELECT t.name || ' ' || r.status FROM runs r JOIN tasks t ON t.name = r.task_name
-WHERE r.status = 'running' OR r.status = 'queued' AND t.enabled
-UNION ALL SELECT name || ' is ' || phase FROM tasks WHERE phase IN ('creating', 'deleting')
+WHERE r.status = 'running' OR r.status = 'queued' AND t.enabled AND t.destruction_suspended_at IS NULL
+UNION ALL SELECT name || ' is ' || phase FROM tasks
+WHERE phase IN ('creating', 'deleting') AND destruction_suspended_at IS NULL
+UNION ALL SELECT name || ' is suspended' FROM tasks WHERE destruction_suspended_at IS NOT NULL
 UNION ALL SELECT task_name || ' has a request' FROM run_requests WHERE refused IS NULL
 ";
 

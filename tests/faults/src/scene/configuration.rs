@@ -102,6 +102,12 @@ impl Configuration<'_> {
 }
 
 fn block(number: usize, watched: &[usize], enabled: bool) -> String {
-    let more = if enabled { "" } else { "enabled = false" };
-    Kind::of(number).block(number, watched, more)
+    let mut more = Vec::new();
+    if !enabled {
+        more.push("enabled = false");
+    }
+    if Plan::destroys(number) {
+        more.push("on_delete = \"destroy\"");
+    }
+    Kind::of(number).block(number, watched, &more.join("\n  "))
 }

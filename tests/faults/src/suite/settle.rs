@@ -15,6 +15,8 @@ use crate::violation::{Rule, Violation};
 use crate::writes::Follows;
 
 const BETWEEN_WORDS: Duration = Duration::from_secs(20);
+/// Behind the name of a task whose destruction waits for another deletion.
+const SUSPENDED: &str = " is suspended";
 const READ_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Suite<'_> {
@@ -64,6 +66,7 @@ impl Suite<'_> {
         let unfinished = audit::unfinished(&self.scene.outside.database).await;
         let unfinished = unfinished.map_err(|error| error.to_string())?;
         if !unfinished.is_empty() {
+            self.go_on_with_destructions(&unfinished).await;
             return Err(format!("unfinished: {unfinished:?}"));
         }
         for (number, task) in self.writes.book.present() {
@@ -80,6 +83,17 @@ impl Suite<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Deletes tasks once more whose destruction is suspended, since it was cancelled.
+    async fn go_on_with_destructions(&self, unfinished: &[String]) {
+        let suspended = unfinished
+            .iter()
+            .filter_map(|one| one.strip_suffix(SUSPENDED));
+        for task in suspended {
+            // The next look tells whether it goes on.
+            self.writes.delete_again(task).await;
+        }
     }
 
     /// What is compared with is what Consul itself shows.

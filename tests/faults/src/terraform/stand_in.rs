@@ -1,20 +1,22 @@
 //! Stands in for Terraform with the module of the suite: the same journal, the same state, the same lock of the state,
 //! and an end in order after an interrupt, without the time that Terraform takes.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, raise};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
 use super::Call;
+use super::state::{State, resources_of};
 use crate::conditions::KEYS;
 use crate::plan::{Instance, Misbehaviour};
 use crate::report::say;
@@ -32,7 +34,7 @@ pub(super) fn run(call: &Call) -> ExitCode {
         "validate" => io::stdout()
             .write_all(b"{\"valid\":true,\"diagnostics\":[]}\n")
             .map_err(|error| error.to_string()),
-        "apply" => apply_in_runtime(call),
+        "apply" => change_in_runtime(call),
         _ => Ok(()),
     };
     match done {
@@ -44,7 +46,7 @@ pub(super) fn run(call: &Call) -> ExitCode {
     }
 }
 
-fn apply_in_runtime(call: &Call) -> Result<(), String> {
+fn change_in_runtime(call: &Call) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -66,24 +68,46 @@ fn apply_in_runtime(call: &Call) -> Result<(), String> {
             biased;
             // Nothing is written half: every step is complete when it is left.
             () = interrupted => Err("interrupted".to_owned()),
-            done = apply(call) => done,
+            done = change(call) => done,
         }
     })
 }
 
-async fn apply(call: &Call) -> Result<(), String> {
-    let text =
-        text_of(&fs::read_to_string("terraform.tfvars").map_err(|error| error.to_string())?)?;
+async fn change(call: &Call) -> Result<(), String> {
     let directory = call.site.join("state").join(&call.task);
     fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
     let _lock = lock(&directory.join("lock")).await?;
-    let state = directory.join("terraform.tfstate");
-    if applied(&state).as_deref() == Some(&text) {
+    let state = State::read(directory.join("terraform.tfstate"));
+    let is_destroy = |argument: &OsString| argument == "-destroy";
+    if call.arguments.iter().any(is_destroy) {
+        destroy(call, &state)
+    } else {
+        apply(call, state).await
+    }
+}
+
+fn destroy(call: &Call, state: &State) -> Result<(), String> {
+    if !state.has_resources() {
         return Ok(());
     }
-    let journal = journal::path(&call.site, &call.task);
-    let note = |word: &str, text: &str| note(call, &journal, word, text);
-    if !state.exists() {
+    if call.trouble().as_deref() == Some(Misbehaviour::FailMidway.name()) {
+        return Err("the fault suite lets this destruction fail".to_owned());
+    }
+    note(call, "gone", "")?;
+    if call.trouble().as_deref() == Some(Misbehaviour::DieMidway.name()) {
+        let _never_returns = raise(Signal::SIGKILL);
+    }
+    state.write(call, &Value::Array(Vec::new()))
+}
+
+async fn apply(call: &Call, state: State) -> Result<(), String> {
+    let text =
+        text_of(&fs::read_to_string("terraform.tfvars").map_err(|error| error.to_string())?)?;
+    if state.applied().as_deref() == Some(&text) {
+        return Ok(());
+    }
+    let note = |word: &str, text: &str| note(call, word, text);
+    if !state.has_resources() {
         note("made", "")?;
     }
     note("begin", &text)?;
@@ -101,23 +125,7 @@ async fn apply(call: &Call) -> Result<(), String> {
         note("beat", "")?;
     }
     note("end", &text)?;
-    let new = state.with_extension("new");
-    fs::write(&new, state_of(&text).to_string())
-        .and_then(|()| fs::rename(&new, &state))
-        .map_err(|error| error.to_string())
-}
-
-/// The state that Terraform would have after an apply of this text.
-fn state_of(text: &str) -> Value {
-    let resource = |name: &str, instances: Vec<Value>| json!({"mode": "managed", "name": name, "instances": instances});
-    let rows = text.split(';').filter(|row| !row.is_empty());
-    let rows = rows.map(|row| json!({"index_key": row})).collect();
-    let recorded = json!({"attributes": {"input": {"value": text}}});
-    json!({"resources": [
-        resource("kept", vec![json!({})]),
-        resource("recorded", vec![recorded]),
-        resource("row", rows),
-    ]})
+    state.write(call, &resources_of(&text))
 }
 
 async fn lock(path: &Path) -> Result<Flock<File>, String> {
@@ -133,12 +141,8 @@ async fn lock(path: &Path) -> Result<Flock<File>, String> {
     }
 }
 
-fn applied(state: &PathBuf) -> Option<String> {
-    let recorded = cts_tests::recorded_services(&fs::read(state).ok()?).ok()?;
-    recorded.as_str().map(str::to_owned)
-}
-
-fn note(call: &Call, journal: &Path, word: &str, text: &str) -> Result<(), String> {
+fn note(call: &Call, word: &str, text: &str) -> Result<(), String> {
+    let journal = journal::path(&call.site, &call.task);
     let (pid, started) = (call.process.pid, call.process.started);
     let now = processes::uptime();
     let mut line = format!("{word} {pid} {started} {} ", call.worker);
@@ -194,7 +198,6 @@ fn text_of(variables: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources;
 
     #[test]
     fn the_text_is_that_of_the_module() {
@@ -207,15 +210,6 @@ mod tests {
                       \"svc-1\" = [\"x\"]\n}\n";
         assert_eq!(text_of(others).unwrap(), "a/7//;svc-1");
         assert!(text_of("services = {").is_err());
-    }
-
-    #[test]
-    fn the_state_has_what_the_module_makes() {
-        for text in ["", "a/7//;svc-1"] {
-            let state = state_of(text).to_string();
-            let found = resources::in_state(state.as_bytes()).unwrap();
-            assert_eq!(found, resources::made_for(text));
-        }
     }
 
     #[test]

@@ -37,6 +37,8 @@ struct Look {
 struct Shown {
     id: String,
     task: String,
+    /// It destroys what a deleted task has made.
+    destroys: bool,
 }
 
 #[derive(Debug)]
@@ -89,14 +91,19 @@ impl Writes {
                 .copied()
                 .find(|&task| Plan::task(task) == name)
         };
-        let is_free = |task: usize| {
-            let is_there = matches!(self.book.certain(task), Some(TaskState::Present(_)));
-            is_there && !self.at_work.contains(&task)
+        let is_free = |task: usize, destroys: bool| {
+            let is_fit = match self.book.certain(task) {
+                Some(TaskState::Present(_)) => true,
+                Some(TaskState::Absent) => destroys,
+                None => false,
+            };
+            is_fit && !self.at_work.contains(&task)
         };
         let free: Vec<(usize, String)> = runs
             .into_iter()
-            .filter_map(|run| Some((number(&run.task)?, run.id)))
-            .filter(|(task, _)| is_free(*task))
+            .filter_map(|run| Some((number(&run.task)?, run)))
+            .filter(|(task, run)| is_free(*task, run.destroys))
+            .map(|(task, run)| (task, run.id))
             .collect();
         let what = format!(
             "cancel {}{}",
@@ -122,6 +129,12 @@ impl Writes {
                 at: processes::uptime(),
             }
         });
+    }
+
+    /// Lets a destruction go on that was cancelled.
+    pub(crate) async fn delete_again(&self, task: &str) {
+        let url = self.apis[0].url(&format!("/v1/tasks/{task}"));
+        drop(timeout(READ_PATIENCE, self.client.delete(url).send()).await);
     }
 
     pub(super) fn collect_cancels(&mut self) {
@@ -176,6 +189,7 @@ fn read(answer: &Value) -> Vec<Shown> {
         Some(Shown {
             id: text(&run["id"])?,
             task: text(&run["task_name"])?,
+            destroys: run["kind"] == "destroy",
         })
     })
     .collect()
