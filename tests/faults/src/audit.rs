@@ -11,6 +11,7 @@ mod record;
 mod rows;
 mod sqlite;
 mod starvation;
+mod withdrawn;
 
 pub use cancels::{Confirmed, cancels};
 pub use check::{leaders, lone_events, runs};
@@ -21,6 +22,7 @@ pub use made_again::made_again;
 pub(crate) use record::unfinished;
 pub use record::{Audit, LeaderWrite, RunState, RunWrite, Settled, Skipped, Switched};
 pub use starvation::{Bounds, Outage, Starvation, Wait, starvation};
+pub use withdrawn::{InForce, withdrawn};
 
 /// Kind of the run of a trigger's row.
 const KIND: &str = "CASE NEW.destroys WHEN 'apply' THEN 'destroy' WHEN 'plan' THEN 'destroy-plan' ELSE NEW.kind END";

@@ -1,6 +1,7 @@
 //! Carries out the faults of a plan, and looks after the processes meanwhile as a supervisor would: one that
 //! cannot start because of a fault is started again. One that ends by itself later is a violation.
 
+mod files;
 mod members;
 mod outages;
 mod outside;
@@ -14,6 +15,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
+use self::files::Rewrites;
+pub(crate) use self::files::{Files, Version};
 use self::members::Members;
 pub(crate) use self::outages::Outages;
 pub(crate) use self::outside::{Aftermath, Outside};
@@ -36,6 +39,7 @@ pub(crate) struct Campaign {
     busy: BTreeSet<Target>,
     /// Guards that stand still, until when.
     paused_guards: Vec<(usize, i32, Instant)>,
+    pub(crate) rewrites: Rewrites,
     pub(crate) outages: Outages,
     pub(crate) orphans: Orphans,
     /// Times of which the database has forgotten what it had confirmed, by two clocks: the second counts hundredths of a
@@ -57,6 +61,7 @@ impl Campaign {
             open: JoinSet::new(),
             busy: BTreeSet::new(),
             paused_guards: Vec::new(),
+            rewrites: Rewrites::default(),
             outages: Outages::default(),
             orphans: Orphans {
                 of_all: alone,
@@ -69,16 +74,21 @@ impl Campaign {
     }
 
     /// Carries out `faults`, counted from now, and returns when all is up again.
-    pub(crate) async fn run(&mut self, system: &mut System, faults: &[Fault]) {
+    pub(crate) async fn run(&mut self, system: &mut System, files: &Files<'_>, faults: &[Fault]) {
         let begun = Instant::now();
         let mut faults = faults.iter().peekable();
         loop {
             while let Some(fault) = faults.next_if(|fault| begun.elapsed() >= fault.at) {
-                self.strike(system, fault);
+                self.strike(system, files, fault);
             }
+            self.restart(system);
             self.look_after(system).await;
             let calm = self.members.are_up() && self.busy.is_empty();
-            if faults.peek().is_none() && calm && self.paused_guards.is_empty() {
+            if faults.peek().is_none()
+                && calm
+                && self.paused_guards.is_empty()
+                && self.rewrites.are_done()
+            {
                 return;
             }
             sleep(TICK).await;
@@ -123,7 +133,7 @@ impl Campaign {
         self.forgotten.send_modify(|times| times.push(time));
     }
 
-    fn strike(&mut self, system: &mut System, fault: &Fault) {
+    fn strike(&mut self, system: &mut System, files: &Files<'_>, fault: &Fault) {
         let struck = match fault.target {
             Target::Member(member) => {
                 self.members
@@ -131,6 +141,7 @@ impl Campaign {
             }
             Target::Guard(worker) => self.strike_guard(system, worker, fault.blow),
             Target::WorkerWithGuard(worker) => self.strike_both(system, worker, fault.blow),
+            Target::Files => self.rewrites.begin(files, fault.blow),
             other => {
                 self.busy.insert(other) && {
                     self.outages.begin(other);

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::audit::{self, Audit, Outage, Remains};
+use crate::audit::{self, Audit, InForce, Outage, Remains};
+use crate::campaign::Version;
 use crate::journal;
-use crate::plan::Plan;
+use crate::plan::{Plan, Shape};
 use crate::resources;
 use crate::scene::{LEASE_TTL, SESSION_TTL, SLOTS};
 use crate::sightings::{self, Lookout, Sighting};
@@ -75,12 +76,16 @@ fn judge_terraform(
         }
     }
     let (mut begun, mut ended) = (0, 0);
-    for number in 0..suite.plan.all_tasks() {
+    let declared: Vec<Vec<InForce>> = (0..suite.plan.all_tasks())
+        .map(|number| in_force(suite.plan, &suite.campaign.rewrites.versions, number))
+        .collect();
+    for (number, declared) in declared.iter().enumerate() {
         let name = Plan::task(number);
         match journal::parse(&suite.scene.journal(number)) {
             Ok(lines) => {
                 violations.extend(journal::overlaps(&name, &lines));
                 violations.extend(audit::made_again(audit, &name, &lines));
+                violations.extend(audit::withdrawn(audit, &name, declared, &lines));
                 seen.extend(journal::sightings(&name, &lines));
                 let counts = journal::counts(&lines);
                 begun += counts.0;
@@ -98,8 +103,32 @@ fn judge_terraform(
         }
     }
     violations.extend(audit::after_deletion(audit, seen, &orphans));
+    let rewrites = suite.campaign.rewrites.versions.len();
+    suite.figure("versions of the files", rewrites.to_string());
     suite.figure("steps begun and ended", format!("{begun} and {ended}"));
     suite.figure("commands of Terraform seen", commands.to_string());
+}
+
+/// What the files have declared of a task, as far as it is certain when that came into force: in a cluster the leader decides,
+/// whenever it can.
+fn in_force(plan: &Plan, versions: &[Version], number: usize) -> Vec<InForce> {
+    if !plan.is_of_files(number) || plan.setup.shape != Shape::Embedded {
+        return Vec::new();
+    }
+    let ends = versions.iter().skip(1).map(|next| next.written);
+    let times = versions.iter().zip(ends.chain([u64::MAX]));
+    times
+        .filter_map(|(version, until)| {
+            let declared = plan.declared(number, version.number);
+            Some(InForce {
+                from: version.read?,
+                until,
+                services: declared
+                    .filter(|task| task.enabled)
+                    .map(|task| task.services),
+            })
+        })
+        .collect()
 }
 
 /// What was destroyed with its task, and what stayed.
@@ -125,7 +154,8 @@ async fn judge_destructions(
         let state = state.and_then(|state| resources::in_state(&state));
         let remains = Remains {
             task: &name,
-            destroys: Plan::destroys(number),
+            // A task that a file does not have any more leaves what it has made.
+            destroys: Plan::destroys(number) && !suite.plan.is_of_files(number),
             deleted: suite.writes.deleted.contains(&number),
             resources: state.ok(),
         };

@@ -41,7 +41,7 @@ pub mod writes;
 
 pub use conditions::{Kind, Watched};
 pub use plan::{
-    Blow, Cancel, Change, End, Engine, Extent, Fault, Instance, Lock, MEMBERS, Member,
+    Blow, Cancel, Change, Declaration, End, Engine, Extent, Fault, Instance, Lock, MEMBERS, Member,
     Misbehaviour, Plan, Round, Setup, Shape, Size, Target, Tasks, Wire, Write,
 };
 pub use random::Random;

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod faults;
+mod files;
 mod setup;
 mod target;
 mod writes;
@@ -9,6 +10,7 @@ mod writes;
 use std::time::Duration;
 
 pub use self::catalog::{Change, Instance};
+pub use self::files::Declaration;
 pub use self::setup::{Engine, MEMBERS, Setup, Shape};
 pub use self::target::{Blow, End, Fault, Lock, Member, Misbehaviour, Target, Tasks, Wire};
 pub use self::writes::{Cancel, Write};
@@ -131,11 +133,38 @@ impl Plan {
         };
         Some(Round {
             length,
-            faults: faults::faults(&mut of_faults, self.setup, self.size, length),
+            faults: self.faults(&mut of_faults, of(0x7665_7273), length, number),
             changes,
             writes: writes::writes(&mut of_writes, self.size, length, every),
             cancels: writes::cancels(&mut of(0x6361_6e63), length, every * WRITES_TO_A_CANCEL),
         })
+    }
+
+    /// Faults of a round, with changes of the files while runs fail.
+    fn faults(
+        &self,
+        random: &mut Random,
+        mut of_files: Random,
+        length: Duration,
+        round: usize,
+    ) -> Vec<Fault> {
+        let mut faults = faults::faults(random, self.setup, self.size, length);
+        // The members of a cluster never have the same file if one is never restarted.
+        if !self.setup.stale_file {
+            let first = (round as u64) << 20;
+            let tasks: Vec<usize> = (0..self.size.tasks)
+                .filter(|&number| self.is_of_files(number))
+                .collect();
+            let calms = faults::calms(&faults);
+            faults.extend(faults::rewrites(
+                &mut of_files,
+                &tasks,
+                length,
+                (first, &calms),
+            ));
+            faults.sort_by_key(|fault| fault.at);
+        }
+        faults
     }
 
     /// Number of all tasks that there may be.

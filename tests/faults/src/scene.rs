@@ -5,6 +5,7 @@ mod past;
 mod wires;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-use self::configuration::Configuration;
+pub(crate) use self::configuration::Configuration;
 pub(crate) use self::wires::Wires;
 use self::wires::{DATABASE_FILE, SERVICES_FILE};
 use crate::audit::Audit;
@@ -55,6 +56,10 @@ pub(crate) struct Scene {
     pub(crate) outside: Outside,
     pub(crate) members: Vec<Member>,
     pub(crate) backend: Backend,
+    /// Directory of the executable.
+    pub(crate) terraform: PathBuf,
+    /// Where processes reach Consul that have no proxy before it.
+    pub(crate) consul: SocketAddr,
     pub(crate) site: Site,
 }
 
@@ -76,6 +81,7 @@ impl Scene {
         let configuration = Configuration {
             plan,
             terraform: &terraform,
+            version: 0,
         };
         configuration.write_modules(&site);
         let address: SocketAddr = consul.address().parse().unwrap();
@@ -96,6 +102,8 @@ impl Scene {
             },
             members,
             backend: plan.setup.backend,
+            consul: address,
+            terraform,
             site,
         }
     }

@@ -38,6 +38,8 @@ pub enum Rule {
     DeletedIsGone,
     /// What a task has made is destroyed with it if it says so, and never else.
     DestroyedWithItsTask,
+    /// No run begins with a declaration that the files do not have any more.
+    DeclaredByFiles,
     /// A cancelled run is not leased again, and nothing applies its input unasked.
     CancelledStays,
     /// A due run is leased in time.

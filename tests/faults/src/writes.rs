@@ -81,7 +81,7 @@ impl Writes {
         self.collect();
         let certain = self.book.certain(write.task);
         let order = certain
-            .filter(|_| !self.at_work.contains(&write.task))
+            .filter(|_| !self.at_work.contains(&write.task) && !self.book.is_of_files(write.task))
             .map(|state| order(state, write));
         let Some(order) = order else {
             self.count("left out");
@@ -195,6 +195,13 @@ impl Writes {
         self.violations
             .retain(|(between, _)| !between.may_be_in(lost));
         self.cancels.forget(lost);
+    }
+
+    /// The files of this version are in force.
+    pub(crate) fn declare(&mut self, plan: &Plan, version: u64) {
+        self.book.declare(plan, version);
+        let of_files = |number: &usize| plan.is_of_files(*number);
+        self.reborn.extend(self.book.numbers().filter(of_files));
     }
 
     /// Compares every task with what the API shows. To be called when nothing is at work any more.

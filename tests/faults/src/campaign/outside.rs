@@ -64,7 +64,9 @@ impl Outside {
                 sleep(time).await;
                 self.set_trouble(tasks, None);
             }
-            Target::Member(_) | Target::Guard(_) | Target::WorkerWithGuard(_) => return None,
+            Target::Member(_) | Target::Guard(_) | Target::WorkerWithGuard(_) | Target::Files => {
+                return None;
+            }
         }
         Some(Aftermath::default())
     }

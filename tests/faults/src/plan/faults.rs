@@ -14,6 +14,10 @@ use crate::random::Random;
 const BETWEEN_CALMS: Duration = Duration::from_mins(2);
 const CALM: Duration = Duration::from_secs(20);
 
+/// How long before a change of the files Terraform begins to fail at most, and how long it fails.
+const FAILS_BEFORE: Duration = Duration::from_millis(2500);
+const FAILS_FOR: Duration = Duration::from_secs(8);
+
 /// What Consul says without a leader, and to a client that asks too much.
 const ANSWERS: [(u16, &str); 4] = [
     (500, "No cluster leader"),
@@ -65,6 +69,70 @@ pub(super) fn faults(
     }
     faults.sort_by_key(|fault| fault.at);
     faults
+}
+
+/// Times without a fault that are long enough for a calm.
+pub(super) fn calms(faults: &[Fault]) -> Vec<[Duration; 2]> {
+    let mut over = Duration::ZERO;
+    let mut calms = Vec::new();
+    for fault in faults {
+        if fault.at.saturating_sub(over) >= CALM {
+            calms.push([over, fault.at]);
+        }
+        over = over.max(fault.at + fault.blow.lasts());
+    }
+    calms
+}
+
+/// Versions of the files from `first` + 1 on. Terraform fails for some of the tasks that change with them, from before each
+/// change until after it.
+pub(super) fn rewrites(
+    random: &mut Random,
+    tasks: &[usize],
+    length: Duration,
+    (first, calms): (u64, &[[Duration; 2]]),
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if tasks.is_empty() {
+        return faults;
+    }
+    let mut version = first;
+    let mut at = Duration::from_millis(random.between(3000, 12_000));
+    while at < length {
+        let overlaps =
+            |[from, until]: &&[Duration; 2]| at + FAILS_FOR > *from && at < *until + FAILS_BEFORE;
+        if let Some([_, until]) = calms.iter().find(overlaps) {
+            at = *until + FAILS_BEFORE;
+            continue;
+        }
+        version += 1;
+        for _ in 0..random.between(1, 3) {
+            let target = Target::Terraform(Tasks {
+                first: random.choose(tasks),
+                count: 1,
+            });
+            let how = random.choose(&[Misbehaviour::Fail, Misbehaviour::FailMidway]);
+            let lasts = part(random, FAILS_FOR);
+            faults.push(Fault {
+                at: at.saturating_sub(part(random, FAILS_BEFORE)),
+                target,
+                blow: Blow::Misbehave(how, lasts),
+            });
+        }
+        faults.push(Fault {
+            at,
+            target: Target::Files,
+            blow: Blow::Rewrite(version),
+        });
+        at += Duration::from_millis(random.between(20_000, 60_000));
+    }
+    faults
+}
+
+/// A third of a time at least.
+fn part(random: &mut Random, time: Duration) -> Duration {
+    let most = u64::try_from(time.as_millis()).unwrap_or_default();
+    Duration::from_millis(random.between(most / 3, most))
 }
 
 fn target(random: &mut Random, setup: Setup, size: Size) -> Target {

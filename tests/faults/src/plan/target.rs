@@ -32,6 +32,8 @@ pub enum Target {
     Consul,
     /// The file system of the database.
     Disk,
+    /// The configuration files, with a restart of the processes that read tasks from them, one after the other.
+    Files,
     /// Terraform, while it is at work for some tasks.
     Terraform(Tasks),
 }
@@ -92,6 +94,8 @@ pub enum Blow {
     LoseData(Duration),
     /// The catalog gets its state of so long ago, with the index of then, and then what has changed since.
     TurnBack(Duration),
+    /// The files get this version.
+    Rewrite(u64),
     /// Terraform misbehaves.
     Misbehave(Misbehaviour, Duration),
 }
@@ -160,6 +164,7 @@ impl Fault {
             Target::Postgres => "postgres",
             Target::Consul => "consul",
             Target::Disk => "disk",
+            Target::Files => "files",
             Target::Terraform(_) => "terraform",
         };
         format!("{} {target}", self.blow.name())
@@ -195,6 +200,7 @@ impl Blow {
             Self::Fill(_) => "fill".to_owned(),
             Self::LoseData(_) => "lose data".to_owned(),
             Self::TurnBack(_) => "turn back".to_owned(),
+            Self::Rewrite(_) => "rewrite".to_owned(),
             Self::Misbehave(how, _) => how.name().to_owned(),
         }
     }
@@ -213,6 +219,7 @@ impl Blow {
             | Self::LoseData(time)
             | Self::TurnBack(time)
             | Self::Misbehave(_, time) => time,
+            Self::Rewrite(_) => Duration::ZERO,
         }
     }
 }
@@ -241,6 +248,7 @@ impl fmt::Display for Target {
             Self::Postgres => f.write_str("postgres"),
             Self::Consul => f.write_str("consul"),
             Self::Disk => f.write_str("disk"),
+            Self::Files => f.write_str("files"),
             Self::Terraform(Tasks { first, count }) => {
                 write!(f, "terraform of {count} tasks from {first}")
             }

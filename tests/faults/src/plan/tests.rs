@@ -219,3 +219,36 @@ fn runs_that_wait_and_run_are_cancelled_gently_and_by_force() {
     }
     assert_eq!(cancels, round(1, 600).cancels);
 }
+
+#[test]
+fn tasks_of_files_are_declared_in_every_way_and_others_never_change() {
+    let plan = plan(3, 10);
+    let (mut absent, mut disabled, mut otherwise) = (0, 0, 0);
+    for version in 1..20 {
+        for number in 0..plan.all_tasks() {
+            let (first, now) = (plan.declared(number, 0), plan.declared(number, version));
+            assert!(plan.is_of_files(number) || first == now, "{number}");
+            match now {
+                None if number < plan.size.tasks => absent += 1,
+                Some(now) if !now.enabled => disabled += 1,
+                Some(now) if Some(&now) != first.as_ref() => otherwise += 1,
+                _ => {}
+            }
+        }
+    }
+    assert!(absent > 0 && disabled > 0 && otherwise > 0);
+}
+
+#[test]
+fn files_change_while_runs_of_their_tasks_fail_unless_a_member_keeps_an_old_one() {
+    let mut plan = plan(1, 600);
+    let rewrites = |plan: &Plan| {
+        let faults = plan.round(0, 0).unwrap().faults.into_iter();
+        let mut rewrites: Vec<Fault> = faults.collect();
+        rewrites.retain(|fault| fault.target == Target::Files);
+        rewrites
+    };
+    assert!(rewrites(&plan).len() > 5);
+    plan.setup.stale_file = true;
+    assert_eq!(rewrites(&plan), []);
+}

@@ -16,10 +16,12 @@ use crate::{journal, module, terraform};
 pub(super) const FILE: &str = "cts-{name}.hcl";
 
 #[derive(Debug)]
-pub(super) struct Configuration<'a> {
-    pub(super) plan: &'a Plan,
+pub(crate) struct Configuration<'a> {
+    pub(crate) plan: &'a Plan,
     /// Directory of the executable.
-    pub(super) terraform: &'a Path,
+    pub(crate) terraform: &'a Path,
+    /// Version of the tasks.
+    pub(crate) version: u64,
 }
 
 impl Configuration<'_> {
@@ -37,7 +39,7 @@ impl Configuration<'_> {
     }
 
     /// Writes the file of a process: `cts.hcl` for one alone.
-    pub(super) fn write(&self, site: &Site, member: Member, consul: SocketAddr) {
+    pub(crate) fn write(&self, site: &Site, member: Member, consul: SocketAddr) {
         let tasks = if self.plan.setup.is_stale(member) {
             self.stale_tasks()
         } else {
@@ -80,9 +82,10 @@ impl Configuration<'_> {
 
     fn tasks(&self) -> String {
         let mut text = String::new();
-        for (number, watched) in self.plan.tasks.iter().enumerate() {
-            let enabled = !self.plan.disabled.contains(&number);
-            _ = write!(text, "{}", block(number, watched, enabled));
+        for number in 0..self.plan.tasks.len() {
+            if let Some(task) = self.plan.declared(number, self.version) {
+                _ = write!(text, "{}", block(number, &task.services, task.enabled));
+            }
         }
         text
     }

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{BETWEEN_LOOKS, Suite};
 use crate::between::Between;
+use crate::campaign::Files;
 use crate::followers::follow;
 use crate::history::History;
 use crate::plan::{Change, Round};
@@ -27,9 +28,17 @@ impl Suite<'_> {
         let over = CancellationToken::new();
         let forgotten = self.campaign.forgotten.subscribe();
         let before = forgotten.borrow().len();
+        let files = Files {
+            plan: self.plan,
+            site: &self.scene.site,
+            terraform: &self.scene.terraform,
+            wires: &self.scene.outside.wires,
+            consul: self.scene.consul,
+        };
         let both = async {
             tokio::join!(
-                self.campaign.run(&mut self.scene.system, &round.faults),
+                self.campaign
+                    .run(&mut self.scene.system, &files, &round.faults),
                 order(&self.scene.outside.wanted, &round.changes),
                 write(&mut self.writes, round),
             );
@@ -50,6 +59,9 @@ impl Suite<'_> {
         }
         say("the trouble is over; waiting for quiet");
         self.writes.finish().await;
+        if let Some(version) = self.campaign.rewrites.versions.last() {
+            self.writes.declare(self.plan, version.number);
+        }
         for [(from, _), (until, _)] in forgotten.borrow().iter().skip(before) {
             let lost = Between(*from, *until);
             self.writes.forget(lost);

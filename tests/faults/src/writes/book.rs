@@ -4,12 +4,12 @@
 //! states possible: the one before and the one after. Such a task is left alone until it is quiet; then it must be in one
 //! of the possible states, and is certain again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::conditions::{Kind, Watched};
-use crate::plan::Plan;
+use crate::plan::{Declaration, Plan};
 
 /// How a task may stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +87,8 @@ pub enum Outcome {
 #[derive(Debug, Clone, Default)]
 pub struct Book {
     tasks: BTreeMap<usize, Vec<TaskState>>,
+    /// Tasks that only the files change.
+    of_files: BTreeSet<usize>,
 }
 
 impl Book {
@@ -104,6 +106,9 @@ impl Book {
         Self {
             tasks: numbers
                 .map(|number| (number, vec![state(number)]))
+                .collect(),
+            of_files: (0..plan.all_tasks())
+                .filter(|&number| plan.is_of_files(number))
                 .collect(),
         }
     }
@@ -195,6 +200,26 @@ impl Book {
     /// Numbers of all tasks that there may be.
     pub fn numbers(&self) -> impl Iterator<Item = usize> {
         self.tasks.keys().copied()
+    }
+
+    /// Whether only the files change a task.
+    pub fn is_of_files(&self, task: usize) -> bool {
+        self.of_files.contains(&task)
+    }
+
+    /// The files of this version are in force.
+    pub fn declare(&mut self, plan: &Plan, version: u64) {
+        for &number in &self.of_files {
+            let state = match plan.declared(number, version) {
+                None => TaskState::Absent,
+                Some(Declaration { services, enabled }) => TaskState::Present(Declared {
+                    services,
+                    enabled,
+                    follows: Follows::Surely,
+                }),
+            };
+            self.tasks.insert(number, vec![state]);
+        }
     }
 
     /// Makes what was confirmed since a moment uncertain: a failover may have lost it.

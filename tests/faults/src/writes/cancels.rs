@@ -97,7 +97,7 @@ impl Writes {
                 Some(TaskState::Absent) => destroys,
                 None => false,
             };
-            is_fit && !self.at_work.contains(&task)
+            is_fit && !self.at_work.contains(&task) && !self.book.is_of_files(task)
         };
         let free: Vec<(usize, String)> = runs
             .into_iter()

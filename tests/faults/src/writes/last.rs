@@ -18,7 +18,8 @@ impl Writes {
             .into_iter()
             .filter(|task| task % 4 == 1 || task % 4 == 2)
         {
-            if matches!(self.book.certain(task), Some(TaskState::Present(_))) {
+            let is_there = matches!(self.book.certain(task), Some(TaskState::Present(_)));
+            if is_there && !self.book.is_of_files(task) {
                 self.delete(task, end).await?;
             }
         }
