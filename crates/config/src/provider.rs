@@ -1,7 +1,7 @@
 //! `terraform_provider` (`docs/configuration.md#terraform_provider`).
 
 use std::collections::hash_map::Entry as MapEntry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cts_core::{FAKE_SYNC, ProviderBlock, ProviderId};
 use cts_hcl1::{Number, ValueKind};
@@ -83,13 +83,39 @@ fn decode_provider(block: Block<'_>, sink: &Sink) -> Option<(ProviderBlock, Plac
     if name == FAKE_SYNC {
         check_fake(&arguments, &entry.key_place(), sink);
     }
+    let mut blocks = BTreeSet::new();
+    note_blocks(&arguments, &mut Vec::new(), &mut blocks);
     let provider = ProviderBlock {
         name: name.to_owned(),
         alias,
+        blocks,
         task_env: decode_environment(&environments, sink),
         arguments: free_form(&arguments, sink),
     };
     Some((provider, entry.key_place()))
+}
+
+/// Notes the paths of what is written as a block wherever it is given.
+fn note_blocks(
+    entries: &[Entry<'_>],
+    path: &mut Vec<String>,
+    blocks: &mut BTreeSet<Vec<String>>,
+) {
+    let mut same: BTreeMap<&str, Vec<&Entry<'_>>> = BTreeMap::new();
+    for entry in entries {
+        same.entry(entry.name()).or_default().push(entry);
+    }
+    for (name, entries) in same {
+        if !entries.iter().all(|entry| entry.is_block()) {
+            continue;
+        }
+        path.push(name.to_owned());
+        blocks.insert(path.clone());
+        let bodies = entries.iter().flat_map(|entry| entry.bodies());
+        let inner: Vec<Entry<'_>> = bodies.flatten().flat_map(|part| part.entries).collect();
+        note_blocks(&inner, path, blocks);
+        path.pop();
+    }
 }
 
 /// What is no text crashes the original as soon as a task uses the block. A number is its digits here,

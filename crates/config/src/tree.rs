@@ -24,18 +24,30 @@ pub(crate) struct Entry<'a> {
     key: &'a Key,
     labels: &'a [Key],
     value: &'a Value,
+    assigned: bool,
 }
 
 impl<'a> Entry<'a> {
     /// `None` for an item without keys, which the parser never makes.
-    fn new(source: &'a Arc<SourceText>, keys: &'a [Key], value: &'a Value) -> Option<Self> {
+    fn new(
+        source: &'a Arc<SourceText>,
+        keys: &'a [Key],
+        value: &'a Value,
+        assigned: bool,
+    ) -> Option<Self> {
         let (key, labels) = keys.split_first()?;
         Some(Self {
             source,
             key,
             labels,
             value,
+            assigned,
         })
+    }
+
+    /// Whether it is written as a block, `a { }`. In JSON that cannot be told.
+    pub(crate) fn is_block(&self) -> bool {
+        self.rules() == Rules::Hcl && !self.assigned
     }
 
     pub(crate) fn name(&self) -> &'a str {
@@ -98,7 +110,7 @@ impl<'a> Entry<'a> {
     /// The bodies behind the key: one of a block, several of a list of objects. What is no body comes
     /// back as the value that stands in its place.
     pub(crate) fn bodies(&self) -> Vec<Result<Part<'a>, &'a Value>> {
-        if let Some(entry) = Self::new(self.source, self.labels, self.value) {
+        if let Some(entry) = Self::new(self.source, self.labels, self.value, self.assigned) {
             return vec![Ok(Part {
                 place: self.key_place(),
                 labelled: true,
@@ -173,7 +185,7 @@ impl<'a> Part<'a> {
         let entries = body
             .items
             .iter()
-            .filter_map(|item| Entry::new(source, &item.keys, &item.value))
+            .filter_map(|item| Entry::new(source, &item.keys, &item.value, item.assigned))
             .collect();
         Self {
             place,

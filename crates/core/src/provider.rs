@@ -1,6 +1,6 @@
 //! Provider blocks and references to them (`docs/configuration.md#terraform_provider`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
@@ -75,6 +75,9 @@ pub struct ProviderBlock {
     pub alias: Option<String>,
     /// Every argument as written, `alias` and `auto_commit` included, `task_env` not.
     pub arguments: Map<String, Value>,
+    /// Arguments that are written as blocks, `x { … }`: their names, those around them first. Where an argument is written
+    /// otherwise, its form cannot be told.
+    pub blocks: BTreeSet<Vec<String>>,
     /// Environment of the Terraform processes of tasks that use this block; in no file.
     pub task_env: BTreeMap<String, String>,
 }
@@ -116,6 +119,7 @@ mod tests {
             name: name.into(),
             alias: alias.map(Into::into),
             arguments,
+            blocks: BTreeSet::new(),
             task_env: BTreeMap::new(),
         }
     }

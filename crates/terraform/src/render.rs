@@ -13,6 +13,7 @@ mod template;
 mod tfvars;
 mod variables_tf;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use cts_core::{Backend, Digest, EngineKind, FAKE_SYNC, ProviderBlock, TaskDefinition};
@@ -243,6 +244,8 @@ struct TaskProvider<'a> {
     name: &'a str,
     /// Arguments sorted by name; none without a block.
     arguments: Vec<(&'a str, &'a Value)>,
+    /// Paths of those that are written as blocks.
+    blocks: Option<&'a BTreeSet<Vec<String>>>,
 }
 
 /// The providers of a task, each name once, sorted; without the one that Terraform does not know.
@@ -256,15 +259,16 @@ fn task_providers<'a>(
             continue;
         }
         require_identifier("provider", &id.name)?;
-        let arguments = ProviderBlock::select(&settings.providers, id)
-            .map(|block| sorted(&block.arguments))
-            .unwrap_or_default();
+        let block = ProviderBlock::select(&settings.providers, id);
+        let arguments = block.map(|block| sorted(&block.arguments));
+        let arguments = arguments.unwrap_or_default();
         for (name, _value) in &arguments {
             require_identifier("provider argument", name)?;
         }
         providers.push(TaskProvider {
             name: &id.name,
             arguments,
+            blocks: block.map(|block| &block.blocks),
         });
     }
     providers.sort_unstable_by_key(|provider| provider.name);

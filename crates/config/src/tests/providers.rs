@@ -45,6 +45,25 @@ fn nested_blocks_are_an_object_or_a_list() {
 }
 
 #[test]
+fn what_is_written_as_a_block_is_known_at_any_depth() {
+    let blocks = |text: &str| {
+        let blocks = config(text).providers[0].blocks.clone();
+        let paths = blocks.into_iter().map(|path| path.join("."));
+        paths.collect::<Vec<_>>()
+    };
+    let text = "terraform_provider \"p\" {\n\
+        features { key_vault { purge = true } tags = { a = { b = 1 } } }\n\
+        rule { n = 1 in { } }\n rule { n = 2 in = { } }\n\
+        both { }\n both = { }\n map = { x { } } }";
+    assert_eq!(blocks(text), ["features", "features.key_vault", "rule"]);
+    let sandbox = Sandbox::new();
+    let json = json!({ "terraform_provider": { "p": { "features": { "a": 1 } } } });
+    sandbox.write("a.json", json.to_string());
+    let loaded = sandbox.load(&["a.json"]).unwrap();
+    assert!(loaded.config.providers[0].blocks.is_empty());
+}
+
+#[test]
 fn an_alias_is_text_or_digits() {
     let alias = |text: &str| {
         let text = format!("terraform_provider \"p\" {{ alias = {text} }}");

@@ -40,6 +40,7 @@ pub(crate) fn provider(name: &str, arguments: Value) -> (ProviderId, Option<Prov
         name: name.to_owned(),
         alias: None,
         arguments: arguments.into_iter().collect::<Map<_, _>>(),
+        blocks: std::collections::BTreeSet::new(),
         task_env: BTreeMap::new(),
     };
     (ProviderId::from(name), Some(block))

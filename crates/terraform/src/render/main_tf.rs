@@ -73,41 +73,79 @@ fn write_provider_block(out: &mut String, provider: &TaskProvider<'_>) {
     out.push_str("provider ");
     out.push_str(&quoted(provider.name));
     out.push_str(" {\n");
-
-    let mut run = Vec::new();
-    for (name, argument) in &provider.arguments {
-        if NOT_IN_BLOCK.contains(name) {
-            continue;
-        }
-        let path = format!("var.{}.{name}", provider.name);
-        let Some(keys) = block_keys(argument) else {
-            run.push((*name, path));
-            continue;
-        };
-        write_assignments(out, &run, 1);
-        run.clear();
-        indent(out, 1);
-        out.push_str(name);
-        out.push_str(" {\n");
-        let members: Vec<_> = keys
-            .into_iter()
-            .map(|key| (key, format!("{path}.{key}")))
-            .collect();
-        write_assignments(out, &members, 2);
-        out.push_str("  }\n");
-    }
-    write_assignments(out, &run, 1);
+    let arguments = provider.arguments.iter();
+    let in_block = arguments.filter(|(name, _value)| !NOT_IN_BLOCK.contains(name));
+    let variable = format!("var.{}", provider.name);
+    let in_block: Vec<_> = in_block.copied().collect();
+    write_arguments(out, provider, &in_block, &variable, &mut Vec::new());
     out.push_str("}\n");
 }
 
-/// Keys of an argument that is written as a nested block. A map with other keys than identifiers
+/// Writes arguments whose values are members of `variable`; `path` has the names of the blocks around them.
+fn write_arguments(
+    out: &mut String,
+    provider: &TaskProvider<'_>,
+    arguments: &[(&str, &Value)],
+    variable: &str,
+    path: &mut Vec<String>,
+) {
+    let depth = path.len() + 1;
+    let mut run = Vec::new();
+    for (name, argument) in arguments {
+        let value = format!("{variable}.{name}");
+        path.push((*name).to_owned());
+        let bodies = bodies(provider, argument, &value, path);
+        if bodies.is_none() {
+            run.push((*name, value));
+        } else {
+            write_assignments(out, &run, depth);
+            run.clear();
+        }
+        for (value, members) in bodies.into_iter().flatten() {
+            indent(out, depth);
+            out.push_str(name);
+            out.push_str(" {\n");
+            write_arguments(out, provider, &members, &value, path);
+            indent(out, depth);
+            out.push_str("}\n");
+        }
+        path.pop();
+    }
+    write_assignments(out, &run, depth);
+}
+
+/// The members of an object, by name.
+type Members<'a> = Vec<(&'a str, &'a Value)>;
+
+/// The nested blocks that the argument at `path` is written as, each with the expression of its value. A form that cannot be
+/// told is a block outermost and an attribute inside of one, as in the original (docs/terraform.md#variables-and-providers).
+fn bodies<'a>(
+    provider: &TaskProvider<'_>,
+    argument: &'a Value,
+    value: &str,
+    path: &[String],
+) -> Option<Vec<(String, Members<'a>)>> {
+    let is_block = provider.blocks.is_some_and(|blocks| blocks.contains(path));
+    match argument {
+        Value::Object(_) if is_block || path.len() == 1 => {
+            Some(vec![(value.to_owned(), members(argument)?)])
+        }
+        Value::Array(elements) if is_block => {
+            let bodies = elements.iter().enumerate();
+            bodies
+                .map(|(index, element)| Some((format!("{value}[{index}]"), members(element)?)))
+                .collect()
+        }
+        _ => None,
+    }
+}
+
+/// Members of an argument that is written as a nested block. A map with other keys than identifiers
 /// cannot be one, so it stays an attribute.
-fn block_keys(argument: &Value) -> Option<Vec<&str>> {
-    let keys: Vec<_> = sorted(argument.as_object()?)
-        .into_iter()
-        .map(|(key, _value)| key)
-        .collect();
-    keys.iter().all(|key| is_identifier(key)).then_some(keys)
+fn members(argument: &Value) -> Option<Members<'_>> {
+    let members = sorted(argument.as_object()?);
+    let are_names = members.iter().all(|(key, _value)| is_identifier(key));
+    are_names.then_some(members)
 }
 
 fn write_module_block(out: &mut String, title: &Title<'_>, definition: &TaskDefinition) {

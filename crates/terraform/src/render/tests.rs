@@ -69,6 +69,7 @@ fn settings() -> RenderSettings {
                 "empty": {},
                 "labels": { "not an identifier": "x" },
             })),
+            blocks: std::collections::BTreeSet::new(),
             task_env: BTreeMap::new(),
         }],
     }
@@ -165,6 +166,46 @@ fn a_provider_without_a_block_is_empty() {
             .unwrap()
             .ends_with("\ndns = {}\n")
     );
+}
+
+#[test]
+fn blocks_stay_blocks_at_any_depth_and_repeat() {
+    let mut settings = settings();
+    let provider = &mut settings.providers[0];
+    provider.arguments = object(json!({
+        "features": { "key_vault": { "purge": true }, "tags": { "a": "b" } },
+        "host": "lb.example",
+        "plain": { "inner": { "a": 1 } },
+        "rule": [{ "n": 1 }, { "n": 2 }],
+        "values": [{ "n": 1 }, { "n": 2 }],
+    }));
+    let path = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    provider.blocks = [&["features"][..], &["features", "key_vault"], &["rule"]]
+        .map(path)
+        .into();
+    let root = rendered(&definition(), &settings);
+    let main = root.file("main.tf").unwrap();
+    let expected = r#"provider "lbx" {
+  features {
+    key_vault {
+      purge = var.lbx.features.key_vault.purge
+    }
+    tags = var.lbx.features.tags
+  }
+  host = var.lbx.host
+  plain {
+    inner = var.lbx.plain.inner
+  }
+  rule {
+    n = var.lbx.rule[0].n
+  }
+  rule {
+    n = var.lbx.rule[1].n
+  }
+  values = var.lbx.values
+}
+"#;
+    assert!(main.contains(expected), "{main}");
 }
 
 #[test]

@@ -70,6 +70,7 @@ async fn each_service_has_a_bucket_where_the_plugin_is_there() {
             "skip_region_validation": true,
             "skip_requesting_account_id": true,
         })),
+        blocks: std::collections::BTreeSet::new(),
         task_env: BTreeMap::new(),
     }];
     sandbox.definition.providers = vec![ProviderId::from("aws")];

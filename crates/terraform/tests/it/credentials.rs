@@ -87,6 +87,7 @@ async fn files_with_secrets_are_for_their_owner_and_follow_no_link() {
         name: "dns".into(),
         alias: None,
         arguments: arguments.as_object().unwrap().clone(),
+        blocks: std::collections::BTreeSet::new(),
         task_env: BTreeMap::new(),
     }];
     sandbox.definition.providers = vec![ProviderId::from("dns")];

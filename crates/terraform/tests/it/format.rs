@@ -23,6 +23,7 @@ async fn generated_files_are_formatted_as_terraform_formats() {
         name: "lbx".into(),
         alias: None,
         arguments: object(nested.clone()),
+        blocks: std::collections::BTreeSet::new(),
         task_env: BTreeMap::new(),
     }];
     sandbox.definition.variables = object(nested)

@@ -158,6 +158,7 @@ async fn every_file_is_as_it_was_and_formatted_and_valid() {
         name: "terraform".into(),
         alias: Some("north".into()),
         arguments: object(json!({"alias": "north"})),
+        blocks: std::collections::BTreeSet::new(),
         task_env: BTreeMap::from([("LB_LOG".into(), "warn".into())]),
     }];
     for definition in tasks(&sandbox.definition) {

@@ -70,6 +70,7 @@ async fn plan_with_token(engine: EngineKind, path: PathBuf, mode: PlanMode) -> V
         name: "fw".into(),
         alias: None,
         arguments: object(json!({ "token": TOKEN })),
+        blocks: std::collections::BTreeSet::new(),
         task_env: BTreeMap::new(),
     }];
     sandbox.settings.required_version =

@@ -200,6 +200,7 @@ async fn fake_sync_fails_after_terraform_and_reaches_no_file() {
             .map(|(name, value)| (name.to_owned(), value))
             .into_iter()
             .collect(),
+        blocks: std::collections::BTreeSet::new(),
         task_env: std::collections::BTreeMap::new(),
     };
     let mut stage = Stage::configured(KEEPS, |options| {
