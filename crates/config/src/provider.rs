@@ -96,11 +96,7 @@ fn decode_provider(block: Block<'_>, sink: &Sink) -> Option<(ProviderBlock, Plac
 }
 
 /// Notes the paths of what is written as a block wherever it is given.
-fn note_blocks(
-    entries: &[Entry<'_>],
-    path: &mut Vec<String>,
-    blocks: &mut BTreeSet<Vec<String>>,
-) {
+fn note_blocks(entries: &[Entry<'_>], path: &mut Vec<String>, blocks: &mut BTreeSet<Vec<String>>) {
     let mut same: BTreeMap<&str, Vec<&Entry<'_>>> = BTreeMap::new();
     for entry in entries {
         same.entry(entry.name()).or_default().push(entry);

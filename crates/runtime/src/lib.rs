@@ -10,7 +10,7 @@ mod tasks;
 
 pub use log::{
     LONGEST_DATAGRAM, LogError, LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogError,
-    SyslogSettings, init_log,
+    SyslogSettings, init_log, visible,
 };
 pub use signals::StopSignals;
 pub use tasks::{TaskFailure, Tasks};

@@ -19,6 +19,7 @@ use crate::log::output::Output;
 use crate::log::syslog::Syslog;
 
 pub use crate::log::syslog::{LONGEST_DATAGRAM, SYSLOG_SOCKETS, SyslogError, SyslogSettings};
+pub use crate::log::text::visible;
 
 /// How much is logged (docs/configuration.md#top-level, `log_level`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

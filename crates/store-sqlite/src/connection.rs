@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use cts_store::StoreError;
@@ -127,7 +127,44 @@ fn create_file(path: &Path) -> std::io::Result<()> {
         .open(path);
     match created {
         Ok(_file) => fs::File::open(directory.unwrap_or(Path::new(".")))?.sync_all(),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => close_to_others(path),
         Err(error) => Err(error),
     }
+}
+
+/// What everybody on the machine may do.
+const OF_OTHERS: u32 = 0o007;
+
+/// Takes the rights of others away from a file that was made by something else, and from its side files.
+fn close_to_others(path: &Path) -> std::io::Result<()> {
+    for side in ["", "-wal", "-shm"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(side);
+        let metadata = match fs::metadata(&file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            metadata => metadata?,
+        };
+        let mode = metadata.permissions().mode() & 0o7777;
+        if mode & OF_OTHERS == 0 {
+            continue;
+        }
+        let shown = Path::new(&file).display();
+        let mode_before = format!("{mode:o}");
+        let closed = fs::set_permissions(&file, fs::Permissions::from_mode(mode & !OF_OTHERS));
+        match closed {
+            Ok(()) => tracing::warn!(
+                path = %shown,
+                mode_before,
+                "others had access to the database file, which was taken from them"
+            ),
+            // It belongs to another user.
+            Err(error) => tracing::warn!(
+                path = %shown,
+                mode_before,
+                error = %error,
+                "others have access to the database file, which cannot be taken from them"
+            ),
+        }
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cts_http::with_server_name;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url, redirect};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -62,9 +62,12 @@ impl Vault {
         }
         let mut builder = Client::builder()
             .default_headers(headers)
-            // A standby redirects to the active node, once and without changing the scheme.
+            // Once, and only where the token may go: to the same host with the same scheme.
             .redirect(redirect::Policy::custom(|attempt| {
-                let same = |first: &Url| first.scheme() == attempt.url().scheme();
+                let next = attempt.url();
+                let same = |first: &Url| {
+                    first.scheme() == next.scheme() && first.host_str() == next.host_str()
+                };
                 if attempt.previous().first().is_some_and(same) && attempt.previous().len() == 1 {
                     attempt.follow()
                 } else {
@@ -108,6 +111,9 @@ impl Vault {
         let request = self.client.request(method, self.url(path)?);
         let answer = answer_of(request.header("x-vault-token", value)).await?;
         let status = answer.status();
+        if status.is_redirection() {
+            return Err(VaultError::Redirected(host_of(&answer)));
+        }
         let body = body_of(answer).await?;
         if status.is_success() {
             if body.is_empty() {
@@ -146,6 +152,17 @@ impl Vault {
         url.set_query(Some(query).filter(|query| !query.is_empty()));
         Ok(url)
     }
+}
+
+/// Where a redirection leads.
+fn host_of(answer: &Response) -> String {
+    let location = answer.headers().get(header::LOCATION);
+    let location = location
+        .and_then(|location| location.to_str().ok())
+        .unwrap_or_default();
+    let url = answer.url().join(location).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or("nowhere");
+    host.to_owned()
 }
 
 async fn answer_of(request: RequestBuilder) -> Result<Response, VaultError> {

@@ -43,6 +43,12 @@ pub enum VaultError {
         /// What it says, one line each.
         errors: Vec<String>,
     },
+    /// Another host is to be asked, which the token is not meant for.
+    #[error(
+        "Vault redirects to {0}, and the token goes to no other host than that of vault.address: name the active node or a \
+         load balancer there"
+    )]
+    Redirected(String),
     /// There is no token.
     #[error("there is no token for Vault")]
     NoToken,

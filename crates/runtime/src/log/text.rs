@@ -3,6 +3,7 @@
 //! Values come from Consul, the API and Terraform too. None of them can begin a line of its own, fake a
 //! field or steer a terminal: what could is quoted or escaped, and every further line has a prefix.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::log::LogLevel;
@@ -104,6 +105,21 @@ fn is_quoted(text: &str) -> bool {
     !escaped
 }
 
+/// A line of another program with what could steer a terminal escaped, but for tabulators.
+pub fn visible(line: &str) -> Cow<'_, str> {
+    let is_plain = |character: char| character == '\t' || is_visible(character);
+    if line.chars().all(is_plain) {
+        return Cow::Borrowed(line);
+    }
+    let mut text = String::with_capacity(line.len());
+    for part in line.split_inclusive('\t') {
+        let tabulator = part.ends_with('\t');
+        push_visible(&mut text, part.trim_end_matches('\t'));
+        text.extend(tabulator.then_some('\t'));
+    }
+    Cow::Owned(text)
+}
+
 fn push_visible(text: &mut String, part: &str) {
     for character in part.chars() {
         if is_visible(character) {
@@ -125,6 +141,12 @@ mod tests {
     use chrono::{DateTime, Local};
 
     use super::*;
+
+    #[test]
+    fn lines_of_others_steer_no_terminal() {
+        assert_eq!(visible("a\tb é \"c\""), "a\tb é \"c\"");
+        assert_eq!(visible("\u{1b}[2J\ta\r\t"), "\\u{1b}[2J\ta\\r\t");
+    }
 
     fn line(message: &str, fields: &[(&'static str, &str)]) -> Line {
         let fields = fields.iter();

@@ -39,6 +39,17 @@ async fn only_the_owner_can_read_the_file() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_open_to_others_is_closed_to_them() {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    scene.fixture().close().await;
+    let path = scene.fixture().path();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o646)).unwrap();
+    let store = open(path).await.unwrap();
+    assert_eq!(mode(path), 0o640);
+    drop(store);
+}
+
+#[tokio::test]
 async fn closing_leaves_one_file() {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
     scene.apply("a", "1").await;

@@ -14,6 +14,7 @@ use cts_vault::{SettingsError, Vault, VaultError, VaultSettings};
 use secrecy::SecretString;
 use serde_json::json;
 use stub::Stub;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -180,6 +181,46 @@ async fn a_vault_that_does_not_answer_is_not_waited_for() {
         report(&error).starts_with("cannot reach Vault: "),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_token_goes_to_no_other_host() {
+    let stub = Stub::start().await;
+    stub.has("GET kv1/x", 200, json!({"data": {"a": "b"}}));
+    let own = settings(&stub).address;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let standby = VaultSettings {
+        address: format!("http://{}", listener.local_addr().unwrap()),
+        ..settings(&stub)
+    };
+    let redirect = async |to: &str| {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            let length = stream.read(&mut request).await.unwrap();
+            let request = String::from_utf8_lossy(&request[..length]);
+            let path = request.split(' ').nth(1).unwrap();
+            let answer = format!(
+                "HTTP/1.1 307 x\r\nLocation: {to}{path}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    };
+    let vault = Vault::new(standby).unwrap();
+    let elsewhere = own.replace("127.0.0.1", "localhost");
+    let refused = tokio::select! {
+        read = vault.read("kv1/x") => read.unwrap_err(),
+        () = redirect(&elsewhere) => unreachable!("it goes on"),
+    };
+    assert!(
+        matches!(&refused, VaultError::Redirected(host) if host == "localhost"),
+        "{refused}"
+    );
+    let read = tokio::select! {
+        read = vault.read("kv1/x") => read,
+        () = redirect(&own) => unreachable!("it goes on"),
+    };
+    read.unwrap();
 }
 
 #[tokio::test]

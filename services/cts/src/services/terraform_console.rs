@@ -4,13 +4,18 @@ use std::io::Write as _;
 
 use cts_terraform::{OutputLine, OutputSink};
 
-/// Writes lines as they are, without a prefix (docs/terraform.md#output-and-errors).
+/// Writes lines without a prefix; characters that could steer a terminal are escaped as in other lines of the log
+/// (docs/terraform.md#output-and-errors).
 #[derive(Debug)]
 pub(crate) struct StandardError;
 
 impl OutputSink for StandardError {
     fn line(&self, line: OutputLine) {
         // There may be no reader any more, which is no reason to stop Terraform.
-        drop(writeln!(std::io::stderr(), "{}", line.text));
+        drop(writeln!(
+            std::io::stderr(),
+            "{}",
+            cts_runtime::visible(&line.text)
+        ));
     }
 }
