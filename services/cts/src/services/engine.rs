@@ -84,11 +84,17 @@ impl Search<'_> {
         self.install(directory, false).await
     }
 
-    /// The start directory, the `PATH`, and what was or is installed below `working_dir`.
+    /// The `PATH`, and what was or is installed below `working_dir`. Who may write into the directory that cts happens to be
+    /// started in is not who may say what it runs.
     async fn anywhere(&self, working_dir: &Path) -> Result<Executable, EngineError> {
         let start = &self.process_env.current_dir;
-        if let Some(executable) = self.look_into(start).await? {
-            return Ok(executable);
+        let unused = start.join(self.driver.engine.executable());
+        if unused.is_file() {
+            tracing::warn!(
+                target: "driver.terraform",
+                path = %unused.display(),
+                "what is in the current directory is not run; path = \".\" in the driver block uses it"
+            );
         }
         let environment = &self.process_env.environment;
         let on_path = Executable::on_path(self.driver.engine, environment, start).await;

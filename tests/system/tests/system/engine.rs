@@ -80,11 +80,18 @@ async fn the_configured_version_is_installed_below_the_working_directory() {
     }
     assert!(scene.installed().is_file());
     let requests = scene.releases.requests().len();
+    // Whoever may write into the current directory does not decide what runs.
+    scene.site.write("terraform", "#!/bin/sh\ntouch ran\n");
+    let in_current = scene.site.path().join("terraform");
+    fs::set_permissions(in_current, fs::Permissions::from_mode(0o755)).unwrap();
     let output = scene.works().await;
-    assert!(
-        output.contains("skipping install, terraform already exists"),
-        "{output}"
-    );
+    for text in [
+        "skipping install, terraform already exists",
+        "what is in the current directory is not run",
+    ] {
+        assert!(output.contains(text), "no {text:?} in\n{output}");
+    }
+    assert!(!scene.site.path().join("ran").exists());
     assert_eq!(scene.releases.requests().len(), requests);
 }
 
