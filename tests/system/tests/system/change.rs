@@ -52,7 +52,9 @@ async fn every_change_is_applied_once_with_the_state_in_consul() {
     let consul = populated_consul().await;
     let site = Site::new();
     site.write_steps("edge");
-    site.configure(&consul.address(), Backend::Consul, &edge_task());
+    // As people paste it. The Consul client of Terraform would take the slash for a part of the port.
+    let pasted = format!("http://{}/", consul.address());
+    site.configure(&pasted, Backend::Consul, &edge_task());
     let cts = Instance::start(&site).await;
 
     site.wait_for_step("edge", "end", "api-1,web-1").await;
