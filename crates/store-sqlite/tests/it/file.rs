@@ -43,9 +43,9 @@ async fn a_file_that_is_open_to_others_is_closed_to_them() {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
     scene.fixture().close().await;
     let path = scene.fixture().path();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o646)).unwrap();
-    let store = open(path).await.unwrap();
-    assert_eq!(mode(path), 0o640);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o646)).unwrap();
+    let store = open(&path).await.unwrap();
+    assert_eq!(mode(&path), 0o640);
     drop(store);
 }
 

@@ -52,6 +52,17 @@ impl Scene {
         .await;
     }
 
+    /// The first input after a start is not buffered, so changes that follow each other closely would not be one.
+    async fn wait_until_looked_at(&self) {
+        eventually(DEADLINE, async || {
+            let explanation = self.instance.api.get("/v1/tasks/pool/explain").await;
+            let decision = &explanation["explanation"]["last_decision"]["kind"];
+            let is_over = decision == "skipped_unchanged";
+            is_over.then_some(()).ok_or_else(|| explanation.to_string())
+        })
+        .await;
+    }
+
     async fn tag(&self, id: &str, tag: &str) {
         self.consul
             .register_service("web", id, 1, &[], &[tag])
@@ -225,6 +236,7 @@ async fn a_limit_that_the_file_adds_counts_from_what_is_applied() {
     scene.wait_until_idle().await;
     scene.configure(&task("pool", MODULE, &["web"], GUARDED));
     let scene = scene.restart().await;
+    scene.wait_until_looked_at().await;
     scene.lose(&[2, 3, 4]).await;
     scene.wait_until_held(4, 1).await;
     scene.site.wait_for_ids("pool", &all).await;
