@@ -60,9 +60,9 @@ struct LocalModule {
 #[derive(Debug, Clone)]
 pub(crate) struct ResolvedModule {
     pub(crate) source: String,
-    /// Of the files of a local one.
+    /// Digest of the files, if the module is local.
     pub(crate) digest: Option<Digest>,
-    /// Those that a local one declares, if that can be said.
+    /// Variables that a local module declares, see [`declared_variables`].
     variables: Option<Arc<BTreeSet<String>>>,
 }
 
@@ -76,7 +76,7 @@ impl ResolvedModule {
         }
     }
 
-    /// What Terraform will say of the variables that a task sets.
+    /// Problems with variables that the task sets and the module does not declare.
     pub(crate) fn missing_variables(&self, task: &TaskDefinition) -> Vec<String> {
         let Some(declared) = &self.variables else {
             return Vec::new();

@@ -45,7 +45,7 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// Whether it is written as a block, `a { }`. In JSON that cannot be told.
+    /// Whether it is written as a block, `a { }`. JSON does not show it.
     pub(crate) fn is_block(&self) -> bool {
         self.rules() == Rules::Hcl && !self.assigned
     }

@@ -33,8 +33,8 @@ pub struct WorkerConfig {
     /// `environment`: the names of the variables of cts's own environment that Terraform gets, and beginnings of names
     /// with a `*` behind them; `None` for all but the credentials of cts.
     pub environment: Option<Vec<String>>,
-    /// `go_gc`: by how many percent the heap of Terraform and its plugins may grow before garbage is collected; `None` if
-    /// they are told nothing about memory. 400 by default.
+    /// `go_gc`: by how many percent the heap of Terraform and its plugins may grow before garbage is collected; `None`
+    /// to leave memory to them. 400 by default.
     pub go_gc: Option<NonZeroU32>,
 }
 

@@ -92,7 +92,7 @@ pub enum ConsulError {
     },
 }
 
-/// The remedy, if nobody speaks TLS there.
+/// The remedy, if the server does not speak TLS.
 fn plain_text(error: &reqwest::Error) -> &'static str {
     if answers_in_plain_text(error) {
         ", which answers in plain HTTP: the address should begin with http://, and no TLS should be set"

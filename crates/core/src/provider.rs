@@ -75,8 +75,8 @@ pub struct ProviderBlock {
     pub alias: Option<String>,
     /// Every argument as written, `alias` and `auto_commit` included, `task_env` not.
     pub arguments: Map<String, Value>,
-    /// Arguments that are written as blocks, `x { … }`: their names, those around them first. Where an argument is written
-    /// otherwise, its form cannot be told.
+    /// Arguments that are written as blocks, `x { … }`: their names, the outermost first. Arguments that are
+    /// written otherwise may be blocks or attributes.
     pub blocks: BTreeSet<Vec<String>>,
     /// Environment of the Terraform processes of tasks that use this block; in no file.
     pub task_env: BTreeMap<String, String>,

@@ -132,7 +132,7 @@ fn create_file(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// What everybody on the machine may do.
+/// Permission bits of other users.
 const OF_OTHERS: u32 = 0o007;
 
 /// Takes the rights of others away from a file that was made by something else, and from its side files.

@@ -6,7 +6,7 @@ const LEAST_LIMIT: u64 = 512 * 1024 * 1024;
 /// Processes of one run that may become large: Terraform and a provider.
 const LARGE_PROCESSES: u64 = 2;
 
-/// What Terraform and its plugins are told about memory, where their environment says nothing of it.
+/// Settings of memory for Terraform and its plugins, unless their environment has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GoRuntime {
     /// By how many percent the heap may grow before garbage is collected.
@@ -27,7 +27,7 @@ impl GoRuntime {
         }
     }
 
-    /// The variables that say so.
+    /// Variables of the environment with these settings.
     pub fn variables(self) -> impl Iterator<Item = (&'static str, String)> {
         let limit = self
             .memory_limit

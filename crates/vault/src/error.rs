@@ -81,7 +81,7 @@ pub enum VaultError {
     },
 }
 
-/// The remedy, if nobody speaks TLS there.
+/// The remedy, if the server does not speak TLS.
 fn plain_text(error: &reqwest::Error) -> &'static str {
     if answers_in_plain_text(error) {
         ", which answers in plain HTTP: the address should begin with http://"

@@ -17,7 +17,7 @@ pub(crate) struct Variable {
     /// The text of an HCL 2 expression.
     pub(crate) text: String,
     pub(crate) value: Value,
-    /// Of its name.
+    /// Place of the name.
     pub(crate) place: Place,
 }
 

@@ -138,7 +138,7 @@ impl Open {
         self.0.pop()
     }
 
-    /// Behind an inner element the text of the outer one goes on.
+    /// Adds text to the innermost open element.
     fn add(&self, answer: Option<&mut Answer>, text: &str) {
         let known = self.0.last();
         let known = answer.zip(known);

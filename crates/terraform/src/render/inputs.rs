@@ -22,17 +22,6 @@ pub(super) enum InputKind<'a> {
     ConsulKv,
 }
 
-impl InputKind<'_> {
-    /// The variable beside `services`, which every module has.
-    pub(super) const fn variable(self) -> Option<&'static str> {
-        match self {
-            Self::Services(_) => None,
-            Self::CatalogServices => Some("catalog_services"),
-            Self::ConsulKv => Some("consul_kv"),
-        }
-    }
-}
-
 /// What the task watches: the deprecated list of services, the condition, then module inputs as configured.
 pub(super) fn inputs(definition: &TaskDefinition) -> Vec<Input<'_>> {
     let mut inputs: Vec<Input<'_>> = condition(&definition.condition).into_iter().collect();

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::expression::{indent, is_identifier, quoted, value, write_assignments};
 use super::header::{Title, write_comment};
-use super::inputs::inputs;
 use super::{RenderError, RenderSettings, TaskProvider, require_identifier, sorted};
 
 /// Provider arguments that are part of the provider's variable but not of its block.
@@ -117,8 +116,8 @@ fn write_arguments(
 /// The members of an object, by name.
 type Members<'a> = Vec<(&'a str, &'a Value)>;
 
-/// The nested blocks that the argument at `path` is written as, each with the expression of its value. A form that cannot be
-/// told is a block outermost and an attribute inside of one, as in the original (docs/terraform.md#variables-and-providers).
+/// The nested blocks that the argument at `path` is written as, each with the expression of its value. An unknown form
+/// is a block outermost and an attribute inside of one, as in the original (docs/terraform.md#variables-and-providers).
 fn bodies<'a>(
     provider: &TaskProvider<'_>,
     argument: &'a Value,
@@ -160,12 +159,8 @@ fn write_module_block(out: &mut String, title: &Title<'_>, definition: &TaskDefi
     if !definition.version.is_empty() {
         arguments.push(("version", quoted(&definition.version)));
     }
-    // Every module takes `services`, also where there are none.
-    arguments.push(("services", "var.services".to_owned()));
-    let inputs = inputs(definition).into_iter();
-    let rendered = inputs.filter(|input| input.is_rendered);
-    let others = rendered.filter_map(|input| input.kind.variable());
-    arguments.extend(others.map(|name| (name, format!("var.{name}"))));
+    let inputs = definition.input_variables().into_iter();
+    arguments.extend(inputs.map(|name| (name, format!("var.{name}"))));
     write_assignments(out, &arguments, 1);
 
     if !definition.variables.is_empty() {
