@@ -40,6 +40,7 @@ mod state;
 mod state_lock;
 mod stop;
 mod terraform;
+mod torn;
 mod trace_log;
 mod validate;
 

@@ -12,6 +12,7 @@ use crate::error::{CommandError, FileError};
 use crate::render::RootModule;
 use crate::shared_init::SharedInit;
 use crate::terraform::{Terraform, failed};
+use crate::torn::is_torn;
 
 /// Where Terraform keeps the name of the chosen workspace, inside its data directory.
 pub(crate) const WORKSPACE_FILE: &str = "environment";
@@ -54,7 +55,7 @@ impl Terraform {
     ) -> Result<Preparation, CommandError> {
         let fingerprint = root.init_fingerprint.to_string();
         let known = fs::read_to_string(fingerprint_file(attempt)).unwrap_or_default();
-        if is_current(&known, &fingerprint, attempt) {
+        if is_current(&known, &fingerprint, attempt) && !is_torn(attempt) {
             Self::select_workspace(attempt)?;
             Self::write_outputs(attempt, root.outputs.as_ref()).await?;
             return Ok(Preparation::Reused);

@@ -25,7 +25,8 @@ use crate::prepare;
 use crate::process::{self, Ended, Job, StdoutUse};
 use crate::render::{BACKEND_CONFIG, GeneratedFile, RootModule};
 use crate::shared_init::SharedInit;
-use crate::state::{Purpose, ScratchDirectory, forget_same_backend, keep_backend};
+use crate::state::{BACKEND_FILE, Purpose, ScratchDirectory, forget_same_backend, keep_backend};
+use crate::torn::remove_torn;
 
 /// Terraform ends with this code when it has failed and says why; a crash has a greater one.
 const FAILED: i32 = 1;
@@ -141,6 +142,7 @@ impl Terraform {
     ) -> Result<(), CommandError> {
         let unwritten = |error| failed(attempt, Step::Init, error);
         prepare::forget_workspace(attempt).map_err(unwritten)?;
+        remove_torn(attempt).map_err(unwritten)?;
         keep_backend(attempt).map_err(unwritten)?;
         let directory = ScratchDirectory::new(attempt, Purpose::Init).map_err(unwritten)?;
         write_secret(&directory.path().join(module.name), &module.contents).map_err(unwritten)?;
@@ -160,7 +162,7 @@ impl Terraform {
         let ended = self
             .run_holding(&there, Step::Init, arguments, StdoutUse::Captured, None)
             .await;
-        make_secret(&data.join("terraform.tfstate")).map_err(unwritten)?;
+        make_secret(&data.join(BACKEND_FILE)).map_err(unwritten)?;
         must_succeed(attempt, Step::Init, ended?).map(drop)
     }
 
@@ -172,6 +174,7 @@ impl Terraform {
     ) -> Result<(), CommandError> {
         let unwritten = |error| failed(attempt, Step::Init, error);
         prepare::forget_workspace(attempt).map_err(unwritten)?;
+        remove_torn(attempt).map_err(unwritten)?;
         keep_backend(attempt).map_err(unwritten)?;
         self.shared_init.forget(attempt.directory.path()).await;
         let cache = match plugin_cache::directory(self.executable.engine(), &attempt.environment) {
@@ -188,7 +191,7 @@ impl Terraform {
             .await;
         if let Some((path, _file)) = &credentials {
             remove_if_present(path).map_err(unwritten)?;
-            let kept = attempt.data_directory().join("terraform.tfstate");
+            let kept = attempt.data_directory().join(BACKEND_FILE);
             make_secret(&kept).map_err(unwritten)?;
         }
         forget_same_backend(attempt).map_err(unwritten)?;

@@ -14,6 +14,7 @@ use crate::command::Step;
 use crate::directory::{file_error, remove_if_present, write_if_different, write_secret};
 use crate::error::{CommandError, FileError};
 use crate::terraform::{Terraform, failed};
+use crate::torn::is_json;
 
 /// Names the backend, and the number of the task's moves, for which the state was found right.
 pub(crate) const MARKER_FILE: &str = "cts-state";
@@ -22,7 +23,7 @@ pub(crate) const MARKER_FILE: &str = "cts-state";
 pub(crate) const PREVIOUS_FILE: &str = "cts-previous-backend.json";
 
 /// Where Terraform keeps the arguments of the backend, in its data directory.
-const BACKEND_FILE: &str = "terraform.tfstate";
+pub(crate) const BACKEND_FILE: &str = "terraform.tfstate";
 
 /// Variables that say where a backend is, or with which account it is used, by the kind of the backend.
 const VARIABLES: [(&str, &[&str]); 8] = [
@@ -120,7 +121,8 @@ impl Terraform {
 /// that of the last verification, and stays.
 pub(crate) fn keep_backend(attempt: &Attempt) -> Result<(), FileError> {
     let previous = data_file(attempt, PREVIOUS_FILE);
-    if previous.symlink_metadata().is_ok() {
+    // A torn one would say nothing for ever.
+    if fs::read(&previous).is_ok_and(|content| is_json(&content)) {
         return Ok(());
     }
     let current = data_file(attempt, BACKEND_FILE);

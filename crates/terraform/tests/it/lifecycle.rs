@@ -258,3 +258,33 @@ module "shared" {
     sandbox.terraform.apply(&attempt).await.unwrap();
     assert_eq!(kept_services(&sandbox.state())["a.node.dc1"]["name"], "y");
 }
+
+#[tokio::test]
+async fn files_of_terraform_that_are_torn_are_made_anew() {
+    let sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let root = sandbox.write(vec![instance("a", "x")]);
+    let (attempt, _lines) = sandbox.attempt();
+    let terraform = &sandbox.terraform;
+    terraform.prepare(&attempt, &root).await.unwrap();
+    terraform.apply(&attempt).await.unwrap();
+    let directory = sandbox.directory();
+    for file in [
+        ".terraform/terraform.tfstate",
+        ".terraform/modules/modules.json",
+        ".terraform.lock.hcl",
+    ] {
+        for torn in ["", "{\"ver", "\0\0\0"] {
+            // Of an empty lock file all is made anew by Terraform, and who writes into one is told of mistakes.
+            if file == ".terraform.lock.hcl" && torn != "\0\0\0" {
+                continue;
+            }
+            fs::write(directory.path().join(file), torn).unwrap();
+            let prepared = terraform.prepare(&attempt, &root).await.unwrap();
+            assert_eq!(prepared, Preparation::Initialised, "{file} {torn:?}");
+            let again = terraform.prepare(&attempt, &root).await.unwrap();
+            assert_eq!(again, Preparation::Reused, "{file} {torn:?}");
+        }
+    }
+    let plan = terraform.plan(&attempt).await.unwrap();
+    assert!(!plan.changes_present, "{}", plan.text);
+}

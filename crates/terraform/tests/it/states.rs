@@ -281,3 +281,33 @@ async fn states_in_the_task_directory_stay_where_they_are() {
     assert_eq!(sandbox.state(), state);
     assert_eq!(scratch(sandbox.directory().path()), Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn a_torn_record_of_the_backend_stops_nothing_and_is_no_backend_before() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    let attempt = prepare(&mut sandbox, &local("before")).await;
+    sandbox.terraform.apply(&attempt).await.unwrap();
+    let identity = BackendIdentity::of(&attempt, &local("before"));
+    Terraform::set_verified(&attempt, identity, 0).unwrap();
+    let data = sandbox.directory().path().join(".terraform");
+    let record = data.join("terraform.tfstate");
+
+    fs::write(&record, "").unwrap();
+    let attempt = prepare(&mut sandbox, &local("before")).await;
+    assert!(Terraform::is_verified(&attempt, identity, 0));
+    assert!(found(&sandbox, &attempt).await.is_some());
+    assert_eq!(Terraform::previous_backend(&attempt).unwrap(), None);
+
+    fs::write(&record, "{\"version\": 3, \"back").unwrap();
+    let attempt = prepare(&mut sandbox, &local("after")).await;
+    let moved = BackendIdentity::of(&attempt, &local("after"));
+    assert!(!Terraform::is_verified(&attempt, moved, 0));
+    assert_eq!(Terraform::previous_backend(&attempt).unwrap(), None);
+    assert_eq!(found(&sandbox, &attempt).await, None);
+
+    let previous = data.join("cts-previous-backend.json");
+    fs::write(&previous, "").unwrap();
+    let attempt = prepare(&mut sandbox, &local("third")).await;
+    let kept = Terraform::previous_backend(&attempt).unwrap();
+    assert_eq!(kept, Some(local("after")));
+}

@@ -1,0 +1,61 @@
+//! Files of Terraform's own that a full disk or a power loss has left torn. Terraform refuses to go on with them, and `init`
+//! makes all of them anew (docs/terraform.md#the-task-directory).
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::attempt::Attempt;
+use crate::directory::{file_error, remove_if_present};
+use crate::error::FileError;
+use crate::prepare::LOCK_FILE;
+use crate::state::BACKEND_FILE;
+
+/// Where Terraform keeps which modules it has installed, in its data directory.
+const MODULES_FILE: &str = "modules/modules.json";
+
+/// Whether the next command would fail because of such a file.
+pub(crate) fn is_torn(attempt: &Attempt) -> bool {
+    // What cannot be looked at is left to Terraform, which says so.
+    files(attempt).any(|(path, sound)| read_torn(&path, sound).unwrap_or_default())
+}
+
+/// Removes such files, to be called before `init`.
+///
+/// What a torn file knew of the backend is gone, as if it had never been kept: the state of a directory that is to move to
+/// another backend is then looked for where the configuration says that it was.
+pub(crate) fn remove_torn(attempt: &Attempt) -> Result<(), FileError> {
+    for (path, sound) in files(attempt) {
+        if read_torn(&path, sound).map_err(file_error("read", &path))? {
+            tracing::warn!(task_name = %attempt.task, path = %path.display(), "removing a file of Terraform that is torn, as a full disk or a power loss leaves it; init makes it anew");
+            remove_if_present(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn files(attempt: &Attempt) -> impl Iterator<Item = (PathBuf, fn(&[u8]) -> bool)> {
+    let data = attempt.data_directory();
+    let json = [BACKEND_FILE, MODULES_FILE].map(|name| (data.join(name), is_json as fn(&[u8]) -> bool));
+    let lock = attempt.directory.path().join(LOCK_FILE);
+    json.into_iter().chain([(lock, is_text as _)])
+}
+
+fn read_torn(path: &Path, sound: fn(&[u8]) -> bool) -> io::Result<bool> {
+    match fs::read(path) {
+        Ok(content) => Ok(!sound(&content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn is_json(content: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(content).is_ok()
+}
+
+/// Somebody may have written into the lock file, who is to hear of a mistake in it. Zeros are from a power loss.
+fn is_text(content: &[u8]) -> bool {
+    !content.contains(&0)
+}
