@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use cts_testkit::History;
 use cts_tests::Service;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::wait_until;
 use crate::plan::{Member, Plan};
@@ -15,6 +17,27 @@ pub(super) const KEPT_FOR: &str = "2m";
 /// Half of the history is too old when the trouble begins; the other half gets so meanwhile.
 const SPAN: Duration = Duration::from_mins(4);
 const LINES: u32 = 3;
+
+/// Inputs that are made up cannot be destroyed: runs of tasks that are to be destroyed in the end are those of earlier tasks of
+/// their names.
+async fn give_to_earlier_tasks(plan: &Plan, url: &str) -> Result<(), sqlx::Error> {
+    let destroyed = (0..plan.tasks.len()).filter(|&number| Plan::destroys(number));
+    let names: Vec<String> = destroyed
+        .map(|number| format!("'{}'", Plan::task(number)))
+        .collect();
+    let names = names.join(", ");
+    let options: PgConnectOptions = url.parse()?;
+    let mut connection = PgConnection::connect_with(&options).await?;
+    for table in ["runs", "events"] {
+        let earlier = format!(
+            "UPDATE {table} SET incarnation = incarnation - 1 WHERE task_name IN ({names})"
+        );
+        sqlx::raw_sql(AssertSqlSafe(earlier))
+            .execute(&mut connection)
+            .await?;
+    }
+    connection.close().await
+}
 
 /// Lets a scheduler store the tasks, and gives them `runs` ended runs. Nothing runs before and after.
 pub(super) async fn make(plan: &Plan, system: &mut System, url: &str, runs: u32) {
@@ -35,5 +58,6 @@ pub(super) async fn make(plan: &Plan, system: &mut System, url: &str, runs: u32)
         span: SPAN,
     };
     history.add(url).await;
+    give_to_earlier_tasks(plan, url).await.unwrap();
     say(&format!("{runs} runs have ended in the past"));
 }
