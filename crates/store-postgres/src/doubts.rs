@@ -27,20 +27,70 @@ pub(crate) fn open_for(lease: Duration) -> Duration {
     lease.max(REPORTS)
 }
 
+/// The timeline before a switch.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) identity: String,
+    /// When it was noticed, in microseconds by the clock of the database.
+    pub(crate) changed_at: i64,
+}
+
 /// Keeps what counts as applied apart, before it is voided. All tasks are locked.
-pub(crate) async fn keep(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx::Error> {
+///
+/// What is in doubt since the timeline before, and was not settled on it, stays in doubt: the journals that are reported now say
+/// what was forgotten by either switch.
+pub(crate) async fn keep(
+    connection: &mut PgConnection,
+    identity: &str,
+    before: &Before,
+) -> Result<(), sqlx::Error> {
+    let open: bool = sqlx::query_scalar(
+        "-- doubts: are those of the timeline before open?
+        SELECT doubts_of IS NOT DISTINCT FROM $1 AND settled IS NULL FROM continuity",
+    )
+    .bind(&before.identity)
+    .fetch_one(&mut *connection)
+    .await?;
+    if open {
+        sqlx::query(
+            "-- doubts: of what has begun or ended since it is not known what is applied
+            DELETE FROM doubted_tasks d
+            WHERE EXISTS (SELECT FROM runs r
+                          WHERE r.task_name = d.task_name AND r.kind = 'apply'
+                            AND (r.finished_at >= $1
+                                 OR r.status = 'queued' AND r.started_at IS NOT NULL AND r.updated_at >= $1))",
+        )
+        .bind(before.changed_at)
+        .execute(&mut *connection)
+        .await?;
+        sqlx::query(
+            "-- doubts: all workers vouch once more\nUPDATE doubted_workers SET vouched = FALSE",
+        )
+        .execute(&mut *connection)
+        .await?;
+    } else {
+        for statement in [
+            "-- doubts: those of the timeline before\nDELETE FROM doubted_tasks",
+            "-- doubts: its runs\nDELETE FROM doubted_runs",
+            "-- doubts: its workers\nDELETE FROM doubted_workers",
+        ] {
+            sqlx::query(statement).execute(&mut *connection).await?;
+        }
+    }
     for statement in [
-        "-- doubts: those of the timeline before\nDELETE FROM doubted_tasks",
-        "-- doubts: its runs\nDELETE FROM doubted_runs",
-        "-- doubts: its workers\nDELETE FROM doubted_workers",
         "-- doubts: what counted as applied
         INSERT INTO doubted_tasks (task_name, last_applied, tried_input)
         SELECT name, last_applied, tried_input FROM tasks
-        WHERE last_applied IS NOT NULL OR tried_input IS NOT NULL",
+        WHERE last_applied IS NOT NULL OR tried_input IS NOT NULL
+        ON CONFLICT (task_name) DO UPDATE
+        SET last_applied = coalesce(EXCLUDED.last_applied, doubted_tasks.last_applied),
+            tried_input = coalesce(EXCLUDED.tried_input, doubted_tasks.tried_input)",
+        // Of runs that were in doubt before, the epoch of then: what was granted after it is forgotten.
         "-- doubts: what was to be done; indexes runs_one_running, runs_waiting
         INSERT INTO doubted_runs (run_id, epoch)
         SELECT id, epoch FROM runs WHERE status = 'queued'
-        UNION ALL SELECT id, epoch FROM runs WHERE status = 'running'",
+        UNION ALL SELECT id, epoch FROM runs WHERE status = 'running'
+        ON CONFLICT (run_id) DO NOTHING",
     ] {
         sqlx::query(statement).execute(&mut *connection).await?;
     }
@@ -52,11 +102,16 @@ pub(crate) async fn keep(connection: &mut PgConnection, identity: &str) -> Resul
         ), alive AS (
             INSERT INTO doubted_workers (worker_id)
             SELECT w.id FROM workers w, signs WHERE w.seen_at >= signs.last_sign - $2
+            ON CONFLICT (worker_id) DO NOTHING
         )
-        UPDATE continuity SET doubts_of = $1, settled = NULL, last_sign = signs.last_sign FROM signs",
+        UPDATE continuity
+        SET doubts_of = $1, settled = NULL,
+            last_sign = CASE WHEN $3 THEN least(continuity.last_sign, signs.last_sign) ELSE signs.last_sign END
+        FROM signs",
     )
     .bind(identity)
     .bind(ALIVE_WITHIN)
+    .bind(open)
     .execute(connection)
     .await?;
     Ok(())

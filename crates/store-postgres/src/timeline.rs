@@ -158,7 +158,7 @@ async fn change(
     .await?;
     let row = sqlx::query(
         "-- timeline: changed meanwhile?
-        SELECT identity, changed_at > 0 AS changed, cts_now() - changed_at AS age FROM continuity",
+        SELECT identity, changed_at, changed_at > 0 AS changed, cts_now() - changed_at AS age FROM continuity",
     )
     .fetch_one(&mut *transaction)
     .await?;
@@ -177,20 +177,31 @@ async fn change(
     .bind(identity)
     .execute(&mut *transaction)
     .await?;
-    if stored.is_some() {
-        void(&mut transaction, identity).await?;
+    let before = match stored {
+        Some(stored) => Some(doubts::Before {
+            identity: stored,
+            changed_at: row.try_get("changed_at")?,
+        }),
+        None => None,
+    };
+    if let Some(before) = &before {
+        void(&mut transaction, identity, before).await?;
     }
     transaction.commit().await?;
-    Ok(stored.map(|_| Duration::ZERO))
+    Ok(before.map(|_| Duration::ZERO))
 }
 
-async fn void(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx::Error> {
+async fn void(
+    connection: &mut PgConnection,
+    identity: &str,
+    before: &doubts::Before,
+) -> Result<(), sqlx::Error> {
     sqlx::query(
         "-- timeline: the tasks, in order\nSELECT FROM tasks ORDER BY name FOR NO KEY UPDATE",
     )
     .execute(&mut *connection)
     .await?;
-    doubts::keep(connection, identity).await?;
+    doubts::keep(connection, identity, before).await?;
     let step = i64::try_from(EPOCH_STEP).unwrap_or(i64::MAX);
     for statement in [
         "-- timeline: there is no leader

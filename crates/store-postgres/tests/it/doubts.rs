@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{EnqueueDecision, RunStatus};
+use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunStatus};
 use cts_core::{JournalEntry, JournalPart, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
 use cts_store::conformance::{input, spec, task, worker_record};
 use cts_store::{
@@ -65,11 +65,15 @@ impl Scene {
 
     /// What is in the database now is all that the new timeline has.
     async fn switch(&mut self) {
-        execute(
-            &self.url,
-            "UPDATE continuity SET identity = 'the one before'",
-        )
-        .await;
+        self.switch_on("the one before").await;
+    }
+
+    /// The same if the timeline that is known, and of which there may be doubts, has this name.
+    async fn switch_on(&mut self, identity: &str) {
+        let renamed = format!(
+            "UPDATE continuity SET doubts_of = CASE WHEN doubts_of = identity THEN '{identity}' END, identity = '{identity}'"
+        );
+        execute(&self.url, &renamed).await;
         self.store = PostgresStore::connect(&settings(&self.url)).await.unwrap();
         self.leader = lead(&self.store, "one").await;
     }
@@ -366,8 +370,8 @@ async fn what_an_earlier_version_has_run_meanwhile_is_not_trusted() {
         failing.push(earlier.acquire(&claim("w")).await.unwrap().unwrap());
     }
     for (lease, outcome) in failing.iter().zip([
-        cts_core::runs::AttemptOutcome::Failed("no".to_owned()),
-        cts_core::runs::AttemptOutcome::Interrupted,
+        AttemptOutcome::Failed("no".to_owned()),
+        AttemptOutcome::Interrupted,
     ]) {
         let mut completion = applied(lease);
         completion.outcome = outcome;
@@ -384,15 +388,59 @@ async fn what_an_earlier_version_has_run_meanwhile_is_not_trusted() {
 }
 
 #[tokio::test]
-async fn a_second_switch_leaves_the_doubts_of_the_first_in_place() {
-    let mut scene = Scene::start(&["w"]).await;
+async fn what_was_not_settled_before_the_next_switch_is_vouched_for_after_it() {
+    let mut scene = Scene::start(&["w", "gone"]).await;
     scene.switch().await;
     scene.report(&["w"], scene.entries()).await;
-    scene.switch().await;
+    scene.switch_on("the next one").await;
     scene.report(&["w"], scene.entries()).await;
     scene.pass(LIFE / 2).await;
-    assert_eq!(scene.settle().await, trusted(0, 0));
-    assert_eq!(scene.run_again().await, NAMES);
+    assert_eq!(
+        scene.settle().await,
+        Settlement::Open,
+        "not all that were alive before"
+    );
+    scene.report(&["gone"], Vec::new()).await;
+    assert_eq!(scene.settle().await, trusted(3, 0));
+    assert_eq!(scene.run_again().await, Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn what_the_first_of_two_switches_has_forgotten_is_still_missed_after_the_second() {
+    let mut scene = Scene::start(&["w"]).await;
+    // Of "a" a run is waiting whose grant the first switch forgets.
+    let waiting = EnqueueRequest {
+        unchanged: Unchanged::Run,
+        ..request("a", "1")
+    };
+    let mut granted = lost("a");
+    granted.run = waiting.run;
+    scene
+        .store
+        .enqueue(scene.leader, vec![waiting])
+        .await
+        .unwrap();
+    scene.switch().await;
+    scene.switch_on("the next one").await;
+    let entries = vec![granted, lost("b"), entry(&scene.leases[2])];
+    let vouched = scene.report(&["w"], entries).await;
+    assert_eq!(names(&vouched.forgotten), ["a", "b"]);
+    scene.pass(LIFE / 2).await;
+    assert_eq!(scene.settle().await, trusted(1, 2));
+}
+
+#[tokio::test]
+async fn a_task_that_was_worked_on_between_two_switches_is_not_trusted() {
+    let mut scene = Scene::start(&["w"]).await;
+    let lease = scene.lease("a", "2", "w").await;
+    scene.switch().await;
+    let mut completion = applied(&lease);
+    completion.outcome = AttemptOutcome::Failed("no".to_owned());
+    scene.store.complete(completion).await.unwrap();
+    scene.switch_on("the next one").await;
+    scene.report(&["w"], scene.entries()).await;
+    scene.pass(LIFE / 2).await;
+    assert_eq!(scene.settle().await, trusted(2, 0));
 }
 
 #[tokio::test]
