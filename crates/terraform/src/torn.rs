@@ -38,7 +38,8 @@ pub(crate) fn remove_torn(attempt: &Attempt) -> Result<(), FileError> {
 
 fn files(attempt: &Attempt) -> impl Iterator<Item = (PathBuf, fn(&[u8]) -> bool)> {
     let data = attempt.data_directory();
-    let json = [BACKEND_FILE, MODULES_FILE].map(|name| (data.join(name), is_json as fn(&[u8]) -> bool));
+    let json =
+        [BACKEND_FILE, MODULES_FILE].map(|name| (data.join(name), is_json as fn(&[u8]) -> bool));
     let lock = attempt.directory.path().join(LOCK_FILE);
     json.into_iter().chain([(lock, is_text as _)])
 }

@@ -142,6 +142,13 @@ impl Campaign {
             Target::Guard(worker) => self.strike_guard(system, worker, fault.blow),
             Target::WorkerWithGuard(worker) => self.strike_both(system, worker, fault.blow),
             Target::Files => self.rewrites.begin(files, fault.blow),
+            Target::Blocks => {
+                let begins = self.rewrites.begin(files, fault.blow);
+                if begins {
+                    self.outages.begin(Target::Blocks);
+                }
+                begins
+            }
             other => {
                 self.busy.insert(other) && {
                     self.outages.begin(other);

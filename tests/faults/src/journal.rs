@@ -38,6 +38,8 @@ pub enum Word {
     Beat,
     /// Work is done.
     End,
+    /// Work fails, and the process goes on to its orderly end.
+    Fails,
     /// Another Terraform that has worked on this task is alive.
     Overlap,
     /// What a task makes once and keeps is there.
@@ -65,6 +67,7 @@ fn parse_line(line: &str) -> Option<Line> {
         "begin" => Word::Begin,
         "beat" => Word::Beat,
         "end" => Word::End,
+        "fails" => Word::Fails,
         "overlap" => Word::Overlap,
         "made" => Word::Made,
         "gone" => Word::Gone,
@@ -110,7 +113,7 @@ pub fn overlaps(task: &str, lines: &[Line]) -> Vec<Violation> {
                 }
                 earlier.extend(current.replace(line.process));
             }
-            Word::Beat | Word::End => {
+            Word::Beat | Word::End | Word::Fails => {
                 if current != Some(line.process) {
                     broken(line, format!("at work after the begin of {current:?}"));
                 }

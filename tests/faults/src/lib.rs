@@ -17,6 +17,7 @@
 pub mod audit;
 mod between;
 mod campaign;
+mod clock;
 mod conditions;
 mod database;
 mod evidence;

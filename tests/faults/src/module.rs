@@ -106,6 +106,7 @@ trouble=
 read -r trouble 2>/dev/null <"$TROUBLE"
 case "$trouble" in
 fail-midway)
+  note fails
   echo "the fault suite lets this apply fail" >&2
   exit 1
   ;;

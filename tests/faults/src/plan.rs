@@ -3,6 +3,7 @@
 mod catalog;
 mod faults;
 mod files;
+mod settings;
 mod setup;
 mod target;
 mod writes;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 pub use self::catalog::{Change, Instance};
 pub use self::files::Declaration;
+pub(crate) use self::settings::Place;
 pub use self::setup::{Engine, MEMBERS, Setup, Shape};
 pub use self::target::{Blow, End, Fault, Lock, Member, Misbehaviour, Target, Tasks, Wire};
 pub use self::writes::{Cancel, Write};
@@ -140,7 +142,7 @@ impl Plan {
         })
     }
 
-    /// Faults of a round, with changes of the files while runs fail.
+    /// Faults of a round, with changes of the files while runs fail, and of the blocks of the workers.
     fn faults(
         &self,
         random: &mut Random,
@@ -149,21 +151,26 @@ impl Plan {
         round: usize,
     ) -> Vec<Fault> {
         let mut faults = faults::faults(random, self.setup, self.size, length);
+        let first = (round as u64) << 20;
+        let calms = faults::calms(&faults);
+        let mut more = Vec::new();
         // The members of a cluster never have the same file if one is never restarted.
         if !self.setup.stale_file {
-            let first = (round as u64) << 20;
             let tasks: Vec<usize> = (0..self.size.tasks)
                 .filter(|&number| self.is_of_files(number))
                 .collect();
-            let calms = faults::calms(&faults);
-            faults.extend(faults::rewrites(
+            more.extend(files::rewrites(
                 &mut of_files,
                 &tasks,
                 length,
                 (first, &calms),
             ));
-            faults.sort_by_key(|fault| fault.at);
         }
+        if self.setup.changes_blocks() {
+            more.extend(settings::changes(&mut of_files, length, (first, &calms)));
+        }
+        faults.extend(more);
+        faults.sort_by_key(|fault| fault.at);
         faults
     }
 

@@ -2,11 +2,11 @@
 
 mod configuration;
 mod past;
+mod states;
 mod wires;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,19 +14,17 @@ use cts_testkit::{ConsulAgent, LimitedDisk, Postgres, PostgresSettings};
 use cts_tests::{Backend, Cluster, Plan as ClusterPlan, Site};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::Command;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-pub(crate) use self::configuration::Configuration;
+pub(crate) use self::configuration::{Configuration, Versions};
 pub(crate) use self::wires::Wires;
 use self::wires::{DATABASE_FILE, SERVICES_FILE};
 use crate::audit::Audit;
 use crate::campaign::Outside;
+use crate::clock;
 use crate::database::Database;
-use crate::journal;
-use crate::plan::{Change, Member, Plan, Shape};
+use crate::plan::{Change, Member, Place, Plan, Shape};
 use crate::report::say;
 use crate::system::{System, Whole};
 use crate::terraform;
@@ -56,6 +54,8 @@ pub(crate) struct Scene {
     pub(crate) outside: Outside,
     pub(crate) members: Vec<Member>,
     pub(crate) backend: Backend,
+    /// Where the states are by now.
+    pub(crate) place: Place,
     /// Directory of the executable.
     pub(crate) terraform: PathBuf,
     /// Where processes reach Consul that have no proxy before it.
@@ -67,7 +67,9 @@ impl Scene {
     /// Starts everything; all processes are healthy when this returns.
     pub(crate) async fn start(plan: &Plan) -> Self {
         let consul = ConsulAgent::start_durable().await;
-        let site = Site::new();
+        let mut site = Site::new();
+        let members = plan.setup.members();
+        clock::install(&mut site, &members).await;
         let terraform = terraform::install(site.path(), plan.setup.engine).unwrap();
         let mut wanted = Wanted::new(&consul.address());
         for (service, place, instance) in &plan.initial {
@@ -81,11 +83,10 @@ impl Scene {
         let configuration = Configuration {
             plan,
             terraform: &terraform,
-            version: 0,
+            versions: Versions::default(),
         };
         configuration.write_modules(&site);
         let address: SocketAddr = consul.address().parse().unwrap();
-        let members = plan.setup.members();
         let (system, database, wires) = match plan.setup.shape {
             Shape::Cluster => cluster(plan, &site, &configuration, &members, address).await,
             Shape::Embedded => whole(&site, &configuration, address).await,
@@ -102,35 +103,11 @@ impl Scene {
             },
             members,
             backend: plan.setup.backend,
+            place: Place::First,
             consul: address,
             terraform,
             site,
         }
-    }
-
-    /// What the modules of a task wrote down.
-    pub(crate) fn journal(&self, task: usize) -> String {
-        let path = journal::path(self.site.path(), &Plan::task(task));
-        std::fs::read_to_string(path).unwrap_or_default()
-    }
-
-    /// What Terraform's state says that a task has applied.
-    pub(crate) async fn applied(&self, task: usize) -> Result<String, String> {
-        let text = cts_tests::recorded_services(&self.state(task).await?)?;
-        text.as_str()
-            .map(str::to_owned)
-            .ok_or_else(|| format!("recorded {text}"))
-    }
-
-    /// Terraform's state of a task, from where it is kept.
-    pub(crate) async fn state(&self, task: usize) -> Result<Vec<u8>, String> {
-        let name = Plan::task(task);
-        if self.backend == Backend::Consul {
-            let key = format!("consul-terraform-sync/terraform-env:{name}");
-            let wanted = self.outside.wanted.lock().await;
-            return unpacked(wanted.key(&key).await?).await;
-        }
-        std::fs::read(self.site.state_path(&name)).map_err(|error| error.to_string())
     }
 }
 
@@ -257,21 +234,4 @@ async fn whole(
     configuration.write(site, Member::Whole, consul);
     system.start(&[Member::Whole]).await;
     (system, database, wires)
-}
-
-/// What cts makes Terraform compress.
-async fn unpacked(packed: Vec<u8>) -> Result<Vec<u8>, String> {
-    let mut gzip = Command::new("gzip");
-    gzip.arg("-dc").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut gzip = gzip.spawn().map_err(|error| format!("gzip: {error}"))?;
-    let mut input = gzip.stdin.take().unwrap();
-    // At the same time: neither may wait for a pipe that is full.
-    let (written, output) = tokio::join!(
-        async move { input.write_all(&packed).await },
-        gzip.wait_with_output()
-    );
-    written.map_err(|error| error.to_string())?;
-    output
-        .map(|output| output.stdout)
-        .map_err(|error| error.to_string())
 }

@@ -12,13 +12,30 @@ use crate::programs::{executable, link};
 pub struct Launcher {
     path: PathBuf,
     environment: Vec<(String, String)>,
+    clocks: Option<Clocks>,
+}
+
+/// A library that gives each process a clock of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Clocks {
+    /// Loaded before all others.
+    pub(crate) library: PathBuf,
+    /// Variable that names the file of a process.
+    pub(crate) variable: String,
+    /// Directory of these files, each with the name of the process's log without its ending.
+    pub(crate) directory: PathBuf,
 }
 
 impl Launcher {
-    pub(crate) fn new(path: &Path, environment: Vec<(String, String)>) -> Self {
+    pub(crate) fn new(
+        path: &Path,
+        environment: Vec<(String, String)>,
+        clocks: Option<Clocks>,
+    ) -> Self {
         Self {
             path: path.to_owned(),
             environment,
+            clocks,
         }
     }
 
@@ -39,6 +56,12 @@ impl Launcher {
             .current_dir(&self.path)
             .env_clear()
             .envs(self.environment.iter().cloned());
+        if let Some(clocks) = &self.clocks {
+            let name = log.strip_suffix(".log").unwrap_or(log);
+            command
+                .env("LD_PRELOAD", &clocks.library)
+                .env(&clocks.variable, clocks.directory.join(name));
+        }
         Process::start(command, &self.path.join(log))
     }
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use crate::DEADLINE;
-use crate::launcher::Launcher;
+use crate::launcher::{Clocks, Launcher};
 use crate::leftovers::{SITE_MARKER, end_processes_of_site, processes_below};
 use crate::modules::{STEP_SCRIPT, STEPS};
 use crate::process::Process;
@@ -39,6 +39,7 @@ pub enum Backend {
 pub struct Site {
     path: PathBuf,
     environment: Vec<(String, String)>,
+    clocks: Option<Clocks>,
     database: OnceCell<String>,
     _directory: TempDir,
 }
@@ -53,6 +54,7 @@ impl Site {
         Self {
             path,
             environment: Vec::new(),
+            clocks: None,
             database: OnceCell::new(),
             _directory: directory,
         }
@@ -71,6 +73,16 @@ impl Site {
     /// Sets an environment variable of the processes started after this.
     pub fn set_environment(&mut self, name: &str, value: impl Into<String>) {
         self.environment.push((name.to_owned(), value.into()));
+    }
+
+    /// Loads a library into the processes started after this, and names a file to each in an environment variable: that in
+    /// `directory` with the name of its log, without the ending.
+    pub fn set_clocks(&mut self, library: &Path, variable: &str, directory: &Path) {
+        self.clocks = Some(Clocks {
+            library: library.to_owned(),
+            variable: variable.to_owned(),
+            directory: directory.to_owned(),
+        });
     }
 
     /// Writes a file below the site.
@@ -261,7 +273,11 @@ impl Site {
 
     /// What starts processes like those of this site.
     pub fn launcher(&self) -> Launcher {
-        Launcher::new(&self.path, self.surrounding_environment())
+        Launcher::new(
+            &self.path,
+            self.surrounding_environment(),
+            self.clocks.clone(),
+        )
     }
 
     /// Environment of the processes: nothing of the caller's Terraform and Consul leaks in.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::record::{Audit, LeaderWrite, RunWrite};
+use crate::clock::DAY;
 use crate::sightings::Sighting;
 use crate::violation::{Rule, Violation};
 
@@ -10,6 +11,9 @@ const FINISHED: [&str; 3] = ["succeeded", "failed", "cancelled"];
 
 /// How far the epochs of waiting runs jump after a failover, beyond those that may have been granted and forgotten.
 const EPOCH_STEP: i64 = 1_000_000;
+
+/// A day, in microseconds.
+const DAY_MICROS: i64 = DAY * 1_000_000;
 
 /// Room for the difference between the clocks, in microseconds.
 const TOLERANCE: i64 = 300_000;
@@ -90,7 +94,11 @@ fn broken_write(write: &RunWrite) -> Option<Violation> {
         if old.holder != new.holder {
             return stale("the holder changes without a grant");
         }
-        if new.expires < old.expires {
+        // One by a clock that was days ahead is brought back.
+        let is_sound = old
+            .expires
+            .is_none_or(|expires| expires - write.at < DAY_MICROS / 2);
+        if new.expires < old.expires && is_sound {
             return stale("a lease becomes shorter");
         }
     }

@@ -7,11 +7,18 @@ use crate::violation::{Rule, Violation};
 /// Room for the difference between the clocks, in microseconds.
 const TOLERANCE: i64 = 300_000;
 
-/// By the journal of a task: it made what it keeps once more, although an apply had succeeded since it was made, and it was
-/// not destroyed.
+/// By the journal of a task: it made once more what it keeps, although that was not destroyed.
 ///
-/// As long as none has succeeded, Terraform may have been interrupted or killed before its state had what was made.
-pub fn made_again(audit: &Audit, task: &str, lines: &[Line]) -> Vec<Violation> {
+/// Not before an apply has succeeded since it was made, or, if the state can always be written, the process that made it
+/// has failed in order.
+///
+/// Otherwise Terraform may have been interrupted or killed before its state had what was made.
+pub fn made_again(
+    audit: &Audit,
+    task: &str,
+    lines: &[Line],
+    always_written: bool,
+) -> Vec<Violation> {
     let successes: Vec<i64> = audit
         .runs
         .iter()
@@ -21,13 +28,23 @@ pub fn made_again(audit: &Audit, task: &str, lines: &[Line]) -> Vec<Violation> {
         .collect();
     let mut violations = Vec::new();
     let mut last: Option<&Line> = None;
+    let mut failed = None;
     for line in lines {
         match line.word {
             Word::Gone => last = None,
+            Word::Fails => failed = Some(line),
             Word::Made => {
                 if let Some(before) = last.replace(line) {
                     let from = audit.by_database(before.at) - TOLERANCE;
                     let until = audit.by_database(line.at) - TOLERANCE;
+                    let in_order =
+                        failed.filter(|end| always_written && end.process == before.process);
+                    if let Some(end) = in_order {
+                        let evidence = format!(
+                            "made again by {line:?}, although the process of {before:?} wrote its state after {end:?}"
+                        );
+                        violations.push(Violation::new(Rule::MadeOnce, task, evidence));
+                    }
                     let mut between = successes.iter();
                     if let Some(at) = between.find(|&&at| from < at && at < until) {
                         let evidence = format!(
@@ -74,7 +91,7 @@ mod tests {
             runs: successes.iter().map(success).collect(),
             ..Audit::default()
         };
-        made_again(&audit, "t", &parse(journal).unwrap()).len()
+        made_again(&audit, "t", &parse(journal).unwrap(), true).len()
     }
 
     const TWICE: &str = "made 1 1 a 10.00 \nbegin 1 1 a 10.01 x\nmade 2 2 b 20.00 \n";
@@ -93,6 +110,16 @@ mod tests {
         assert_eq!(check(&[21], "apply", TWICE), 0);
         // Nothing was made then.
         assert_eq!(check(&[12], "plan", TWICE), 0);
+    }
+
+    #[test]
+    fn who_has_failed_in_order_has_kept_what_it_made() {
+        let end = "fails 1 1 a 11.00 \n";
+        let (made, again) = TWICE.split_at(TWICE.find("made 2").unwrap());
+        let journal = format!("{made}{end}{again}");
+        assert_eq!(check(&[], "apply", &journal), 1);
+        let other = format!("{made}begin 5 5 b 12.00 x\nfails 5 5 b 13.00 \n{again}");
+        assert_eq!(check(&[], "apply", &other), 0, "another process has failed");
     }
 
     #[test]

@@ -3,6 +3,42 @@
 use sqlx::{ColumnIndex, Decode, Row, Type};
 
 use super::record::{LeaderWrite, RunState, RunWrite, Skipped, Switched};
+use crate::clock::DAY;
+
+/// Times by a clock that was off by whole days, as the times that they were.
+///
+/// How long something was due or valid at the time of the row is as it was written: what had been written by the clock before a
+/// jump is then long ago, or days away.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OneClock {
+    /// Microseconds by the clock that is right, of a moment near to all rows.
+    pub(super) near: i64,
+}
+
+impl OneClock {
+    const DAY: i64 = DAY * 1_000_000;
+
+    /// Microseconds by which the clock was ahead at this time.
+    fn ahead(self, at: i64) -> i64 {
+        let off = at - self.near + Self::DAY / 2;
+        off.div_euclid(Self::DAY) * Self::DAY
+    }
+
+    pub(super) fn run(self, mut write: RunWrite) -> RunWrite {
+        let ahead = self.ahead(write.at);
+        write.at -= ahead;
+        write.due -= ahead;
+        for state in write.old.iter_mut().chain([&mut write.new]) {
+            state.expires = state.expires.map(|expires| expires - ahead);
+        }
+        write
+    }
+
+    /// What was there before everything has the time 0.
+    pub(super) fn time(self, at: i64) -> i64 {
+        if at == 0 { 0 } else { at - self.ahead(at) }
+    }
+}
 
 pub(super) fn run_write<R: Row>(row: &R) -> Result<RunWrite, sqlx::Error>
 where
@@ -77,4 +113,43 @@ where
         at: row.try_get("at")?,
         task: row.try_get("task")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_a_clock_that_was_off_are_those_that_they_were() {
+        let near = 100 * OneClock::DAY + 17;
+        let clock = OneClock { near };
+        assert_eq!(clock.time(0), 0);
+        for minute in [-60, 0, 60_i64] {
+            let right = near + minute * 60_000_000;
+            for days in [-4, -1, 0, 3] {
+                let at = right + days * OneClock::DAY;
+                assert_eq!(clock.time(at), right);
+                let write = RunWrite {
+                    at,
+                    run: String::new(),
+                    task: String::new(),
+                    kind: String::new(),
+                    input: String::new(),
+                    old: None,
+                    new: RunState {
+                        status: String::new(),
+                        epoch: 1,
+                        holder: None,
+                        expires: Some(at + 5),
+                    },
+                    due: at + 7,
+                    requested: false,
+                    ordered: false,
+                };
+                let write = clock.run(write);
+                assert_eq!([write.at, write.due], [right, right + 7]);
+                assert_eq!(write.new.expires, Some(right + 5));
+            }
+        }
+    }
 }

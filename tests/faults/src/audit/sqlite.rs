@@ -7,8 +7,8 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection as _, SqliteConnection};
 
 use super::KIND;
-use super::record::{Audit, clock};
-use super::rows::{run_write, skipped, switched};
+use super::record::{Audit, Skipped, Switched, clock};
+use super::rows::{OneClock, run_write, skipped, switched};
 
 const NOW: &str = "CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)";
 
@@ -73,6 +73,8 @@ WHERE r.status = 'running' OR r.status = 'queued' AND t.enabled AND t.destructio
 UNION ALL SELECT name || ' is ' || phase FROM tasks
 WHERE phase IN ('creating', 'deleting') AND destruction_suspended_at IS NULL
 UNION ALL SELECT name || ' is suspended' FROM tasks WHERE destruction_suspended_at IS NOT NULL
+UNION ALL SELECT name || ' knows no move' FROM tasks 
+WHERE state_conflict LIKE '%changed since it was moved%' AND state_moves = 0
 UNION ALL SELECT task_name || ' has a request' FROM run_requests WHERE refused IS NULL
 ";
 
@@ -110,12 +112,28 @@ pub(super) async fn read(path: &Path) -> Result<Audit, sqlx::Error> {
         .fetch_one(&mut connection)
         .await?;
     connection.close().await?;
+    // The clock of the process that writes is the clock of this database.
+    let clock = OneClock { near: read_at };
+    let runs = runs.iter().map(run_write);
+    let runs = runs.map(|write| Ok(clock.run(write?)));
+    let switches = switches.iter().map(switched);
+    let switches = switches.map(|switched| {
+        let switched = switched?;
+        let at = clock.time(switched.at);
+        Ok(Switched { at, ..switched })
+    });
+    let skips = skips.iter().map(skipped);
+    let skips = skips.map(|skipped| {
+        let skipped = skipped?;
+        let at = clock.time(skipped.at);
+        Ok(Skipped { at, ..skipped })
+    });
     Ok(Audit {
-        runs: runs.iter().map(run_write).collect::<Result<_, _>>()?,
+        runs: runs.collect::<Result<_, sqlx::Error>>()?,
         // In one process there is no election to judge.
         leaders: Vec::new(),
-        switches: switches.iter().map(switched).collect::<Result<_, _>>()?,
-        skips: skips.iter().map(skipped).collect::<Result<_, _>>()?,
+        switches: switches.collect::<Result<_, sqlx::Error>>()?,
+        skips: skips.collect::<Result<_, sqlx::Error>>()?,
         // A file has no timelines.
         settlements: Vec::new(),
         events,

@@ -8,9 +8,9 @@ use std::time::Duration;
 use cts_tests::{Service, Site};
 
 use super::Campaign;
-use crate::plan::{Blow, Member, Plan};
+use crate::plan::{Blow, Member, Plan, Target};
 use crate::processes;
-use crate::scene::{Configuration, Wires};
+use crate::scene::{Configuration, Versions, Wires};
 use crate::system::System;
 
 /// Between the end of a process and its next start.
@@ -27,19 +27,23 @@ pub(crate) struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Processes that read tasks from their files.
-    fn readers(&self) -> impl Iterator<Item = Member> {
+    /// Processes of this kind, whose files are the same.
+    fn of(&self, service: Service) -> VecDeque<Member> {
         let members = self.plan.setup.members().into_iter();
-        members.filter(|member| matches!(member, Member::Whole | Member::Of(Service::Scheduler, _)))
+        let is_meant = |member: &Member| match member {
+            Member::Whole => true,
+            Member::Of(one, _) => *one == service,
+        };
+        members.filter(is_meant).collect()
     }
 
-    fn write(&self, version: u64) {
+    fn write(&self, versions: Versions, readers: &VecDeque<Member>) {
         let configuration = Configuration {
             plan: self.plan,
             terraform: self.terraform,
-            version,
+            versions,
         };
-        for member in self.readers() {
+        for &member in readers {
             let consul = self.wires.consul(member).unwrap_or(self.consul);
             configuration.write(self.site, member, consul);
         }
@@ -56,10 +60,13 @@ pub(crate) struct Version {
     pub(crate) read: Option<u64>,
 }
 
-/// Versions of the files so far.
+/// Changes of the files so far.
 #[derive(Debug, Default)]
 pub(crate) struct Rewrites {
+    /// Versions of the tasks.
     pub(crate) versions: Vec<Version>,
+    /// What is written now.
+    pub(crate) written: Versions,
     waiting: VecDeque<Member>,
     restarting: Option<Member>,
 }
@@ -70,19 +77,27 @@ impl Rewrites {
     }
 
     pub(super) fn begin(&mut self, files: &Files<'_>, blow: Blow) -> bool {
-        let Blow::Rewrite(number) = blow else {
-            return false;
-        };
         if !self.are_done() {
             return false;
         }
-        files.write(number);
-        self.waiting = files.readers().collect();
-        self.versions.push(Version {
-            number,
-            written: processes::uptime(),
-            read: None,
-        });
+        let readers = match blow {
+            Blow::Rewrite(number) => {
+                self.written.tasks = number;
+                self.versions.push(Version {
+                    number,
+                    written: processes::uptime(),
+                    read: None,
+                });
+                files.of(Service::Scheduler)
+            }
+            Blow::ChangeBlocks(number) => {
+                self.written.blocks = number;
+                files.of(Service::Worker)
+            }
+            _ => return false,
+        };
+        files.write(self.written, &readers);
+        self.waiting = readers;
         true
     }
 }
@@ -95,10 +110,13 @@ impl Campaign {
                 return;
             }
             self.rewrites.restarting = None;
+            if self.rewrites.waiting.is_empty() {
+                self.outages.end(Target::Blocks);
+            }
             if self.rewrites.waiting.is_empty()
                 && let Some(version) = self.rewrites.versions.last_mut()
             {
-                version.read = Some(processes::uptime());
+                version.read.get_or_insert_with(processes::uptime);
             }
         }
         let Some(&member) = self.rewrites.waiting.front() else {

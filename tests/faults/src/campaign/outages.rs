@@ -9,6 +9,9 @@ use crate::audit::{Audit, Bounds, Outage};
 use crate::plan::{End, Member, Target};
 use crate::processes;
 
+/// Until new blocks of the workers are in force.
+const SETTLING: Duration = Duration::from_secs(20);
+
 /// Begin and end of something, in hundredths of a second since the machine was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Time {
@@ -49,7 +52,7 @@ impl Outages {
         wait: Duration,
     ) -> Bounds {
         let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-        let by_database = |time: &Time| Outage {
+        let by_database = |time: &Time, recovery: Duration| Outage {
             from: audit.by_database(time.from),
             until: time
                 .until
@@ -59,7 +62,11 @@ impl Outages {
         let mut outages = Vec::new();
         let mut changes: Vec<(i64, i64)> = Vec::new();
         for (target, times) in &self.times {
-            for outage in times.iter().map(by_database) {
+            let recovery = match target {
+                Target::Blocks => recovery + SETTLING,
+                _ => recovery,
+            };
+            for outage in times.iter().map(|time| by_database(time, recovery)) {
                 if stops_everything(target) {
                     outages.push(outage);
                 } else if stops_a_worker(target) {
@@ -90,6 +97,8 @@ const fn stops_everything(target: &Target) -> bool {
     match target {
         Target::Postgres
         | Target::Disk
+        | Target::Blocks
+        | Target::Clock(Member::Whole)
         | Target::Member(Member::Whole | Member::Of(Service::Scheduler, _)) => true,
         Target::Wire(wire) => matches!(wire.to, End::Postgres),
         _ => false,

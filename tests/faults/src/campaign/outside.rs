@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::audit::postgres as audited;
+use crate::clock;
 use crate::database::Database;
 use crate::plan::{Blow, Fault, Lock, Plan, Target, Tasks};
 use crate::report::say;
@@ -64,7 +65,19 @@ impl Outside {
                 sleep(time).await;
                 self.set_trouble(tasks, None);
             }
-            Target::Member(_) | Target::Guard(_) | Target::WorkerWithGuard(_) | Target::Files => {
+            Target::Clock(member) => {
+                let Blow::Jump(days, time) = blow else {
+                    return None;
+                };
+                clock::set(&self.site, member, days).unwrap();
+                sleep(time).await;
+                clock::set(&self.site, member, 0).unwrap();
+            }
+            Target::Member(_)
+            | Target::Guard(_)
+            | Target::WorkerWithGuard(_)
+            | Target::Files
+            | Target::Blocks => {
                 return None;
             }
         }

@@ -6,17 +6,13 @@ use cts_testkit::Link;
 use cts_tests::{Backend, Service};
 
 use super::Size;
-use super::setup::{Setup, Shape};
+use super::setup::{MEMBERS, Setup, Shape};
 use super::target::{Blow, End, Fault, Lock, Member, Misbehaviour, Target, Tasks, Wire};
 use crate::random::Random;
 
 /// Every so often there is no fault for [`CALM`], so that what starves comes to light.
 const BETWEEN_CALMS: Duration = Duration::from_mins(2);
 const CALM: Duration = Duration::from_secs(20);
-
-/// How long before a change of the files Terraform begins to fail at most, and how long it fails.
-const FAILS_BEFORE: Duration = Duration::from_millis(2500);
-const FAILS_FOR: Duration = Duration::from_secs(8);
 
 /// What Consul says without a leader, and to a client that asks too much.
 const ANSWERS: [(u16, &str); 4] = [
@@ -84,55 +80,15 @@ pub(super) fn calms(faults: &[Fault]) -> Vec<[Duration; 2]> {
     calms
 }
 
-/// Versions of the files from `first` + 1 on. Terraform fails for some of the tasks that change with them, from before each
-/// change until after it.
-pub(super) fn rewrites(
-    random: &mut Random,
-    tasks: &[usize],
-    length: Duration,
-    (first, calms): (u64, &[[Duration; 2]]),
-) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    if tasks.is_empty() {
-        return faults;
-    }
-    let mut version = first;
-    let mut at = Duration::from_millis(random.between(3000, 12_000));
-    while at < length {
-        let overlaps =
-            |[from, until]: &&[Duration; 2]| at + FAILS_FOR > *from && at < *until + FAILS_BEFORE;
-        if let Some([_, until]) = calms.iter().find(overlaps) {
-            at = *until + FAILS_BEFORE;
-            continue;
-        }
-        version += 1;
-        for _ in 0..random.between(1, 3) {
-            let target = Target::Terraform(Tasks {
-                first: random.choose(tasks),
-                count: 1,
-            });
-            let how = random.choose(&[Misbehaviour::Fail, Misbehaviour::FailMidway]);
-            let lasts = part(random, FAILS_FOR);
-            faults.push(Fault {
-                at: at.saturating_sub(part(random, FAILS_BEFORE)),
-                target,
-                blow: Blow::Misbehave(how, lasts),
-            });
-        }
-        faults.push(Fault {
-            at,
-            target: Target::Files,
-            blow: Blow::Rewrite(version),
-        });
-        at += Duration::from_millis(random.between(20_000, 60_000));
-    }
-    faults
-}
-
-/// A third of a time at least.
-fn part(random: &mut Random, time: Duration) -> Duration {
-    let most = u64::try_from(time.as_millis()).unwrap_or_default();
-    Duration::from_millis(random.between(most / 3, most))
+/// The end of a calm that something between these moments would break.
+pub(super) fn overlapping(
+    calms: &[[Duration; 2]],
+    begin: Duration,
+    end: Duration,
+) -> Option<Duration> {
+    let mut calms = calms.iter();
+    let calm = calms.find(|[from, until]| end > *from && begin < *until)?;
+    Some(calm[1])
 }
 
 fn target(random: &mut Random, setup: Setup, size: Size) -> Target {
@@ -146,7 +102,8 @@ fn target(random: &mut Random, setup: Setup, size: Size) -> Target {
                 from: Member::Whole,
                 to: End::Consul,
             }),
-            81..=85 => Target::Disk,
+            81..=84 => Target::Disk,
+            85..=88 => Target::Clock(Member::Whole),
             _ => terraform(random, size),
         },
     }
@@ -164,7 +121,11 @@ fn of_cluster(random: &mut Random, size: Size, choice: u64) -> Target {
         36..=51 => Target::Member(of(Service::Scheduler, 2)),
         52..=69 => Target::Member(of(Service::Worker, 3)),
         70..=73 => Target::Member(of(Service::Gateway, 2)),
-        74..=91 => Target::Wire(wire(random)),
+        74..=89 => Target::Wire(wire(random)),
+        90..=92 => {
+            let (service, count) = random.choose(&MEMBERS);
+            Target::Clock(Member::Of(service, random.index(count)))
+        }
         _ => terraform(random, size),
     }
 }
@@ -235,6 +196,7 @@ fn blow(random: &mut Random, setup: Setup, target: Target) -> Blow {
         Target::Guard(_) => Blow::Pause(pause),
         Target::WorkerWithGuard(_) => Blow::Kill(down),
         Target::Disk => Blow::Fill(pause),
+        Target::Clock(_) => Blow::Jump(random.choose(&[-4, -2, 2, 3, 5]), pause),
         Target::Wire(wire) => Blow::Link(link(random, wire), pause),
         Target::Terraform(_) => misbehaviour(random),
         Target::Postgres => of_postgres(random, choice, down, pause),

@@ -1,7 +1,15 @@
 //! What the files of the processes declare: some tasks change with each version of the files, and with nothing else.
 
+use std::time::Duration;
+
+use super::faults::overlapping;
+use super::target::{Blow, Fault, Misbehaviour, Target, Tasks};
 use super::{Plan, writes};
 use crate::random::Random;
+
+/// How long before a change of the files Terraform begins to fail at most, and how long it fails.
+const FAILS_BEFORE: Duration = Duration::from_millis(2500);
+const FAILS_FOR: Duration = Duration::from_secs(8);
 
 /// What a file declares of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,4 +50,53 @@ impl Plan {
             _ => Some(first),
         }
     }
+}
+
+/// Versions of the files from `first` + 1 on. Terraform fails for some of the tasks that change with them, from before each
+/// change until after it.
+pub(super) fn rewrites(
+    random: &mut Random,
+    tasks: &[usize],
+    length: Duration,
+    (first, calms): (u64, &[[Duration; 2]]),
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if tasks.is_empty() {
+        return faults;
+    }
+    let mut version = first;
+    let mut at = Duration::from_millis(random.between(3000, 12_000));
+    while at < length {
+        if let Some(until) = overlapping(calms, at.saturating_sub(FAILS_BEFORE), at + FAILS_FOR) {
+            at = until + FAILS_BEFORE;
+            continue;
+        }
+        version += 1;
+        for _ in 0..random.between(1, 3) {
+            let target = Target::Terraform(Tasks {
+                first: random.choose(tasks),
+                count: 1,
+            });
+            let how = random.choose(&[Misbehaviour::Fail, Misbehaviour::FailMidway]);
+            let lasts = part(random, FAILS_FOR);
+            faults.push(Fault {
+                at: at.saturating_sub(part(random, FAILS_BEFORE)),
+                target,
+                blow: Blow::Misbehave(how, lasts),
+            });
+        }
+        faults.push(Fault {
+            at,
+            target: Target::Files,
+            blow: Blow::Rewrite(version),
+        });
+        at += Duration::from_millis(random.between(20_000, 60_000));
+    }
+    faults
+}
+
+/// A third of a time at least.
+fn part(random: &mut Random, time: Duration) -> Duration {
+    let most = u64::try_from(time.as_millis()).unwrap_or_default();
+    Duration::from_millis(random.between(most / 3, most))
 }

@@ -34,6 +34,10 @@ pub enum Target {
     Disk,
     /// The configuration files, with a restart of the processes that read tasks from them, one after the other.
     Files,
+    /// The wall clock of a process.
+    Clock(Member),
+    /// Backend and provider blocks of the workers, which are restarted one after the other.
+    Blocks,
     /// Terraform, while it is at work for some tasks.
     Terraform(Tasks),
 }
@@ -96,6 +100,10 @@ pub enum Blow {
     TurnBack(Duration),
     /// The files get this version.
     Rewrite(u64),
+    /// The clock is so many days ahead, or back if there are less than none.
+    Jump(i64, Duration),
+    /// The blocks of the workers get this version.
+    ChangeBlocks(u64),
     /// Terraform misbehaves.
     Misbehave(Misbehaviour, Duration),
 }
@@ -165,6 +173,11 @@ impl Fault {
             Target::Consul => "consul",
             Target::Disk => "disk",
             Target::Files => "files",
+            Target::Blocks => "blocks",
+            Target::Clock(Member::Of(service, _)) => {
+                return format!("{} clock of {}", self.blow.name(), service.name());
+            }
+            Target::Clock(Member::Whole) => "clock",
             Target::Terraform(_) => "terraform",
         };
         format!("{} {target}", self.blow.name())
@@ -201,6 +214,9 @@ impl Blow {
             Self::LoseData(_) => "lose data".to_owned(),
             Self::TurnBack(_) => "turn back".to_owned(),
             Self::Rewrite(_) => "rewrite".to_owned(),
+            Self::ChangeBlocks(_) => "change".to_owned(),
+            Self::Jump(days, _) if *days > 0 => "put ahead".to_owned(),
+            Self::Jump(..) => "put back".to_owned(),
             Self::Misbehave(how, _) => how.name().to_owned(),
         }
     }
@@ -218,8 +234,9 @@ impl Blow {
             | Self::Fill(time)
             | Self::LoseData(time)
             | Self::TurnBack(time)
+            | Self::Jump(_, time)
             | Self::Misbehave(_, time) => time,
-            Self::Rewrite(_) => Duration::ZERO,
+            Self::Rewrite(_) | Self::ChangeBlocks(_) => Duration::ZERO,
         }
     }
 }
@@ -249,6 +266,8 @@ impl fmt::Display for Target {
             Self::Consul => f.write_str("consul"),
             Self::Disk => f.write_str("disk"),
             Self::Files => f.write_str("files"),
+            Self::Blocks => f.write_str("blocks of the workers"),
+            Self::Clock(member) => write!(f, "clock of {member}"),
             Self::Terraform(Tasks { first, count }) => {
                 write!(f, "terraform of {count} tasks from {first}")
             }

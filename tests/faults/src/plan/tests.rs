@@ -97,6 +97,9 @@ fn a_long_round_has_every_kind_of_fault() {
         ("guard", "kill,pause"),
         ("worker with guard", "kill"),
         ("disk", "fill"),
+        ("blocks", "change"),
+        ("clock of scheduler", "put ahead,put back"),
+        ("clock of worker", "put ahead,put back"),
         ("watcher to consul", "answer 429,answer 500"),
     ];
     all.extend(wires.map(|wire| (wire, links)));
@@ -138,6 +141,9 @@ fn one_process_alone_has_faults_of_its_own() {
         "pause cts",
         "terminate cts",
         "fill disk",
+        "put ahead clock",
+        "put back clock",
+        "change blocks",
         "lose data consul",
         "answer 500 cts to consul",
     ] {
@@ -251,4 +257,29 @@ fn files_change_while_runs_of_their_tasks_fail_unless_a_member_keeps_an_old_one(
     assert!(rewrites(&plan).len() > 5);
     plan.setup.stale_file = true;
     assert_eq!(rewrites(&plan), []);
+}
+
+#[test]
+fn the_blocks_of_the_workers_change_with_the_real_terraform() {
+    let of_blocks = |engine| {
+        let setup = Setup {
+            engine,
+            ..setup(Shape::Cluster)
+        };
+        let plan = Plan::new(3, SIZE, setup, Extent::Time(Duration::from_mins(20)));
+        let faults = plan.round(0, 0).unwrap().faults.into_iter();
+        let blows = faults.filter(|fault| fault.target == Target::Blocks);
+        blows.map(|fault| fault.blow).collect::<Vec<_>>()
+    };
+    let changes = of_blocks(Engine::Real);
+    assert!(changes.len() > 4);
+    for (change, version) in changes.iter().zip(1..) {
+        assert_eq!(*change, Blow::ChangeBlocks(version));
+    }
+    assert_eq!(of_blocks(Engine::StandIn), []);
+    assert_eq!(
+        [0, 1, 2, 3].map(Place::of),
+        [Place::First, Place::Other, Place::First, Place::Other]
+    );
+    assert_eq!([0, 2, 4, (1 << 20) + 2].map(Plan::spelling), [0, 1, 2, 2]);
 }

@@ -9,19 +9,29 @@ use cts_tests::{Backend, Site};
 use super::past;
 use super::wires::file;
 use crate::conditions::Kind;
-use crate::plan::{Member, Plan};
+use crate::plan::{Member, Place, Plan};
 use crate::{journal, module, terraform};
 
 /// File of a process of a cluster.
 pub(super) const FILE: &str = "cts-{name}.hcl";
+
+/// Directory of the states that have been moved.
+pub(super) const OTHER_STATES: &str = "state-elsewhere";
 
 #[derive(Debug)]
 pub(crate) struct Configuration<'a> {
     pub(crate) plan: &'a Plan,
     /// Directory of the executable.
     pub(crate) terraform: &'a Path,
-    /// Version of the tasks.
-    pub(crate) version: u64,
+    pub(crate) versions: Versions,
+}
+
+/// Versions of what is written; 0 is the first of each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Versions {
+    pub(crate) tasks: u64,
+    /// Backend and provider blocks of the workers.
+    pub(crate) blocks: u64,
 }
 
 impl Configuration<'_> {
@@ -58,11 +68,11 @@ impl Configuration<'_> {
     }
 
     fn configure(&self, site: &Site, consul: SocketAddr, tasks: &str) {
-        let backend = match self.plan.setup.backend {
-            Backend::Shared => site.shared_backend(),
-            _ => String::new(),
-        };
-        let driver = format!("{backend}\n  path = \"{}\"", self.terraform.display());
+        let driver = format!(
+            "{}\n  path = \"{}\"",
+            self.backend(site),
+            self.terraform.display()
+        );
         let worker = if self.plan.setup.members() == [Member::Whole] {
             format!("worker {{\n  slots = {}\n}}\n", super::SLOTS)
         } else {
@@ -76,15 +86,45 @@ impl Configuration<'_> {
         site.configure_driver(
             &consul.to_string(),
             &driver,
-            &format!("{worker}{kept}{tasks}"),
+            &format!("{worker}{kept}{}{tasks}", self.provider()),
         );
+    }
+
+    fn backend(&self, site: &Site) -> String {
+        let version = self.versions.blocks;
+        let place = |place, spelling| match (place, self.plan.setup.backend) {
+            (Place::Other, _) => local(&site.path().join(OTHER_STATES), spelling),
+            (Place::First, Backend::Shared) => local(&site.path().join("state"), spelling),
+            // The arguments are the default ones.
+            (Place::First, _) if spelling > 1 => "backend \"consul\" { gzip = true }".to_owned(),
+            (Place::First, _) => "backend \"consul\" {}".to_owned(),
+        };
+        if version == 0 {
+            return match self.plan.setup.backend {
+                Backend::Shared => site.shared_backend(),
+                _ => String::new(),
+            };
+        }
+        let current = place(Place::of(version), Plan::spelling(version));
+        let previous = place(Place::of(version + 1), 0);
+        format!("shared_local_backend = true\n  {current}\n  previous_{previous}")
+    }
+
+    fn provider(&self) -> String {
+        if !self.plan.setup.changes_blocks() {
+            return String::new();
+        }
+        format!(
+            "terraform_provider \"fake-sync\" {{\n  name = \"v{}\"\n}}\n",
+            self.versions.blocks
+        )
     }
 
     fn tasks(&self) -> String {
         let mut text = String::new();
         for number in 0..self.plan.tasks.len() {
-            if let Some(task) = self.plan.declared(number, self.version) {
-                _ = write!(text, "{}", block(number, &task.services, task.enabled));
+            if let Some(task) = self.plan.declared(number, self.versions.tasks) {
+                _ = write!(text, "{}", self.block(number, &task.services, task.enabled));
             }
         }
         text
@@ -98,19 +138,31 @@ impl Configuration<'_> {
         for (number, watched) in self.plan.tasks.iter().enumerate().take(without_last) {
             let enabled = !self.plan.disabled.contains(&number);
             let watched = if number == 0 { &all } else { watched };
-            _ = write!(text, "{}", block(number, watched, enabled));
+            _ = write!(text, "{}", self.block(number, watched, enabled));
         }
         text
     }
+
+    fn block(&self, number: usize, watched: &[usize], enabled: bool) -> String {
+        let mut more = Vec::new();
+        if !enabled {
+            more.push("enabled = false");
+        }
+        if Plan::destroys(number) {
+            more.push("on_delete = \"destroy\"");
+        }
+        if self.plan.has_provider(number) {
+            more.push("providers = [\"fake-sync\"]");
+        }
+        Kind::of(number).block(number, watched, &more.join("\n  "))
+    }
 }
 
-fn block(number: usize, watched: &[usize], enabled: bool) -> String {
-    let mut more = Vec::new();
-    if !enabled {
-        more.push("enabled = false");
-    }
-    if Plan::destroys(number) {
-        more.push("on_delete = \"destroy\"");
-    }
-    Kind::of(number).block(number, watched, &more.join("\n  "))
+/// Backend `local` with states in a directory, which can be written in many ways.
+fn local(directory: &Path, spelling: usize) -> String {
+    format!(
+        "backend \"local\" {{ workspace_dir = \"{}{}\" }}",
+        directory.display(),
+        "/.".repeat(spelling)
+    )
 }

@@ -17,6 +17,8 @@ use crate::writes::Follows;
 const BETWEEN_WORDS: Duration = Duration::from_secs(20);
 /// Behind the name of a task whose destruction waits for another deletion.
 const SUSPENDED: &str = " is suspended";
+/// Behind the name of a task that finds an earlier version of its state in its backend, and was made after that was moved away.
+const KNOWS_NO_MOVE: &str = " knows no move";
 const READ_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Suite<'_> {
@@ -67,6 +69,7 @@ impl Suite<'_> {
         let unfinished = unfinished.map_err(|error| error.to_string())?;
         if !unfinished.is_empty() {
             self.go_on_with_destructions(&unfinished).await;
+            self.decide_states(&unfinished).await;
             return Err(format!("unfinished: {unfinished:?}"));
         }
         for (number, task) in self.writes.book.present() {
@@ -93,6 +96,17 @@ impl Suite<'_> {
         for task in suspended {
             // The next look tells whether it goes on.
             self.writes.delete_again(task).await;
+        }
+    }
+
+    /// Decides, as an operator does, that tasks that were made anew keep the newer of two versions of their states.
+    async fn decide_states(&self, unfinished: &[String]) {
+        let undecided = unfinished
+            .iter()
+            .filter_map(|one| one.strip_suffix(KNOWS_NO_MOVE));
+        for task in undecided {
+            // The next look tells whether it goes on.
+            self.writes.keep_old_state(task).await;
         }
     }
 

@@ -13,7 +13,7 @@ use crate::between::Between;
 use crate::campaign::Files;
 use crate::followers::follow;
 use crate::history::History;
-use crate::plan::{Change, Round};
+use crate::plan::{Change, Place, Round};
 use crate::random::Random;
 use crate::report::say;
 use crate::wanted::Wanted;
@@ -59,6 +59,7 @@ impl Suite<'_> {
         }
         say("the trouble is over; waiting for quiet");
         self.writes.finish().await;
+        self.scene.place = Place::of(self.campaign.rewrites.written.blocks);
         if let Some(version) = self.campaign.rewrites.versions.last() {
             self.writes.declare(self.plan, version.number);
         }

@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
 use super::Call;
-use super::state::{State, resources_of};
+use super::state::{State, resources_before, resources_of};
 use crate::conditions::KEYS;
 use crate::plan::{Instance, Misbehaviour};
 use crate::report::say;
@@ -113,6 +113,9 @@ async fn apply(call: &Call, state: State) -> Result<(), String> {
     note("begin", &text)?;
     match call.trouble().as_deref() {
         Some(how) if how == Misbehaviour::FailMidway.name() => {
+            note("fails", "")?;
+            // As Terraform does, which keeps what it has made.
+            state.write(call, &resources_before(&state))?;
             return Err("the fault suite lets this apply fail".to_owned());
         }
         Some(how) if how == Misbehaviour::DieMidway.name() => {

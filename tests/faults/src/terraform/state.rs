@@ -70,6 +70,16 @@ pub(super) fn resources_of(text: &str) -> Value {
     ])
 }
 
+/// Those of a state after an apply that has failed: `recorded` is replaced by what could not be made, and the rows may stay.
+pub(super) fn resources_before(state: &State) -> Value {
+    let mut resources = state.content["resources"].clone();
+    match resources.as_array_mut() {
+        Some(known) if !known.is_empty() => known.retain(|one| one["name"] != "recorded"),
+        _ => resources = json!([{"mode": "managed", "name": "kept", "instances": [{}]}]),
+    }
+    resources
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -137,6 +137,13 @@ impl Writes {
         drop(timeout(READ_PATIENCE, self.client.delete(url).send()).await);
     }
 
+    /// Decides that a task goes on with the state of the old backend, whatever the new one has.
+    pub(crate) async fn keep_old_state(&self, task: &str) {
+        let url = self.apis[0].url(&format!("/v1/tasks/{task}/state"));
+        let decision = self.client.post(url).json(&json!({"keep": "old"}));
+        drop(timeout(READ_PATIENCE, decision.send()).await);
+    }
+
     pub(super) fn collect_cancels(&mut self) {
         while let Some(answered) = self.cancels.open.try_join_next() {
             self.take_down_cancel(answered.unwrap());
