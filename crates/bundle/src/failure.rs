@@ -47,6 +47,21 @@ pub enum PackFailure {
         /// Where it leads.
         target: PathBuf,
     },
+    /// A file or a call leads out of the [`Roots`](crate::Roots).
+    #[error(
+        "{} leads to {}, which is in no module root: add module_roots = [\"{}\"] to the configuration",
+        path.display(),
+        target.display(),
+        root.display()
+    )]
+    LeavesRoots {
+        /// The link, or the directory with the call.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+        /// The directory that would have to be a root.
+        root: PathBuf,
+    },
     /// A symbolic link leads to a directory around it.
     #[error(
         "the symbolic link {} leads to {}, which it is in: remove the link",
@@ -102,6 +117,19 @@ impl PackFailure {
     pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Read { path, source }
+    }
+
+    pub(crate) fn leaves_roots(path: &Path, target: &Path) -> Self {
+        let root = if target.is_dir() {
+            Some(target)
+        } else {
+            target.parent()
+        };
+        Self::LeavesRoots {
+            path: path.to_owned(),
+            target: target.to_owned(),
+            root: root.unwrap_or(target).to_owned(),
+        }
     }
 
     pub(crate) fn too_many_files(limits: &Limits) -> Self {

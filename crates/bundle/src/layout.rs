@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::failure::PackFailure;
-use crate::limits::Limits;
+use crate::pack::Packing;
 use crate::references::local_sources;
 
 /// The directories of a bundle. All paths are absolute and free of `.` and `..`, which are resolved by
@@ -21,11 +21,15 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn of(module_directory: &Path, limits: &Limits) -> Result<Self, PackFailure> {
+    pub(crate) fn of(module_directory: &Path, packing: &Packing) -> Result<Self, PackFailure> {
+        let limits = &packing.limits;
         if !module_directory.is_absolute() {
             return Err(PackFailure::NotAbsolute);
         }
         let module = clean(module_directory);
+        if !packing.roots.hold(&module) {
+            return Err(PackFailure::leaves_roots(&module, &module));
+        }
         let metadata = fs::metadata(&module).map_err(PackFailure::read(&module))?;
         if !metadata.is_dir() {
             return Err(PackFailure::NotADirectory);
@@ -39,6 +43,9 @@ impl Layout {
                 let target = clean(&directory.join(source));
                 // One that is not there is Terraform's to complain about.
                 if target.is_dir() && directories.insert(target.clone()) {
+                    if !packing.roots.hold(&target) {
+                        return Err(PackFailure::leaves_roots(&directory, &target));
+                    }
                     unsearched.push(target);
                 }
             }

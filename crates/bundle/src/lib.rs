@@ -12,7 +12,8 @@
 //! names (`source = "../shared"`), followed from module to module. What is not: files that
 //! expressions reach outside of these directories (`file("${path.module}/../x")`), and modules whose
 //! source is an absolute path. Neither can be known for certain before Terraform runs; such files
-//! belong below the module directory.
+//! belong below the module directory. Nothing is packed that lies outside of the [`Roots`] once links are
+//! resolved.
 //!
 //! Start with [`pack()`] and [`BundleCache::ensure`].
 #![warn(missing_docs)]
@@ -24,6 +25,7 @@ mod layout;
 mod limits;
 mod pack;
 mod references;
+mod roots;
 mod source;
 mod staging;
 mod unpack;
@@ -33,7 +35,8 @@ mod walk;
 pub use cache::{BundleCache, EnsureError, Retention, UnpackedBundle};
 pub use failure::{PackError, PackFailure};
 pub use limits::Limits;
-pub use pack::{Bundle, BundleIdentity, identify, pack, pack_except};
+pub use pack::{Bundle, BundleIdentity, Packing, identify, pack};
+pub use roots::{ModuleRoots, Roots};
 pub use source::{InvalidModulePath, module_source};
 pub use unpack::{UnpackError, unpack};
 pub use variables::declared_variables;

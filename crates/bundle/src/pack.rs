@@ -14,6 +14,7 @@ use crate::content::ContentHasher;
 use crate::failure::{PackError, PackFailure};
 use crate::layout::Layout;
 use crate::limits::Limits;
+use crate::roots::Roots;
 use crate::walk::{Found, walk};
 
 /// Compression level: the point where more time hardly makes text smaller.
@@ -55,31 +56,35 @@ pub struct BundleIdentity {
     pub module: PathBuf,
 }
 
+/// How modules are packed.
+#[derive(Debug, Clone)]
+pub struct Packing {
+    /// Directories that are left out, absolute paths. What lies below the working directory of tasks must be, or a module
+    /// beside it would change with every run.
+    pub excluded: Vec<PathBuf>,
+    /// Where everything must lie that is packed.
+    pub roots: Roots,
+    /// How much it may be.
+    pub limits: Limits,
+}
+
 /// Packs the module in `module_directory`, an absolute path, with the directories that its module
 /// calls lead to.
 ///
 /// Left out are `.terraform`, `.git`, `*.tfstate*`, `crash.log`, `crash.*.log` and names that start
-/// with two dots. Symbolic links are followed; one that leads to a directory outside of what is packed
-/// is refused. Blocks while it reads the files.
-pub fn pack(module_directory: &Path, limits: &Limits) -> Result<Bundle, PackError> {
-    pack_except(module_directory, &[], limits)
-}
-
-/// Packs like [`pack`], without the directories `excluded`, which are absolute paths. What lies below
-/// the working directory of tasks must be excluded, or a module beside it would change with every run.
-pub fn pack_except(
-    module_directory: &Path,
-    excluded: &[PathBuf],
-    limits: &Limits,
-) -> Result<Bundle, PackError> {
+/// with two dots. Symbolic links are followed; refused is one that leads to a directory outside of what is packed, or out
+/// of the roots. Blocks while it reads the files.
+pub fn pack(module_directory: &Path, packing: &Packing) -> Result<Bundle, PackError> {
+    let limits = &packing.limits;
     let write = || {
         let mut archive = Archive::new().map_err(PackFailure::Archive)?;
         let mut bytes_left = limits.max_bytes;
-        let layout = Layout::of(module_directory, limits)?;
-        if let Some(path) = layout.outermost().find(|path| excluded.contains(path)) {
+        let layout = Layout::of(module_directory, packing)?;
+        let excluded = |path: &&PathBuf| packing.excluded.contains(path);
+        if let Some(path) = layout.outermost().find(excluded) {
             return Err(PackFailure::WorkingDirectory { path: path.clone() });
         }
-        let identity = read(layout, excluded, limits, |path, found| {
+        let identity = read(layout, packing, |path, found| {
             let Found::File { source, executable } = found else {
                 let added = archive.add(path, Content::Directory);
                 return added.map(|()| None).map_err(PackFailure::Archive);
@@ -105,18 +110,14 @@ pub fn pack_except(
     write().map_err(failed(module_directory))
 }
 
-/// The hash that [`pack_except`] would give the module at this moment, without an archive.
+/// The hash that [`pack`] would give the module at this moment, without an archive.
 ///
 /// A file that fits into no bundle, and which only stricter limits keep out, counts by its size and the time of its last
 /// change: it may be larger than memory, and take longer to read than a start may.
-pub fn identify(
-    module_directory: &Path,
-    excluded: &[PathBuf],
-    limits: &Limits,
-) -> Result<BundleIdentity, PackError> {
+pub fn identify(module_directory: &Path, packing: &Packing) -> Result<BundleIdentity, PackError> {
     let name = || {
-        let layout = Layout::of(module_directory, limits)?;
-        read(layout, excluded, limits, |_path, found| match found {
+        let layout = Layout::of(module_directory, packing)?;
+        read(layout, packing, |_path, found| match found {
             Found::Directory => Ok(None),
             Found::File { source, .. } => {
                 let named = identify_file(source).map(Some);
@@ -142,12 +143,11 @@ enum Content<'a> {
 /// archive agree even if it changes meanwhile.
 fn read(
     layout: Layout,
-    excluded: &[PathBuf],
-    limits: &Limits,
+    packing: &Packing,
     mut visit: impl FnMut(&[u8], &Found) -> Result<Option<Digest>, PackFailure>,
 ) -> Result<BundleIdentity, PackFailure> {
     let mut hasher = ContentHasher::new();
-    for (path, found) in walk(&layout, excluded, limits)? {
+    for (path, found) in walk(&layout, packing)? {
         match (visit(&path, &found)?, found) {
             (Some(content), Found::File { executable, .. }) => {
                 hasher.file(&path, executable, content);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::PackFailure;
 use crate::layout::Layout;
-use crate::limits::Limits;
+use crate::pack::Packing;
 
 /// One thing to pack.
 #[derive(Debug)]
@@ -35,11 +35,7 @@ fn is_left_out(name: &OsStr) -> bool {
 
 /// Finds everything below the directories of `layout` but the `excluded` directories. Symbolic links
 /// are followed; links to nothing are left out, as there is nothing to read.
-pub(crate) fn walk(
-    layout: &Layout,
-    excluded: &[PathBuf],
-    limits: &Limits,
-) -> Result<Entries, PackFailure> {
+pub(crate) fn walk(layout: &Layout, packing: &Packing) -> Result<Entries, PackFailure> {
     let mut real_directories = BTreeSet::new();
     for directory in &layout.directories {
         real_directories.insert(real_path(directory)?);
@@ -47,8 +43,7 @@ pub(crate) fn walk(
     let mut walk = Walk {
         root: &layout.root,
         real_directories,
-        excluded,
-        limits,
+        packing,
         entries: Entries::new(),
         bytes: 0,
     };
@@ -70,8 +65,7 @@ struct Walk<'a> {
     root: &'a Path,
     /// Where the packed directories really are.
     real_directories: BTreeSet<PathBuf>,
-    excluded: &'a [PathBuf],
-    limits: &'a Limits,
+    packing: &'a Packing,
     entries: Entries,
     bytes: u64,
 }
@@ -96,10 +90,16 @@ impl Walk<'_> {
                 Err(error) => return Err(PackFailure::read(&path)(error)),
             };
             if metadata.is_file() {
-                self.file(path, &metadata)?;
+                // Read where it is, so that nothing depends on a link that changes meanwhile.
+                let source = if kind.is_symlink() {
+                    self.real_file(&path)?
+                } else {
+                    path.clone()
+                };
+                self.file(&path, source, &metadata)?;
             } else if !metadata.is_dir() {
                 return Err(PackFailure::SpecialFile { path });
-            } else if !self.excluded.contains(&path) {
+            } else if !self.packing.excluded.contains(&path) {
                 let target = if kind.is_symlink() {
                     self.link_target(&path, real)?
                 } else {
@@ -133,14 +133,27 @@ impl Walk<'_> {
         Ok(target)
     }
 
-    fn file(&mut self, source: PathBuf, metadata: &Metadata) -> Result<(), PackFailure> {
+    fn real_file(&self, link: &Path) -> Result<PathBuf, PackFailure> {
+        let target = real_path(link)?;
+        if self.packing.roots.hold_real(&target) {
+            Ok(target)
+        } else {
+            Err(PackFailure::leaves_roots(link, &target))
+        }
+    }
+
+    fn file(
+        &mut self,
+        path: &Path,
+        source: PathBuf,
+        metadata: &Metadata,
+    ) -> Result<(), PackFailure> {
         self.bytes = self.bytes.saturating_add(metadata.len());
-        if self.bytes > self.limits.max_bytes {
-            return Err(PackFailure::too_large(self.limits));
+        if self.bytes > self.packing.limits.max_bytes {
+            return Err(PackFailure::too_large(&self.packing.limits));
         }
         let executable = metadata.permissions().mode() & 0o100 != 0;
-        let path = source.clone();
-        self.add(&path, Found::File { source, executable })
+        self.add(path, Found::File { source, executable })
     }
 
     fn add(&mut self, path: &Path, found: Found) -> Result<(), PackFailure> {
@@ -150,8 +163,8 @@ impl Walk<'_> {
         }
         let name = inside.as_os_str().as_encoded_bytes().to_vec();
         self.entries.insert(name, found);
-        if self.entries.len() > self.limits.max_files {
-            return Err(PackFailure::too_many_files(self.limits));
+        if self.entries.len() > self.packing.limits.max_files {
+            return Err(PackFailure::too_many_files(&self.packing.limits));
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cts_bundle::ModuleRoots;
 use cts_core::{BufferPeriod, ProviderBlock, TaskSpec};
 use secrecy::SecretString;
 
@@ -34,6 +35,8 @@ pub struct Config {
     /// `working_dir`, absolute: home of the SQLite file, and parent of the task directories unless a
     /// worker has its own.
     pub working_dir: PathBuf,
+    /// Where local modules may be: `module_roots`, and the directories that count without it.
+    pub module_roots: ModuleRoots,
     /// `tls` of the API; `None` while it is off.
     pub tls: Option<ApiTls>,
     /// `syslog`; `None` while it is off.

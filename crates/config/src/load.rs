@@ -1,6 +1,7 @@
 //! From files to a configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
@@ -98,12 +99,25 @@ pub fn check(paths: &[PathBuf], context: &LoadContext<'_>) -> Report {
 /// How many files were found, and what they say as far as it could be understood.
 fn read_and_decode(paths: &[PathBuf], context: &LoadContext<'_>, sink: &Sink) -> (usize, Config) {
     let (found, files) = read_all(paths, context.current_dir, sink);
+    let directories = directories(&found, context.current_dir);
     let parts: Vec<Part<'_>> = files.iter().map(Part::of_file).collect();
     let mut templates = Templates::new(sink);
     for part in &parts {
         templates.look_through(part);
     }
-    let config = decode(parts, context, sink);
+    let config = decode(parts, directories, context, sink);
     templates.finish(config.vault.is_some());
-    (found, config)
+    (found.len(), config)
+}
+
+/// Where the files are, and where links to them lead.
+fn directories(files: &[PathBuf], current_dir: &Path) -> Vec<PathBuf> {
+    let mut directories = BTreeSet::new();
+    for file in files {
+        let file = current_dir.join(file);
+        let real = fs::canonicalize(&file).ok();
+        let places = std::iter::once(file).chain(real);
+        directories.extend(places.filter_map(|place| Some(place.parent()?.to_owned())));
+    }
+    directories.into_iter().collect()
 }

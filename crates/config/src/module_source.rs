@@ -7,7 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use cts_bundle::{
-    BundleIdentity, InvalidModulePath, Limits, declared_variables, identify, module_source,
+    BundleIdentity, InvalidModulePath, Limits, ModuleRoots, PackFailure, Packing, Roots,
+    declared_variables, identify, module_source,
 };
 use cts_core::{Chain, Digest, TaskDefinition};
 
@@ -42,8 +43,9 @@ pub(crate) fn clean(path: &Path) -> PathBuf {
 pub(crate) struct ModuleSources<'a> {
     current_dir: &'a Path,
     working_dirs: &'a [PathBuf],
+    roots: ModuleRoots,
     sink: &'a Sink,
-    local: HashMap<PathBuf, Result<LocalModule, String>>,
+    local: HashMap<PathBuf, Result<LocalModule, NoModule>>,
     may_be_elsewhere: bool,
 }
 
@@ -116,10 +118,16 @@ impl From<LocalModule> for ResolvedModule {
 impl<'a> ModuleSources<'a> {
     /// What lies below one of `working_dirs` is left out of digests: a module beside the task
     /// directories would otherwise change with every run.
-    pub(crate) fn new(current_dir: &'a Path, working_dirs: &'a [PathBuf], sink: &'a Sink) -> Self {
+    pub(crate) fn new(
+        current_dir: &'a Path,
+        working_dirs: &'a [PathBuf],
+        roots: ModuleRoots,
+        sink: &'a Sink,
+    ) -> Self {
         Self {
             current_dir,
             working_dirs,
+            roots,
             sink,
             local: HashMap::new(),
             may_be_elsewhere: false,
@@ -141,7 +149,6 @@ impl<'a> ModuleSources<'a> {
             }
             return ResolvedModule::elsewhere(written.clone());
         };
-        let working_dirs = self.working_dirs;
         if self.may_be_elsewhere && !path.exists() {
             let message = format!(
                 "module directory {} does not exist here: its task needs another member, or the bundle of an earlier start",
@@ -150,14 +157,15 @@ impl<'a> ModuleSources<'a> {
             self.sink.warning(&module.place, message);
             return ResolvedModule::elsewhere(path.to_string_lossy().into_owned());
         }
+        let (working_dirs, roots) = (self.working_dirs, &self.roots);
         let found = self
             .local
             .entry(path)
-            .or_insert_with_key(|path| local_module(path, working_dirs));
+            .or_insert_with_key(|path| local_module(path, working_dirs, roots.of_file(path)));
         match found {
             Ok(found) => found.clone().into(),
             Err(reason) => {
-                self.sink.error(&module.place, reason.as_str());
+                self.sink.error(&module.place, reason.to_string());
                 ResolvedModule::elsewhere(written.clone())
             }
         }
@@ -180,17 +188,31 @@ impl<'a> ModuleSources<'a> {
     }
 }
 
-/// One module as Terraform gets it, or why it cannot be used. For the other parameters see [`ModuleSources::new`].
-pub(crate) fn resolve_one(
+/// Why a local module cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoModule {
+    #[error("{0}")]
+    Unusable(String),
+    /// It leads out of the module roots: where to is only for those who see the files of this machine.
+    #[error("{0}")]
+    LeavesRoots(String),
+}
+
+/// The module that a caller of the API names, as Terraform gets it, or why it cannot be used. For the other parameters see
+/// [`ModuleSources::new`].
+pub(crate) fn resolve_of_api(
     written: &str,
     current_dir: &Path,
     working_dirs: &[PathBuf],
-) -> Result<ResolvedModule, String> {
+    roots: &ModuleRoots,
+) -> Result<ResolvedModule, NoModule> {
     let Some(path) = local_path(current_dir, written) else {
-        let reason = lacks_dot(current_dir, written);
-        return reason.map_or_else(|| Ok(ResolvedModule::elsewhere(written.to_owned())), Err);
+        return match lacks_dot(current_dir, written) {
+            Some(reason) => Err(NoModule::Unusable(reason)),
+            None => Ok(ResolvedModule::elsewhere(written.to_owned())),
+        };
     };
-    Ok(local_module(&path, working_dirs)?.into())
+    Ok(local_module(&path, working_dirs, roots.of_api())?.into())
 }
 
 /// Terraform takes a bare name for a package that is to be fetched, and finds no such thing.
@@ -248,17 +270,42 @@ fn has_terraform_file(path: &Path) -> io::Result<bool> {
 
 /// The digest is that of the module's bundle, so that it does not matter whether workers use the
 /// directory in place.
-fn local_module(path: &Path, working_dirs: &[PathBuf]) -> Result<LocalModule, String> {
-    require_module(path)?;
-    let identity = identify(path, working_dirs, &UNLIMITED).map_err(|error| {
-        let shown = path.display();
-        format!(
+fn local_module(
+    path: &Path,
+    working_dirs: &[PathBuf],
+    roots: Roots,
+) -> Result<LocalModule, NoModule> {
+    let shown = path.display();
+    // Before anything is looked at there.
+    if !roots.hold(path) {
+        let message = format!(
+            "module directory {shown} is in no module root: add module_roots = [\"{}\"] to the configuration",
+            path.parent().unwrap_or(path).display()
+        );
+        return Err(NoModule::LeavesRoots(message));
+    }
+    require_module(path).map_err(NoModule::Unusable)?;
+    let packing = Packing {
+        excluded: working_dirs.to_owned(),
+        roots,
+        limits: UNLIMITED,
+    };
+    let identity = identify(path, &packing).map_err(|error| {
+        let failure = &error.failure;
+        let message = format!(
             "module directory {shown} cannot be used: {}",
-            Chain(&error.failure)
-        )
+            Chain(failure)
+        );
+        match failure {
+            PackFailure::LeavesRoots { .. } | PackFailure::LinkLeaves { .. } => {
+                NoModule::LeavesRoots(message)
+            }
+            _ => NoModule::Unusable(message),
+        }
     })?;
+    let source = source_in_place(&identity);
     Ok(LocalModule {
-        source: source_in_place(&identity).map_err(|error| error.to_string())?,
+        source: source.map_err(|error| NoModule::Unusable(error.to_string()))?,
         digest: identity.hash,
         variables: declared_variables(path).map(Arc::new),
     })

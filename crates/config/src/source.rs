@@ -13,25 +13,23 @@ use crate::sink::Sink;
 use crate::suggestion::suggestion;
 use crate::tree::ParsedFile;
 
-/// Reads everything below `paths`, in order. Returns how many files were found beside those that
-/// could be parsed.
+/// Reads everything below `paths`, in order. Returns the files that were found, and what those are that could be parsed.
 pub(crate) fn read_all(
     paths: &[PathBuf],
     current_dir: &Path,
     sink: &Sink,
-) -> (usize, Vec<ParsedFile>) {
+) -> (Vec<PathBuf>, Vec<ParsedFile>) {
     let mut found = Vec::new();
     for path in paths {
         if let Err(error) = find(path, current_dir, &mut found, sink) {
             refuse(path, current_dir, &error, sink);
         }
     }
-    let count = found.len();
     let mut files = Vec::new();
     for (order, path) in found.iter().enumerate() {
         files.extend(read::read(path, order, current_dir, sink));
     }
-    (count, files)
+    (found, files)
 }
 
 /// Adds the file, or the files of the directory, at `path`.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cts_bundle::ModuleRoots;
 use cts_core::{
     BufferPeriod, BufferSetting, Condition, ItemKind, ModuleInput, ProviderId, Requirement,
     ServicesCondition, ServicesInput, TaskDefinition, TaskSpec,
@@ -53,10 +54,11 @@ pub(crate) struct TaskDecoder<'a> {
 }
 
 impl<'a> TaskDecoder<'a> {
-    /// `working_dirs` hold task directories; `buffer_period` is the global one.
+    /// `working_dirs` hold task directories, `roots` modules; `buffer_period` is the global one.
     pub(crate) fn new(
         context: &'a LoadContext<'a>,
         working_dirs: &'a [PathBuf],
+        roots: ModuleRoots,
         buffer_period: BufferPeriod,
         sink: &'a Sink,
     ) -> Self {
@@ -65,7 +67,7 @@ impl<'a> TaskDecoder<'a> {
             buffer_period,
             services: ServiceBlocks::default(),
             in_cloud: false,
-            modules: ModuleSources::new(context.current_dir, working_dirs, sink),
+            modules: ModuleSources::new(context.current_dir, working_dirs, roots, sink),
             files: VariableFiles::new(context.current_dir, sink),
             names: HashMap::new(),
             tasks: Vec::new(),

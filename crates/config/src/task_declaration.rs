@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use cts_bundle::ModuleRoots;
 use cts_core::{
     BufferPeriod, BufferSetting, Condition, InvalidDraft, ModuleInput, PlanMode, ProviderId,
     Requirement, ServicesCondition, ShrinkGuard, TaskDefinition, TaskDraft, TaskName, TaskSpec,
@@ -15,7 +16,7 @@ use serde_json::Value;
 
 use crate::checks;
 use crate::config::Config;
-use crate::module_source::{ResolvedModule, resolve_one};
+use crate::module_source::{NoModule, ResolvedModule, resolve_of_api};
 use crate::variables::evaluate_text;
 
 /// What such tasks get from the configuration.
@@ -25,6 +26,7 @@ pub struct DeclaredTasks {
     current_dir: PathBuf,
     /// Left out of the digests of modules.
     working_dirs: Vec<PathBuf>,
+    roots: ModuleRoots,
     buffer_period: BufferPeriod,
 }
 
@@ -38,6 +40,7 @@ impl DeclaredTasks {
         Self {
             current_dir: current_dir.to_owned(),
             working_dirs: working_dirs.into_iter().flatten().cloned().collect(),
+            roots: config.module_roots.clone(),
             buffer_period: config.buffer_period,
         }
     }
@@ -108,7 +111,14 @@ impl DeclaredTasks {
         if written.is_empty() {
             return Err(checks::EMPTY_MODULE.to_owned());
         }
-        resolve_one(written, &self.current_dir, &self.working_dirs)
+        let resolved = resolve_of_api(written, &self.current_dir, &self.working_dirs, &self.roots);
+        resolved.map_err(|reason| match reason {
+            NoModule::Unusable(reason) => reason,
+            NoModule::LeavesRoots(reason) => {
+                tracing::warn!(module = written, reason, "a module that a client names is refused");
+                format!("module {written:?} leads out of the module roots; the log of the scheduler says where to")
+            }
+        })
     }
 
     /// A schedule is never buffered (`docs/configuration.md#buffer_period`).

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cts_bundle::ModuleRoots;
 use cts_core::BufferPeriod;
 
 use crate::block::Block;
@@ -34,8 +35,13 @@ use crate::worker::decode_worker;
 const DEFAULT_PORT: u16 = 8558;
 const DEFAULT_WORKING_DIR: &str = "sync-tasks";
 
-/// Reads everything that the files say.
-pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sink) -> Config {
+/// Reads everything that the files say, which are in these directories.
+pub(crate) fn decode(
+    parts: Vec<Part<'_>>,
+    directories: Vec<PathBuf>,
+    context: &LoadContext<'_>,
+    sink: &Sink,
+) -> Config {
     let mut top = Block::new("", parts, sink);
     let environment = Environment::new(context.environment);
 
@@ -46,6 +52,7 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
     let working_dir = top.text("working_dir");
     let working_dir = working_dir.as_deref().unwrap_or(DEFAULT_WORKING_DIR);
     let working_dir = clean(&context.current_dir.join(working_dir));
+    let module_roots = decode_module_roots(&mut top, directories, context);
     let buffer_setting = decode_buffer(&mut top).unwrap_or_default();
     let buffer_period = BufferPeriod::global(buffer_setting);
     let tls = decode_tls(top.block("tls"), context.current_dir);
@@ -94,7 +101,13 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
         .flatten()
         .cloned()
         .collect();
-    let mut decoder = TaskDecoder::new(context, &working_dirs, buffer_period, sink);
+    let mut decoder = TaskDecoder::new(
+        context,
+        &working_dirs,
+        module_roots.clone(),
+        buffer_period,
+        sink,
+    );
     if database.is_some() {
         decoder.modules_may_be_elsewhere();
     }
@@ -123,6 +136,7 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
         port,
         id,
         working_dir,
+        module_roots,
         tls,
         syslog,
         buffer_period,
@@ -140,6 +154,22 @@ pub(crate) fn decode(parts: Vec<Part<'_>>, context: &LoadContext<'_>, sink: &Sin
         gateway,
         high_availability,
         tasks: tasks.into_iter().filter_map(|task| task.spec).collect(),
+    }
+}
+
+fn decode_module_roots(
+    top: &mut Block<'_>,
+    directories: Vec<PathBuf>,
+    context: &LoadContext<'_>,
+) -> ModuleRoots {
+    let named = top.list("module_roots").map(|list| list.value);
+    let named = named.unwrap_or_default().into_iter();
+    let usual = std::iter::once(context.current_dir.to_owned()).chain(directories);
+    ModuleRoots {
+        named: named
+            .map(|root| clean(&context.current_dir.join(root.value)))
+            .collect(),
+        usual: usual.collect(),
     }
 }
 

@@ -18,7 +18,7 @@ use cts_store::{
 };
 use tokio::time::sleep;
 
-use crate::tasks::modules::Modules;
+use crate::tasks::modules::{Modules, NamedBy};
 
 pub(crate) use self::report::list_differences;
 pub(crate) use self::watch::watch;
@@ -52,7 +52,7 @@ impl OwnConfiguration {
         settings: BTreeMap<String, String>,
     ) -> Result<Self, StoreError> {
         let stored = store.tasks().await?;
-        let tasks = modules.pack(&*store, tasks, &stored).await?;
+        let tasks = modules.pack(&*store, tasks, &stored, NamedBy::File).await?;
         let fingerprint = ConfigurationFingerprint::of(&tasks).map_err(not_encoded)?;
         Ok(Self {
             store,

@@ -33,6 +33,6 @@ pub use identities::{Identities, RandomIdentities};
 pub use leader::mode::Mode;
 pub use options::{Dependencies, NextTick, Options, RunError, Sharing, Workers};
 pub use scheduler::Scheduler;
-pub use tasks::modules::Modules;
+pub use tasks::modules::{Modules, NamedBy};
 pub use tasks::reader::TaskReader;
 pub use tasks::run_requests::RunRequests;

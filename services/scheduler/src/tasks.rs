@@ -30,7 +30,7 @@ use self::ending::RunEnd;
 pub(crate) use self::refusal::{Refusal, unknown_task};
 use crate::identities::Identities;
 use crate::notifier::Notifier;
-use crate::tasks::modules::Modules;
+use crate::tasks::modules::{Modules, NamedBy};
 use crate::tasks::reader::TaskReader;
 
 /// Declarations that are read at the same time. One with loops may take a processor for a second.
@@ -228,7 +228,10 @@ impl TaskCommands {
             Ok(spec) => spec.map_err(|invalid| Refusal::Invalid(invalid.to_string()))?,
             Err(broken) => return Err(Refusal::Broken(broken.to_string())),
         };
-        let packed = self.modules.pack(&*self.store, &[spec], stored).await?;
+        let packed = self
+            .modules
+            .pack(&*self.store, &[spec], stored, NamedBy::Client)
+            .await?;
         let Some(spec) = packed.into_iter().next() else {
             return Err(Refusal::Broken("a task was lost".to_owned()));
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cts_bundle::{Bundle, Limits, PackFailure, pack, unpack};
+use cts_bundle::{Bundle, Limits, PackFailure, Packing, Roots, pack, unpack};
 use tempfile::TempDir;
 
 /// A directory with the given files; gone when it is dropped.
@@ -38,14 +38,32 @@ impl Tree {
         std::os::unix::fs::symlink(target, self.path(path)).unwrap();
     }
 
+    /// The whole tree is one root.
+    pub(crate) fn packing(&self) -> Packing {
+        packing(self.root.path())
+    }
+
     pub(crate) fn pack(&self, module: &str) -> Bundle {
-        pack(&self.path(module), &Limits::default()).unwrap()
+        pack(&self.path(module), &self.packing()).unwrap()
     }
 
     pub(crate) fn failure(&self, module: &str, limits: &Limits) -> PackFailure {
-        let error = pack(&self.path(module), limits).unwrap_err();
+        let packing = Packing {
+            limits: *limits,
+            ..self.packing()
+        };
+        let error = pack(&self.path(module), &packing).unwrap_err();
         assert_eq!(error.module, self.path(module));
         error.failure
+    }
+}
+
+/// Packs everything that is in a directory.
+pub(crate) fn packing(root: &Path) -> Packing {
+    Packing {
+        excluded: Vec::new(),
+        roots: Roots::new([root]),
+        limits: Limits::default(),
     }
 }
 

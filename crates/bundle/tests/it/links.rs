@@ -1,9 +1,9 @@
-use cts_bundle::{Limits, PackFailure};
+use cts_bundle::{Limits, PackFailure, identify, pack};
 
-use crate::fixture::{Tree, call, contents, names};
+use crate::fixture::{Tree, call, contents, names, packing};
 
 #[test]
-fn links_to_files_are_packed_as_files_wherever_they_lead() {
+fn links_to_files_are_packed_as_files_wherever_they_lead_in_a_root() {
     let tree = Tree::new(&[("module/main.tf", ""), ("outside/key.pem", "key")]);
     tree.link("module/near.tf", "main.tf");
     tree.link("module/key.pem", "../outside/key.pem");
@@ -92,4 +92,56 @@ fn a_mounted_config_map_is_the_same_after_every_mount() {
     let first = mounted("..2024_01_01");
     assert_eq!(names(&first), ["lib/", "lib/x.tf", "main.tf"]);
     assert_eq!(first, mounted("..2024_02_02"));
+}
+
+#[test]
+fn a_link_out_of_every_root_is_refused_with_the_root_to_add() {
+    let tree = Tree::new(&[("root/module/main.tf", ""), ("outside/key.pem", "key")]);
+    tree.link("root/module/key.pem", "../../outside/key.pem");
+    let module = tree.path("root/module");
+    let packing = |root: &str| packing(&tree.path(root));
+    let error = pack(&module, &packing("root")).unwrap_err();
+    let PackFailure::LeavesRoots { path, target, root } = &error.failure else {
+        panic!("{error}");
+    };
+    assert_eq!(*path, tree.path("root/module/key.pem"));
+    assert!(target.ends_with("outside/key.pem"));
+    assert!(root.ends_with("outside"));
+    let text = error.failure.to_string();
+    assert!(text.contains("add module_roots = [\""), "{text}");
+    let failed = identify(&module, &packing("root")).unwrap_err();
+    assert_eq!(failed.failure.to_string(), text);
+    pack(&module, &packing("")).unwrap();
+}
+
+#[test]
+fn a_call_out_of_every_root_is_refused_also_through_a_link() {
+    let tree = Tree::new(&[
+        ("root/module/main.tf", &call("out", "../../outside")),
+        ("root/linked/main.tf", &call("out", "./out")),
+        ("root/missing/main.tf", &call("none", "../../nowhere")),
+        ("outside/main.tf", ""),
+    ]);
+    tree.link("root/linked/out", "../../outside");
+    let packing = packing(&tree.path("root"));
+    for module in ["root/module", "root/linked"] {
+        let error = pack(&tree.path(module), &packing).unwrap_err();
+        let leaves = matches!(error.failure, PackFailure::LeavesRoots { .. });
+        assert!(leaves, "{error}");
+    }
+    let error = pack(&tree.path("outside"), &packing).unwrap_err();
+    assert!(matches!(error.failure, PackFailure::LeavesRoots { .. }));
+    pack(&tree.path("root/missing"), &packing).unwrap();
+}
+
+#[test]
+fn what_the_kernel_makes_up_is_never_packed() {
+    let tree = Tree::new(&[("module/main.tf", "")]);
+    tree.link("module/environment.tf", "/proc/self/environ");
+    let everything = packing(std::path::Path::new("/"));
+    let error = pack(&tree.path("module"), &everything).unwrap_err();
+    assert!(
+        matches!(error.failure, PackFailure::LeavesRoots { .. }),
+        "{error}"
+    );
 }

@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use cts_bundle::{Limits, PackFailure, identify, pack, pack_except};
+use cts_bundle::{Limits, PackFailure, Packing, identify, pack};
 
 use crate::fixture::{Tree, names};
 
@@ -43,7 +43,7 @@ fn content_names_and_the_executable_bit_make_the_hash() {
 fn the_identity_is_known_without_packing() {
     let tree = Tree::new(&[MAIN, ("module/lib/x", "x")]);
     let bundle = tree.pack("module");
-    let identity = identify(&tree.path("module"), &[], &Limits::default()).unwrap();
+    let identity = identify(&tree.path("module"), &tree.packing()).unwrap();
     assert_eq!(identity.hash, bundle.hash);
     assert_eq!(identity.module, bundle.module);
     assert_eq!(identity.root, tree.path("module"));
@@ -83,11 +83,14 @@ fn what_terraform_and_git_leave_behind_is_left_out() {
 fn excluded_directories_are_left_out() {
     let tree = Tree::new(&[MAIN, ("module/tasks/web/terraform.tfvars", "1")]);
     let module = tree.path("module");
-    let excluded = [tree.path("module/tasks")];
-    let bundle = pack_except(&module, &excluded, &Limits::default()).unwrap();
+    let packing = Packing {
+        excluded: vec![tree.path("module/tasks")],
+        ..tree.packing()
+    };
+    let bundle = pack(&module, &packing).unwrap();
     assert_eq!(names(&bundle), ["main.tf"]);
     tree.write("module/tasks/web/terraform.tfvars", "2");
-    let again = pack_except(&module, &excluded, &Limits::default()).unwrap();
+    let again = pack(&module, &packing).unwrap();
     assert_eq!(again.hash, bundle.hash);
 }
 
@@ -109,7 +112,11 @@ fn a_module_that_is_too_large_is_told_what_to_do() {
         max_bytes: 17,
         ..limits
     };
-    pack(&tree.path("module"), &exact).unwrap();
+    let packing = Packing {
+        limits: exact,
+        ..tree.packing()
+    };
+    pack(&tree.path("module"), &packing).unwrap();
 }
 
 #[test]
@@ -121,13 +128,16 @@ fn a_file_that_fits_into_no_bundle_is_not_read() {
     let failure = tree.failure("module", &Limits::default());
     assert!(matches!(failure, PackFailure::TooLarge { .. }), "{failure}");
 
-    let unlimited = Limits {
-        max_bytes: u64::MAX,
-        max_files: usize::MAX,
+    let unlimited = Packing {
+        limits: Limits {
+            max_bytes: u64::MAX,
+            max_files: usize::MAX,
+        },
+        ..tree.packing()
     };
     let mut hashes = Vec::new();
     let mut identify = || {
-        let identity = identify(&tree.path("module"), &[], &unlimited).unwrap();
+        let identity = identify(&tree.path("module"), &unlimited).unwrap();
         hashes.push(identity.hash);
     };
     identify();
@@ -147,8 +157,11 @@ fn a_file_that_fits_into_no_bundle_is_not_read() {
 fn the_working_directory_is_no_module() {
     let tree = Tree::new(&[MAIN, ("module/web/terraform.tfvars", "1")]);
     let module = tree.path("module");
-    let error =
-        pack_except(&module, std::slice::from_ref(&module), &Limits::default()).unwrap_err();
+    let packing = Packing {
+        excluded: vec![module.clone()],
+        ..tree.packing()
+    };
+    let error = pack(&module, &packing).unwrap_err();
     assert!(
         matches!(error.failure, PackFailure::WorkingDirectory { .. }),
         "{error}"
@@ -169,7 +182,11 @@ fn a_module_of_too_many_files_is_told_what_to_do() {
         max_files: 4,
         ..limits
     };
-    pack(&tree.path("module"), &exact).unwrap();
+    let packing = Packing {
+        limits: exact,
+        ..tree.packing()
+    };
+    pack(&tree.path("module"), &packing).unwrap();
 }
 
 #[test]
@@ -191,7 +208,7 @@ fn what_is_no_module_directory_is_refused() {
     assert!(matches!(failure, PackFailure::NotADirectory));
     let failure = tree.failure("nowhere", &limits);
     assert!(matches!(failure, PackFailure::Read { .. }));
-    let error = pack(Path::new("module"), &limits).unwrap_err();
+    let error = pack(Path::new("module"), &tree.packing()).unwrap_err();
     assert!(matches!(error.failure, PackFailure::NotAbsolute));
     assert_eq!(error.to_string(), "cannot pack module module");
 }

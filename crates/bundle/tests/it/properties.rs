@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use cts_bundle::{Limits, pack};
+use cts_bundle::pack;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::fixture::contents;
+use crate::fixture::{contents, packing};
 
 /// A name of any bytes that packing does not leave out.
 fn name() -> impl Strategy<Value = Vec<u8>> {
@@ -51,7 +51,7 @@ proptest! {
     fn any_files_come_back_as_they_were(files in files()) {
         let root = TempDir::new().unwrap();
         write(root.path(), files.iter());
-        let bundle = pack(root.path(), &Limits::default()).unwrap();
+        let bundle = pack(root.path(), &packing(root.path())).unwrap();
         let mut unpacked = contents(&bundle);
         unpacked.retain(|path, _| !path.as_os_str().as_bytes().ends_with(b"/"));
         let expected: BTreeMap<PathBuf, Vec<u8>> = files
@@ -68,10 +68,9 @@ proptest! {
         fs::create_dir_all(&other_module).unwrap();
         write(one.path(), files.iter());
         write(&other_module, files.iter().rev());
-        let limits = Limits::default();
         prop_assert_eq!(
-            pack(one.path(), &limits).unwrap(),
-            pack(&other_module, &limits).unwrap()
+            pack(one.path(), &packing(one.path())).unwrap(),
+            pack(&other_module, &packing(other.path())).unwrap()
         );
     }
 
@@ -80,11 +79,11 @@ proptest! {
         prop_assume!(!files.is_empty());
         let root = TempDir::new().unwrap();
         write(root.path(), files.iter());
-        let limits = Limits::default();
-        let before = pack(root.path(), &limits).unwrap().hash;
+        let packing = packing(root.path());
+        let before = pack(root.path(), &packing).unwrap().hash;
         let (path, content) = files.iter().nth(which.index(files.len())).unwrap();
         let changed = [content.as_slice(), b"!"].concat();
         fs::write(root.path().join(OsStr::from_bytes(path)), changed).unwrap();
-        prop_assert_ne!(pack(root.path(), &limits).unwrap().hash, before);
+        prop_assert_ne!(pack(root.path(), &packing).unwrap().hash, before);
     }
 }

@@ -28,6 +28,11 @@ pub(super) fn tree(config: &Config) -> Body {
     top.set("port", config.port);
     top.set("id", config.id.as_str());
     top.set("working_dir", path(&config.working_dir));
+    let roots = &config.module_roots.named;
+    if !roots.is_empty() {
+        let roots: Vec<String> = roots.iter().map(|root| path(root)).collect();
+        top.set("module_roots", roots);
+    }
     top.block("syslog", syslog(config.syslog.as_ref()));
     top.block("tls", tls(config.tls.as_ref()));
     top.block("buffer_period", buffer_period(config.buffer_period));

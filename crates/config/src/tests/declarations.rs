@@ -96,6 +96,45 @@ fn modules_are_resolved_and_must_be_there() {
 }
 
 #[test]
+fn a_client_learns_nothing_of_what_is_outside_of_the_roots() {
+    let (sandbox, outside) = (Sandbox::new(), Sandbox::new());
+    let out = outside.path();
+    outside.write("secret/key.pem", "");
+    std::os::unix::fs::symlink(out.join("m"), sandbox.path().join("linked")).unwrap();
+    sandbox.write("links/main.tf", "variable \"services\" {}\n");
+    let key = sandbox.path().join("links/key.pem");
+    std::os::unix::fs::symlink(out.join("secret/key.pem"), key).unwrap();
+    let named = |module: &str, config: &str| {
+        let draft = TaskDraft {
+            module: module.to_owned(),
+            ..draft()
+        };
+        read_under(&sandbox, config, &draft)
+    };
+    for module in [
+        out.join("m").to_str().unwrap(),
+        out.join("none").to_str().unwrap(),
+        "/proc/self",
+        "../../../etc",
+        "./linked",
+        "./links",
+    ] {
+        let refused = named(module, "").unwrap_err();
+        let said = format!(
+            "module {module:?} leads out of the module roots; the log of the scheduler says where to"
+        );
+        assert_eq!(refused, said);
+    }
+    let roots = format!("module_roots = [{out:?}]");
+    named(out.join("m").to_str().unwrap(), &roots).unwrap();
+    let refused = named("./m", &roots).unwrap_err();
+    assert!(
+        refused.contains("leads out of the module roots"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn buffer_periods_are_inherited_or_count_as_sent() {
     let global = "buffer_period {\n  min = \"7s\"\n  max = \"30s\"\n}";
     let sandbox = Sandbox::new();

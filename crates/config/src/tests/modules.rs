@@ -167,7 +167,12 @@ fn the_digest_is_the_hash_of_the_bundle_that_workers_get() {
     sandbox.write("m/main.tf", CALLS_SHARED);
     sandbox.write("shared/s.tf", "# 1");
     let module = sandbox.path().join("m");
-    let bundle = cts_bundle::pack(&module, &cts_bundle::Limits::default()).unwrap();
+    let packing = cts_bundle::Packing {
+        excluded: Vec::new(),
+        roots: cts_bundle::Roots::new([sandbox.path()]),
+        limits: cts_bundle::Limits::default(),
+    };
+    let bundle = cts_bundle::pack(&module, &packing).unwrap();
     let digest = task(&sandbox, "").definition.module_digest;
     assert_eq!(digest, Some(bundle.hash));
 }
@@ -239,4 +244,60 @@ fn thousands_of_tasks_may_share_modules() {
         .collect();
     assert_eq!(tasks.len(), 5_000);
     assert_eq!(sources.len(), 20);
+}
+
+#[test]
+fn the_directory_that_holds_the_module_of_a_file_is_a_root() {
+    let sandbox = Sandbox::new();
+    let outside = Sandbox::new();
+    outside.write("modules/web/main.tf", CALLS_SHARED);
+    outside.write("modules/shared/main.tf", "");
+    outside.write("elsewhere/shared/main.tf", "");
+    symlink(
+        outside.path().join("modules/web"),
+        sandbox.path().join("linked"),
+    )
+    .unwrap();
+    sandbox.write("shared/main.tf", "");
+    let absolute = outside.path().join("modules/web");
+    task(&sandbox, &format!("module = \"{}\"", absolute.display()));
+    task(&sandbox, "module = \"./linked\"");
+
+    outside.write(
+        "modules/far/main.tf",
+        &CALLS_SHARED.replace("../shared", "../../elsewhere/shared"),
+    );
+    let far = outside.path().join("modules/far");
+    let text = task_with(&format!("module = \"{}\"", far.display()));
+    let report = sandbox.refused(&text);
+    let said = report.render();
+    let line = format!(
+        "module_roots = [{:?}]",
+        outside.path().join("elsewhere/shared")
+    );
+    assert!(said.contains(&line), "{said}");
+    assert_eq!(report.problems()[0].line(), Some(5));
+    let root = outside.path().join("elsewhere");
+    sandbox.config(&format!("module_roots = [{root:?}]\n{text}"));
+}
+
+#[test]
+fn the_directory_of_a_linked_configuration_file_is_a_root() {
+    let (sandbox, outside) = (Sandbox::new(), Sandbox::new());
+    outside.write("cts.hcl", "");
+    outside.write("key.pem", "");
+    let text = task_with("");
+    outside.write("cts.hcl", &text);
+    symlink(
+        outside.path().join("key.pem"),
+        sandbox.path().join("m/key.pem"),
+    )
+    .unwrap();
+    symlink(
+        outside.path().join("cts.hcl"),
+        sandbox.path().join("linked.hcl"),
+    )
+    .unwrap();
+    sandbox.load(&["linked.hcl"]).unwrap();
+    sandbox.refused(&text);
 }

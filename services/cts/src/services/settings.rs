@@ -223,7 +223,8 @@ pub(crate) fn declared(config: &Config, shape: Shape) -> (Vec<TaskSpec>, Modules
         config.worker.working_dir.as_ref(),
     ];
     let excluded = working_dirs.into_iter().flatten().cloned().collect();
-    (tasks, Modules::Bundled { excluded })
+    let roots = config.module_roots.clone();
+    (tasks, Modules::Bundled { excluded, roots })
 }
 
 /// What members of a cluster should have in common beside their tasks. Backend and provider blocks are the workers'.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use cts_bundle::{Bundle, Limits, pack_except};
+use cts_bundle::{Bundle, Limits, ModuleRoots, Packing, pack};
 use cts_core::{BundleReference, Chain, TaskDefinition, TaskName, TaskSpec};
 use cts_store::{Store, StoreError, StoredTask};
 
@@ -17,7 +17,18 @@ pub enum Modules {
         /// Directories left out of bundles, absolute: a module beside the task directories would otherwise
         /// change with every run.
         excluded: Vec<PathBuf>,
+        /// Where modules may be.
+        roots: ModuleRoots,
     },
+}
+
+/// Who has named a module, which decides where it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedBy {
+    /// A configuration file.
+    File,
+    /// A caller of the API.
+    Client,
 }
 
 /// What packing a directory has brought; several tasks may use it.
@@ -31,9 +42,10 @@ impl Modules {
         store: &dyn Store,
         tasks: &[TaskSpec],
         stored: &[StoredTask],
+        named_by: NamedBy,
     ) -> Result<Vec<TaskSpec>, StoreError> {
         let mut tasks = tasks.to_vec();
-        let Self::Bundled { excluded } = self else {
+        let Self::Bundled { excluded, roots } = self else {
             return Ok(tasks);
         };
         let mut packed = Packed::new();
@@ -45,7 +57,15 @@ impl Modules {
             let known = if let Some(known) = packed.get(&directory) {
                 known.clone()
             } else {
-                let reference = pack_one(store, &directory, excluded).await?;
+                let packing = Packing {
+                    excluded: excluded.clone(),
+                    roots: match named_by {
+                        NamedBy::File => roots.of_file(&directory),
+                        NamedBy::Client => roots.of_api(),
+                    },
+                    limits: Limits::default(),
+                };
+                let reference = pack_one(store, &directory, packing).await?;
                 packed.insert(directory.clone(), reference.clone());
                 reference
             };
@@ -83,9 +103,9 @@ fn last_bundle(
 async fn pack_one(
     store: &dyn Store,
     directory: &Path,
-    excluded: &[PathBuf],
+    packing: Packing,
 ) -> Result<Option<BundleReference>, StoreError> {
-    let bundle = match pack_directory(directory.to_owned(), excluded.to_vec()).await {
+    let bundle = match pack_directory(directory.to_owned(), packing).await {
         Ok(bundle) => bundle,
         Err(error) => {
             tracing::error!(target: "ha.compat", module = %directory.display(), error = %Chain(&*error), "a local module cannot be packed for the workers");
@@ -104,9 +124,8 @@ async fn pack_one(
 /// Why a directory could not be packed.
 type NotPacked = Box<dyn std::error::Error + Send + Sync>;
 
-async fn pack_directory(directory: PathBuf, excluded: Vec<PathBuf>) -> Result<Bundle, NotPacked> {
-    let packing = move || pack_except(&directory, &excluded, &Limits::default());
-    Ok(tokio::task::spawn_blocking(packing).await??)
+async fn pack_directory(directory: PathBuf, packing: Packing) -> Result<Bundle, NotPacked> {
+    Ok(tokio::task::spawn_blocking(move || pack(&directory, &packing)).await??)
 }
 
 /// The local modules of stored tasks that are not on this machine, as the system says it.

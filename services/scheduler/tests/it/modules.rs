@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cts_bundle::{Limits, unpack};
+use cts_bundle::{Limits, ModuleRoots, unpack};
 use cts_core::{BundleReference, TaskDefinition, TaskSpec};
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::task::v1::{RunMode, Task};
@@ -52,6 +52,10 @@ impl Site {
         let mut options = Options::alone(tasks.to_vec(), member());
         options.modules = Modules::Bundled {
             excluded: vec![self.path("site/sync-tasks")],
+            roots: ModuleRoots {
+                named: Vec::new(),
+                usual: vec![self.directory.path().to_owned()],
+            },
         };
         Setup::over(Arc::clone(&self.store), options).await
     }

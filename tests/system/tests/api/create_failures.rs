@@ -1,6 +1,6 @@
 //! Tasks that cannot be made: the status depends on the query, the cause is said, and no task is left.
 
-use cts_tests::{Backend, Site, recorded_services};
+use cts_tests::{Backend, RECORDER, Site, recorded_services};
 use serde_json::{Value, json};
 
 use crate::api::scene::{MODULE, Scene, task};
@@ -162,4 +162,32 @@ async fn what_consul_refuses_is_said_at_once() {
     let mut odd = task("odd", MODULE);
     odd["condition"]["services"]["filter"] = json!("Nonsense == 1");
     refused_in_every_mode(&scene, &odd, &["odd", "Nonsense"]).await;
+}
+
+#[tokio::test]
+async fn a_module_reads_nothing_outside_of_its_roots() {
+    let (site, outside) = (Site::new(), Site::new());
+    site.write("modules/curious/main.tf", RECORDER);
+    let module = site.path().join("modules/curious");
+    std::os::unix::fs::symlink("/proc/self/environ", module.join("environment.txt")).unwrap();
+    outside.write("modules/theirs/main.tf", RECORDER);
+    let scene = Scene::of_site(site, "").await;
+    let theirs = outside.path().join("modules/theirs");
+    let none = outside.path().join("modules/none");
+    for module in [
+        "./modules/curious",
+        theirs.to_str().unwrap(),
+        none.to_str().unwrap(),
+    ] {
+        let said = format!(
+            "module {module:?} leads out of the module roots; the log of the scheduler says where to"
+        );
+        refused_in_every_mode(&scene, &task("curious", module), &[&said]).await;
+    }
+    let log = scene.instance.output();
+    assert!(
+        log.contains("which is in no module root: add module_roots = ["),
+        "{log}"
+    );
+    assert!(!log.contains("TEST_SITE="), "{log}");
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cts_config::Config;
 use cts_core::{ConfigurationFingerprint, TaskSpec};
+use cts_scheduler::NamedBy;
 use cts_store::{AppliedConfiguration, ConfigurationInForce, Store};
 use cts_store_postgres::PostgresStore;
 use cts_store_sqlite::SqliteStore;
@@ -90,7 +91,7 @@ async fn put_in_force(
     };
     let (tasks, modules) = declared(config, shape);
     let stored = store.tasks().await.map_err(Failure::Store)?;
-    let tasks = modules.pack(store, &tasks, &stored).await;
+    let tasks = modules.pack(store, &tasks, &stored, NamedBy::File).await;
     let tasks = tasks.map_err(Failure::Store)?;
     let wanted = AppliedConfiguration {
         configuration: cts_store::Configuration {

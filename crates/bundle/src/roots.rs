@@ -1,0 +1,170 @@
+//! Where modules may be (docs/configuration.md#module-roots).
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Nothing below these is a file of a module, whatever the roots say: the kernel makes it up.
+const NEVER: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+/// Directories in which everything that is packed has to lie once links are resolved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roots(Vec<PathBuf>);
+
+impl Roots {
+    /// These directories, absolute paths, links resolved now. One that does not exist holds nothing yet.
+    pub fn new(directories: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
+        let directories = directories.into_iter();
+        Self(directories.map(|path| real(path.as_ref())).collect())
+    }
+
+    /// Whether a path lies in one of them, wherever links lead; the path need not exist.
+    pub fn hold(&self, path: &Path) -> bool {
+        self.hold_real(&real(path))
+    }
+
+    /// The same for a path without links.
+    pub(crate) fn hold_real(&self, path: &Path) -> bool {
+        !NEVER.iter().any(|never| path.starts_with(never))
+            && self.0.iter().any(|root| path.starts_with(root))
+    }
+}
+
+/// The roots of modules by who names them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModuleRoots {
+    /// Those of the configuration.
+    pub named: Vec<PathBuf>,
+    /// The current directory, and those of the configuration files.
+    pub usual: Vec<PathBuf>,
+}
+
+impl ModuleRoots {
+    /// For what callers of the API name: the configured ones, else the usual ones.
+    pub fn of_api(&self) -> Roots {
+        if self.named.is_empty() {
+            Roots::new(usual_ones(&self.usual))
+        } else {
+            Roots::new(&self.named)
+        }
+    }
+
+    /// For the module of a task in a file: all of them, and the directory that holds the module. If it is a link, that is
+    /// the directory of the link, and that of its target.
+    pub fn of_file(&self, module: &Path) -> Roots {
+        let target = real(module);
+        let holders = [holder(module), holder(&target)];
+        let others = self.named.iter().chain(usual_ones(&self.usual));
+        Roots::new(others.map(PathBuf::as_path).chain(holders))
+    }
+}
+
+/// Services start in `/` unless they are told otherwise, which opens nothing.
+fn usual_ones(directories: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
+    directories.iter().filter(|path| path.parent().is_some())
+}
+
+/// The directory around a module, or the module's own if that is all there is.
+fn holder(module: &Path) -> &Path {
+    match module.parent() {
+        Some(parent) if parent.parent().is_some() => parent,
+        _ => module,
+    }
+}
+
+/// Where a path leads, as far as it exists: the answer to a question about a root must not tell what is outside.
+fn real(path: &Path) -> PathBuf {
+    let mut missing: Vec<OsString> = Vec::new();
+    let mut existing = path;
+    loop {
+        if let Ok(real) = fs::canonicalize(existing) {
+            let rest: PathBuf = missing.iter().rev().collect();
+            return if missing.is_empty() {
+                real
+            } else {
+                real.join(rest)
+            };
+        }
+        let (Some(parent), Some(name)) = (existing.parent(), existing.file_name()) else {
+            return path.to_owned();
+        };
+        missing.push(name.to_owned());
+        existing = parent;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn directory() -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = fs::canonicalize(directory.path()).unwrap();
+        for inside in ["root/web", "else/where"] {
+            fs::create_dir_all(path.join(inside)).unwrap();
+        }
+        (directory, path)
+    }
+
+    #[test]
+    fn a_path_is_where_its_links_lead() {
+        let (_kept, path) = directory();
+        symlink(path.join("else"), path.join("root/link")).unwrap();
+        symlink(path.join("root"), path.join("other")).unwrap();
+        let roots = Roots::new([path.join("other")]);
+        for (inside, held) in [
+            ("root/web", true),
+            ("root/none/at/all", true),
+            ("other/web", true),
+            ("root/link", false),
+            ("root/link/where", false),
+            ("root/link/none", false),
+            ("else", false),
+            ("rooted", false),
+        ] {
+            assert_eq!(roots.hold(&path.join(inside)), held, "{inside}");
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_makes_up_is_in_no_root() {
+        let roots = Roots::new(["/"]);
+        assert!(roots.hold(Path::new("/etc")));
+        for never in ["/proc/self/environ", "/sys", "/dev/null", "/dev/../proc/1"] {
+            assert!(!roots.hold(Path::new(never)), "{never}");
+        }
+    }
+
+    #[test]
+    fn who_names_a_module_decides_about_its_roots() {
+        let (_kept, path) = directory();
+        symlink(path.join("else/where"), path.join("root/link")).unwrap();
+        let usual = vec![path.join("root"), PathBuf::from("/")];
+        let mut roots = ModuleRoots {
+            named: Vec::new(),
+            usual,
+        };
+        let of_api = |roots: &ModuleRoots| {
+            ["root/web", "else/where"].map(|at| roots.of_api().hold(&path.join(at)))
+        };
+        assert_eq!(of_api(&roots), [true, false]);
+        let of_file = roots.of_file(&path.join("root/link"));
+        assert!(of_file.hold(&path.join("else/beside")));
+        assert!(
+            !roots
+                .of_file(&path.join("root/web"))
+                .hold(&path.join("else"))
+        );
+        let alone = roots.of_file(Path::new("/single"));
+        assert!(alone.hold(Path::new("/single/x")) && !alone.hold(Path::new("/other")));
+        roots.named.push(path.join("else"));
+        assert_eq!(of_api(&roots), [false, true]);
+        assert!(
+            roots
+                .of_file(&path.join("root/web"))
+                .hold(&path.join("else"))
+        );
+    }
+}
