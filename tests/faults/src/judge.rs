@@ -37,9 +37,11 @@ pub(crate) async fn judge(suite: &mut Suite<'_>, lookout: Lookout, over: u64) {
     violations.extend(audit::runs(&audit, &seen));
     violations.extend(audit::leaders(&audit.leaders));
     violations.extend(audit::lone_events(&audit.events));
-    violations.extend(audit::cancels(&audit, &suite.writes.cancelled()));
+    let takeover_runs_all = suite.plan.setup.takeover_runs_all;
+    let cancelled = suite.writes.cancelled();
+    violations.extend(audit::cancels(&audit, &cancelled, takeover_runs_all));
     violations.extend(suite.history.check(&audit.events));
-    if !suite.plan.setup.takeover_runs_all {
+    if !takeover_runs_all {
         violations.extend(audit::equal_inputs(&audit, &seen, &forgotten));
     }
     judge_waits(suite, &audit, over);

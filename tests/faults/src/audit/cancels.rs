@@ -24,11 +24,14 @@ pub struct Confirmed {
     pub withdrawn: bool,
 }
 
-/// Cancelled runs that were leased again or did not end, and applies of their inputs that were queued unasked.
-pub fn cancels(audit: &Audit, confirmed: &[Confirmed]) -> Vec<Violation> {
+/// Cancelled runs that were leased again or did not end, and applies of their inputs that were queued unasked. Where takeovers
+/// run all tasks, they run these too.
+pub fn cancels(audit: &Audit, confirmed: &[Confirmed], takeover_runs_all: bool) -> Vec<Violation> {
     let mut violations = begun_again(audit);
     violations.extend(confirmed.iter().filter_map(|one| unfulfilled(audit, one)));
-    violations.extend(withheld(audit, confirmed));
+    if !takeover_runs_all {
+        violations.extend(withheld(audit, confirmed));
+    }
     violations
 }
 

@@ -30,6 +30,9 @@ pub struct Bounds {
     pub wait: i64,
     /// Times in which nothing can be leased.
     pub outages: Vec<Outage>,
+    /// Those of them in which runs are not leased in the order in which they came: some wait for blocks of their workers, or the
+    /// clock of the database jumps, by which they are ordered.
+    pub settling: Vec<Outage>,
     /// From which moment on there were so many slots, by time.
     pub slots: Vec<(i64, usize)>,
 }
@@ -81,7 +84,12 @@ pub fn starvation(audit: &Audit, bounds: &Bounds, end: i64) -> Starvation {
             Violation::new(Rule::NothingStarves, &wait.task, evidence)
         })
         .collect();
-    violations.extend(passed_over(&waits, bounds.wait));
+    let settled = waits.iter().filter(|wait| {
+        let overlaps = |time: &Outage| time.from <= wait.until && wait.since <= time.until;
+        !bounds.settling.iter().any(overlaps)
+    });
+    let settled: Vec<&Wait> = settled.collect();
+    violations.extend(passed_over(&settled, bounds.wait));
     let longest = |of: fn(&Wait) -> i64| waits.iter().max_by_key(|wait| of(wait));
     Starvation {
         longest: longest(|wait| wait.until - wait.since)
@@ -93,9 +101,9 @@ pub fn starvation(audit: &Audit, bounds: &Bounds, end: i64) -> Starvation {
 }
 
 /// Runs that others overtook which had waited for less, by more than `room`.
-fn passed_over(waits: &[Wait], room: i64) -> Vec<Violation> {
-    let passes = |wait: &&Wait| {
-        let overtakes = |other: &&Wait| {
+fn passed_over(waits: &[&Wait], room: i64) -> Vec<Violation> {
+    let passes = |wait: &&&Wait| {
+        let overtakes = |other: &&&Wait| {
             other.leased
                 && wait.since + room < other.since
                 && other.until < wait.until

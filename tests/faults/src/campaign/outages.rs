@@ -9,8 +9,8 @@ use crate::audit::{Audit, Bounds, Outage};
 use crate::plan::{End, Member, Target};
 use crate::processes;
 
-/// Until new blocks of the workers are in force.
-const SETTLING: Duration = Duration::from_secs(20);
+/// Until new blocks of the workers are in force: two minutes if they were in force before.
+const SETTLING: Duration = Duration::from_secs(140);
 
 /// Begin and end of something, in hundredths of a second since the machine was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,7 @@ impl Outages {
                 .saturating_add(micros(recovery)),
         };
         let mut outages = Vec::new();
+        let mut settling = Vec::new();
         let mut changes: Vec<(i64, i64)> = Vec::new();
         for (target, times) in &self.times {
             let recovery = match target {
@@ -67,6 +68,9 @@ impl Outages {
                 _ => recovery,
             };
             for outage in times.iter().map(|time| by_database(time, recovery)) {
+                if matches!(target, Target::Blocks | Target::Clock(Member::Whole)) {
+                    settling.push(outage);
+                }
                 if stops_everything(target) {
                     outages.push(outage);
                 } else if stops_a_worker(target) {
@@ -87,6 +91,7 @@ impl Outages {
         Bounds {
             wait: micros(wait),
             outages,
+            settling,
             slots: capacity,
         }
     }

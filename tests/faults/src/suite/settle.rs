@@ -19,6 +19,8 @@ const BETWEEN_WORDS: Duration = Duration::from_secs(20);
 const SUSPENDED: &str = " is suspended";
 /// Behind the name of a task that finds an earlier version of its state in its backend, and was made after that was moved away.
 const KNOWS_NO_MOVE: &str = " knows no move";
+/// The same of a task that has been moved before. Only a failover that has forgotten the last move may bring that about.
+const HAS_TWO_STATES: &str = " has two states";
 const READ_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Suite<'_> {
@@ -99,11 +101,13 @@ impl Suite<'_> {
         }
     }
 
-    /// Decides, as an operator does, that tasks that were made anew keep the newer of two versions of their states.
+    /// Decides, as an operator does, that tasks keep the newer of two versions of their states.
     async fn decide_states(&self, unfinished: &[String]) {
-        let undecided = unfinished
-            .iter()
-            .filter_map(|one| one.strip_suffix(KNOWS_NO_MOVE));
+        let has_forgotten = !self.campaign.forgotten.borrow().is_empty();
+        let undecided = unfinished.iter().filter_map(|one| {
+            let forgotten = one.strip_suffix(HAS_TWO_STATES).filter(|_| has_forgotten);
+            one.strip_suffix(KNOWS_NO_MOVE).or(forgotten)
+        });
         for task in undecided {
             // The next look tells whether it goes on.
             self.writes.keep_old_state(task).await;

@@ -64,38 +64,38 @@ fn confirmed(withdrawn: bool) -> Confirmed {
 
 #[test]
 fn a_cancelled_run_that_ends_and_a_newer_input_are_no_violation() {
-    assert_eq!(cancels(&cancelled(), &[confirmed(false)]), []);
+    assert_eq!(cancels(&cancelled(), &[confirmed(false)], false), []);
     let newer = then([
         write(5, "s", "j", "", "queued"),
         write(6, "s", "j", "queued", "running"),
         write(7, "s", "j", "running", "succeeded"),
         write(8, "u", "i", "", "queued"),
     ]);
-    assert_eq!(cancels(&newer, &[confirmed(false)]), []);
+    assert_eq!(cancels(&newer, &[confirmed(false)], false), []);
 }
 
 #[test]
 fn a_run_that_is_leased_again_or_does_not_end_is_found() {
     let again = then([write(4, "r", "i", "queued", "running")]);
-    assert_eq!(cancels(&again, &[]).len(), 1, "it was leased again");
+    assert_eq!(cancels(&again, &[], false).len(), 1, "it was leased again");
     let mut audit = cancelled();
     audit.runs[2].new.status = "queued".to_owned();
-    assert_eq!(cancels(&audit, &[]).len(), 1, "it waits again");
+    assert_eq!(cancels(&audit, &[], false).len(), 1, "it waits again");
     audit.runs[2].ordered = false;
     assert_eq!(
-        cancels(&audit, &[confirmed(false)]).len(),
+        cancels(&audit, &[confirmed(false)], false).len(),
         1,
         "it has not ended"
     );
     audit.runs.push(write(4, "r", "i", "queued", "running"));
     audit.runs.push(write(5, "r", "i", "running", "failed"));
     assert_eq!(
-        cancels(&audit, &[confirmed(false)]).len(),
+        cancels(&audit, &[confirmed(false)], false).len(),
         1,
         "it was leased again"
     );
     assert_eq!(
-        cancels(&cancelled(), &[confirmed(true)]).len(),
+        cancels(&cancelled(), &[confirmed(true)], false).len(),
         1,
         "it was withdrawn"
     );
@@ -109,33 +109,33 @@ fn a_destruction_that_is_suspended_may_go_on() {
     }
     audit.runs[2].new.status = "queued".to_owned();
     audit.runs[2].due = 253_370_764_800_000_000;
-    assert_eq!(cancels(&audit, &[confirmed(false)]), []);
+    assert_eq!(cancels(&audit, &[confirmed(false)], false), []);
     audit.runs[2].due = 0;
-    assert_eq!(cancels(&audit, &[]).len(), 1);
+    assert_eq!(cancels(&audit, &[], false).len(), 1);
 }
 
 #[test]
 fn a_withheld_input_that_is_queued_unasked_is_found() {
     let again = write(5, "s", "i", "", "queued");
-    assert_eq!(cancels(&then([again.clone()]), &[]).len(), 1);
+    assert_eq!(cancels(&then([again.clone()]), &[], false).len(), 1);
     let requested = RunWrite {
         requested: true,
         ..again.clone()
     };
-    assert_eq!(cancels(&then([requested]), &[]), []);
+    assert_eq!(cancels(&then([requested]), &[], false), []);
     let mut enabled = then([again.clone()]);
     enabled.switches.push(Switched {
         at: 4 * SECOND,
         task: "t".to_owned(),
         enabled: Some(true),
     });
-    assert_eq!(cancels(&enabled, &[]), []);
+    assert_eq!(cancels(&enabled, &[], false), []);
     let mut skipped = then([again]);
     skipped.skips.push(Skipped {
         at: 4 * SECOND,
         task: "t".to_owned(),
     });
-    assert_eq!(cancels(&skipped, &[]), []);
+    assert_eq!(cancels(&skipped, &[], false), []);
 }
 
 #[test]
@@ -148,14 +148,18 @@ fn a_withdrawn_input_is_withheld_and_a_newer_one_that_waits_is_not() {
         ],
         ..Audit::default()
     };
-    assert_eq!(cancels(&withdrawn, &[confirmed(true)]).len(), 1);
-    assert_eq!(cancels(&withdrawn, &[]), [], "it gave way to another");
+    assert_eq!(cancels(&withdrawn, &[confirmed(true)], false).len(), 1);
+    assert_eq!(
+        cancels(&withdrawn, &[], false),
+        [],
+        "it gave way to another"
+    );
     let mut newer = cancelled();
     newer.runs.insert(2, write(2, "s", "j", "", "queued"));
     newer.runs.push(write(4, "s", "j", "queued", "running"));
     newer.runs.push(write(5, "s", "j", "running", "succeeded"));
     newer.runs.push(write(6, "u", "i", "", "queued"));
-    assert_eq!(cancels(&newer, &[]), []);
+    assert_eq!(cancels(&newer, &[], false), []);
 }
 
 #[test]
@@ -170,5 +174,5 @@ fn a_newer_input_that_was_cancelled_before_the_running_one_stays_withheld() {
         run: "s".to_owned(),
         ..confirmed(true)
     };
-    assert_eq!(cancels(&audit, &[of_newer]).len(), 1);
+    assert_eq!(cancels(&audit, &[of_newer], false).len(), 1);
 }

@@ -39,6 +39,7 @@ fn bounds() -> Bounds {
     Bounds {
         wait: 10 * SECOND,
         outages: Vec::new(),
+        settling: Vec::new(),
         slots: vec![(0, 2)],
     }
 }
@@ -181,4 +182,30 @@ fn a_run_that_is_passed_over_again_and_again_is_found() {
     }
     let judged = starvation(&audit(runs), &busy, 100 * SECOND);
     assert_eq!(judged.violations, []);
+}
+
+#[test]
+fn no_order_is_asked_for_while_blocks_settle() {
+    let mut writes = vec![write(1, "old", "old", ["", "queued"], 1)];
+    for number in 0..8 {
+        let run = format!("r{number}");
+        writes.push(write(20 + number, &run, &run, ["", "queued"], 20));
+    }
+    for number in 0..8 {
+        let run = format!("r{number}");
+        writes.push(write(40 + number, &run, &run, ["queued", "running"], 20));
+    }
+    writes.push(write(60, "old", "old", ["queued", "running"], 1));
+    let audit = audit(writes);
+    let judged = |bounds: &Bounds| starvation(&audit, bounds, 100 * SECOND).violations.len();
+    let strict = Bounds {
+        outages: vec![outage(0, 100)],
+        ..bounds()
+    };
+    assert_eq!(judged(&strict), 1);
+    let settling = Bounds {
+        settling: vec![outage(50, 55)],
+        ..strict
+    };
+    assert_eq!(judged(&settling), 0);
 }
