@@ -5,11 +5,11 @@ mod inner;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use cts_core::hidden::is_secret_name;
 use cts_hcl1::{Value, ValueKind};
 
 use crate::block::inner::{bodies_or_report, keep_first};
 use crate::coerce::{self, A_BLOCK, Mismatch};
-use crate::mask::is_secret_name;
 use crate::place::{Located, Place};
 use crate::sink::Sink;
 use crate::suggestion::suggestion;

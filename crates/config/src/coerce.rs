@@ -3,7 +3,7 @@
 use cts_core::go::{parse_bool, parse_duration};
 use cts_hcl1::{Number, Span, Value, ValueKind};
 
-use crate::mask::may_hold_password;
+use crate::mask::may_hold_secret;
 
 const BEYOND: &str = "a number beyond 64 bits";
 
@@ -45,7 +45,7 @@ pub(crate) fn describe(value: &Value) -> &'static str {
 
 /// Text for a message; not if there may be a secret in it, or more of the file than one value.
 pub(crate) fn quoted(text: &str) -> String {
-    if text.contains('\n') || may_hold_password(text.as_bytes()) {
+    if text.contains('\n') || may_hold_secret(text.as_bytes()) {
         "a text that is not shown".to_owned()
     } else {
         format!("{text:?}")

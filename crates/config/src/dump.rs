@@ -7,13 +7,13 @@ mod blocks;
 mod connections;
 mod drivers;
 mod hcl;
-mod hidden;
 mod json;
 mod tasks;
 mod tree;
 
 use std::fmt;
 
+use cts_core::hidden::HIDDEN;
 use serde_json::Value;
 
 use crate::config::Config;
@@ -41,7 +41,7 @@ impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut value = dump_json(self);
         if let Some(url) = value.pointer_mut("/database/url") {
-            *url = Value::from(hidden::HIDDEN);
+            *url = Value::from(HIDDEN);
         }
         write!(f, "Config {value}")
     }

@@ -3,46 +3,8 @@
 //! A file that parses is masked by its tree. Of one that does not, only the text is known; there the
 //! rule errs towards covering too much.
 
+use cts_core::hidden::{is_secret_name, secret_places};
 use cts_hcl1::{Body, Span, Value, ValueKind};
-
-/// Whether the value of a key of this name is not to be shown.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    const PARTS: [&str; 6] = [
-        "token",
-        "passw",
-        "passphrase",
-        "secret",
-        "credential",
-        "apikey",
-    ];
-    let name = name.to_ascii_lowercase();
-    let is_key = name.ends_with("_key") || name.ends_with("-key");
-    is_key || PARTS.iter().any(|part| name.contains(part))
-}
-
-/// Whether a parameter of a URL of this name is a secret: keys for Git, signatures of object stores.
-pub(crate) fn is_secret_parameter(name: &str) -> bool {
-    let lower_case = name.to_ascii_lowercase();
-    is_secret_name(name)
-        || matches!(lower_case.as_str(), "sshkey" | "sig")
-        || lower_case.contains("signature")
-}
-
-/// Whether a URL of this scheme is for HTTP, where a user without a password mostly is a token.
-pub(crate) fn is_web(scheme: &[u8]) -> bool {
-    let known = [&b"http"[..], b"https"];
-    known
-        .iter()
-        .any(|known| ends_with_ignoring_case(scheme, known))
-}
-
-/// Where the host of a URL ends, of which the scheme is not given.
-pub(crate) fn authority_end(rest: &[u8]) -> usize {
-    let end = rest
-        .iter()
-        .position(|byte| matches!(byte, b'/' | b'?' | b'#'));
-    end.unwrap_or(rest.len())
-}
 
 /// Of a block whose contents are covered whatever they are called, the keys that are shown.
 ///
@@ -63,36 +25,15 @@ fn shown_of(block: &str) -> Option<&'static [&'static str]> {
     BLOCKS.iter().find(of_block).map(|(_, shown)| *shown)
 }
 
-/// Whether text of any key looks like a URL with a password or token in it, or like one of a database,
-/// where the password may stand among the parameters.
-pub(crate) fn may_hold_password(text: &[u8]) -> bool {
-    let Some(at) = text.windows(3).position(|part| part == b"://") else {
-        return false;
-    };
-    let (scheme, rest) = (&text[..at], &text[at + 3..]);
-    let is_database = [&b"postgres"[..], b"postgresql"]
-        .iter()
-        .any(|known| ends_with_ignoring_case(scheme, known));
-    let user = rest.iter().rposition(|byte| *byte == b'@');
-    is_database
-        || user.is_some_and(|end| rest[..end].contains(&b':'))
-        || (is_web(scheme) && rest[..authority_end(rest)].contains(&b'@'))
-        || has_secret_parameter(rest)
-}
-
-fn has_secret_parameter(url: &[u8]) -> bool {
-    let mut parts = url.splitn(2, |byte| *byte == b'?').skip(1);
-    let parameters = parts.next().unwrap_or_default();
-    parameters.split(|byte| *byte == b'&').any(|parameter| {
-        let name = parameter.split(|byte| *byte == b'=').next();
-        let name = name.filter(|name| name.len() < parameter.len());
-        name.is_some_and(|name| is_secret_parameter(&String::from_utf8_lossy(name)))
-    })
-}
-
-fn ends_with_ignoring_case(text: &[u8], end: &[u8]) -> bool {
-    let start = text.len().saturating_sub(end.len());
-    text[start..].eq_ignore_ascii_case(end)
+/// Whether text of any key looks like a URL with a secret in it, or like one of a database, where the password may stand in
+/// any place.
+pub(crate) fn may_hold_secret(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let is_database = text.split_once("://").is_some_and(|(scheme, _)| {
+        let scheme = scheme.to_ascii_lowercase();
+        scheme.ends_with("postgres") || scheme.ends_with("postgresql")
+    });
+    is_database || !secret_places(&text).is_empty()
 }
 
 /// Covers the secrets of a parsed file.
@@ -122,7 +63,7 @@ fn mask_value(source: &mut [u8], value: &Value, shown: Option<&'static [&'static
         ValueKind::Null => {}
         ValueKind::String(_) | ValueKind::Number(_) | ValueKind::Bool(_) => {
             let text = source.get(value.span.clone());
-            if shown.is_some() || text.is_some_and(may_hold_password) {
+            if shown.is_some() || text.is_some_and(may_hold_secret) {
                 cover(source, value.span.clone());
             }
         }
@@ -169,7 +110,7 @@ fn mask_urls(source: &mut [u8]) {
     let mut at = 0;
     while at < source.len() {
         let length = source[at..].iter().take_while(|byte| !is_end(byte)).count();
-        if may_hold_password(&source[at..at + length]) {
+        if may_hold_secret(&source[at..at + length]) {
             cover(source, at..at + length);
         }
         at += length.max(1);

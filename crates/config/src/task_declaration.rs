@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cts_bundle::ModuleRoots;
+use cts_core::hidden::HIDDEN;
 use cts_core::{
     BufferPeriod, BufferSetting, Condition, InvalidDraft, ModuleInput, PlanMode, ProviderId,
     Requirement, ServicesCondition, ShrinkGuard, TaskDefinition, TaskDraft, TaskName, TaskSpec,
@@ -51,6 +52,7 @@ impl DeclaredTasks {
         let mut faults = Errors::default();
         let name = TaskName::new(draft.name.as_str());
         let name = faults.of(name.map_err(|error| format!("invalid task name: {error}")));
+        refuse_mask(draft, &mut faults);
         let module = self.module(&draft.module);
         let module = faults.of(module);
         let providers = providers(&draft.providers, &mut faults);
@@ -168,6 +170,22 @@ impl Errors {
 
     fn of<T>(&mut self, result: Result<T, String>) -> Option<T> {
         result.map_err(|fault| self.add(fault)).ok()
+    }
+}
+
+/// An answer has a mask in place of secrets, which is no value.
+fn refuse_mask(draft: &TaskDraft, faults: &mut Errors) {
+    if draft.module.contains(HIDDEN) {
+        faults.add(format!(
+            "`module` has {HIDDEN} in it, which stands for a secret in answers: send the real source"
+        ));
+    }
+    for (name, text) in &draft.variables {
+        if text.contains(HIDDEN) {
+            faults.add(format!(
+                "the variable {name:?} has {HIDDEN} in it, which stands for a secret in answers: send the real value, or leave it out"
+            ));
+        }
     }
 }
 

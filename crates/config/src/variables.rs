@@ -9,13 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cts_core::hidden::is_secret_name;
 use hcl::edit::parser::{parse_body, parse_expr};
 use hcl::edit::structure::{Attribute, Structure};
 use hcl::edit::{Span as _, expr as edit};
 use hcl::eval::{ErrorKind, Evaluate};
 use serde_json::Value;
 
-use crate::mask::{is_secret_name, mask_text};
+use crate::mask::mask_text;
 use crate::module_source::clean;
 use crate::place::{Located, Place, SourceText};
 use crate::sink::Sink;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use cts_core::hidden::{HIDDEN, authority_end};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::block::Block;
 use crate::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
-use crate::mask::authority_end;
 use crate::place::Place;
 use crate::sink::Sink;
 use crate::suggestion::suggestion;
@@ -49,12 +49,11 @@ impl WebhookConfig {
 
     /// The URL without what may be secret in it.
     pub(crate) fn shown_url(&self) -> String {
-        const HIDDEN: &str = "(hidden)";
         let url = self.url.expose_secret();
         let Some((scheme, rest)) = url.split_once("://").filter(|_| !url.contains("{{")) else {
             return format!("https://{HIDDEN}");
         };
-        let (authority, path) = rest.split_at(authority_end(rest.as_bytes()));
+        let (authority, path) = rest.split_at(authority_end(rest));
         let host = authority.rsplit('@').next().unwrap_or_default();
         let path = match path {
             "" | "/" => path.to_owned(),
@@ -105,7 +104,7 @@ fn decode_webhook(name: &str, mut block: Block<'_>) -> Option<WebhookConfig> {
     let is_url = |url: &String| {
         let lower_case = url.to_ascii_lowercase();
         let rest = ["http://", "https://"].map(|scheme| lower_case.strip_prefix(scheme));
-        let host = |rest: &str| authority_end(rest.as_bytes()) > 0;
+        let host = |rest: &str| authority_end(rest) > 0;
         url.contains("{{") || rest.into_iter().flatten().any(host)
     };
     if !url.as_ref().is_none_or(is_url) {

@@ -3,8 +3,10 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::hidden::without_secrets;
 use crate::identity::{EventId, RunId, TaskName};
 use crate::runs::ResourceCounts;
+use crate::task::TaskSpec;
 
 /// How many of the newest events decide a task's status and are shown by default.
 pub const EVENTS_KEPT: usize = 5;
@@ -39,8 +41,21 @@ pub struct EventConfig {
     pub providers: Vec<String>,
     /// Only the deprecated `services` list, else empty.
     pub services: Vec<String>,
-    /// Module source; local paths absolute.
+    /// Module source; local paths absolute, secrets in URLs replaced.
     pub source: String,
+}
+
+impl EventConfig {
+    /// That of the events of a task. The source has no secrets in it.
+    pub fn of(task: &TaskSpec) -> Self {
+        let definition = &task.definition;
+        let providers = definition.providers.iter();
+        Self {
+            providers: providers.map(ToString::to_string).collect(),
+            services: definition.services.clone(),
+            source: without_secrets(&definition.module_source).into_owned(),
+        }
+    }
 }
 
 /// What a task's newest events say.

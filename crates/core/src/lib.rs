@@ -33,6 +33,7 @@ mod event;
 mod excerpt;
 pub mod go;
 mod guard;
+pub mod hidden;
 mod housekeeping;
 mod identity;
 mod input;

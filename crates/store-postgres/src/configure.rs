@@ -1,12 +1,12 @@
 //! The tasks of the configuration, and a storage without any.
 
-use cts_core::{ArchiveId, Digest, LeaderEpoch, TaskName, TaskSpec, Withdrawal};
+use cts_core::{ArchiveId, Digest, EventConfig, LeaderEpoch, TaskName, TaskSpec, Withdrawal};
 use cts_store::configured::{self, Configured, Declarations, RECONFIGURED, StoredDeclaration};
 use cts_store::{LeaderError, StoreError, Unfinished};
 use sqlx::{Connection as _, PgConnection, PgTransaction};
 
 use crate::row::{by, encoded, failed_to};
-use crate::tasks::{self, event_config};
+use crate::tasks;
 use crate::{archive, changes, leadership};
 
 const OPERATION: &str = "store the configured tasks";
@@ -49,7 +49,7 @@ impl<'a> Columns<'a> {
         self.bundles.push(task.requirement.bundle);
         self.groups.push(task.concurrency_group.as_deref());
         self.specs.push(encoded("encode a task", task)?);
-        let event_config = encoded("encode a task", &event_config(task))?;
+        let event_config = encoded("encode a task", &EventConfig::of(task))?;
         self.event_configs.push(event_config);
         self.configured.push(declaration.to_string());
         Ok(())

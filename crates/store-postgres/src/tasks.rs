@@ -32,7 +32,7 @@ pub(crate) async fn insert_draft(
     .bind(&task.requirement.version)
     .bind(task.requirement.bundle)
     .bind(encoded("encode a task", task)?)
-    .bind(encoded("encode a task", &event_config(task))?)
+    .bind(encoded("encode a task", &EventConfig::of(task))?)
     .bind(new.creation.as_str())
     .bind(new.run.as_uuid())
     .bind(&task.concurrency_group)
@@ -65,7 +65,7 @@ pub(crate) async fn write_spec(
     .bind(&task.requirement.version)
     .bind(task.requirement.bundle)
     .bind(encoded("encode a task", task)?)
-    .bind(encoded("encode a task", &event_config(task))?)
+    .bind(encoded("encode a task", &EventConfig::of(task))?)
     .bind(i64::try_from(revision).unwrap_or(i64::MAX))
     .bind(&task.concurrency_group)
     .execute(&mut **transaction)
@@ -100,16 +100,6 @@ pub(crate) async fn remove_all(
     .await
     .map_err(failed_to("remove tasks"))?;
     Ok(())
-}
-
-/// The state of a task by its events.
-pub(crate) fn event_config(task: &TaskSpec) -> EventConfig {
-    let providers = task.definition.providers.iter();
-    EventConfig {
-        providers: providers.map(ToString::to_string).collect(),
-        services: task.definition.services.clone(),
-        source: task.definition.module_source.clone(),
-    }
 }
 
 /// Those that are to be seen.

@@ -43,7 +43,7 @@ pub(crate) async fn insert(
     .bind(task.skip_unchanged)
     .bind(task.retry_failed)
     .bind(encoded("encode a task", task)?)
-    .bind(encoded("encode a task", &event_config(task))?)
+    .bind(encoded("encode a task", &EventConfig::of(task))?)
     .bind(&task.requirement.driver)
     .bind(&task.requirement.version)
     .bind(task.requirement.bundle)
@@ -80,7 +80,7 @@ pub(crate) async fn write_spec(
     .bind(task.skip_unchanged)
     .bind(task.retry_failed)
     .bind(encoded("encode a task", task)?)
-    .bind(encoded("encode a task", &event_config(task))?)
+    .bind(encoded("encode a task", &EventConfig::of(task))?)
     .bind(&task.requirement.driver)
     .bind(&task.requirement.version)
     .bind(task.requirement.bundle)
@@ -115,16 +115,6 @@ pub(crate) async fn remove(
         .await
         .map_err(failed_to("remove a task"))?;
     Ok(())
-}
-
-/// The state of a task by its events.
-fn event_config(task: &TaskSpec) -> EventConfig {
-    let providers = task.definition.providers.iter();
-    EventConfig {
-        providers: providers.map(ToString::to_string).collect(),
-        services: task.definition.services.clone(),
-        source: task.definition.module_source.clone(),
-    }
 }
 
 /// Those that are to be seen.

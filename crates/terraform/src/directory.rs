@@ -6,9 +6,10 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use cts_core::Chain;
+use cts_core::hidden::secret_places;
 
 use crate::error::FileError;
-use crate::render::{GENERATED_NOTICE, OUTPUTS_TF, RootModule};
+use crate::render::{GENERATED_NOTICE, GeneratedFile, OUTPUTS_TF, RootModule};
 use crate::state::remove_left;
 
 /// Mode of a task directory and of the parents that are created with it.
@@ -16,6 +17,9 @@ const DIRECTORY_MODE: u32 = 0o750;
 
 /// Mode of generated files.
 const FILE_MODE: u32 = 0o640;
+
+/// Mode of a task directory with a file that stays and has a secret in it.
+const SECRET_DIRECTORY_MODE: u32 = 0o700;
 
 /// Mode of files with credentials.
 const SECRET_FILE_MODE: u32 = 0o600;
@@ -55,10 +59,18 @@ impl TaskDirectory {
             .create(&self.path)
             .map_err(file_error("create", &self.path))?;
         remove_left(&self.path)?;
+        let holds_secrets = |file: &GeneratedFile| !secret_places(&file.contents).is_empty();
+        if root.files.iter().any(holds_secrets) {
+            // Terraform keeps the source of a module, too, and the files of its own are not ours.
+            fs::set_permissions(&self.path, Permissions::from_mode(SECRET_DIRECTORY_MODE))
+                .map_err(file_error("change the mode of", &self.path))?;
+        }
         for file in &root.files {
             let path = self.path.join(file.name);
             if file.secret {
                 write_secret(&path, &file.contents)?;
+            } else if holds_secrets(file) {
+                write_private_if_different(&path, &file.contents)?;
             } else {
                 write_if_different(&path, &file.contents)?;
             }
@@ -134,6 +146,15 @@ pub(crate) fn write_if_different(path: &Path, text: &str) -> Result<bool, FileEr
             file.set_len(text.len() as u64)
         });
     written.map_err(file_error("write", path)).map(|()| true)
+}
+
+/// The same of a file that only its owner may read.
+fn write_private_if_different(path: &Path, text: &str) -> Result<(), FileError> {
+    make_secret(path)?;
+    match fs::read(path) {
+        Ok(bytes) if bytes == text.as_bytes() => Ok(()),
+        Ok(_) | Err(_) => write_secret(path, text),
+    }
 }
 
 /// Writes a new file that only its owner may read.

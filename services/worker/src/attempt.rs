@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
+use cts_core::hidden;
 use cts_core::runs::{AttemptOutcome, Plan, RunDetails, RunKind};
 use cts_core::state::TerraformState;
 use cts_core::{Chain, FAKE_SYNC, LostLease, PlanMode, ProviderBlock, RunInput, TaskDefinition};
@@ -27,7 +28,7 @@ use crate::redaction::{RedactingSink, Redactor};
 use crate::saved_plan::apply_saved;
 use crate::shared::Shared;
 use crate::state::{StateError, TaskState, Undestroyed};
-use crate::values::{Resolved, ValueError, resolve, texts_of};
+use crate::values::{Resolved, ValueError, resolve, secrets_of};
 use crate::wait::WaitError;
 use crate::watched::Watched;
 
@@ -176,8 +177,8 @@ async fn try_attempt(
     let Resolved {
         settings, answers, ..
     } = resolved;
-    let secrets = run_secrets(definition, &settings, &environment, &answers);
-    let secrets = secrets.chain(handlers.secrets());
+    let secrets = run_secrets(definition, &settings, &environment, answers);
+    let secrets = secrets.iter().map(String::as_str).chain(handlers.secrets());
     let redactor = Arc::new(Redactor::new(options.secrets().chain(secrets))?);
     let report = Arc::new(Report::new(output));
     let watched = watched.insert(Watched::new(kind, &redactor, &report));
@@ -238,28 +239,34 @@ async fn try_attempt(
 /// The arguments of a provider that say nothing about a remote system.
 const NO_SECRETS: [&str; 2] = ["alias", "auto_commit"];
 
-/// What a run knows beside the secrets of the configuration: arguments and environment of its providers, and what Vault
-/// has answered.
-fn run_secrets<'s>(
+/// Secrets of a run beside those of the configuration: arguments and environment of its providers, what their values were
+/// put together from, variables whose names say so, and what is secret in the source of its module.
+fn run_secrets(
     definition: &TaskDefinition,
-    settings: &'s RenderSettings,
-    environment: &'s [(String, String)],
-    answers: &'s [String],
-) -> impl Iterator<Item = &'s str> {
-    let mut texts = Vec::new();
+    settings: &RenderSettings,
+    environment: &[(String, String)],
+    answers: Vec<String>,
+) -> Vec<String> {
+    let mut secrets = answers;
     let ids = definition.providers.iter();
     // What only tries things out has no secrets.
     let ids = ids.filter(|id| id.name != FAKE_SYNC);
     for block in ids.filter_map(|id| ProviderBlock::select(&settings.providers, id)) {
         for (name, value) in &block.arguments {
             if !NO_SECRETS.contains(&name.as_str()) {
-                texts_of(value, &mut texts);
+                secrets_of(value, &mut secrets);
             }
         }
     }
-    let environment = environment.iter().map(|(_name, value)| value.as_str());
-    let answers = answers.iter().map(String::as_str);
-    texts.into_iter().chain(environment).chain(answers)
+    secrets.extend(environment.iter().map(|(_name, value)| value.clone()));
+    for (name, value) in &definition.variables {
+        if hidden::shown(name, value) == hidden::HIDDEN {
+            secrets_of(value, &mut secrets);
+        }
+    }
+    let source = hidden::secrets_of(&definition.module_source);
+    secrets.extend(source.into_iter().map(str::to_owned));
+    secrets
 }
 
 /// The root module and the values of an input. Variables of a task and a view with many services take their time, which

@@ -82,7 +82,7 @@ pub(crate) struct Resolved {
     pub(crate) settings: Arc<RenderSettings>,
     /// Those of the webhooks that the task names.
     pub(crate) webhooks: Vec<WebhookSettings>,
-    /// What Vault has answered, as far as it is text.
+    /// All texts and longer numbers that values were put together from.
     pub(crate) answers: Vec<String>,
 }
 
@@ -121,14 +121,17 @@ pub(crate) async fn resolve(
     }
     let mut answers = Vec::new();
     for found in run.found.values() {
-        if let Found::Secret(answer) = found {
-            texts_of(answer, &mut answers);
+        match found {
+            Found::Nothing => {}
+            Found::Text(text) => answers.push(text.clone()),
+            Found::Pairs(pairs) => answers.extend(pairs.iter().map(|(_name, text)| text.clone())),
+            Found::Secret(answer) => secrets_of(answer, &mut answers),
         }
     }
     Ok(Resolved {
         settings: resolved.map_or_else(|| Arc::clone(settings), Arc::new),
         webhooks: named,
-        answers: answers.into_iter().map(str::to_owned).collect(),
+        answers,
     })
 }
 
@@ -139,6 +142,19 @@ pub(crate) fn texts_of<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
         Value::Array(values) => values.iter().for_each(|value| texts_of(value, texts)),
         Value::Object(members) => members.values().for_each(|value| texts_of(value, texts)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// All texts in a value, and its numbers, of which the short ones are no secrets.
+pub(crate) fn secrets_of(value: &Value, secrets: &mut Vec<String>) {
+    match value {
+        Value::String(text) => secrets.push(text.clone()),
+        Value::Number(number) => secrets.push(number.to_string()),
+        Value::Array(values) => values.iter().for_each(|value| secrets_of(value, secrets)),
+        Value::Object(members) => members
+            .values()
+            .for_each(|value| secrets_of(value, secrets)),
+        Value::Null | Value::Bool(_) => {}
     }
 }
 

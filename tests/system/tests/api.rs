@@ -16,6 +16,7 @@ mod documentation;
 mod events;
 mod explain;
 mod guard;
+mod hidden;
 mod hostile;
 mod kill;
 mod log;

@@ -31,7 +31,7 @@ mod refusal;
 mod registry_module;
 mod restart;
 mod saved_plans;
-mod secrets;
+pub(crate) mod secrets;
 mod separate_services;
 mod state_moves;
 mod termination;

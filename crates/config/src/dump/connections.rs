@@ -1,11 +1,11 @@
 //! `consul` and `vault`.
 
+use cts_core::hidden::HIDDEN;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::client_tls::ClientTls;
 use crate::consul::{ConsulConfig, ServiceRegistration};
 use crate::dump::blocks::{duration, path};
-use crate::dump::hidden::HIDDEN;
 use crate::dump::tree::Body;
 use crate::environment::Setting;
 use crate::transport::Transport;

@@ -1,13 +1,13 @@
 //! `driver`, `terraform_provider` and `webhook`.
 
 use cts_core::ProviderBlock;
+use cts_core::hidden::{HIDDEN, shown_members};
 use serde_json::{Map, Value};
 
 use crate::config::Config;
 use crate::driver::TerraformDriver;
 use crate::dump::blocks::{duration, path};
 use crate::dump::connections::client_tls;
-use crate::dump::hidden::{HIDDEN, without_secrets};
 use crate::dump::tree::Body;
 use crate::terraform_cloud::TerraformCloudDriver;
 use crate::webhook::WebhookConfig;
@@ -55,13 +55,13 @@ fn terraform(driver: &TerraformDriver) -> Body {
     body.set("shared_local_backend", driver.shared_local_backend);
     body.set("release_lost_locks", driver.release_lost_locks);
     let mut backend = Body::default();
-    for (name, value) in without_secrets(&driver.backend.arguments) {
+    for (name, value) in shown_members(&driver.backend.arguments) {
         backend.set(name, value);
     }
     body.labelled("backend", &driver.backend.kind, backend);
     if let Some(previous) = &driver.previous_backend {
         let mut backend = Body::default();
-        for (name, value) in without_secrets(&previous.arguments) {
+        for (name, value) in shown_members(&previous.arguments) {
             backend.set(name, value);
         }
         body.labelled("previous_backend", &previous.kind, backend);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cts_core::hidden::shown;
 use cts_core::{
     CloudExecution, CloudWorkspace, Condition, DeclaredService, KvQuery, ModuleInput, OnDelete,
     PlanMode, TaskDefinition, TaskSpec,
@@ -9,7 +10,6 @@ use cts_core::{
 use serde_json::{Map, Value};
 
 use crate::dump::blocks::{buffer_period, duration, path};
-use crate::dump::hidden::{by_name, without_passwords};
 use crate::dump::tree::Body;
 
 pub(super) fn tasks(top: &mut Body, tasks: &[TaskSpec]) {
@@ -158,7 +158,7 @@ fn key_value(body: &mut Body, query: &KvQuery) {
 fn texts(map: &BTreeMap<String, String>) -> Value {
     let entries = map.iter();
     let entries =
-        entries.map(|(name, text)| (name.clone(), by_name(name, &Value::from(text.as_str()))));
+        entries.map(|(name, text)| (name.clone(), shown(name, &Value::from(text.as_str()))));
     Value::Object(entries.collect())
 }
 
@@ -166,7 +166,7 @@ fn texts(map: &BTreeMap<String, String>) -> Value {
 fn variables(variables: &BTreeMap<String, Value>) -> Map<String, Value> {
     let entries = variables.iter();
     let text = |(name, value): (&String, &Value)| {
-        let value = without_passwords(by_name(name, value));
+        let value = shown(name, value);
         let text = value.to_string();
         let text = text.replace("${", "$${").replace("%{", "%%{");
         (name.clone(), Value::from(text))

@@ -1,8 +1,7 @@
 //! What is to be written, in either language.
 
+use cts_core::hidden::without_secrets;
 use serde_json::Value;
-
-use crate::dump::hidden::without_passwords;
 
 /// The content of a block, in order.
 #[derive(Debug, Default)]
@@ -27,12 +26,27 @@ pub(super) enum Item {
     Note(String),
 }
 
+/// At any depth.
+fn without_secrets_of_urls(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(without_secrets(&text).into_owned()),
+        Value::Array(values) => values.into_iter().map(without_secrets_of_urls).collect(),
+        Value::Object(map) => {
+            let entries = map.into_iter();
+            entries
+                .map(|(name, value)| (name, without_secrets_of_urls(value)))
+                .collect()
+        }
+        other => other,
+    }
+}
+
 impl Body {
-    /// Passwords in URLs are hidden whatever they belong to.
+    /// Secrets in URLs are hidden whatever they belong to.
     pub(super) fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
         self.items.push(Item::Attribute {
             name: name.into(),
-            value: without_passwords(value.into()),
+            value: without_secrets_of_urls(value.into()),
         });
     }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use cts_core::runs::RunSummary;
 use cts_core::state::Keep;
-use cts_core::{InstanceCounts, TaskName};
+use cts_core::{EventConfig, InstanceCounts, TaskName};
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, Import, InputRow,
     LogLineRow, RunRow, TaskRow,
@@ -16,7 +16,6 @@ use crate::connection::{Settings, Target};
 use crate::lease::stored_epoch;
 use crate::row::{InputEncoding, encoded, encoded_details, encoded_plan, failed_to};
 use crate::schema;
-use crate::tasks::event_config;
 
 const OPERATION: &str = "write what is moved";
 
@@ -100,7 +99,7 @@ impl Import for PostgresImport {
             .bind(&spec.requirement.version)
             .bind(spec.requirement.bundle)
             .bind(encoded("encode a task", spec)?)
-            .bind(encoded("encode a task", &event_config(spec))?)
+            .bind(encoded("encode a task", &EventConfig::of(spec))?)
             .bind(row.last_applied.map(|hash| hash.to_string()))
             .bind(i32::try_from(row.failures).unwrap_or(i32::MAX))
             .bind(i64::try_from(row.skipped).unwrap_or(i64::MAX))

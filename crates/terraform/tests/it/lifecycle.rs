@@ -288,3 +288,21 @@ async fn files_of_terraform_that_are_torn_are_made_anew() {
     let plan = terraform.plan(&attempt).await.unwrap();
     assert!(!plan.changes_present, "{}", plan.text);
 }
+
+#[tokio::test]
+async fn a_token_in_the_source_of_a_module_is_for_nobody_else_to_read() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    sandbox.write(Vec::new());
+    let mode = |file: &str| {
+        let path = sandbox.directory().path().join(file);
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!([mode(""), mode("main.tf")], [0o750, 0o640]);
+    sandbox.definition.module_source = "git::https://a-token@127.0.0.1/x.git".into();
+    sandbox.write(Vec::new());
+    let mode = |file: &str| {
+        let path = sandbox.directory().path().join(file);
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!([mode(""), mode("main.tf")], [0o700, 0o600]);
+}

@@ -1,6 +1,7 @@
 //! Error bodies of both families (docs/rest.md#error-bodies).
 
-use serde::Serialize;
+use cts_core::hidden::without_secrets;
+use serde::{Serialize, Serializer};
 
 use crate::transport::request_log::RequestId;
 
@@ -15,5 +16,11 @@ pub(crate) struct ErrorAnswer<'a> {
 /// The only member of an error; events have it too.
 #[derive(Debug, Serialize)]
 pub(crate) struct ErrorMessage<'a> {
+    #[serde(serialize_with = "shown")]
     pub(crate) message: &'a str,
+}
+
+/// An error may quote an address with a token in it.
+fn shown<S: Serializer>(message: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&without_secrets(message))
 }

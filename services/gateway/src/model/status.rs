@@ -1,7 +1,10 @@
 //! Statuses and events (docs/rest.md#overall-status, #task-status).
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, FixedOffset, Utc};
 use cts_core::TaskStatus;
+use cts_core::hidden::without_secrets;
 use cts_proto::task::v1 as proto;
 use cts_rpc::ConversionError;
 use cts_rpc::convert::{task_status_from_wire, timestamp_from_wire};
@@ -157,7 +160,7 @@ struct EventObject<'a> {
 struct EventConfigObject<'a> {
     providers: &'a [String],
     services: &'a [String],
-    source: &'a str,
+    source: Cow<'a, str>,
 }
 
 impl<'a> EventObject<'a> {
@@ -183,7 +186,7 @@ impl<'a> EventObject<'a> {
             config: EventConfigObject {
                 providers: &event.providers,
                 services: &event.services,
-                source: &event.source,
+                source: without_secrets(&event.source),
             },
             run_id: &event.run_id,
             resources: event.resources.map(ResourcesObject::from),

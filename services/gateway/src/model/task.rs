@@ -1,8 +1,10 @@
 //! Task objects in answers (docs/rest.md#task-objects, #reading-tasks, #creating-a-task).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
+use cts_core::hidden::{shown_expression, without_secrets};
 use cts_core::{DraftBufferPeriod, DraftWorkspace, OnDelete, TaskDraft};
 use serde::Serialize;
 
@@ -37,7 +39,8 @@ pub(crate) struct TaskObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     destruction: Option<&'static str>,
     enabled: bool,
-    module: &'a str,
+    /// Without secrets.
+    module: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     module_input: Option<ModuleInputObject<'a>>,
     name: &'a str,
@@ -53,7 +56,7 @@ pub(crate) struct TaskObject<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     terraform_version: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    variables: Option<&'a BTreeMap<String, String>>,
+    variables: Option<BTreeMap<&'a str, Cow<'a, str>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'a str>,
 }
@@ -88,7 +91,7 @@ impl<'a> From<&'a TaskDraft> for TaskObject<'a> {
             description: Some(&task.description),
             destruction: None,
             enabled: task.enabled,
-            module: &task.module,
+            module: without_secrets(&task.module),
             module_input: Some(ModuleInputObject::of(&task.module_inputs)),
             name: &task.name,
             on_delete: task.on_delete.map(OnDelete::as_str),
@@ -96,7 +99,7 @@ impl<'a> From<&'a TaskDraft> for TaskObject<'a> {
             providers: Some(&task.providers),
             terraform_cloud_workspace: task.workspace.as_ref().and_then(WorkspaceObject::of),
             terraform_version: &task.terraform_version,
-            variables: Some(&task.variables),
+            variables: Some(variables(&task.variables)),
             version: Some(&task.version),
         }
     }
@@ -121,6 +124,14 @@ impl<'a> TaskObject<'a> {
             ..filled
         }
     }
+}
+
+/// Without secrets.
+fn variables(variables: &BTreeMap<String, String>) -> BTreeMap<&str, Cow<'_, str>> {
+    let variables = variables.iter();
+    variables
+        .map(|(name, text)| (name.as_str(), shown_expression(name, text)))
+        .collect()
 }
 
 impl<'a> WorkspaceObject<'a> {

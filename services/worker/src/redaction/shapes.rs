@@ -19,6 +19,9 @@ const SHAPES: &str = r#"(?x)
   | -----BEGIN [A-Z\x20]{0,20} PRIVATE\x20KEY----- [^-]+ -----END # keys
   | \b (?i: authorization ) [^A-Za-z0-9]{1,10} (?i: bearer | basic | token ) \x20 (?<authorization> [^\s"'\\]{8,} )
   | :// [^/\s:@"']{0,100} : (?<url> [^/\s@"']{1,500} ) @                  # user and password of a URL
+  | \b (?i: https? ) :// (?<user> [^/\s@"']+ ) @                         # a user of HTTP, who may be a token, with the password
+  | [?&] (?i: sshkey | sig | [a-z0-9_-]{0,60} (?: signature | token | secret | credential | passw[a-z]{0,20} | apikey | [_-]key ) [a-z0-9_-]{0,20} )
+    = (?<parameter> [^\s&"']+ )                                    # parameters of URLs
   | \b (?: ssl )? password = (?<dsn> [^\s&"']{1,500} )                    # parameters of databases
 "#;
 
@@ -28,7 +31,7 @@ static SHAPES_FOUND: LazyLock<Regex> = LazyLock::new(|| Regex::new(SHAPES).unwra
 /// The places of what has the shape of a secret.
 pub(super) fn shapes(text: &str) -> impl Iterator<Item = Range<usize>> {
     SHAPES_FOUND.captures_iter(text).filter_map(|found| {
-        let groups = ["authorization", "url", "dsn"];
+        let groups = ["authorization", "url", "user", "parameter", "dsn"];
         let part = groups.iter().find_map(|group| found.name(group));
         Some(part.or_else(|| found.get(0))?.range())
     })

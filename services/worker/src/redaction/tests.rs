@@ -123,6 +123,11 @@ fn what_has_the_shape_of_a_token_is_hidden() {
             "dial postgres://u:(hidden)@db:1/x".to_owned(),
         ),
         (
+            "get \"git::https://t@h/x?ref=a&sshkey=k&z=1\" or http://t:x@h".to_owned(),
+            "get \"git::https://(hidden)@h/x?ref=a&sshkey=(hidden)&z=1\" or http://(hidden)@h"
+                .to_owned(),
+        ),
+        (
             "\"user=u password=p host=h\"".to_owned(),
             "\"user=u password=(hidden) host=h\"".to_owned(),
         ),

@@ -67,7 +67,7 @@ resource "terraform_data" "probe" {
 }
 "#;
 
-pub(super) fn files_below(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

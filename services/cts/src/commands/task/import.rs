@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cts_api_client::{ApiClient, CallError, ClientOptions, ClientSettings, ErrorForm, Task};
 use cts_core::Chain;
+use cts_core::hidden::HIDDEN;
 use serde_json::{Map, Value, json};
 
 use self::compare::differences;
@@ -120,6 +121,9 @@ impl Step<'_, '_> {
             );
             return Ok(Outcome::Failed(reason));
         }
+        if let Some(reason) = lacks_secrets(task) {
+            return Ok(Outcome::Failed(reason));
+        }
         let differences = match present {
             None => Vec::new(),
             Some(present) => {
@@ -182,6 +186,22 @@ fn request(task: &Task, disabled: bool) -> Map<String, Value> {
         request.insert("enabled".to_owned(), false.into());
     }
     request
+}
+
+/// Why a task cannot be had from the source, which does not tell secrets.
+fn lacks_secrets(task: &Task) -> Option<String> {
+    let variables = task.variables.iter();
+    let hidden = variables.filter(|(_name, text)| text.contains(HIDDEN));
+    let names = hidden.map(|(name, _text)| format!("variable {name}"));
+    let module = task.module.contains(HIDDEN).then(|| "module".to_owned());
+    let places: Vec<String> = module.into_iter().chain(names).collect();
+    let places = places.join(", ");
+    let places = on_one_line(&places);
+    (!places.is_empty()).then(|| {
+        format!(
+            "the source does not tell its secrets ({places}): create it here with the real ones"
+        )
+    })
 }
 
 /// What the source does not say all about.

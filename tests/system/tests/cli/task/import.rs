@@ -102,6 +102,35 @@ async fn every_task_is_created_or_compared() {
 }
 
 #[tokio::test]
+async fn a_task_of_which_the_source_hides_something_is_not_imported() {
+    let source = tasks(&[
+        task(
+            "masked",
+            &json!({"module": "git::https://(hidden)@h/x.git", "variables": {"password": "(hidden)"}}),
+        ),
+        task("told", &json!({"module": "git::https://a-token@h/x.git"})),
+    ]);
+    // What is here is shown without it.
+    let here = vec![tasks(&[task(
+        "told",
+        &json!({"module": "git::https://(hidden)@h/x.git"}),
+    )])];
+    let said = import(source, here, &["-o", "json"], &[LIST]).await;
+    let document: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(
+        document["counts"],
+        json!({"failed": 1, "same": 1}),
+        "{said}"
+    );
+    let reason = document["tasks"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("the source does not tell its secrets (module, variable password)"),
+        "{reason}"
+    );
+    assert!(!said.stdout.contains("a-token"), "{said}");
+}
+
+#[tokio::test]
 async fn a_dry_run_changes_nothing() {
     let source = tasks(&[
         task("fresh", &json!({})),
@@ -291,7 +320,9 @@ async fn a_running_cts_is_moved_to_another() {
         ),
     ];
     old.configure(&consul.address(), Backend::Local, &blocks.concat());
-    new.configure(&consul.address(), Backend::Local, "");
+    // What clients name has to be in a module root.
+    let roots = format!("module_roots = [{:?}, \".\"]\n", old.path());
+    new.configure(&consul.address(), Backend::Local, &roots);
     let old_instance = Instance::start_embedded(&old).await;
     old_instance.api.wait_for_events("pool", 1).await;
     let instance = Instance::start_embedded(&new).await;

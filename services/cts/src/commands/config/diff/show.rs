@@ -2,6 +2,7 @@
 
 use chrono::DateTime;
 use cts_core::TaskOrigin;
+use cts_core::hidden::{HIDDEN, shown};
 use serde_json::{Value, json};
 
 use super::compare::{Comparison, Difference, InForce};
@@ -62,8 +63,17 @@ fn line(member: &Member) -> String {
         stored,
         configured,
     } = member;
+    let (stored, configured) = (shown(last(name), stored), shown(last(name), configured));
     let name = on_one_line(name);
-    format!("    {name}: {} -> {}\n", short(stored), short(configured))
+    if stored == configured {
+        return format!("    {name}: changed {HIDDEN}\n");
+    }
+    format!("    {name}: {} -> {}\n", short(&stored), short(&configured))
+}
+
+/// The name of a member without those of the blocks around it.
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
 }
 
 /// The beginning of a value in one line.
@@ -104,8 +114,8 @@ pub(super) fn document(comparison: &Comparison) -> Value {
         let members = members(difference).iter().map(|member| {
             json!({
                 "member": member.name,
-                "stored": member.stored,
-                "configured": member.configured,
+                "stored": shown(last(&member.name), &member.stored),
+                "configured": shown(last(&member.name), &member.configured),
             })
         });
         json!({

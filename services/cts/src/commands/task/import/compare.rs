@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cts_api_client::Task;
+use cts_core::hidden::{shown_expression, without_secrets};
 use serde_json::{Value, json};
 
 /// Members whose own members have any names, and values that count even if they are empty.
@@ -19,9 +20,9 @@ pub(super) struct Difference {
     pub(super) here: Value,
 }
 
-/// The members that differ, by name. Defaults count as absent, for not every server fills in all of them.
+/// The members that differ, by name, without secrets. Defaults count as absent, for not every server fills in all of them.
 pub(super) fn differences(source: &Task, here: &Task, with_enabled: bool) -> Vec<Difference> {
-    let (mut source, mut here) = (members(source), members(here));
+    let (mut source, mut here) = (members(&shown(source)), members(&shown(here)));
     let names: BTreeSet<String> = source.keys().chain(here.keys()).cloned().collect();
     let differences = names.into_iter().filter_map(|member| {
         let source = source.remove(&member).unwrap_or_default();
@@ -34,6 +35,20 @@ pub(super) fn differences(source: &Task, here: &Task, with_enabled: bool) -> Vec
         })
     });
     differences.collect()
+}
+
+/// A task as this version shows it, so that secrets are neither compared nor told.
+fn shown(task: &Task) -> Task {
+    let variables = task.variables.iter();
+    let variables = variables.map(|(name, text)| {
+        let text = shown_expression(name, text).into_owned();
+        (name.clone(), text)
+    });
+    Task {
+        module: without_secrets(&task.module).into_owned(),
+        variables: variables.collect(),
+        ..task.clone()
+    }
 }
 
 fn members(task: &Task) -> BTreeMap<String, Value> {
