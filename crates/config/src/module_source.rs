@@ -99,7 +99,10 @@ impl ResolvedModule {
             format!("{lacks}, {reason}: add `variable {variable:?} {{ type = any }}`")
         });
         let own = task.variables.keys();
-        let own = own.filter(|variable| !declared.contains(*variable));
+        // One that cannot be set at all is a problem of its own.
+        let own = own.filter(|variable| {
+            !declared.contains(*variable) && task.variable_problem(variable).is_none()
+        });
         let own = own.map(|variable| format!("{}, which the task sets", lacks(variable)));
         inputs.chain(own).collect()
     }
