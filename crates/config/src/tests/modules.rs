@@ -265,7 +265,7 @@ fn the_directory_that_holds_the_module_of_a_file_is_a_root() {
 
     outside.write(
         "modules/far/main.tf",
-        &CALLS_SHARED.replace("../shared", "../../elsewhere/shared"),
+        CALLS_SHARED.replace("../shared", "../../elsewhere/shared"),
     );
     let far = outside.path().join("modules/far");
     let text = task_with(&format!("module = \"{}\"", far.display()));
