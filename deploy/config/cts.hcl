@@ -11,6 +11,10 @@ port = 8558
 # Default: sync-tasks.
 working_dir = "/var/lib/cts/sync-tasks"
 
+# Directories in which local modules may be, beside the current directory, those of the configuration files, and those that
+# hold the modules of the tasks below. Default: none.
+# module_roots = ["/srv/terraform"]
+
 # A task runs when what it watches has been quiet for `min`, and at the latest `max` after the first
 # change. Default: 5s and 20s.
 buffer_period {

@@ -59,8 +59,8 @@ pub struct BundleIdentity {
 /// How modules are packed.
 #[derive(Debug, Clone)]
 pub struct Packing {
-    /// Directories that are left out, absolute paths. What lies below the working directory of tasks must be, or a module
-    /// beside it would change with every run.
+    /// Directories that are left out, absolute paths: the working directory of tasks among them, or a module beside it
+    /// would change with every run.
     pub excluded: Vec<PathBuf>,
     /// Where everything must lie that is packed.
     pub roots: Roots,

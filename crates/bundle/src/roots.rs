@@ -33,7 +33,7 @@ impl Roots {
 /// The roots of modules by who names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModuleRoots {
-    /// Those of the configuration.
+    /// The directories in `module_roots`.
     pub named: Vec<PathBuf>,
     /// The current directory, and those of the configuration files.
     pub usual: Vec<PathBuf>,

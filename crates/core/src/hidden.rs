@@ -1,7 +1,7 @@
-//! What is a secret in texts and values that are shown (docs/configuration.md#hidden-secrets).
+//! Secrets in texts and values that are shown (docs/configuration.md#hidden-secrets).
 //!
-//! One rule for all that people and clients get to see: by the name of a value, and by its place in a URL. What only a run
-//! knows to be secret, such as the value of a provider's argument, is its worker's to hide.
+//! One rule for all that people and clients get to see: by the name of a value, and by its place in a URL. Workers
+//! hide besides whatever only a run knows to be secret, such as the value of a provider's argument.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -123,7 +123,7 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The secrets of the URLs of a text. Of user and password also each alone.
+/// The secrets of the URLs of a text; user and password also each alone.
 pub fn secrets_of(text: &str) -> Vec<&str> {
     let places = secret_places(text).into_iter();
     let mut secrets = Vec::new();

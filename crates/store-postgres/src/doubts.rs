@@ -37,8 +37,8 @@ pub(crate) struct Before {
 
 /// Keeps what counts as applied apart, before it is voided. All tasks are locked.
 ///
-/// What is in doubt since the timeline before, and was not settled on it, stays in doubt: the journals that are reported now say
-/// what was forgotten by either switch.
+/// Doubts of the timeline before that were not settled on it stay: the journals that are reported now say what was forgotten
+/// by either switch.
 pub(crate) async fn keep(
     connection: &mut PgConnection,
     identity: &str,
@@ -85,7 +85,7 @@ pub(crate) async fn keep(
         ON CONFLICT (task_name) DO UPDATE
         SET last_applied = coalesce(EXCLUDED.last_applied, doubted_tasks.last_applied),
             tried_input = coalesce(EXCLUDED.tried_input, doubted_tasks.tried_input)",
-        // Of runs that were in doubt before, the epoch of then: what was granted after it is forgotten.
+        // A run that was in doubt before keeps the epoch of then: whatever was granted after it is forgotten.
         "-- doubts: what was to be done; indexes runs_one_running, runs_waiting
         INSERT INTO doubted_runs (run_id, epoch)
         SELECT id, epoch FROM runs WHERE status = 'queued'

@@ -18,13 +18,13 @@ const MODULES_FILE: &str = "modules/modules.json";
 
 /// Whether the next command would fail because of such a file.
 pub(crate) fn is_torn(attempt: &Attempt) -> bool {
-    // What cannot be looked at is left to Terraform, which says so.
+    // Terraform says which file cannot be read.
     files(attempt).any(|(path, sound)| read_torn(&path, sound).unwrap_or_default())
 }
 
 /// Removes such files, to be called before `init`.
 ///
-/// What a torn file knew of the backend is gone, as if it had never been kept: the state of a directory that is to move to
+/// Nothing that a torn file says of the backend counts, as if it had never been kept: the state of a directory that is to move to
 /// another backend is then looked for where the configuration says that it was.
 pub(crate) fn remove_torn(attempt: &Attempt) -> Result<(), FileError> {
     for (path, sound) in files(attempt) {

@@ -408,7 +408,7 @@ async fn what_was_not_settled_before_the_next_switch_is_vouched_for_after_it() {
 #[tokio::test]
 async fn what_the_first_of_two_switches_has_forgotten_is_still_missed_after_the_second() {
     let mut scene = Scene::start(&["w"]).await;
-    // Of "a" a run is waiting whose grant the first switch forgets.
+    // A run of "a" is waiting whose grant the first switch forgets.
     let waiting = EnqueueRequest {
         unchanged: Unchanged::Run,
         ..request("a", "1")

@@ -274,7 +274,7 @@ async fn files_of_terraform_that_are_torn_are_made_anew() {
         ".terraform.lock.hcl",
     ] {
         for torn in ["", "{\"ver", "\0\0\0"] {
-            // Of an empty lock file all is made anew by Terraform, and who writes into one is told of mistakes.
+            // Terraform makes an empty lock file anew, and who writes into one is told of mistakes.
             if file == ".terraform.lock.hcl" && torn != "\0\0\0" {
                 continue;
             }

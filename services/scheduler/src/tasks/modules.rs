@@ -22,7 +22,7 @@ pub enum Modules {
     },
 }
 
-/// Who has named a module, which decides where it may be.
+/// The one who has named a module, which decides where it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedBy {
     /// A configuration file.

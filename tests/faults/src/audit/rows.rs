@@ -34,7 +34,7 @@ impl OneClock {
         write
     }
 
-    /// What was there before everything has the time 0.
+    /// Rows that were there before everything have the time 0.
     pub(super) fn time(self, at: i64) -> i64 {
         if at == 0 { 0 } else { at - self.ahead(at) }
     }

@@ -30,7 +30,7 @@ pub struct Bounds {
     pub wait: i64,
     /// Times in which nothing can be leased.
     pub outages: Vec<Outage>,
-    /// Those of them in which runs are not leased in the order in which they came: some wait for blocks of their workers, or the
+    /// The ones of them in which runs are not leased in the order in which they came: some wait for blocks of their workers, or the
     /// clock of the database jumps, by which they are ordered.
     pub settling: Vec<Outage>,
     /// From which moment on there were so many slots, by time.

@@ -65,7 +65,7 @@ pub(crate) struct Version {
 pub(crate) struct Rewrites {
     /// Versions of the tasks.
     pub(crate) versions: Vec<Version>,
-    /// What is written now.
+    /// The versions that are written now.
     pub(crate) written: Versions,
     waiting: VecDeque<Member>,
     restarting: Option<Member>,

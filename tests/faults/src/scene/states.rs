@@ -1,4 +1,4 @@
-//! What tasks have made: journals of their modules, and states of Terraform.
+//! Results of tasks: journals of their modules, and states of Terraform.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -13,13 +13,13 @@ use crate::journal;
 use crate::plan::{Place, Plan};
 
 impl Scene {
-    /// What the modules of a task wrote down.
+    /// The journal that the modules of a task wrote.
     pub(crate) fn journal(&self, task: usize) -> String {
         let path = journal::path(self.site.path(), &Plan::task(task));
         std::fs::read_to_string(path).unwrap_or_default()
     }
 
-    /// What Terraform's state says that a task has applied.
+    /// The text that a task has applied, by Terraform's state.
     pub(crate) async fn applied(&self, task: usize) -> Result<String, String> {
         let text = cts_tests::recorded_services(&self.state(task).await?)?;
         text.as_str()
@@ -63,7 +63,7 @@ impl Scene {
     }
 }
 
-/// What cts makes Terraform compress.
+/// Undoes the compression that cts asks Terraform for.
 async fn unpacked(packed: Vec<u8>) -> Result<Vec<u8>, String> {
     let mut gzip = Command::new("gzip");
     gzip.arg("-dc").stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -70,7 +70,7 @@ pub(super) fn resources_of(text: &str) -> Value {
     ])
 }
 
-/// Those of a state after an apply that has failed: `recorded` is replaced by what could not be made, and the rows may stay.
+/// The resources of a state after an apply that has failed: `recorded` is replaced by what could not be made, and the rows may stay.
 pub(super) fn resources_before(state: &State) -> Value {
     let mut resources = state.content["resources"].clone();
     match resources.as_array_mut() {

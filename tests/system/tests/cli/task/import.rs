@@ -110,7 +110,7 @@ async fn a_task_of_which_the_source_hides_something_is_not_imported() {
         ),
         task("told", &json!({"module": "git::https://a-token@h/x.git"})),
     ]);
-    // What is here is shown without it.
+    // The task here is shown without it.
     let here = vec![tasks(&[task(
         "told",
         &json!({"module": "git::https://(hidden)@h/x.git"}),
@@ -320,7 +320,7 @@ async fn a_running_cts_is_moved_to_another() {
         ),
     ];
     old.configure(&consul.address(), Backend::Local, &blocks.concat());
-    // What clients name has to be in a module root.
+    // Modules that clients name have to be in a module root.
     let roots = format!("module_roots = [{:?}, \".\"]\n", old.path());
     new.configure(&consul.address(), Backend::Local, &roots);
     let old_instance = Instance::start_embedded(&old).await;
