@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::limits::Limits;
+use crate::roots::is_made_up;
 
 /// A module cannot be packed.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,18 @@ pub enum PackFailure {
         target: PathBuf,
         /// The directory that would have to be a root.
         root: PathBuf,
+    },
+    /// A file or a call leads to where no module root can be.
+    #[error(
+        "{} leads to {}, which the kernel makes up and no module root holds: remove it",
+        path.display(),
+        target.display()
+    )]
+    MadeUp {
+        /// The link, or the directory with the call.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
     },
     /// A symbolic link leads to a directory around it.
     #[error(
@@ -120,6 +133,12 @@ impl PackFailure {
     }
 
     pub(crate) fn leaves_roots(path: &Path, target: &Path) -> Self {
+        if is_made_up(target) {
+            return Self::MadeUp {
+                path: path.to_owned(),
+                target: target.to_owned(),
+            };
+        }
         let root = if target.is_dir() {
             Some(target)
         } else {

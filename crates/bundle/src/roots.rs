@@ -25,8 +25,7 @@ impl Roots {
 
     /// The same for a path without links.
     pub(crate) fn hold_real(&self, path: &Path) -> bool {
-        !NEVER.iter().any(|never| path.starts_with(never))
-            && self.0.iter().any(|root| path.starts_with(root))
+        !is_made_up(path) && self.0.iter().any(|root| path.starts_with(root))
     }
 }
 
@@ -57,6 +56,11 @@ impl ModuleRoots {
         let others = self.named.iter().chain(usual_ones(&self.usual));
         Roots::new(others.map(PathBuf::as_path).chain(holders))
     }
+}
+
+/// Whether a path without links is of the kernel's making.
+pub(crate) fn is_made_up(path: &Path) -> bool {
+    NEVER.iter().any(|never| path.starts_with(never))
 }
 
 /// Services start in `/` unless they are told otherwise, which opens nothing.

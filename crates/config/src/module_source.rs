@@ -300,9 +300,9 @@ fn local_module(
             Chain(failure)
         );
         match failure {
-            PackFailure::LeavesRoots { .. } | PackFailure::LinkLeaves { .. } => {
-                NoModule::LeavesRoots(message)
-            }
+            PackFailure::LeavesRoots { .. }
+            | PackFailure::LinkLeaves { .. }
+            | PackFailure::MadeUp { .. } => NoModule::LeavesRoots(message),
             _ => NoModule::Unusable(message),
         }
     })?;

@@ -141,7 +141,7 @@ fn what_the_kernel_makes_up_is_never_packed() {
     let everything = packing(std::path::Path::new("/"));
     let error = pack(&tree.path("module"), &everything).unwrap_err();
     assert!(
-        matches!(error.failure, PackFailure::LeavesRoots { .. }),
+        matches!(error.failure, PackFailure::MadeUp { .. }),
         "{error}"
     );
 }
