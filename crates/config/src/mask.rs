@@ -33,7 +33,13 @@ pub(crate) fn may_hold_secret(text: &[u8]) -> bool {
         let scheme = scheme.to_ascii_lowercase();
         scheme.ends_with("postgres") || scheme.ends_with("postgresql")
     });
-    is_database || !secret_places(&text).is_empty()
+    is_database || may_hold_password(&text) || !secret_places(&text).is_empty()
+}
+
+/// Whether a text that is one URL may have a password in it, whatever characters that has.
+pub(crate) fn may_hold_password(text: &str) -> bool {
+    let rest = text.split_once("://").map_or("", |(_scheme, rest)| rest);
+    rest.rfind('@').is_some_and(|end| rest[..end].contains(':'))
 }
 
 /// Covers the secrets of a parsed file.
@@ -229,6 +235,10 @@ mod tests {
                 "Database { ulr = \"***\" ca_cert = \"x\" max_connections = 5 y { z = * } }",
             ),
             ("database = \"abc\"", "database = \"***\""),
+            (
+                "x { a = \"http://u:p 'w<@h\" }",
+                "x { a = \"****************\" }",
+            ),
             (
                 "x { a = \"https://t@h/x\" b = \"git::ssh://git@h/x?sshkey=k\" c = \"https://h/x@1?ref=a\" }",
                 "x { a = \"*************\" b = \"***************************\" c = \"https://h/x@1?ref=a\" }",

@@ -54,7 +54,7 @@ pub fn secret_places(text: &str) -> Vec<Range<usize>> {
     let mut from = 0;
     while let Some(found) = text[from..].find("://") {
         let start = from + found + 3;
-        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '\\' | '`');
+        let ends = |c: char| c.is_whitespace() || c == '"';
         let length = text[start..].find(ends);
         let end = length.map_or(text.len(), |length| start + length);
         let is_web = is_web(&text[from..start - 3]);
@@ -72,7 +72,7 @@ fn is_web(scheme: &str) -> bool {
     name.is_some_and(|name| name.eq_ignore_ascii_case("http") || name.eq_ignore_ascii_case("https"))
 }
 
-/// The same behind the scheme of one URL.
+/// The places of secrets in one URL, counted from behind its scheme.
 fn places_in(rest: &str, is_web: bool) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let authority = &rest[..authority_end(rest)];
@@ -110,8 +110,14 @@ fn places_in(rest: &str, is_web: bool) -> Vec<Range<usize>> {
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
     let places = secret_places(text);
     if places.is_empty() {
-        return Cow::Borrowed(text);
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(without(text, &places))
     }
+}
+
+/// A text with `places` replaced, which are in order and apart.
+pub fn without(text: &str, places: &[Range<usize>]) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut from = 0;
     for place in places {
@@ -120,7 +126,7 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
         from = place.end;
     }
     shown.push_str(&text[from..]);
-    Cow::Owned(shown)
+    shown
 }
 
 /// The secrets of the URLs of a text; user and password also each alone.

@@ -11,13 +11,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
+use cts_core::hidden::without;
 
 use forms::forms;
 pub(crate) use output::RedactingSink;
 use shapes::shapes;
-
-/// Stands for a secret.
-const HIDDEN: &str = "(hidden)";
 
 /// Texts of so many characters or less are no secrets: they would be found everywhere.
 const TOO_SHORT: usize = 5;
@@ -75,19 +73,6 @@ impl Redactor {
         }
         apart
     }
-}
-
-/// The text with `places` replaced, which are in order and apart.
-fn without(text: &str, places: &[Range<usize>]) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut from = 0;
-    for place in places {
-        shown.push_str(&text[from..place.start]);
-        shown.push_str(HIDDEN);
-        from = place.end;
-    }
-    shown.push_str(&text[from..]);
-    shown
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! What is to be written, in either language.
 
-use cts_core::hidden::without_secrets;
+use cts_core::hidden::{HIDDEN, without_secrets};
 use serde_json::Value;
+
+use crate::mask::may_hold_password;
 
 /// The content of a block, in order.
 #[derive(Debug, Default)]
@@ -29,7 +31,12 @@ pub(super) enum Item {
 /// At any depth.
 fn without_secrets_of_urls(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(without_secrets(&text).into_owned()),
+        Value::String(text) => {
+            let shown = without_secrets(&text);
+            // No URL has blanks and quotes in it, and yet a password may have been written with some.
+            let is_odd = shown == text && may_hold_password(&text);
+            Value::from(if is_odd { HIDDEN } else { &shown })
+        }
         Value::Array(values) => values.into_iter().map(without_secrets_of_urls).collect(),
         Value::Object(map) => {
             let entries = map.into_iter();
@@ -79,5 +86,20 @@ impl Body {
             repeated,
             body,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_hidden_however_it_is_written() {
+        let shown = |url: &str| without_secrets_of_urls(Value::from(url));
+        for url in ["http://u:p w@h", "redis://u:p\"w@h"] {
+            assert_eq!(shown(url), HIDDEN, "{url}");
+        }
+        assert_eq!(shown("http://u:p'w<@h"), "http://(hidden)@h");
+        assert_eq!(shown("http://h:1/x y"), "http://h:1/x y");
     }
 }

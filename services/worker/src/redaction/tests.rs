@@ -4,6 +4,8 @@ use cts_terraform::{OutputLine, OutputSink, OutputStream};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use cts_core::hidden::HIDDEN;
+
 use super::*;
 
 const SECRET: &str = "a\"b\\c ${d} <e>";
