@@ -23,7 +23,7 @@ impl Roots {
         self.hold_real(&real(path))
     }
 
-    /// The same for a path without links.
+    /// Whether a path without links lies in one of them.
     pub(crate) fn hold_real(&self, path: &Path) -> bool {
         !is_made_up(path) && self.0.iter().any(|root| path.starts_with(root))
     }
@@ -63,7 +63,7 @@ pub(crate) fn is_made_up(path: &Path) -> bool {
     NEVER.iter().any(|never| path.starts_with(never))
 }
 
-/// Services start in `/` unless they are told otherwise, which opens nothing.
+/// The directories without `/`, in which services start by default: everything would be in a root then.
 fn usual_ones(directories: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
     directories.iter().filter(|path| path.parent().is_some())
 }

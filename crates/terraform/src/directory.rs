@@ -148,7 +148,7 @@ pub(crate) fn write_if_different(path: &Path, text: &str) -> Result<bool, FileEr
     written.map_err(file_error("write", path)).map(|()| true)
 }
 
-/// The same of a file that only its owner may read.
+/// Makes the text of a file that only its owner may read be `text`, if it is not.
 fn write_private_if_different(path: &Path, text: &str) -> Result<(), FileError> {
     make_secret(path)?;
     match fs::read(path) {

@@ -1,5 +1,5 @@
 //! Files of Terraform's own that a full disk or a power loss has left torn. Terraform refuses to go on with them, and `init`
-//! makes all of them anew (docs/terraform.md#the-task-directory).
+//! writes new ones (docs/terraform.md#the-task-directory).
 
 use std::fs;
 use std::io;

@@ -14,7 +14,7 @@ const SOURCE: &str = include_str!("clock.c");
 const DIRECTORY: &str = "clocks";
 const VARIABLE: &str = "CTS_TEST_CLOCK";
 
-/// Seconds of a day. All jumps are whole days, so that times by a clock that is off can be told from others.
+/// Seconds of a day. All jumps are whole days, by which times of a clock that is off are recognised.
 pub(crate) const DAY: i64 = 24 * 60 * 60;
 
 /// Builds the library for all processes that are started in the site from now on, each with a clock of its own.

@@ -63,12 +63,26 @@ impl Scene {
         lease
     }
 
+    /// Lets a run of this task wait, with the input that is applied, and gives the entry of a worker that it was granted to.
+    async fn wait_for_grant(&self, name: &str) -> JournalEntry {
+        let waiting = EnqueueRequest {
+            unchanged: Unchanged::Run,
+            ..request(name, "1")
+        };
+        let run = waiting.run;
+        self.store
+            .enqueue(self.leader, vec![waiting])
+            .await
+            .unwrap();
+        JournalEntry { run, ..lost(name) }
+    }
+
     /// What is in the database now is all that the new timeline has.
     async fn switch(&mut self) {
         self.switch_on("the one before").await;
     }
 
-    /// The same if the timeline that is known, and of which there may be doubts, has this name.
+    /// Begins a new timeline after one of this name, of which there may be doubts.
     async fn switch_on(&mut self, identity: &str) {
         let renamed = format!(
             "UPDATE continuity SET doubts_of = CASE WHEN doubts_of = identity THEN '{identity}' END, identity = '{identity}'"
@@ -201,17 +215,7 @@ async fn reports_of_others_are_waited_for() {
 async fn a_task_of_which_a_run_or_a_grant_is_forgotten_runs_once() {
     let mut scene = Scene::start(&["w"]).await;
     // Of "b" a run with the input that is applied is waiting, so that only its grant can be lost.
-    let waiting = EnqueueRequest {
-        unchanged: Unchanged::Run,
-        ..request("b", "1")
-    };
-    let mut granted = lost("b");
-    granted.run = waiting.run;
-    scene
-        .store
-        .enqueue(scene.leader, vec![waiting])
-        .await
-        .unwrap();
+    let granted = scene.wait_for_grant("b").await;
     scene.switch().await;
     let entries = vec![lost("a"), granted.clone(), entry(&scene.leases[2])];
     let vouched = scene.report(&["w"], entries).await;
@@ -409,17 +413,7 @@ async fn what_was_not_settled_before_the_next_switch_is_vouched_for_after_it() {
 async fn what_the_first_of_two_switches_has_forgotten_is_still_missed_after_the_second() {
     let mut scene = Scene::start(&["w"]).await;
     // A run of "a" is waiting whose grant the first switch forgets.
-    let waiting = EnqueueRequest {
-        unchanged: Unchanged::Run,
-        ..request("a", "1")
-    };
-    let mut granted = lost("a");
-    granted.run = waiting.run;
-    scene
-        .store
-        .enqueue(scene.leader, vec![waiting])
-        .await
-        .unwrap();
+    let granted = scene.wait_for_grant("a").await;
     scene.switch().await;
     scene.switch_on("the next one").await;
     let entries = vec![granted, lost("b"), entry(&scene.leases[2])];

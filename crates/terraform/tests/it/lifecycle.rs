@@ -274,7 +274,7 @@ async fn files_of_terraform_that_are_torn_are_made_anew() {
         ".terraform.lock.hcl",
     ] {
         for torn in ["", "{\"ver", "\0\0\0"] {
-            // Terraform makes an empty lock file anew, and who writes into one is told of mistakes.
+            // Terraform fills an empty lock file, and tells people of their mistakes in one.
             if file == ".terraform.lock.hcl" && torn != "\0\0\0" {
                 continue;
             }

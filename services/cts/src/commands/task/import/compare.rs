@@ -37,7 +37,7 @@ pub(super) fn differences(source: &Task, here: &Task, with_enabled: bool) -> Vec
     differences.collect()
 }
 
-/// A task as this version shows it, so that secrets are neither compared nor told.
+/// A task without its secrets, as this version shows it.
 fn shown(task: &Task) -> Task {
     let variables = task.variables.iter();
     let variables = variables.map(|(name, text)| {
