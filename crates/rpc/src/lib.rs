@@ -24,7 +24,7 @@ pub use client::{connect, connect_tls};
 pub use convert::ConversionError;
 pub use cts_tls::{IdentityFiles, ServerTls, TlsError};
 pub use health::HealthSwitch;
-pub use memory::{MemoryListener, memory_transport};
+pub use memory::{MemoryListener, memory_transport, memory_transports};
 pub use peers::{Peer, Peers, PeersDriver, PeersError, ProbeTimes};
 pub use server::Endpoints;
 pub use tls::{ClientTls, ClientTlsFiles, TlsFiles};

@@ -33,7 +33,19 @@ impl MemoryListener {
 /// A listener and a channel to it. The channel connects with its first call; calls fail as
 /// unavailable when the listener is gone.
 pub fn memory_transport() -> (MemoryListener, Channel) {
+    let (listener, [channel]) = memory_transports();
+    (listener, channel)
+}
+
+/// The same with several channels, each with a connection of its own: where the answers to one are read slowly, the
+/// calls of the others go on.
+pub fn memory_transports<const CHANNELS: usize>() -> (MemoryListener, [Channel; CHANNELS]) {
     let (connections, accepted) = mpsc::unbounded_channel();
+    let channels = std::array::from_fn(|_| channel(connections.clone()));
+    (MemoryListener(accepted), channels)
+}
+
+fn channel(connections: mpsc::UnboundedSender<DuplexStream>) -> Channel {
     let connector = service_fn(move |_: Uri| {
         let (client, server) = tokio::io::duplex(PIPE_BYTES);
         let sent = connections.send(server);
@@ -44,8 +56,7 @@ pub fn memory_transport() -> (MemoryListener, Channel) {
             }
         }
     });
-    let channel = Endpoint::from_static("http://memory.invalid")
+    Endpoint::from_static("http://memory.invalid")
         .http2_max_header_list_size(STATUS_BYTES)
-        .connect_with_connector_lazy(connector);
-    (MemoryListener(accepted), channel)
+        .connect_with_connector_lazy(connector)
 }

@@ -22,6 +22,7 @@ use crate::routes::changes::Received;
 use crate::routes::health::health;
 use crate::routes::{Route, is_for_the_leader, resolve};
 use crate::routes::{changes, leader, legacy_family, new_family, runs};
+use crate::scheduler_client::run_events::RunEvents;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::scheduler_client::{ClusterClient, RunClient, TaskChangeClient, TaskClient};
 use crate::transport::connection::Connection;
@@ -34,6 +35,7 @@ struct App {
     changes: TaskChangeClient,
     cluster: ClusterClient,
     runs: RunClient,
+    events: RunEvents,
     local_time: LocalTime,
     mode: Mode,
 }
@@ -49,12 +51,14 @@ struct ApiRequest {
 /// The whole API. Requests must carry their `Connection` as an extension.
 pub(crate) fn router(options: Options, deps: Deps) -> Router {
     let tasks = TaskClient::new(deps.tasks.clone());
+    let runs = RunClient::new(deps.runs, deps.logs);
     let app = App {
         board: StatusBoard::new(tasks.clone(), Arc::clone(&options.local_time)),
         tasks,
         changes: TaskChangeClient::new(deps.tasks),
         cluster: ClusterClient::new(deps.cluster),
-        runs: RunClient::new(deps.runs, deps.logs),
+        events: RunEvents::new(runs.clone()),
+        runs,
         local_time: options.local_time,
         mode: options.mode,
     };
@@ -144,11 +148,11 @@ impl App {
                 runs::cancel(&self.runs, &run, body, &time, id).await
             }
             Route::RunLog(run) => {
-                streams::log(&self.runs, &run, query, &request.connection, id).await
+                streams::log::log(&self.runs, &run, query, &request.connection, id).await
             }
             Route::Events => {
                 let time = Arc::clone(time);
-                streams::events(&self.runs, query, &request.connection, time, id).await
+                streams::events::events(&self.events, query, &request.connection, time, id).await
             }
             Route::Document(format) => Ok(document::answer(format)),
         }

@@ -3,6 +3,7 @@
 
 mod changes;
 mod cluster;
+pub(crate) mod run_events;
 mod runs;
 pub(crate) mod single_flight;
 pub(crate) mod status_board;

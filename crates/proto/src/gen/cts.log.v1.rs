@@ -73,6 +73,10 @@ pub struct ReadLogRequest {
     /// Keep sending lines as they come, until the run has ended.
     #[prost(bool, tag = "3")]
     pub follow: bool,
+    /// End after the first part, for a caller that asks for the next one when there is room for it. With
+    /// "follow" there is no part only if the run has ended.
+    #[prost(bool, tag = "4")]
+    pub one_part: bool,
 }
 /// A part of the log, in order.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -221,6 +221,7 @@ impl Follower {
             run_id: run.to_owned(),
             after_position: 0,
             follow: true,
+            one_part: false,
         };
         // Without it less is seen; the run is not worse for it.
         if let Ok(lines) = self.logs.read_log(request).await {

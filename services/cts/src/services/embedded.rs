@@ -7,7 +7,7 @@ use std::convert::Infallible;
 
 use cts_config::Config;
 use cts_gateway::Gateway;
-use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport};
+use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport, memory_transports};
 use cts_runtime::Tasks;
 use cts_scheduler::{Mode, RunRequests, Scheduler};
 use cts_store::StoredTask;
@@ -121,7 +121,9 @@ impl Embedded {
         };
 
         let (watch_listener, watch_channel) = memory_transport();
-        let (schedule_listener, schedule_channel) = memory_transport();
+        // Clients drain the answers to the gateway at their own pace; leases must not wait for them.
+        let (schedule_listener, [worker_channel, gateway_channel, schedule_channel]) =
+            memory_transports();
         let watcher = Watcher::new(consul, settings::watch(&config.consul));
         let inner = CancellationToken::new();
         // The worker's directory is locked before any run can be granted.
@@ -130,7 +132,7 @@ impl Embedded {
             process_env,
             executable,
             working_dir,
-            schedule_channel.clone(),
+            worker_channel,
             shape,
         )?;
         let watchers = Peers::fixed(watch_channel);
@@ -147,7 +149,7 @@ impl Embedded {
             reset_storage,
         )
         .await?;
-        let gateway = wiring::gateway(config, schedule_channel.clone(), tls);
+        let gateway = wiring::gateway(config, gateway_channel, tls);
         Ok(Self {
             sockets,
             links,

@@ -124,7 +124,8 @@ impl RunClient {
         Ok(answer.into_inner())
     }
 
-    /// The log of one run behind a position; as it grows, if it is followed.
+    /// A part of the log of one run behind a position; waits for it, if the log is followed. None comes if there are no more
+    /// lines, and with `follow` only when the run has ended. Schedulers of earlier versions go on behind the part.
     pub(crate) async fn log(
         &self,
         id: &str,
@@ -137,6 +138,7 @@ impl RunClient {
                 run_id: id.to_owned(),
                 after_position,
                 follow,
+                one_part: true,
             };
             async move { client.read_log(request).await }
         })

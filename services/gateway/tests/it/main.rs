@@ -21,6 +21,7 @@ mod queue;
 mod run_answers;
 mod runs;
 mod shutdown;
+mod slow_readers;
 mod stage;
 mod strict_follower;
 mod task_changes;

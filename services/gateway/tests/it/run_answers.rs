@@ -275,8 +275,11 @@ async fn a_log_as_lines_or_as_objects() {
         run_id: RUN.to_owned(),
         after_position,
         follow: false,
+        one_part: true,
     };
-    assert_eq!(*logs.reads.lock().unwrap(), [read(0), read(1)]);
+    // Each is asked for until there is no more of it.
+    let expected = [0, 2, 3, 1, 2, 3].map(read);
+    assert_eq!(*logs.reads.lock().unwrap(), expected);
 }
 
 /// A request whose answer does not end, as far as it has come.
@@ -387,7 +390,12 @@ async fn events_are_told_until_the_gateway_ends() {
         events.text
     );
     let (task, sender) = runs.followers.lock().unwrap()[0].clone();
-    assert_eq!(task, "dns");
+    assert_eq!(task, "", "the gateway chooses");
+    let other = FollowRunsResponse {
+        task_name: "other".to_owned(),
+        ..change(RunStatus::Failed)
+    };
+    sender.send(Ok(other)).await.unwrap();
     for status in [RunStatus::Running, RunStatus::Succeeded] {
         sender.send(Ok(change(status))).await.unwrap();
     }
@@ -400,6 +408,7 @@ async fn events_are_told_until_the_gateway_ends() {
         "{:?}",
         events.text
     );
+    assert!(!events.text.contains("other"), "{:?}", events.text);
     stage.shutdown.cancel();
     let text = events.rest().await;
     assert!(text.ends_with("0\r\n\r\n"), "{text:?}");

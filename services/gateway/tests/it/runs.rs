@@ -320,6 +320,16 @@ pub(crate) struct MemoryLogs {
     pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
     /// Refusal of a log that is not followed.
     pub(crate) refusal: Option<Status>,
+    /// Parts of a mebibyte that the log has instead.
+    pub(crate) large: u64,
+}
+
+/// Parts of a mebibyte each behind the position `after`, one line each.
+fn large_parts(count: u64, after: u64) -> impl Iterator<Item = ReadLogResponse> {
+    (after + 1..=count).map(|position| ReadLogResponse {
+        position,
+        lines: vec![line(LogStream::Stdout, &"x".repeat(1 << 20))],
+    })
 }
 
 fn line(stream: LogStream, text: &str) -> LogLine {
@@ -354,6 +364,13 @@ impl LogService for MemoryLogs {
         if let Some(refusal) = self.refusal.clone().filter(|_refusal| !request.follow) {
             return Err(refusal);
         }
+        if self.large > 0 {
+            let parts = large_parts(self.large, request.after_position).map(Ok);
+            let wanted = if request.one_part { 1 } else { usize::MAX };
+            return Ok(Response::new(Box::pin(tokio_stream::iter(
+                parts.take(wanted),
+            ))));
+        }
         let parts = [
             ReadLogResponse {
                 position: 2,
@@ -381,7 +398,7 @@ impl LogService for MemoryLogs {
                 Box::pin(parts.chain(silence))
             }
             (_, false) => {
-                let gate = self.gate.clone();
+                let gate = self.gate.clone().filter(|_| after == 0);
                 let opened = futures::stream::once(async move {
                     if let Some(gate) = gate {
                         gate.acquire().await.unwrap().forget();

@@ -8,7 +8,7 @@ use cts_proto::log::v1 as proto;
 use cts_proto::log::v1::log_service_server::LogService;
 use cts_rpc::{chunks, convert};
 use cts_store::{LogLine, LogStream, Store};
-use futures::{Stream, TryStreamExt as _};
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -19,6 +19,9 @@ use crate::notifier::log_follower::LogFollower;
 
 /// Lines read at once.
 const PAGE: u32 = 1000;
+
+/// Lines read for a caller that takes one part: what the part has no room for is read again for the next one.
+const PART: u32 = 250;
 
 #[derive(Debug)]
 pub(crate) struct LogEndpoint {
@@ -66,13 +69,18 @@ impl LogService for LogEndpoint {
         let reader = Reader {
             store: Arc::clone(&self.store),
             run,
+            page: if request.one_part { PART } else { PAGE },
             position: request.after_position,
             follower,
             shutdown: self.shutdown.clone(),
         };
-        let parts = futures::stream::try_unfold(reader, Reader::next);
-        let parts = parts.map_ok(|parts| futures::stream::iter(parts.into_iter().map(Ok)));
-        Ok(Response::new(Box::pin(parts.try_flatten())))
+        let pages = futures::stream::try_unfold(reader, Reader::next);
+        let parts = pages.map_ok(|parts| futures::stream::iter(parts.into_iter().map(Ok)));
+        let parts = parts.try_flatten();
+        if request.one_part {
+            return Ok(Response::new(Box::pin(parts.take(1))));
+        }
+        Ok(Response::new(Box::pin(parts)))
     }
 }
 
@@ -80,6 +88,8 @@ impl LogService for LogEndpoint {
 struct Reader {
     store: Arc<dyn Store>,
     run: RunId,
+    /// Lines read at once.
+    page: u32,
     /// What has been read.
     position: u64,
     /// Of a caller that follows.
@@ -91,7 +101,10 @@ impl Reader {
     /// The next lines as messages; waits for lines if the caller follows, and is over when no more will come.
     async fn next(mut self) -> Result<Option<(Vec<proto::ReadLogResponse>, Self)>, Status> {
         loop {
-            let page = self.store.read_log(self.run, self.position, PAGE).await;
+            let page = self
+                .store
+                .read_log(self.run, self.position, self.page)
+                .await;
             // A run that has been forgotten meanwhile has no more lines.
             let Some(page) = page.or_status()? else {
                 return Ok(None);

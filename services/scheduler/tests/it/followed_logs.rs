@@ -28,6 +28,7 @@ impl Setup {
             run_id: run.into(),
             after_position: 0,
             follow: true,
+            one_part: false,
         };
         let answer = self.logs.clone().read_log(request).await;
         answer.unwrap().into_inner()

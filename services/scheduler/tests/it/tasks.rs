@@ -116,6 +116,7 @@ async fn a_follower_of_a_log_gets_lines_as_they_come_and_the_end() {
         run_id: lease.run_id.clone(),
         after_position: 1,
         follow: true,
+        one_part: false,
     };
     let mut parts = setup
         .logs

@@ -122,6 +122,7 @@ async fn follow(scheduler: &Channel, run: &str) -> Result<Streaming<ReadLogRespo
         run_id: run.to_owned(),
         after_position: 0,
         follow: true,
+        one_part: false,
     };
     let answer = LogServiceClient::new(scheduler.clone())
         .read_log(request)

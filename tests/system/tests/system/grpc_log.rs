@@ -66,6 +66,7 @@ async fn a_run_can_be_followed_while_it_runs_and_read_afterwards() {
         run_id: run_id.clone(),
         after_position: 0,
         follow: true,
+        one_part: false,
     };
     let mut logs = LogServiceClient::new(channel);
     let mut log = logs.read_log(request.clone()).await.unwrap().into_inner();

@@ -1,0 +1,102 @@
+//! Changes of runs for any number of followers, over one call of the scheduler.
+//!
+//! The gateway takes every change at once and keeps the newest [`KEPT`] for followers that read slowly, so that none of
+//! them holds the connection up to which others belong. A follower that is further behind is cut off.
+
+use std::sync::Arc;
+
+use cts_proto::run::v1::FollowRunsResponse;
+use tokio::sync::Mutex;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{Receiver, Sender, channel};
+use tonic::{Status, Streaming};
+
+use super::{CallError, RunClient};
+
+/// Changes that a follower may be behind.
+const KEPT: usize = 4096;
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct RunEvents {
+    runs: RunClient,
+    /// There while the scheduler tells of changes.
+    current: Arc<Mutex<Option<Sender<Change>>>>,
+}
+
+/// A change, or why there are no more.
+type Change = Result<Arc<FollowRunsResponse>, Status>;
+
+/// Changes from the call on.
+#[derive(Debug)]
+pub(crate) struct Following(Receiver<Change>);
+
+/// How the changes end for a follower.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The scheduler has failed.
+    Failed(Status),
+    /// So many changes are lost to a follower that is too slow.
+    Behind(u64),
+    Over,
+}
+
+impl RunEvents {
+    pub(crate) fn new(runs: RunClient) -> Self {
+        Self {
+            runs,
+            current: Arc::default(),
+        }
+    }
+
+    /// Changes of all runs from now on.
+    pub(crate) async fn follow(&self) -> Result<Following, CallError> {
+        let mut current = self.current.lock().await;
+        if let Some(changes) = &*current {
+            return Ok(Following(changes.subscribe()));
+        }
+        let messages = self.runs.follow("").await?;
+        let (changes, following) = channel(KEPT);
+        *current = Some(changes.clone());
+        tokio::spawn(self.clone().pass_on(messages, changes));
+        Ok(Following(following))
+    }
+
+    /// Until the last follower has gone, or the scheduler tells of no more.
+    async fn pass_on(self, mut messages: Streaming<FollowRunsResponse>, changes: Sender<Change>) {
+        let end = loop {
+            tokio::select! {
+                message = messages.message() => match message {
+                    // Nobody may be there to take it.
+                    Ok(Some(change)) => drop(changes.send(Ok(Arc::new(change)))),
+                    Ok(None) => break None,
+                    Err(status) => break Some(status),
+                },
+                () = changes.closed() => {
+                    let mut current = self.current.lock().await;
+                    if changes.receiver_count() == 0 {
+                        *current = None;
+                        return;
+                    }
+                }
+            }
+        };
+        // Who comes now needs another call.
+        *self.current.lock().await = None;
+        if let Some(status) = end {
+            drop(changes.send(Err(status)));
+        }
+    }
+}
+
+impl Following {
+    /// The next change, or why there is none. Safe to cancel.
+    pub(crate) async fn next(&mut self) -> Result<Arc<FollowRunsResponse>, End> {
+        match self.0.recv().await {
+            Ok(Ok(change)) => Ok(change),
+            Ok(Err(status)) => Err(End::Failed(status)),
+            Err(RecvError::Lagged(lost)) => Err(End::Behind(lost)),
+            Err(RecvError::Closed) => Err(End::Over),
+        }
+    }
+}

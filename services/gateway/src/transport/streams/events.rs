@@ -1,0 +1,117 @@
+//! Changes of runs as server-sent events (docs/rest.md#routes).
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use cts_core::Chain;
+use cts_proto::run::v1::FollowRunsResponse;
+use futures::StreamExt as _;
+use futures::stream::{once, unfold};
+
+use crate::model::RunChange;
+use crate::options::LocalTime;
+use crate::problem::Problem;
+use crate::request::parameters;
+use crate::scheduler_client::run_events::{End, Following, RunEvents};
+use crate::transport::connection::Connection;
+use crate::transport::request_log::RequestId;
+use crate::transport::streams::{Answer, let_hyper_write};
+
+/// What is between us and a client may take silence for death.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+
+/// How long a client that has lost its events waits before it asks again.
+const COME_BACK_AFTER: Duration = Duration::from_secs(1);
+
+/// Changes of runs as server-sent events of the type `run`, from now on. A client that is cut off has
+/// missed some, and reads the list of runs if that matters to it.
+pub(crate) async fn events(
+    events: &RunEvents,
+    query: Option<&str>,
+    connection: &Connection,
+    local_time: LocalTime,
+    id: RequestId,
+) -> Result<Response, Problem> {
+    let task = parameters::events(query)?;
+    let following = events
+        .follow()
+        .await
+        .map_err(|error| Problem::unanswered(&error, None, id))?;
+    let beginning = once(async {
+        let event = Event::default().comment("following runs");
+        Ok::<_, Infallible>(event.retry(COME_BACK_AFTER))
+    });
+    let follower = Follower {
+        following,
+        task,
+        answer: Answer::new(connection, true),
+        id,
+    };
+    let changes = unfold(follower, |mut follower| async {
+        let change = follower.next().await?;
+        Some((change, follower))
+    });
+    let changes = changes.filter_map(move |change| {
+        let change = RunChange::new(&change, local_time.as_ref());
+        let event = Event::default().event("run").json_data(&change);
+        async { event.ok().map(Ok) }
+    });
+    let keep_alive = KeepAlive::new().interval(SIGN_OF_LIFE);
+    Ok(Sse::new(beginning.chain(changes))
+        .keep_alive(keep_alive)
+        .into_response())
+}
+
+struct Follower {
+    following: Following,
+    /// Of this task only, unless it is empty.
+    task: String,
+    answer: Answer,
+    id: RequestId,
+}
+
+impl Follower {
+    async fn next(&mut self) -> Option<Arc<FollowRunsResponse>> {
+        loop {
+            let change = tokio::select! {
+                biased;
+                () = self.answer.gateway_closes() => {
+                    tracing::debug!(request_id = %self.id, "events end with the gateway");
+                    let_hyper_write().await;
+                    return None;
+                }
+                () = self.answer.client_closed() => return None,
+                change = self.following.next() => change,
+            };
+            match change {
+                Ok(change) if self.task.is_empty() || self.task == change.task_name => {
+                    return Some(change);
+                }
+                Ok(_of_another_task) => {}
+                Err(End::Over) => return None,
+                Err(End::Behind(lost)) => {
+                    tracing::info!(
+                        target: "api",
+                        request_id = %self.id,
+                        remote_ip = %self.answer.connection.peer.ip(),
+                        lost,
+                        "a client reads its events too slowly and is cut off"
+                    );
+                    return None;
+                }
+                Err(End::Failed(status)) => {
+                    tracing::warn!(
+                        request_id = %self.id,
+                        error = %Chain(&status),
+                        "an answer broke off because its source did"
+                    );
+                    let_hyper_write().await;
+                    return None;
+                }
+            }
+        }
+    }
+}
