@@ -1,17 +1,27 @@
 //! `gateway`, a block of ours.
 
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
 use crate::block::Block;
+use crate::client_limits::{GatewayLimits, decode_gateway_limits};
+use crate::coerce;
 
 const MODES: [(&str, GatewayMode); 2] = [
     ("transparent", GatewayMode::Transparent),
     ("strict-follower", GatewayMode::StrictFollower),
 ];
 
-/// How the API answers where there are several schedulers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How the API answers, and whom.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GatewayConfig {
     /// `mode`.
     pub mode: GatewayMode,
+    /// `trusted_proxies`: addresses and networks of proxies that say for whom they ask.
+    pub trusted_proxies: Vec<IpNet>,
+    /// `limits`.
+    pub limits: GatewayLimits,
 }
 
 /// What a gateway answers for a scheduler that is not the leader (docs/rest.md#strict-followers).
@@ -29,7 +39,31 @@ pub(crate) fn decode_gateway(block: Option<Block<'_>>) -> GatewayConfig {
         return GatewayConfig::default();
     };
     let mode = block.choice("mode", &MODES);
-    let mode = mode.map(|mode| mode.value).unwrap_or_default();
+    let gateway = GatewayConfig {
+        mode: mode.map(|mode| mode.value).unwrap_or_default(),
+        trusted_proxies: decode_networks(&mut block, "trusted_proxies"),
+        limits: decode_gateway_limits(block.block("limits")),
+    };
     block.finish();
-    GatewayConfig { mode }
+    gateway
+}
+
+fn decode_networks(block: &mut Block<'_>, name: &'static str) -> Vec<IpNet> {
+    let written = block.list(name).map(|list| list.value).unwrap_or_default();
+    let mut networks = Vec::new();
+    for text in written {
+        let address = text.value.parse::<IpAddr>().map(IpNet::from);
+        match address.or_else(|_no_address| text.value.parse()) {
+            Ok(network) => networks.push(network),
+            Err(_no_network) => {
+                let message = format!(
+                    "{} in `{}` is no address such as \"10.0.0.1\" and no network such as \"10.0.0.0/24\"",
+                    coerce::quoted(&text.value),
+                    block.path_of(name)
+                );
+                block.sink().error(&text.place, message);
+            }
+        }
+    }
+    networks
 }

@@ -11,6 +11,7 @@
 mod block;
 mod buffer;
 mod checks;
+mod client_limits;
 mod client_tls;
 mod cloud_workspace;
 mod coerce;
@@ -61,6 +62,7 @@ mod vault;
 mod webhook;
 mod worker;
 
+pub use client_limits::{GatewayLimits, PlacesLimit, ServicesLimits};
 pub use client_tls::ClientTls;
 pub use config::{Config, LogLevel};
 pub use consul::{BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use http::uri::Authority;
 
 use crate::block::Block;
+use crate::client_limits::{ServicesLimits, decode_services_limits};
 use crate::coerce;
 use crate::module_source::clean;
 
@@ -20,6 +21,8 @@ pub struct ServicesConfig {
     pub plaintext: bool,
     /// `tls`; without it there is none.
     pub tls: Option<ServicesTls>,
+    /// `limits`.
+    pub limits: ServicesLimits,
 }
 
 /// `services.tls`: what a service shows the others and demands of them. The paths are absolute; files
@@ -49,6 +52,7 @@ pub(crate) fn decode_services(block: Option<Block<'_>>, current_dir: &Path) -> S
         tls: block
             .block("tls")
             .and_then(|tls| decode_tls(tls, current_dir)),
+        limits: decode_services_limits(block.block("limits")),
     };
     block.finish();
     services

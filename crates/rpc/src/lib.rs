@@ -10,8 +10,10 @@
 mod address;
 mod chunk;
 mod client;
+mod connection;
 pub mod convert;
 mod health;
+mod incoming;
 mod memory;
 mod peers;
 mod server;

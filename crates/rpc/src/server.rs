@@ -5,6 +5,7 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
+use cts_listen::Room;
 use cts_tls::ServerTls;
 use futures::{Stream, StreamExt as _, stream};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -14,13 +15,13 @@ use tonic::body::Body;
 use tonic::server::NamedService;
 use tonic::service::{Routes, RoutesBuilder};
 use tonic::transport::Server;
-use tonic::transport::server::{Connected, TcpIncoming};
+use tonic::transport::server::Connected;
 use tonic_health::server::HealthReporter;
 use tower::Service;
 
 use crate::health::{HealthSwitch, set_all};
+use crate::incoming::{plain_connections, tls_connections};
 use crate::memory::MemoryListener;
-use crate::tls::tls_connections;
 
 /// Pause before a silent connection is asked for a sign of life, and time to give it. A client that stands
 /// still is lost sooner than a lease ends, so that it is not granted the run again by a call that it left
@@ -87,13 +88,15 @@ impl Endpoints {
     }
 
     /// Serves one bound socket in plain text until `shutdown` is over; calls in progress are finished,
-    /// if they take no longer than 5 s. A client that has stopped or is cut off loses its connection within 4 s.
+    /// if they take no longer than 5 s. A client that has stopped or is cut off loses its connection within 4 s; one that
+    /// does not begin, after 10 s. Connections without a place in `room` are closed.
     pub async fn serve_tcp(
         self,
         listener: TcpListener,
+        room: Room,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let incoming = plain_connections(listener, room);
         self.serve(network_server(), incoming, shutdown).await
     }
 
@@ -102,10 +105,11 @@ impl Endpoints {
     pub async fn serve_tls(
         self,
         listener: TcpListener,
+        room: Room,
         tls: ServerTls,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
-        let incoming = tls_connections(listener, tls);
+        let incoming = tls_connections(listener, room, tls);
         self.serve(network_server(), incoming, shutdown).await
     }
 
@@ -166,9 +170,13 @@ impl Endpoints {
     }
 }
 
+/// Calls in progress on one connection; a gateway has one for each of its clients that waits or follows.
+const CALLS: u32 = 8192;
+
 /// Clients over a network can vanish without a word.
 fn network_server() -> Server {
     Server::builder()
+        .max_concurrent_streams(CALLS)
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE))
 }

@@ -7,7 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cts_core::{Clock, SystemClock};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sysinfo::{MemoryRefreshKind, Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
+
+/// Programs that look at each descriptor which they may have take long with more.
+const MOST_DESCRIPTORS: u64 = 65_536;
 
 /// Environment, directory, host name and time, passed to everything that needs them.
 #[derive(Debug, Clone)]
@@ -24,6 +28,8 @@ pub struct ProcessEnv {
     pub boot: Option<String>,
     /// Bytes of memory that this process and its children may use, where the system says it.
     pub memory: Option<u64>,
+    /// Files that this process may have open.
+    pub descriptors: u64,
     /// Whether this process has all rights.
     pub is_root: bool,
     /// Wall-clock time.
@@ -44,9 +50,23 @@ impl ProcessEnv {
             hostname: hostname::get()?.to_string_lossy().into_owned(),
             boot: boot(),
             memory: memory(),
+            descriptors: getrlimit(Resource::RLIMIT_NOFILE)?.0,
             is_root: nix::unistd::geteuid().is_root(),
             clock: Arc::new(SystemClock),
         })
+    }
+
+    /// Lets this process open as many files as its user may, up to a number that programs it starts can cope with.
+    pub(crate) fn raise_descriptors(&mut self) {
+        let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| {
+            let wanted = hard.min(MOST_DESCRIPTORS).max(soft);
+            setrlimit(Resource::RLIMIT_NOFILE, wanted, hard)?;
+            Ok(wanted)
+        });
+        // It stays as it was then.
+        if let Ok(raised) = raised {
+            self.descriptors = raised;
+        }
     }
 
     /// The variables whose names and values are text.

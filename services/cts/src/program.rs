@@ -37,12 +37,13 @@ pub fn run_program() -> ExitCode {
     }
     let Service {
         command,
-        process_env,
+        mut process_env,
         runtime,
     } = match enter(&called, words) {
         Ok(service) => service,
         Err(code) => return ExitCode::from(code),
     };
+    process_env.raise_descriptors();
     // Who drains takes the time that it takes.
     let has_to_hurry = !matches!(command, Command::Worker { .. });
     let shutdown = CancellationToken::new();
@@ -233,7 +234,7 @@ async fn begin(
             prepared.run(end).await
         }
         Command::Watcher { grpc_address, .. } => {
-            single::run_watcher(config, grpc_address, end).await
+            single::run_watcher(config, process_env, grpc_address, end).await
         }
         Command::Scheduler {
             grpc_address,
@@ -273,7 +274,8 @@ async fn begin(
             ..
         } => {
             let api = listen_for_api(&api, config).await?;
-            single::run_gateway(config, &schedulers.schedulers, api, grpc_address, end).await
+            let schedulers = &schedulers.schedulers;
+            single::run_gateway(config, process_env, schedulers, api, grpc_address, end).await
         }
         // Over before a service is begun.
         Command::Task(_)

@@ -6,6 +6,7 @@ pub(crate) mod embedded;
 pub(crate) mod engine;
 pub(crate) mod lock;
 pub(crate) mod registration;
+pub(crate) mod room;
 pub(crate) mod settings;
 pub(crate) mod single;
 mod terraform_console;

@@ -3,6 +3,7 @@
 //! A request passes, from the outside in: what HTTP servers answer themselves, CORS, request id and
 //! log, then [`dispatch`], where the leader's interceptor is (docs/rest.md#request-ids-and-the-log).
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -10,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
+use cts_listen::{Place, Room};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
@@ -25,8 +27,10 @@ use crate::routes::{changes, leader, legacy_family, new_family, runs};
 use crate::scheduler_client::run_events::RunEvents;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::scheduler_client::{ClusterClient, RunClient, TaskChangeClient, TaskClient};
+use crate::transport::clients::Clients;
 use crate::transport::connection::Connection;
 use crate::transport::request_log::{RequestId, observe};
+use crate::transport::streams::Answer;
 use crate::transport::{body, headers, http_validation, streams};
 
 struct App {
@@ -38,6 +42,10 @@ struct App {
     events: RunEvents,
     local_time: LocalTime,
     mode: Mode,
+    clients: Clients,
+    streams: Room,
+    waiting: Room,
+    names: usize,
 }
 
 /// A request that is not answered yet.
@@ -50,7 +58,7 @@ struct ApiRequest {
 
 /// The whole API. Requests must carry their `Connection` as an extension.
 pub(crate) fn router(options: Options, deps: Deps) -> Router {
-    let tasks = TaskClient::new(deps.tasks.clone());
+    let tasks = TaskClient::new(deps.tasks.clone(), options.limits.answer_bytes);
     let runs = RunClient::new(deps.runs, deps.logs);
     let app = App {
         board: StatusBoard::new(tasks.clone(), Arc::clone(&options.local_time)),
@@ -61,6 +69,10 @@ pub(crate) fn router(options: Options, deps: Deps) -> Router {
         runs,
         local_time: options.local_time,
         mode: options.mode,
+        clients: Clients::new(options.trusted_proxies),
+        streams: Room::new(options.limits.streams),
+        waiting: Room::new(options.limits.waiting),
+        names: options.limits.names,
     };
     Router::new()
         .fallback(dispatch)
@@ -127,6 +139,7 @@ impl App {
             Route::UpdateTask(name) => self.update(&name, request).await,
             Route::DeleteTask(name) => changes::delete(&self.changes, &name, query, id).await,
             Route::PlanDestruction(name) => {
+                let _place = self.wait(&request)?;
                 changes::plan_destruction(&self.changes, &name, id).await
             }
             Route::ReleaseTask(name) => {
@@ -148,14 +161,35 @@ impl App {
                 runs::cancel(&self.runs, &run, body, &time, id).await
             }
             Route::RunLog(run) => {
-                streams::log::log(&self.runs, &run, query, &request.connection, id).await
+                let answer = self.stream(&request)?;
+                streams::log::log(&self.runs, &run, query, answer, id).await
             }
             Route::Events => {
                 let time = Arc::clone(time);
-                streams::events::events(&self.events, query, &request.connection, time, id).await
+                let answer = self.stream(&request)?;
+                streams::events::events(&self.events, query, answer, time, id).await
             }
             Route::Document(format) => Ok(document::answer(format)),
         }
+    }
+
+    /// A place for a request that waits for a run.
+    fn wait(&self, request: &ApiRequest) -> Result<Place, Problem> {
+        let client = self.client(request);
+        let place = self.waiting.take(client);
+        place.map_err(|why| Problem::crowded(why, "requests that wait for a run"))
+    }
+
+    /// An answer that goes on, with its place.
+    fn stream(&self, request: &ApiRequest) -> Result<Answer, Problem> {
+        let place = self.streams.take(self.client(request));
+        let place = place.map_err(|why| Problem::crowded(why, "logs and events"))?;
+        Ok(Answer::new(&request.connection, place))
+    }
+
+    fn client(&self, request: &ApiRequest) -> Option<IpAddr> {
+        let peer = request.connection.peer.ip();
+        self.clients.of(peer, &request.head.headers)
     }
 
     /// The answer of a replica that does not lead, where those do not serve.
@@ -170,8 +204,9 @@ impl App {
     async fn create(&self, request: ApiRequest) -> Result<Response, Problem> {
         let mode = RunMode::parse(request.head.uri.query())?;
         let id = request.id;
+        let _place = self.wait(&request)?;
         let (headers, body) = request.received().await;
-        let request = changes::read_creation(mode, &headers, body)?;
+        let request = changes::read_creation(mode, &headers, body, self.names)?;
         match self.intercepted(Family::New(id)).await {
             Some(answer) => Ok(answer),
             None => changes::create(&self.tasks, &self.changes, request, id).await,
@@ -181,8 +216,10 @@ impl App {
     async fn replace(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
         let mode = RunMode::parse_for_replacement(request.head.uri.query())?;
         let id = request.id;
+        let _place = self.wait(&request)?;
         let (headers, body) = request.received().await;
-        let (request, revision) = changes::read_replacement(mode, name, &headers, body)?;
+        let (request, revision) =
+            changes::read_replacement(mode, name, &headers, body, self.names)?;
         match self.intercepted(Family::New(id)).await {
             Some(answer) => Ok(answer),
             None => changes::replace(&self.changes, request, revision, id).await,
@@ -199,6 +236,7 @@ impl App {
     async fn update(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
         let mode = RunMode::parse_legacy(request.head.uri.query())?;
         let id = request.id;
+        let _place = self.wait(&request)?;
         let (_headers, body) = request.received().await;
         changes::update(&self.changes, name, mode, body, id).await
     }

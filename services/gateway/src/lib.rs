@@ -20,5 +20,5 @@ mod routes;
 mod scheduler_client;
 mod transport;
 
-pub use options::{Deps, LocalTime, Mode, Options, RequestIds};
+pub use options::{Deps, Limits, LocalTime, Mode, Options, RequestIds};
 pub use transport::server::Gateway;

@@ -6,6 +6,7 @@ use std::error::Error;
 use std::fmt::Display;
 
 use axum::response::{IntoResponse as _, Response};
+use cts_listen::Full;
 use http::{HeaderValue, Method, StatusCode, header};
 
 use crate::model::{ErrorAnswer, ErrorMessage};
@@ -21,6 +22,7 @@ use crate::routes::Refusal;
 use crate::scheduler_client::{CallError, chain};
 use crate::transport::body::BodyError;
 use crate::transport::json;
+use crate::transport::refusal::RETRY_AFTER;
 use crate::transport::request_log::RequestId;
 
 mod declined;
@@ -44,6 +46,8 @@ pub(crate) struct Problem {
     status: StatusCode,
     message: String,
     closes: bool,
+    /// Whether another try may soon succeed.
+    passes: bool,
 }
 
 impl Problem {
@@ -52,6 +56,19 @@ impl Problem {
             status,
             message: message.into(),
             closes: false,
+            passes: false,
+        }
+    }
+
+    /// There is no place for a request; `what` names the requests of its kind (docs/rest.md#limits).
+    pub(crate) fn crowded(why: Full, what: &str) -> Self {
+        let (status, who) = match why {
+            Full::All => (StatusCode::SERVICE_UNAVAILABLE, "all clients together have"),
+            Full::Client => (StatusCode::TOO_MANY_REQUESTS, "this client has"),
+        };
+        Self {
+            passes: true,
+            ..Self::new(status, format!("{who} too many {what} in progress"))
         }
     }
 
@@ -132,7 +149,9 @@ impl Problem {
 
     /// The same about an error that has been logged.
     pub(crate) fn of_failed_call(error: &CallError) -> Self {
-        if error.is_unavailable() {
+        if let CallError::TooLarge { .. } = error {
+            Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+        } else if error.is_unavailable() {
             Self::new(StatusCode::SERVICE_UNAVAILABLE, NO_SCHEDULER)
         } else {
             Self::new(
@@ -175,6 +194,10 @@ impl Problem {
         if self.closes {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(header::CONNECTION, close);
+        }
+        if self.passes {
+            let after = HeaderValue::from_static(RETRY_AFTER);
+            answer.headers_mut().insert(header::RETRY_AFTER, after);
         }
         answer
     }

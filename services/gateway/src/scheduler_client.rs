@@ -43,6 +43,12 @@ pub(crate) enum CallError {
     /// It did not answer, or with an error.
     #[error("the call of the scheduler failed")]
     Call(#[source] Box<Status>),
+    /// Its answer is larger than one to a client may be; the text is one.
+    #[error("the answer would have more than {limit} bytes: ask for single tasks")]
+    TooLarge {
+        /// Most bytes.
+        limit: usize,
+    },
     /// Its answer breaks the contract.
     #[error("the scheduler's answer cannot be understood")]
     Answer(#[from] ConversionError),
@@ -63,6 +69,7 @@ impl CallError {
             | Self::NoSuchRun
             | Self::NoSuchPage
             | Self::Refused(_)
+            | Self::TooLarge { .. }
             | Self::Answer(_) => false,
         }
     }

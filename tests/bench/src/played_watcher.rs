@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use cts_core::{Digest, ServiceView, View};
+use cts_listen::{Room, Size};
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::watch_service_server::{WatchService, WatchServiceServer};
@@ -64,7 +65,10 @@ impl PlayedWatcher {
         let endpoints = Endpoints::new().with(WatchServiceServer::new(part.clone()));
         let mut serving = JoinSet::new();
         serving.spawn(async move {
-            if let Err(error) = endpoints.serve_tcp(listener, future::pending()).await {
+            if let Err(error) = endpoints
+                .serve_tcp(listener, Room::new(Size::UNLIMITED), future::pending())
+                .await
+            {
                 say(&format!("the played watcher has ended: {error}"));
             }
         });

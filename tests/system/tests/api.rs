@@ -32,6 +32,7 @@ mod run_details;
 mod runs;
 mod scene;
 mod served_document;
+mod slow_readers;
 mod stock_client;
 mod stock_program;
 mod stream;

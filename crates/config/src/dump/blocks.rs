@@ -4,16 +4,17 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-use cts_core::BufferPeriod;
+use cts_core::{BufferPeriod, size_text};
 use secrecy::ExposeSecret;
 
+use crate::client_limits::PlacesLimit;
 use crate::config::Config;
 use crate::database::DatabaseConfig;
 use crate::dump::connections::{consul, vault};
 use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
 use crate::dump::tree::Body;
-use crate::gateway::GatewayMode;
+use crate::gateway::{GatewayConfig, GatewayMode};
 use crate::high_availability::{HaStorage, HighAvailability};
 use crate::scheduler::OnTakeover;
 use crate::security::SecurityConfig;
@@ -48,7 +49,7 @@ pub(super) fn tree(config: &Config) -> Body {
     top.block("scheduler", scheduler(config));
     top.block("worker", worker(&config.worker));
     top.block("security", security(&config.security));
-    top.block("gateway", gateway(config.gateway.mode));
+    top.block("gateway", gateway(&config.gateway));
     if let Some(block) = &config.high_availability {
         top.block("high_availability", high_availability(block));
     }
@@ -134,6 +135,10 @@ fn services(services: &ServicesConfig) -> Body {
         block.set("verify_incoming", tls.verify_incoming);
         body.block("tls", block);
     }
+    let mut limits = Body::default();
+    let connections = ["connections", "connections_per_client"];
+    places(&mut limits, connections, services.limits.connections);
+    body.block("limits", limits);
     body
 }
 
@@ -147,7 +152,7 @@ fn scheduler(config: &Config) -> Body {
     body.set("on_takeover", on_takeover);
     body.set("runs_kept", config.scheduler.runs_kept);
     body.set("runs_kept_for", duration(config.scheduler.runs_kept_for));
-    body.set("logs_kept", cts_core::size_text(config.scheduler.logs_kept));
+    body.set("logs_kept", size_text(config.scheduler.logs_kept));
     body
 }
 
@@ -176,14 +181,46 @@ fn security(security: &SecurityConfig) -> Body {
     body
 }
 
-fn gateway(mode: GatewayMode) -> Body {
+fn gateway(gateway: &GatewayConfig) -> Body {
     let mut body = Body::default();
-    let mode = match mode {
+    let mode = match gateway.mode {
         GatewayMode::Transparent => "transparent",
         GatewayMode::StrictFollower => "strict-follower",
     };
     body.set("mode", mode);
+    if !gateway.trusted_proxies.is_empty() {
+        let proxies = gateway.trusted_proxies.iter();
+        let proxies: Vec<String> = proxies.map(ToString::to_string).collect();
+        body.set("trusted_proxies", proxies);
+    }
+    let limits = &gateway.limits;
+    let mut block = Body::default();
+    places(
+        &mut block,
+        ["connections", "connections_per_client"],
+        limits.connections,
+    );
+    places(
+        &mut block,
+        ["streams", "streams_per_client"],
+        limits.streams,
+    );
+    places(
+        &mut block,
+        ["waiting", "waiting_per_client"],
+        limits.waiting,
+    );
+    block.set("request_time", duration(limits.request_time));
+    block.set("answer_rate", size_text(limits.answer_rate.into()));
+    block.set("answer_size", size_text(limits.answer_size));
+    block.set("names", limits.names);
+    body.block("limits", block);
     body
+}
+
+fn places(body: &mut Body, [total, per_client]: [&'static str; 2], limit: PlacesLimit) {
+    body.set(total, limit.total);
+    body.set(per_client, limit.per_client);
 }
 
 fn high_availability(block: &HighAvailability) -> Body {

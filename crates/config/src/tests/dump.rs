@@ -37,10 +37,14 @@ terraform_provider "fw" {
   task_env { "FW_AUDIT" = "{{ key \"cts/fw/audit\" }}" }
 }
 terraform_provider "dns" { }
-services { schedulers = ["10.0.0.1:8560"] tls { ca_cert = "a" cert = "b" key = "c" } }
+services { schedulers = ["10.0.0.1:8560"] limits { connections = 6 connections_per_client = 5 } tls { ca_cert = "a" cert = "b" key = "c" } }
 scheduler { lease_ttl = "10s" runs_kept = 7 runs_kept_for = "5m" logs_kept = "1500MiB" }
 worker { slots = 3 working_dir = "w" }
-gateway { mode = "strict-follower" }
+gateway {
+  mode = "strict-follower"
+  trusted_proxies = ["10.0.0.1", "10.1.0.0/16"]
+  limits { connections = 9 streams_per_client = 8 request_time = "3s" answer_rate = "2KiB" answer_size = "1GiB" names = 7 }
+}
 database { url = "postgres://cts@db/cts" }
 high_availability {
   cluster { name = "edge" storage "consul" { namespace = "ops" } }
@@ -398,6 +402,10 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
       schedulers = []
       watchers = []
       plaintext = false
+      limits {
+        connections = 4096
+        connections_per_client = 1024
+      }
     }
 
     scheduler {
@@ -421,6 +429,18 @@ fn everything_stands_in_the_dump_of_almost_nothing() {
 
     gateway {
       mode = "transparent"
+      limits {
+        connections = 4096
+        connections_per_client = 1024
+        streams = 1024
+        streams_per_client = 256
+        waiting = 512
+        waiting_per_client = 256
+        request_time = "15s"
+        answer_rate = "1KiB"
+        answer_size = "64MiB"
+        names = 1000
+      }
     }
     "#);
 }

@@ -198,6 +198,26 @@ fn limits_and_words_are_checked() {
             "must be \"transparent\" or \"strict-follower\", not \"strict\"",
         ),
         ("gateway { port = 1 }", "unknown key `port` in `gateway`"),
+        (
+            "gateway { trusted_proxies = [\"10.0.0.1\", \"proxy\"] }",
+            "\"proxy\" in `gateway.trusted_proxies` is no address",
+        ),
+        (
+            "gateway { limits { streams = 0 } }",
+            "`gateway.limits.streams` must be between 1 and 1000000",
+        ),
+        (
+            "gateway { limits { request_time = \"10ms\" } }",
+            "`gateway.limits.request_time` must be between 1s and 1h",
+        ),
+        (
+            "gateway { limits { answer_size = \"1KiB\" } }",
+            "`gateway.limits.answer_size` must be between 1MiB and 4GiB",
+        ),
+        (
+            "services { limits { conections = 7 } }",
+            "unknown key `conections` in `services.limits`",
+        ),
     ];
     for (text, message) in cases {
         assert_problem(text, 1, message);
@@ -249,6 +269,31 @@ fn a_worker_may_narrow_the_environment_of_terraform() {
     let text = "worker { environment = [\"PATH\", \"AWS_*\", \"*\"] }";
     assert_eq!(names(text), ["PATH", "AWS_*", "*"]);
     assert!(names("worker { environment = [] }").is_empty());
+}
+
+#[test]
+fn clients_have_limits() {
+    let limits = config("").gateway.limits;
+    assert_eq!(
+        (limits.streams.total, limits.streams.per_client),
+        (1024, 256)
+    );
+    let text = "gateway { trusted_proxies = [\"::1\", \"10.0.0.0/8\"]
+        limits { streams = 3 answer_rate = \"2KiB\" } }
+        services { limits { connections_per_client = 4 } }";
+    let config = config(text);
+    let limits = config.gateway.limits;
+    assert_eq!((limits.streams.total, limits.streams.per_client), (3, 256));
+    assert_eq!(limits.answer_rate, 2048);
+    let proxies: Vec<String> = config
+        .gateway
+        .trusted_proxies
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(proxies, ["::1/128", "10.0.0.0/8"]);
+    let connections = config.services.limits.connections;
+    assert_eq!((connections.total, connections.per_client), (4096, 4));
 }
 
 #[test]

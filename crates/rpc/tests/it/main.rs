@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
 
 mod authority;
+mod crowds;
 mod peers;
 mod rig;
 mod tls;

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use cts_listen::{Room, Size};
 use cts_rpc::{Address, ClientTls, Endpoints, HealthSwitch, Peer, Peers, ProbeTimes, ServerTls};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -91,6 +92,15 @@ impl Server {
     }
 
     pub(crate) fn on(listener: TcpListener, name: &'static str, tls: Option<ServerTls>) -> Self {
+        Self::of_size(Size::UNLIMITED, listener, name, tls)
+    }
+
+    pub(crate) fn of_size(
+        size: Size,
+        listener: TcpListener,
+        name: &'static str,
+        tls: Option<ServerTls>,
+    ) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -102,9 +112,10 @@ impl Server {
         let endpoints = Endpoints::new().with(Who(name)).with_health(health.clone());
         runtime.spawn(async move {
             let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let room = Room::new(size);
             match tls {
-                Some(tls) => endpoints.serve_tls(listener, tls, pending()).await,
-                None => endpoints.serve_tcp(listener, pending()).await,
+                Some(tls) => endpoints.serve_tls(listener, room, tls, pending()).await,
+                None => endpoints.serve_tcp(listener, room, pending()).await,
             }
         });
         Self {

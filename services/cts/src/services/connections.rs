@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use cts_config::ServicesConfig;
+use cts_listen::Room;
 use cts_rpc::{
     Address, ClientTls, ClientTlsFiles, Endpoints, Peers, ServerTls, TlsFiles, TransportRule,
 };
@@ -116,18 +117,22 @@ impl Links {
         listen(address).await
     }
 
-    /// Serves `endpoints` until `shutdown`.
+    /// Serves `endpoints` until `shutdown`, to as many as there are places for in `room`.
     pub(crate) fn serve(
         &self,
         endpoints: Endpoints,
+        room: Room,
         listener: TcpListener,
         tasks: &Tasks,
         shutdown: &CancellationToken,
     ) {
         let until = shutdown.clone().cancelled_owned();
         match self.server.clone() {
-            Some(tls) => tasks.spawn("gRPC listener", endpoints.serve_tls(listener, tls, until)),
-            None => tasks.spawn("gRPC listener", endpoints.serve_tcp(listener, until)),
+            Some(tls) => {
+                let serving = endpoints.serve_tls(listener, room, tls, until);
+                tasks.spawn("gRPC listener", serving);
+            }
+            None => tasks.spawn("gRPC listener", endpoints.serve_tcp(listener, room, until)),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 
 use cts_config::Config;
 use cts_gateway::Gateway;
+use cts_listen::Room;
 use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport, memory_transports};
 use cts_runtime::Tasks;
 use cts_scheduler::{Mode, RunRequests, Scheduler};
@@ -23,6 +24,7 @@ use crate::services::connections::Links;
 use crate::services::database::Database;
 use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
+use crate::services::room::services_room;
 use crate::services::settings::{self, Shape};
 use crate::services::wiring::{self, WorkerParts, consul_client};
 
@@ -60,6 +62,7 @@ pub struct StartOptions {
 pub struct Embedded {
     sockets: Sockets,
     links: Links,
+    room: Room,
     database: Database,
     watcher: Watcher,
     watch_listener: MemoryListener,
@@ -149,10 +152,12 @@ impl Embedded {
             reset_storage,
         )
         .await?;
-        let gateway = wiring::gateway(config, gateway_channel, tls);
+        let gateway = wiring::gateway(config, process_env, gateway_channel, tls);
+        let room = services_room(config, process_env);
         Ok(Self {
             sockets,
             links,
+            room,
             database,
             watcher,
             watch_listener,
@@ -190,6 +195,7 @@ impl Embedded {
         let Self {
             sockets,
             links,
+            room,
             database,
             watcher,
             watch_listener,
@@ -212,7 +218,7 @@ impl Embedded {
         let schedule_endpoints = scheduler.endpoints(&scheduling);
         if let Some(socket) = sockets.grpc {
             let all = schedule_endpoints.clone().with(watcher.service());
-            links.serve(all, socket, &inside, &inner);
+            links.serve(all, room, socket, &inside, &inner);
         }
         inside.spawn(
             "watcher's server",

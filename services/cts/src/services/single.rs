@@ -18,12 +18,14 @@ use crate::services::connections::Links;
 use crate::services::database::Database;
 use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
+use crate::services::room::services_room;
 use crate::services::settings::{self, Shape};
 use crate::services::wiring::{self, WorkerParts, consul_client};
 
 /// Serves a watcher until `shutdown`.
 pub(crate) async fn run_watcher(
     config: &Config,
+    process_env: &ProcessEnv,
     grpc: SocketAddr,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
@@ -36,7 +38,13 @@ pub(crate) async fn run_watcher(
     let parts = Tasks::new(shutdown.clone());
     links.follow_files(&parts, &shutdown);
     let endpoints = Endpoints::new().with(watcher.service());
-    links.serve(endpoints, grpc, &parts, &shutdown);
+    links.serve(
+        endpoints,
+        services_room(config, process_env),
+        grpc,
+        &parts,
+        &shutdown,
+    );
     parts.spawn("watcher", watcher.run(shutdown));
     Ok(parts.wait().await?)
 }
@@ -82,7 +90,13 @@ pub(crate) async fn run_scheduler(
         database.close().await;
         return Ok(());
     };
-    links.serve(scheduler.endpoints(&shutdown), grpc, &outside, &shutdown);
+    links.serve(
+        scheduler.endpoints(&shutdown),
+        services_room(config, process_env),
+        grpc,
+        &outside,
+        &shutdown,
+    );
     outside.spawn("scheduler", scheduler.run(shutdown.clone()));
     tokio::select! {
         () = shutdown.cancelled() => {}
@@ -122,7 +136,13 @@ pub(crate) async fn run_worker(
     let inside = Tasks::new(inner.clone());
     links.follow_files(&inside, &inner);
     let schedulers = links.schedulers(schedulers, &inside, &inner)?;
-    links.serve(Endpoints::new(), grpc, &inside, &inner);
+    links.serve(
+        Endpoints::new(),
+        services_room(config, process_env),
+        grpc,
+        &inside,
+        &inner,
+    );
     let WorkerParts {
         worker,
         processes,
@@ -173,6 +193,7 @@ pub(crate) async fn run_worker(
 /// Serves the REST API in front of schedulers until `shutdown`.
 pub(crate) async fn run_gateway(
     config: &Config,
+    process_env: &ProcessEnv,
     schedulers: &[String],
     api: TcpListener,
     grpc: SocketAddr,
@@ -185,8 +206,14 @@ pub(crate) async fn run_gateway(
     let parts = Tasks::new(shutdown.clone());
     links.follow_files(&parts, &shutdown);
     let schedulers = links.schedulers(schedulers, &parts, &shutdown)?;
-    links.serve(Endpoints::new(), grpc, &parts, &shutdown);
-    let gateway = wiring::gateway(config, schedulers.channel(), tls);
+    links.serve(
+        Endpoints::new(),
+        services_room(config, process_env),
+        grpc,
+        &parts,
+        &shutdown,
+    );
+    let gateway = wiring::gateway(config, process_env, schedulers.channel(), tls);
     if let Some(entry) = entry {
         entry.keep(&parts, &shutdown);
     }

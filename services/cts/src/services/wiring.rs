@@ -30,6 +30,7 @@ use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
 use crate::services::database::Database;
 use crate::services::lock::{DirectoryLock, Use};
+use crate::services::room::gateway_limits;
 use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
 
@@ -188,11 +189,18 @@ pub(crate) async fn api_tls(config: &Config) -> Result<Option<ServerTls>, Failur
 }
 
 /// A gateway in front of the schedulers behind `scheduler`.
-pub(crate) fn gateway(config: &Config, scheduler: Channel, tls: Option<ServerTls>) -> Gateway {
+pub(crate) fn gateway(
+    config: &Config,
+    process_env: &ProcessEnv,
+    scheduler: Channel,
+    tls: Option<ServerTls>,
+) -> Gateway {
     let options = GatewayOptions {
         request_id: Arc::new(Uuid::new_v4),
         local_time: Arc::new(|at| at.with_timezone(&Local).fixed_offset()),
         mode: settings::gateway_mode(config),
+        limits: gateway_limits(config, process_env),
+        trusted_proxies: config.gateway.trusted_proxies.clone(),
     };
     let deps = GatewayDeps {
         tasks: TaskServiceClient::new(scheduler.clone())

@@ -1,6 +1,6 @@
 //! Tasks in requests (docs/rest.md#task-objects): from bytes to what the scheduler is asked for.
 
-use cts_core::{TaskDraft, go};
+use cts_core::{Condition, ModuleInput, TaskDraft, go};
 use http::{HeaderMap, header};
 use serde_json::Value;
 
@@ -28,6 +28,10 @@ pub(crate) enum InvalidBody {
         schema: &'static str,
         mismatch: Mismatch,
     },
+    #[error(
+        "request body has an error: {count} names of services, at most {limit} are allowed; use a regexp"
+    )]
+    TooManyNames { count: usize, limit: usize },
 }
 
 fn quoted(text: &str) -> String {
@@ -85,6 +89,26 @@ impl TaskRequest {
             bad_duration,
             revision,
         })
+    }
+
+    /// Refuses a task with more than `limit` names of services: each is a question to Consul that goes on.
+    pub(crate) fn with_at_most(self, limit: usize) -> Result<Self, InvalidBody> {
+        let of_condition = match &self.task.condition {
+            Condition::Services(services) => services.names.len(),
+            Condition::NoCondition
+            | Condition::CatalogServices(_)
+            | Condition::ConsulKv(_)
+            | Condition::Schedule(_) => 0,
+        };
+        let of_inputs = self.task.module_inputs.iter().map(|input| match input {
+            ModuleInput::Services(services) => services.names.len(),
+            ModuleInput::ConsulKv(_) => 0,
+        });
+        let count = of_condition + of_inputs.sum::<usize>();
+        if count > limit {
+            return Err(InvalidBody::TooManyNames { count, limit });
+        }
+        Ok(self)
     }
 }
 

@@ -33,14 +33,16 @@ const NOTHING_APPLIED: &str =
 /// A body, or what came instead.
 pub(crate) type Received = Result<Vec<u8>, BodyError>;
 
-/// Reads the task of a `POST`. Needs no other service, so mistakes are answered at once.
+/// Reads the task of a `POST`, which may have so many names. Needs no other service, so mistakes are answered at once.
 pub(crate) fn read_creation(
     mode: RunMode,
     headers: &HeaderMap,
     body: Received,
+    names: usize,
 ) -> Result<TaskRequest, Problem> {
     let body = received(body)?;
-    Ok(TaskRequest::read(mode, "TaskRequest", headers, &body)?)
+    let request = TaskRequest::read(mode, "TaskRequest", headers, &body)?;
+    Ok(request.with_at_most(names)?)
 }
 
 /// Reads the task of a `PUT` of `name`, and the revision that it is to replace.
@@ -49,9 +51,11 @@ pub(crate) fn read_replacement(
     name: &str,
     headers: &HeaderMap,
     body: Received,
+    names: usize,
 ) -> Result<(TaskRequest, u64), Problem> {
     let body = received(body)?;
     let request = TaskRequest::read(mode, "TaskReplacement", headers, &body)?;
+    let request = request.with_at_most(names)?;
     if request.task.name != name {
         return Err(Problem::bad_request(&format!(
             "the task in the request body has the name '{}', not '{name}'",

@@ -4,8 +4,9 @@ use cts_core::{TaskDraft, TaskStatus};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::convert::{draft_from_wire, task_status_to_wire};
-use tonic::Code;
+use prost::Message;
 use tonic::transport::Channel;
+use tonic::{Code, Status, Streaming};
 
 use super::{CALL_LIMIT, CallError, ask, missing};
 
@@ -34,28 +35,27 @@ impl KnownTask {
 #[derive(Debug, Clone)]
 pub(crate) struct TaskClient {
     client: TaskServiceClient<Channel>,
+    /// Most bytes of a list.
+    longest: usize,
 }
 
 impl TaskClient {
-    pub(crate) fn new(client: TaskServiceClient<Channel>) -> Self {
-        Self { client }
+    /// Lists with more than `longest` bytes on the wire are given up.
+    pub(crate) fn new(client: TaskServiceClient<Channel>, longest: usize) -> Self {
+        Self { client, longest }
     }
 
     /// All tasks, in the order of the API.
     pub(crate) async fn tasks(&self) -> Result<Vec<TaskDraft>, CallError> {
-        let tasks = ask(CALL_LIMIT, || {
+        let parts = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
             async move {
                 let request = proto::ListTasksRequest {};
-                let mut parts = client.list_tasks(request).await?.into_inner();
-                let mut tasks = Vec::new();
-                while let Some(part) = parts.message().await? {
-                    tasks.extend(part.tasks);
-                }
-                Ok(tasks)
+                let parts = client.list_tasks(request).await?;
+                self.all(parts.into_inner()).await
             }
         });
-        let tasks = tasks.await?.into_iter();
+        let tasks = parts.await??.into_iter().flat_map(|part| part.tasks);
         Ok(tasks.map(draft_from_wire).collect::<Result<_, _>>()?)
     }
 
@@ -130,7 +130,7 @@ impl TaskClient {
         status: Option<TaskStatus>,
         include_events: bool,
     ) -> Result<Vec<proto::TaskState>, CallError> {
-        ask(CALL_LIMIT, || {
+        let parts = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
             async move {
                 let request = proto::ListTaskStatesRequest {
@@ -139,15 +139,30 @@ impl TaskClient {
                         .into(),
                     include_events,
                 };
-                let mut parts = client.list_task_states(request).await?.into_inner();
-                let mut states = Vec::new();
-                while let Some(part) = parts.message().await? {
-                    states.extend(part.states);
-                }
-                Ok(states)
+                let parts = client.list_task_states(request).await?;
+                self.all(parts.into_inner()).await
             }
-        })
-        .await
+        });
+        let parts = parts.await??.into_iter();
+        Ok(parts.flat_map(|part| part.states).collect())
+    }
+
+    /// All parts of a list, unless it is too long.
+    async fn all<P: Message>(
+        &self,
+        mut parts: Streaming<P>,
+    ) -> Result<Result<Vec<P>, CallError>, Status> {
+        let limit = self.longest;
+        let mut bytes = 0;
+        let mut list = Vec::new();
+        while let Some(part) = parts.message().await? {
+            bytes += part.encoded_len();
+            if bytes > limit {
+                return Ok(Err(CallError::TooLarge { limit }));
+            }
+            list.push(part);
+        }
+        Ok(Ok(list))
     }
 
     /// The state of one task.

@@ -1,7 +1,13 @@
 //! One connection, from its first byte to its end.
 
+use std::future::ready;
+use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
 
+use axum::middleware::map_response;
 use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
@@ -10,7 +16,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tower::Layer as _;
 
-use crate::transport::timed_stream::{Activity, TimedStream};
+use crate::transport::activity::Activity;
+use crate::transport::paced_body::paced;
+use crate::transport::patience::Patience;
+use crate::transport::timed_stream::TimedStream;
 
 /// What each request knows of its connection.
 #[derive(Debug, Clone)]
@@ -30,22 +39,39 @@ pub(crate) enum Protocol {
     Http2,
 }
 
+/// How long a client may take, and how slow it may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// From the first byte of a request to its last.
+    pub(crate) request: Duration,
+    /// Bytes of an answer in a second.
+    pub(crate) rate: NonZeroU32,
+}
+
 /// Serves `protocol` until either end closes or a time limit passes. After `closing` the request in
 /// progress is still answered, no further one is taken.
 pub(crate) async fn serve_connection<S>(
     stream: S,
     peer: SocketAddr,
     protocol: Protocol,
+    times: Times,
     app: Router,
     closing: CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let activity = match protocol {
-        Protocol::Http1 => Activity::plain(),
-        Protocol::Http2 => Activity::framed(),
+    let patience = move || Patience::new(times.rate);
+    let (activity, app) = match protocol {
+        Protocol::Http1 => (Activity::plain(times.request), app),
+        Protocol::Http2 => {
+            let activity = Activity::framed(times.request);
+            let offers = Arc::clone(activity.offers());
+            let pace = move |answer| ready(paced(answer, &offers, patience()));
+            (activity, app.layer(map_response(pace)))
+        }
     };
-    let stream = TokioIo::new(TimedStream::new(stream, activity.clone()));
+    let offers = Arc::clone(activity.offers());
+    let stream = TokioIo::new(TimedStream::new(stream, activity.clone(), patience()));
     let known = Connection {
         peer,
         activity,
@@ -69,6 +95,9 @@ pub(crate) async fn serve_connection<S>(
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = offers.overdue(), if protocol == Protocol::Http2 => {
+            Err(io::Error::from(io::ErrorKind::TimedOut).into())
+        }
         () = closing.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -81,8 +110,7 @@ pub(crate) async fn serve_connection<S>(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
+    use axum::body::Bytes;
     use axum::extract::Request;
     use axum::middleware::{Next, from_fn};
     use axum::response::Response;
@@ -91,8 +119,14 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::*;
-    use crate::transport::timed_stream::{HEAD_LIMIT, IDLE_LIMIT, UNREAD_LIMIT};
+    use crate::transport::patience::UNREAD_LIMIT;
+    use crate::transport::timed_stream::IDLE_LIMIT;
 
+    const HEAD_LIMIT: Duration = Duration::from_secs(15);
+    const TIMES: Times = Times {
+        request: HEAD_LIMIT,
+        rate: NonZeroU32::new(1024).unwrap(),
+    };
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     const SLOW: Duration = Duration::from_mins(10);
     const LARGE: usize = 256 * 1024;
@@ -109,6 +143,10 @@ mod tests {
     }
 
     fn client(connections: &mut JoinSet<()>) -> DuplexStream {
+        client_of(Protocol::Http1, connections)
+    }
+
+    fn client_of(protocol: Protocol, connections: &mut JoinSet<()>) -> DuplexStream {
         let slow = || async {
             sleep(SLOW).await;
             "done"
@@ -123,7 +161,8 @@ mod tests {
         connections.spawn(serve_connection(
             server,
             peer,
-            Protocol::Http1,
+            protocol,
+            TIMES,
             app,
             CancellationToken::new(),
         ));
@@ -234,7 +273,7 @@ mod tests {
             .unwrap();
         let mut received = 0;
         loop {
-            sleep(UNREAD_LIMIT.saturating_sub(Duration::from_secs(1))).await;
+            sleep(Duration::from_secs(3)).await;
             let mut part = vec![0; 16 * 1024];
             match client.read(&mut part).await.unwrap() {
                 0 => break,
@@ -242,6 +281,75 @@ mod tests {
             }
         }
         assert!(received > LARGE, "{received}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_reads_too_slowly_loses_its_connection() {
+        let mut connections = JoinSet::new();
+        let mut client = client(&mut connections);
+        client
+            .write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+            .await
+            .unwrap();
+        let mut received = 0;
+        loop {
+            sleep(UNREAD_LIMIT / 2).await;
+            let mut part = vec![0; 4 * 1024];
+            match client.read(&mut part).await.unwrap() {
+                0 => break,
+                length => received += length,
+            }
+        }
+        assert!(received < LARGE / 4, "{received}");
+    }
+
+    /// Asks for something large over HTTP/2 with streams whose windows have `window` bytes, reads the answer with
+    /// `pause` before each part, and shows signs of life. Gives the bytes and whether that was all.
+    async fn read_over_http2(window: u32, pause: Duration) -> (usize, bool) {
+        let mut connections = JoinSet::new();
+        let socket = client_of(Protocol::Http2, &mut connections);
+        let mut builder = h2::client::Builder::new();
+        builder.initial_window_size(window);
+        let (mut client, mut connection) = builder.handshake::<_, Bytes>(socket).await.unwrap();
+        let mut pings = connection.ping_pong().unwrap();
+        connections.spawn(async move { drop(connection.await) });
+        connections.spawn(async move {
+            while pings.ping(h2::Ping::opaque()).await.is_ok() {
+                sleep(Duration::from_secs(5)).await;
+            }
+        });
+        let request = http::Request::get("https://a/large").body(()).unwrap();
+        let (answer, _) = client.send_request(request, true).unwrap();
+        let mut body = answer.await.unwrap().into_body();
+        let mut received = 0;
+        loop {
+            sleep(pause).await;
+            match body.data().await {
+                None => return (received, true),
+                Some(Err(_gone)) => return (received, false),
+                Some(Ok(part)) => {
+                    received += part.len();
+                    body.flow_control().release_capacity(part.len()).unwrap();
+                }
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_window_of_zero_does_not_hold_a_connection() {
+        let begin = Instant::now();
+        let (received, whole) = read_over_http2(0, Duration::ZERO).await;
+        assert_eq!((received, whole), (0, false));
+        let took = begin.elapsed();
+        assert!(took >= UNREAD_LIMIT && took < UNREAD_LIMIT * 2, "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_window_that_opens_too_slowly_does_not_either() {
+        let (received, whole) = read_over_http2(1024, Duration::from_secs(5)).await;
+        assert!(received > 0 && received < LARGE / 4 && !whole, "{received}");
+        let (received, whole) = read_over_http2(64 * 1024, Duration::from_secs(5)).await;
+        assert_eq!((received, whole), (LARGE, true));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,39 +1,37 @@
 //! The listener's side: accepting connections and ending them.
 
+use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
+use cts_listen::{Admitted, Arrival, Entrance, Opening, Refused, Room, Seldom};
 use cts_tls::ServerTls;
-use nix::errno::Errno;
-use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::app;
 use crate::options::{Deps, Options};
-use crate::transport::connection::{Protocol, serve_connection};
+use crate::transport::connection::{Protocol, Times, serve_connection};
+use crate::transport::refusal::{Farewells, refuse};
 use crate::transport::tls_acceptor::TlsAcceptor;
 
 /// How long requests in progress may go on after the shutdown (docs/rest.md#transport).
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 
-/// Pause after a failure to accept that only time can cure, such as running out of descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
-
-/// Silence after which a peer's machine is asked whether it is there, in which intervals, and how often before the
-/// connection is given up: after 25 s.
-const PROBE_AFTER: Duration = Duration::from_secs(10);
-const PROBE_INTERVAL: Duration = Duration::from_secs(5);
-const PROBES: u32 = 3;
+/// From the connection to the end of its TLS handshake.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(15);
 
 /// The REST API, not serving yet.
 #[derive(Debug)]
 pub struct Gateway {
     app: Router,
+    room: Room,
+    times: Times,
     tls: Option<ServerTls>,
 }
 
@@ -41,6 +39,11 @@ impl Gateway {
     /// Puts the API together. Nothing is called before the first request.
     pub fn new(options: Options, deps: Deps) -> Self {
         Self {
+            room: Room::new(options.limits.connections),
+            times: Times {
+                request: options.limits.request_time,
+                rate: options.limits.answer_rate,
+            },
             app: app::router(options, deps),
             tls: None,
         }
@@ -75,7 +78,18 @@ impl Gateway {
                 None => shutdown.cancelled().await,
             }
         };
-        let accepting = accept(self.app, tls_acceptor.clone(), listener, shutdown.clone());
+        let door = Door {
+            app: self.app,
+            times: self.times,
+            farewells: tls_acceptor.is_none().then(Farewells::new),
+            refusals: Seldom::default(),
+            failures: Seldom::default(),
+            connections: JoinSet::new(),
+            closing: shutdown.child_token(),
+        };
+        let opening = opening(tls_acceptor.clone());
+        let entrance = Entrance::new(listener, self.room, HANDSHAKE_LIMIT, opening);
+        let accepting = door.accept(entrance, &shutdown);
         // Following ends with the shutdown, accepting after it or when the listener is broken.
         tokio::pin!(accepting);
         tokio::select! {
@@ -85,84 +99,115 @@ impl Gateway {
     }
 }
 
-async fn accept(
-    app: Router,
-    tls_acceptor: Option<TlsAcceptor>,
-    listener: TcpListener,
-    shutdown: CancellationToken,
-) -> io::Result<()> {
-    let mut connections = JoinSet::new();
-    let closing = shutdown.child_token();
-    let outcome = loop {
-        tokio::select! {
-            biased;
-            () = shutdown.cancelled() => break Ok(()),
-            Some(ended) = connections.join_next() => report(ended),
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => {
-                    start(&mut connections, stream, peer, tls_acceptor.clone(), app.clone(), closing.clone());
-                }
-                Err(error) => match after_accept_error(&error) {
-                    AfterError::GoOn => {}
-                    AfterError::Pause => {
-                        tracing::warn!(%error, "cannot accept connections for the moment");
-                        // Cut short by the shutdown; the next turn sees which of both it was.
-                        drop(timeout(ACCEPT_PAUSE, shutdown.cancelled()).await);
-                    }
-                    AfterError::GiveUp => break Err(error),
-                },
-            },
-        }
-    };
-    drop(listener);
-    closing.cancel();
-    let all_ended = async {
-        while let Some(ended) = connections.join_next().await {
-            report(ended);
-        }
-    };
-    if timeout(SHUTDOWN_LIMIT, all_ended).await.is_err() {
-        tracing::warn!(
-            connections = connections.len(),
-            "requests did not finish in time, closing their connections"
-        );
-        connections.shutdown().await;
-    }
-    outcome
+/// A connection as it may be served.
+enum Opened {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>, Protocol),
 }
 
-fn start(
-    connections: &mut JoinSet<()>,
-    stream: TcpStream,
-    peer: SocketAddr,
-    tls_acceptor: Option<TlsAcceptor>,
+fn opening(tls_acceptor: Option<TlsAcceptor>) -> Opening<Opened> {
+    let Some(tls_acceptor) = tls_acceptor else {
+        return Box::new(|stream| Box::pin(ready(Ok(Opened::Plain(stream)))));
+    };
+    Box::new(move |stream| {
+        let tls_acceptor = tls_acceptor.clone();
+        Box::pin(async {
+            let (stream, protocol) = tls_acceptor.admit(stream).await?;
+            Ok(Opened::Tls(Box::new(stream), protocol))
+        })
+    })
+}
+
+/// Lets connections in until the shutdown.
+struct Door {
     app: Router,
+    times: Times,
+    /// Of plain HTTP only.
+    farewells: Option<Farewells>,
+    refusals: Seldom,
+    failures: Seldom,
+    connections: JoinSet<()>,
     closing: CancellationToken,
-) {
-    // Without it small answers may wait for the acknowledgement of the packet before them.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "cannot switch off Nagle's algorithm");
-    }
-    let keepalive = TcpKeepalive::new()
-        .with_time(PROBE_AFTER)
-        .with_interval(PROBE_INTERVAL)
-        .with_retries(PROBES);
-    if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&keepalive) {
-        tracing::debug!(%error, "a machine that vanishes will not be noticed");
-    }
-    connections.spawn(async move {
-        let Some(tls_acceptor) = tls_acceptor else {
-            return serve_connection(stream, peer, Protocol::Http1, app, closing).await;
+}
+
+impl Door {
+    async fn accept(
+        mut self,
+        mut entrance: Entrance<Opened>,
+        shutdown: &CancellationToken,
+    ) -> io::Result<()> {
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => break Ok(()),
+                Some(ended) = self.connections.join_next() => report(ended),
+                arrival = entrance.next() => match arrival {
+                    Ok(Arrival::Admitted(admitted)) => self.start(admitted),
+                    Ok(Arrival::Refused(refused)) => self.refuse(refused),
+                    Ok(Arrival::Failed { peer, error }) => self.failed(peer, &error),
+                    Err(error) => break Err(error),
+                },
+            }
         };
-        let admitted = tokio::select! {
-            admitted = tls_acceptor.admit(stream, peer) => admitted,
-            // Nothing was asked yet.
-            () = closing.cancelled() => None,
+        drop(entrance);
+        self.closing.cancel();
+        let all_ended = async {
+            while let Some(ended) = self.connections.join_next().await {
+                report(ended);
+            }
         };
-        if let Some((stream, protocol)) = admitted {
-            serve_connection(stream, peer, protocol, app, closing).await;
+        if timeout(SHUTDOWN_LIMIT, all_ended).await.is_err() {
+            tracing::warn!(
+                connections = self.connections.len(),
+                "requests did not finish in time, closing their connections"
+            );
+            self.connections.shutdown().await;
         }
-    });
+        outcome
+    }
+
+    fn start(&mut self, admitted: Admitted<Opened>) {
+        let Admitted {
+            stream,
+            peer,
+            place,
+        } = admitted;
+        let (times, app, closing) = (self.times, self.app.clone(), self.closing.clone());
+        self.connections.spawn(async move {
+            match stream {
+                Opened::Plain(stream) => {
+                    serve_connection(stream, peer, Protocol::Http1, times, app, closing).await;
+                }
+                Opened::Tls(stream, protocol) => {
+                    serve_connection(*stream, peer, protocol, times, app, closing).await;
+                }
+            }
+            drop(place);
+        });
+    }
+
+    fn refuse(&mut self, refused: Refused) {
+        let Refused { stream, peer, why } = refused;
+        let remote_ip = peer.ip();
+        if self.refusals.is_due() {
+            tracing::warn!(target: "api", %remote_ip, "a connection is refused: {why} (gateway.limits.connections)");
+        } else {
+            tracing::debug!(target: "api", %remote_ip, "a connection is refused: {why}");
+        }
+        let farewell = self.farewells.as_ref();
+        if let Some(place) = farewell.and_then(|farewells| farewells.take(remote_ip)) {
+            self.connections.spawn(refuse(stream, why, place));
+        }
+    }
+
+    fn failed(&self, peer: SocketAddr, error: &io::Error) {
+        let (remote_ip, error) = (peer.ip(), error.to_string());
+        if self.failures.is_due() {
+            tracing::warn!(target: "api", %remote_ip, error, "a TLS handshake failed");
+        } else {
+            tracing::debug!(target: "api", %remote_ip, error, "a TLS handshake failed");
+        }
+    }
 }
 
 fn report(ended: Result<(), JoinError>) {
@@ -170,46 +215,5 @@ fn report(ended: Result<(), JoinError>) {
         && error.is_panic()
     {
         tracing::error!(error = ?error.to_string(), "a connection ended in a panic");
-    }
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum AfterError {
-    /// The error belongs to one connection that is gone.
-    GoOn,
-    /// The next attempt would fail the same way.
-    Pause,
-    /// The listener is of no use any more.
-    GiveUp,
-}
-
-fn after_accept_error(error: &io::Error) -> AfterError {
-    match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::EBADF | Errno::EINVAL | Errno::ENOTSOCK | Errno::EOPNOTSUPP) => {
-            AfterError::GiveUp
-        }
-        Some(Errno::ECONNABORTED | Errno::ECONNRESET | Errno::EINTR | Errno::EPROTO) => {
-            AfterError::GoOn
-        }
-        _ => AfterError::Pause,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_broken_listener_ends_serving() {
-        let cases = [
-            (Errno::ECONNABORTED, AfterError::GoOn),
-            (Errno::EMFILE, AfterError::Pause),
-            (Errno::ENFILE, AfterError::Pause),
-            (Errno::EBADF, AfterError::GiveUp),
-        ];
-        for (errno, expected) in cases {
-            let error = io::Error::from_raw_os_error(errno as i32);
-            assert_eq!(after_accept_error(&error), expected, "{errno}");
-        }
     }
 }

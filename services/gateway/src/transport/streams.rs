@@ -13,25 +13,36 @@ pub(crate) mod log;
 
 use std::future::pending;
 
+use cts_listen::Place;
+
+use crate::transport::activity::{Answering, Endless};
 use crate::transport::connection::Connection;
-use crate::transport::timed_stream::{Answering, Endless};
 
 /// An answer on its way to a client.
-struct Answer {
+pub(crate) struct Answer {
     connection: Connection,
     /// Silence is no reason to close the connection meanwhile.
     _answering: Answering,
     /// There while the answer has no end of its own. One that has is a request in progress, which the gateway lets finish.
     endless: Option<Endless>,
+    _place: Place,
 }
 
 impl Answer {
-    fn new(connection: &Connection, is_endless: bool) -> Self {
+    /// With an end of its own, on a connection.
+    pub(crate) fn new(connection: &Connection, place: Place) -> Self {
         Self {
             _answering: connection.activity.answering(),
-            endless: is_endless.then(|| connection.activity.endless()),
+            endless: None,
             connection: connection.clone(),
+            _place: place,
         }
+    }
+
+    /// The same without an end of its own.
+    fn endless(mut self) -> Self {
+        self.endless = Some(self.connection.activity.endless());
+        self
     }
 
     /// The gateway ends, and an answer without an end must end with it.

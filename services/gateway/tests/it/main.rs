@@ -9,6 +9,7 @@ mod cluster_status;
 mod configuration;
 mod conformity;
 mod contract;
+mod crowds;
 mod destructions;
 mod failures;
 mod gone_followers;

@@ -1,11 +1,13 @@
 //! The gateway, what is behind it, and a client that shows every byte.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use chrono::FixedOffset;
-use cts_gateway::{Deps, Gateway, Mode, Options};
+use cts_gateway::{Deps, Gateway, Limits, Mode, Options};
+use cts_listen::Size;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -16,6 +18,7 @@ use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_rpc::{Endpoints, memory_transport};
 use cts_tls::ServerTls;
+use ipnet::IpNet;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
@@ -55,7 +58,32 @@ pub(crate) struct Scene {
     pub(crate) logs: MemoryLogs,
     pub(crate) mode: Mode,
     pub(crate) tls: Option<ServerTls>,
+    /// Of the gateway, if not the usual ones.
+    pub(crate) limits: Option<Limits>,
 }
+
+/// What a gateway has unless configured otherwise.
+pub(crate) const LIMITS: Limits = Limits {
+    connections: Size {
+        total: 4096,
+        per_client: 1024,
+    },
+    streams: Size {
+        total: 1024,
+        per_client: 256,
+    },
+    waiting: Size {
+        total: 512,
+        per_client: 256,
+    },
+    request_time: Duration::from_secs(15),
+    answer_rate: NonZeroU32::new(1024).unwrap(),
+    answer_bytes: 64 << 20,
+    names: 1000,
+};
+
+/// Is trusted to say for whom it asks.
+const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 
 impl Stage {
     /// A gateway in front of `tasks`, as it is beside its scheduler.
@@ -88,7 +116,8 @@ impl Stage {
                 .unwrap();
         };
         services.spawn_on(serving, runtime);
-        Self::in_front_of(channel, services, scene.mode, scene.tls).await
+        let limits = scene.limits.unwrap_or(LIMITS);
+        Self::in_front_of(channel, services, scene.mode, scene.tls, limits).await
     }
 
     /// What a request brings whose scheduler dies when it has arrived. It is not taken for one that takes too long.
@@ -122,7 +151,7 @@ impl Stage {
     /// A gateway whose scheduler is elsewhere, and gone.
     pub(crate) async fn start_alone() -> Self {
         let (_gone, channel) = memory_transport();
-        Self::in_front_of(channel, JoinSet::new(), Mode::Transparent, None).await
+        Self::in_front_of(channel, JoinSet::new(), Mode::Transparent, None, LIMITS).await
     }
 
     async fn in_front_of(
@@ -130,6 +159,7 @@ impl Stage {
         services: JoinSet<()>,
         mode: Mode,
         tls: Option<ServerTls>,
+        limits: Limits,
     ) -> Self {
         log::install();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -139,6 +169,8 @@ impl Stage {
             request_id: Arc::new(|| Uuid::parse_str(REQUEST_ID).unwrap()),
             local_time: Arc::new(|at| at.with_timezone(&FixedOffset::east_opt(3600).unwrap())),
             mode,
+            limits,
+            trusted_proxies: vec![IpNet::from(PROXY)],
         };
         let deps = Deps {
             tasks: TaskServiceClient::new(channel.clone()),

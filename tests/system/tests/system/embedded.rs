@@ -45,6 +45,7 @@ async fn start(site: &Site) -> InProcess {
         hostname: "test".to_owned(),
         boot: None,
         memory: None,
+        descriptors: 1024,
         is_root: false,
         clock: Arc::new(SystemClock),
     };

@@ -135,6 +135,7 @@ mod tests {
             hostname: "test".to_owned(),
             boot: None,
             memory: None,
+            descriptors: 1024,
             is_root: false,
             clock: Arc::new(SystemClock),
         }

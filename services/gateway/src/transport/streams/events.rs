@@ -16,7 +16,6 @@ use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::request::parameters;
 use crate::scheduler_client::run_events::{End, Following, RunEvents};
-use crate::transport::connection::Connection;
 use crate::transport::request_log::RequestId;
 use crate::transport::streams::{Answer, let_hyper_write};
 
@@ -31,7 +30,7 @@ const COME_BACK_AFTER: Duration = Duration::from_secs(1);
 pub(crate) async fn events(
     events: &RunEvents,
     query: Option<&str>,
-    connection: &Connection,
+    answer: Answer,
     local_time: LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
@@ -47,7 +46,7 @@ pub(crate) async fn events(
     let follower = Follower {
         following,
         task,
-        answer: Answer::new(connection, true),
+        answer: answer.endless(),
         id,
     };
     let changes = unfold(follower, |mut follower| async {

@@ -14,7 +14,6 @@ use crate::model::LogLines;
 use crate::problem::Problem;
 use crate::request::parameters::{self, LogFormat};
 use crate::scheduler_client::RunClient;
-use crate::transport::connection::Connection;
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
 use crate::transport::streams::{Answer, let_hyper_write};
@@ -24,7 +23,7 @@ pub(crate) async fn log(
     runs: &RunClient,
     run: &str,
     query: Option<&str>,
-    connection: &Connection,
+    answer: Answer,
     id: RequestId,
 ) -> Result<Response, Problem> {
     let query = parameters::log(query)?;
@@ -37,7 +36,11 @@ pub(crate) async fn log(
         runs: runs.clone(),
         run: run.to_owned(),
         position: query.after,
-        answer: Answer::new(connection, query.follow),
+        answer: if query.follow {
+            answer.endless()
+        } else {
+            answer
+        },
         id,
     };
     // An error breaks the answer off, so that a part of the log is not taken for all of it.

@@ -24,6 +24,7 @@ fn process_env(line: &str, point: Option<&str>, directory: &Path) -> ProcessEnv 
         hostname: "test".to_owned(),
         boot: None,
         memory: None,
+        descriptors: 1024,
         is_root: false,
         clock: Arc::new(SystemClock),
     }

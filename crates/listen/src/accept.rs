@@ -1,0 +1,98 @@
+//! Accepting a connection, whatever the system says meanwhile.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
+
+use crate::seldom::Seldom;
+
+/// Pause after a failure to accept that only time can cure, such as running out of descriptors.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Silence after which a peer's machine is asked whether it is there, in which intervals, and how often before the
+/// connection is given up: after 25 s.
+const PROBE_AFTER: Duration = Duration::from_secs(10);
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+const PROBES: u32 = 3;
+
+/// The next connection. Fails only if the listener itself is broken. Safe to cancel.
+pub(crate) async fn accept(
+    listener: &TcpListener,
+    warned: &Seldom,
+) -> io::Result<(TcpStream, SocketAddr)> {
+    loop {
+        let error = match listener.accept().await {
+            Ok((stream, peer)) => {
+                prepare(&stream);
+                return Ok((stream, peer));
+            }
+            Err(error) => error,
+        };
+        match after(&error) {
+            After::GoOn => {}
+            After::Pause => {
+                if warned.is_due() {
+                    tracing::warn!(%error, "cannot accept connections for the moment");
+                }
+                sleep(PAUSE).await;
+            }
+            After::GiveUp => return Err(error),
+        }
+    }
+}
+
+fn prepare(stream: &TcpStream) {
+    // Without it small answers may wait for the acknowledgement of the packet before them.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot switch off Nagle's algorithm");
+    }
+    let keepalive = TcpKeepalive::new()
+        .with_time(PROBE_AFTER)
+        .with_interval(PROBE_INTERVAL)
+        .with_retries(PROBES);
+    if let Err(error) = SockRef::from(stream).set_tcp_keepalive(&keepalive) {
+        tracing::debug!(%error, "a machine that vanishes will not be noticed");
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum After {
+    /// The error belongs to one connection that is gone.
+    GoOn,
+    /// The next attempt would fail the same way.
+    Pause,
+    /// The listener is of no use any more.
+    GiveUp,
+}
+
+fn after(error: &io::Error) -> After {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EBADF | Errno::EINVAL | Errno::ENOTSOCK | Errno::EOPNOTSUPP) => After::GiveUp,
+        Some(Errno::ECONNABORTED | Errno::ECONNRESET | Errno::EINTR | Errno::EPROTO) => After::GoOn,
+        _ => After::Pause,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_broken_listener_ends_serving() {
+        let cases = [
+            (Errno::ECONNABORTED, After::GoOn),
+            (Errno::EMFILE, After::Pause),
+            (Errno::ENFILE, After::Pause),
+            (Errno::EBADF, After::GiveUp),
+        ];
+        for (errno, expected) in cases {
+            let error = io::Error::from_raw_os_error(errno as i32);
+            assert_eq!(after(&error), expected, "{errno}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What is said of outsiders is said now and then: any of them can connect, and again and again.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// At most one of many lines in this time is for everybody, the rest for who looks closer.
+const PERIOD: Duration = Duration::from_secs(30);
+
+/// Whether it is time for another line.
+#[derive(Debug, Default)]
+pub struct Seldom(Mutex<Option<Instant>>);
+
+impl Seldom {
+    /// True for the first call, and for the first one half a minute after one that was answered so.
+    pub fn is_due(&self) -> bool {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|at| at.elapsed() < PERIOD) {
+            return false;
+        }
+        *last = Some(Instant::now());
+        true
+    }
+}

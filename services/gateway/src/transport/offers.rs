@@ -1,0 +1,84 @@
+//! Parts of answers over HTTP/2 that their client has to take: the windows of streams are its own, so an answer can stand
+//! still on a connection that does not.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::time::{Instant, sleep};
+
+use crate::transport::patience::{Patience, UNREAD_LIMIT};
+
+/// Until when the parts of a connection have to be taken.
+#[derive(Debug, Default)]
+pub(crate) struct Offers(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    last: u64,
+    ends: HashMap<u64, Instant>,
+}
+
+/// What one answer has handed on last.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    offers: Arc<Offers>,
+    number: u64,
+    patience: Patience,
+    bytes: usize,
+}
+
+impl Offers {
+    /// An answer whose head has to be taken first.
+    pub(crate) fn begin(self: &Arc<Self>, patience: Patience) -> Offer {
+        let mut open = self.open();
+        open.last += 1;
+        let number = open.last;
+        drop(open);
+        let mut offer = Offer {
+            offers: Arc::clone(self),
+            number,
+            patience,
+            bytes: 0,
+        };
+        offer.made(0);
+        offer
+    }
+
+    /// Ends when a part has not been taken in time. Looks now and then, which is enough for something that takes minutes.
+    pub(crate) async fn overdue(&self) {
+        while !self.is_overdue() {
+            sleep(UNREAD_LIMIT / 12).await;
+        }
+    }
+
+    fn is_overdue(&self) -> bool {
+        let now = Instant::now();
+        self.open().ends.values().any(|end| *end <= now)
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Offer {
+    /// The next part is handed on.
+    pub(crate) fn made(&mut self, bytes: usize) {
+        self.bytes = bytes;
+        let end = self.patience.wait();
+        self.offers.open().ends.insert(self.number, end);
+    }
+
+    /// There is room for another part, so the last one was taken.
+    pub(crate) fn taken(&mut self) {
+        if self.offers.open().ends.remove(&self.number).is_some() {
+            self.patience.taken(self.bytes);
+        }
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        self.offers.open().ends.remove(&self.number);
+    }
+}

@@ -1,0 +1,93 @@
+//! Bodies of answers over HTTP/2, where a client can leave an answer waiting without leaving its connection unread: by a
+//! window that it does not open.
+//!
+//! A body is handed on in small parts, so that what hyper holds is little, and notes at its connection until when the
+//! part that was handed on last has to be taken.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use http::response::Response;
+use http_body::{Frame, SizeHint};
+
+use crate::transport::offers::{Offer, Offers};
+use crate::transport::patience::Patience;
+
+/// Most bytes that are handed on at once.
+const PART: usize = 16 * 1024;
+
+/// The answer with a body that is handed on in parts, which are noted in `offers`.
+pub(crate) fn paced(
+    answer: Response<Body>,
+    offers: &Arc<Offers>,
+    patience: Patience,
+) -> Response<Body> {
+    answer.map(|body| {
+        if body.is_end_stream() {
+            return body;
+        }
+        Body::new(PacedBody {
+            offer: offers.begin(patience),
+            body,
+            rest: Bytes::new(),
+        })
+    })
+}
+
+#[derive(Debug)]
+struct PacedBody {
+    body: Body,
+    /// Of what the body has given.
+    rest: Bytes,
+    offer: Offer,
+}
+
+impl PacedBody {
+    fn part(&mut self) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let part = self.rest.split_to(self.rest.len().min(PART));
+        self.offer.made(part.len());
+        Poll::Ready(Some(Ok(Frame::data(part))))
+    }
+}
+
+impl HttpBody for PacedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.offer.taken();
+        if !self.rest.is_empty() {
+            return self.part();
+        }
+        match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) => {
+                    self.rest = data;
+                    self.part()
+                }
+                Err(frame) => Poll::Ready(Some(Ok(frame))),
+            },
+            other => other,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let rest = self.rest.len() as u64;
+        let body = self.body.size_hint();
+        let mut hint = SizeHint::new();
+        hint.set_lower(body.lower() + rest);
+        if let Some(upper) = body.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
+    }
+}

@@ -1,0 +1,72 @@
+//! Connections that are not served, and why their clients are told so (docs/rest.md#limits).
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use cts_listen::{Full, Place, Room, Size, client};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::model::{ErrorAnswer, ErrorMessage};
+use crate::transport::json;
+
+/// Time for the peer to take an answer before the connection is closed.
+const FAREWELL_LIMIT: Duration = Duration::from_secs(1);
+
+/// Answers to connections for which there is no place; more than these are just closed.
+const FAREWELLS: Size = Size {
+    total: 64,
+    per_client: 8,
+};
+
+/// Seconds after which it may be worth another try.
+pub(crate) const RETRY_AFTER: &str = "5";
+
+/// Tells clients of plain HTTP why they are not served.
+#[derive(Debug)]
+pub(crate) struct Farewells(Room);
+
+impl Farewells {
+    pub(crate) fn new() -> Self {
+        Self(Room::new(FAREWELLS))
+    }
+
+    /// Room for another answer.
+    pub(crate) fn take(&self, peer: IpAddr) -> Option<Place> {
+        self.0.take(client(peer)).ok()
+    }
+}
+
+/// Answers whatever request comes, and ends.
+pub(crate) async fn refuse(mut stream: TcpStream, why: Full, place: Place) {
+    let status = match why {
+        Full::All => "503 Service Unavailable",
+        Full::Client => "429 Too Many Requests",
+    };
+    let body = json::line(&ErrorAnswer {
+        error: ErrorMessage {
+            message: &format!("no connection is free: {why}"),
+        },
+        request_id: None,
+    });
+    let head = format!(
+        "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\nContent-Type: application/json\r\nRetry-After: {RETRY_AFTER}\r\n\r\n",
+        body.len()
+    );
+    let answer = [head.as_bytes(), &body].concat();
+    drop(say_and_end(&mut stream, &answer).await);
+    drop(place);
+}
+
+/// Sends `bytes` and closes the connection, whatever the peer has sent.
+pub(crate) async fn say_and_end(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.shutdown().await?;
+    // Closing with unread bytes would reset the connection, and the answer might be lost.
+    let mut rest = [0; 4096];
+    let reading = async { while let Ok(1..) = stream.read(&mut rest).await {} };
+    drop(timeout(FAREWELL_LIMIT, reading).await);
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! More clients than there are places for, and as many as there may well be (docs/rest.md#limits).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_gateway::Limits;
+use cts_listen::Size;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::runs::{MemoryRuns, RUN};
+use crate::stage::{Answer, FrozenTime, LIMITS, Scene, Stage};
+use crate::tasks::{MemoryTasks, three_tasks};
+
+const SOON: Duration = Duration::from_secs(5);
+
+async fn stage(limits: Limits) -> Stage {
+    Stage::set(Scene {
+        limits: Some(limits),
+        tasks: three_tasks(),
+        ..Scene::default()
+    })
+    .await
+}
+
+const fn size(total: usize, per_client: usize) -> Size {
+    Size { total, per_client }
+}
+
+/// Sends a request for a client behind the proxy that the gateway trusts.
+async fn ask(stage: &Stage, client: &str, path: &str) -> TcpStream {
+    let mut socket = stage.connect().await;
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: a\r\nForwarded: for={client};proto=http\r\n\r\n");
+    socket.write_all(request.as_bytes()).await.unwrap();
+    socket
+}
+
+/// What has come up to and with `end`.
+async fn read_until(socket: &mut TcpStream, end: &str) -> String {
+    let mut text = String::new();
+    while !text.contains(end) {
+        let mut part = [0; 1024];
+        let length = timeout(SOON, socket.read(&mut part)).await.unwrap();
+        let length = length.unwrap();
+        assert_ne!(length, 0, "closed after {text:?}");
+        text.push_str(std::str::from_utf8(&part[..length]).unwrap());
+    }
+    text
+}
+
+/// A follower whose answer has begun.
+async fn follow(stage: &Stage, client: &str) -> TcpStream {
+    let mut follower = ask(stage, client, "/v1/events").await;
+    read_until(&mut follower, "retry: 1000\n").await;
+    follower
+}
+
+async fn status(stage: &Stage, client: &str, path: &str) -> String {
+    let mut socket = ask(stage, client, path).await;
+    let head = read_until(&mut socket, "\r\n\r\n").await;
+    head["HTTP/1.1 ".len()..][..3].to_owned()
+}
+
+#[tokio::test]
+async fn a_connection_without_a_place_is_told_so() {
+    let stage = stage(Limits {
+        connections: size(3, 3),
+        ..LIMITS
+    })
+    .await;
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        let mut socket = ask(&stage, "192.0.2.1", "/v1/health").await;
+        read_until(&mut socket, "\r\n\r\n").await;
+        held.push(socket);
+    }
+    let refused = stage.ask("GET", "/v1/health").await;
+    assert_eq!(refused.status, 503);
+    assert_eq!(refused.header("Retry-After"), Some("5"));
+    assert_eq!(
+        refused.body,
+        "{\"error\":{\"message\":\"no connection is free: there are too many in total\"}}\n"
+    );
+    held.pop();
+    timeout(SOON, async {
+        while stage.ask("GET", "/v1/health").await.status != 200 {}
+    })
+    .await
+    .expect("the place of a client that has gone is free");
+}
+
+#[tokio::test]
+async fn one_client_takes_its_own_places_only() {
+    let stage = stage(Limits {
+        streams: size(3, 2),
+        ..LIMITS
+    })
+    .await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        held.push(follow(&stage, "192.0.2.1").await);
+    }
+    let mut third = ask(&stage, "192.0.2.1", "/v1/events").await;
+    let refused = read_until(&mut third, "request_id").await;
+    assert!(refused.starts_with("HTTP/1.1 429 "), "{refused}");
+    assert!(refused.contains("\r\nRetry-After: 5\r\n"), "{refused}");
+    assert!(
+        refused.contains("this client has too many logs and events in progress"),
+        "{refused}"
+    );
+    let log = format!("/v1/runs/{RUN}/log?follow=true");
+    assert_eq!(status(&stage, "192.0.2.1", &log).await, "429");
+    held.push(follow(&stage, "192.0.2.2").await);
+    assert_eq!(status(&stage, "192.0.2.3", "/v1/events").await, "503");
+    assert_eq!(status(&stage, "192.0.2.3", "/v1/health").await, "200");
+    held.clear();
+    timeout(SOON, async {
+        while status(&stage, "192.0.2.1", "/v1/events").await != "200" {}
+    })
+    .await
+    .expect("the places of followers that have gone are free");
+}
+
+#[tokio::test]
+async fn requests_that_wait_for_runs_have_places() {
+    let tasks = MemoryTasks {
+        gate: Arc::new(Semaphore::new(0)),
+        ..three_tasks()
+    };
+    let stage = Stage::set(Scene {
+        limits: Some(Limits {
+            waiting: size(1, 1),
+            ..LIMITS
+        }),
+        tasks: tasks.clone(),
+        ..Scene::default()
+    })
+    .await;
+    let task = task("\"a\"");
+    let create = || stage.ask_with("POST", "/v1/tasks", &[JSON], task.as_bytes());
+    let (first, ()) = tokio::join!(create(), async {
+        tasks.arrivals.acquire().await.unwrap().forget();
+        let second = create().await;
+        assert_eq!(second.status, 503, "{second:?}");
+        assert_eq!(second.header("Retry-After"), Some("5"));
+        // What waits for no run goes on.
+        assert_eq!(stage.ask("GET", "/v1/health").await.status, 200);
+        tasks.gate.add_permits(1);
+    });
+    assert_eq!(first.status, 201, "{first:?}");
+}
+
+/// A request with a task that names one service beside `names`.
+fn task(names: &str) -> String {
+    format!(
+        "{{\"task\":{{\"name\":\"new\",\"module\":\"./m\",\"condition\":{{\"services\":{{\"names\":[{names}]}}}},\
+         \"module_input\":{{\"services\":{{\"names\":[\"c\"]}}}}}}}}"
+    )
+}
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+#[tokio::test]
+async fn names_in_a_request_are_counted() {
+    let stage = stage(Limits { names: 3, ..LIMITS }).await;
+    let create = async |names: &str| -> Answer {
+        let body = task(names);
+        let answer = stage.ask_with("POST", "/v1/tasks", &[JSON], body.as_bytes());
+        answer.await
+    };
+    let refused = create("\"a\",\"b\",\"d\"").await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    let expected =
+        "request body has an error: 4 names of services, at most 3 are allowed; use a regexp";
+    assert!(refused.body.contains(expected), "{}", refused.body);
+    let taken = create("\"a\",\"b\"").await;
+    assert!(!taken.body.contains("at most 3"), "{}", taken.body);
+}
+
+#[tokio::test]
+async fn a_list_that_is_too_long_is_refused() {
+    let stage = stage(Limits {
+        answer_bytes: 16,
+        ..LIMITS
+    })
+    .await;
+    for path in ["/v1/tasks", "/v1/status/tasks", "/v1/status"] {
+        let answer = stage.ask("GET", path).await;
+        assert_eq!(answer.status, 500, "{answer:?}");
+        let expected = "the answer would have more than 16 bytes: ask for single tasks";
+        assert!(answer.body.contains(expected), "{}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn two_hundred_quiet_followers_stay_for_an_hour() {
+    const FOLLOWERS: usize = 200;
+    const HOUR: Duration = Duration::from_hours(1);
+    const STEP: Duration = Duration::from_millis(15_001);
+    let time = FrozenTime::start();
+    let runs = MemoryRuns::default();
+    let stage = Stage::set(Scene {
+        runs: runs.clone(),
+        ..Scene::default()
+    })
+    .await;
+    let mut followers = Vec::new();
+    for _ in 0..FOLLOWERS {
+        followers.push(follow(&stage, "192.0.2.1").await);
+    }
+    let mut passed = Duration::ZERO;
+    while passed < HOUR {
+        time.advance(STEP).await;
+        passed += STEP;
+        for follower in &mut followers {
+            read_until(follower, ":\n\n").await;
+        }
+    }
+    assert_eq!(runs.followers.lock().unwrap().len(), 1, "one call for all");
+    assert_eq!(status(&stage, "192.0.2.1", "/v1/health").await, "200");
+}
+
+#[tokio::test]
+async fn five_hundred_clients_behind_one_address_are_served() {
+    const CLIENTS: usize = 500;
+    let stage = stage(LIMITS).await;
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        clients.push(ask(&stage, "192.0.2.1", "/v1/status/tasks").await);
+    }
+    for client in &mut clients {
+        let head = read_until(client, "\r\n\r\n").await;
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    }
+}
