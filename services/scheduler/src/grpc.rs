@@ -3,6 +3,7 @@
 pub(crate) mod bundle_service;
 pub(crate) mod cluster_service;
 pub(crate) mod log_service;
+pub(crate) mod read_ahead;
 pub(crate) mod run_service;
 pub(crate) mod status;
 pub(crate) mod task_service;

@@ -12,6 +12,7 @@ use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::grpc::read_ahead::read_ahead;
 use crate::grpc::status::OrStatus as _;
 use crate::grpc::wire::holder;
 use crate::notifier::Notifier;
@@ -77,10 +78,8 @@ impl LogService for LogEndpoint {
         let pages = futures::stream::try_unfold(reader, Reader::next);
         let parts = pages.map_ok(|parts| futures::stream::iter(parts.into_iter().map(Ok)));
         let parts = parts.try_flatten();
-        if request.one_part {
-            return Ok(Response::new(Box::pin(parts.take(1))));
-        }
-        Ok(Response::new(Box::pin(parts)))
+        let wanted = if request.one_part { 1 } else { usize::MAX };
+        Ok(Response::new(Box::pin(read_ahead(parts.take(wanted)))))
     }
 }
 

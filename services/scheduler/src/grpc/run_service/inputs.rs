@@ -8,6 +8,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tonic::Status;
 
 use super::{Parts, RunEndpoint};
+use crate::grpc::read_ahead::read_ahead;
 use crate::grpc::status::OrStatus as _;
 
 /// Contents in one request.
@@ -71,7 +72,7 @@ impl RunEndpoint {
             });
             stream::iter(parts.collect::<Vec<_>>())
         });
-        Ok(Box::pin(parts.try_flatten()))
+        Ok(Box::pin(read_ahead(parts.try_flatten())))
     }
 
     async fn content(&self, hash: &Digest) -> Result<Content, Status> {

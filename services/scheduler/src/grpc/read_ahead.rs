@@ -1,0 +1,78 @@
+//! Streams whose items are read from the store while a client takes them.
+
+use std::pin::pin;
+
+use futures::{Stream, StreamExt as _};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+/// The same items, read by a task of their own, one ahead of the client.
+///
+/// The stream of an answer is polled when the client has room for more. A read that has begun by then would wait for the
+/// client with a connection of the database in its hands, and a few clients that take nothing would have all of them.
+pub(crate) fn read_ahead<T: Send + 'static>(
+    stream: impl Stream<Item = T> + Send + 'static,
+) -> ReceiverStream<T> {
+    let (items, received) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let reading = async {
+            let mut stream = pin!(stream);
+            while let Ok(room) = items.reserve().await
+                && let Some(item) = stream.next().await
+            {
+                room.send(item);
+            }
+        };
+        tokio::select! {
+            () = reading => {}
+            // What is read for nobody ends.
+            () = items.closed() => {}
+        }
+    });
+    ReceiverStream::new(received)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use futures::stream;
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_read_for_a_client_that_takes_nothing() {
+        let reads = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&reads);
+        let items = stream::iter(0..10).then(move |item| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async move { item }
+        });
+        let mut ahead = read_ahead(items);
+        assert_eq!(ahead.next().await, Some(0));
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(reads.load(Ordering::Relaxed), 2);
+        let rest: Vec<_> = ahead.collect().await;
+        assert_eq!(rest, (1..10).collect::<Vec<_>>());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reading_ends_with_the_client() {
+        let held = Arc::new(());
+        let holds = Arc::clone(&held);
+        let silent = stream::once(async move {
+            let _holds = holds;
+            pending::<()>().await;
+        });
+        let ahead = read_ahead(silent);
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(Arc::strong_count(&held), 2);
+        drop(ahead);
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+}
