@@ -186,7 +186,7 @@ pub(crate) enum Scenario {
     /// Embedded first, then as four processes over Postgres, the worker's guard included. Terraform is
     /// a script that does nothing with success. After the first pass and 10 s of rest, processor time
     /// is taken over some time, and memory at its end: `rss` is the resident memory of each process,
-    /// added up; for `pss` shared pages count once. `cpu_share` is the larger one of the two shapes.
+    /// added up; for `pss`, which is for root alone, shared pages count once. `cpu_share` is the larger one of the two shapes.
     Idle(IdleArguments),
     /// One watcher that follows thousands of services, with the limits that Consul has without configuration.
     ///

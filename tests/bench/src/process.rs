@@ -48,6 +48,7 @@ pub(crate) struct Process {
     name: String,
     child: Child,
     pid: Pid,
+    executable: PathBuf,
     log: PathBuf,
 }
 
@@ -81,6 +82,7 @@ impl Process {
             name,
             child,
             pid,
+            executable: executable.to_owned(),
             log,
         })
     }
@@ -144,13 +146,9 @@ impl Process {
         killed.with_context(|| format!("cannot kill {}", self.name))
     }
 
-    pub(crate) const fn pid(&self) -> Pid {
-        self.pid
-    }
-
     /// Of this process and of what it has started of itself.
     pub(crate) fn usage(&self) -> Result<Usage> {
-        with_twins(self.pid)
+        with_twins(self.pid, &self.executable)
     }
 
     /// The end of its log, on standard error.

@@ -1,46 +1,68 @@
-//! Connections of a process.
+//! Connections to a server.
 
 use std::collections::HashSet;
 use std::fs;
 
 use anyhow::{Context as _, Result};
-use nix::unistd::Pid;
 
-/// Established TCP connections that a process has made or accepted, but for those to ports that it listens on.
-pub(crate) fn connections_of(pid: Pid) -> Result<u32> {
-    let mut sockets = HashSet::new();
-    for entry in fs::read_dir(format!("/proc/{pid}/fd")).context("the process has ended")? {
+/// State of a connection that is in use.
+const ESTABLISHED: &str = "01";
+
+/// Established TCP connections to a port of this machine, but for those that this process has made.
+///
+/// The table of connections is open to everybody, the files of a service of cts are not.
+pub(crate) fn connections_to(port: u16) -> Result<u32> {
+    let mut own = HashSet::new();
+    for entry in fs::read_dir("/proc/self/fd").context("no list of open files")? {
         // It may have been closed meanwhile.
         let Ok(target) = fs::read_link(entry?.path()) else {
             continue;
         };
-        let target = target.to_string_lossy().into_owned();
+        let target = target.to_string_lossy();
         if let Some(inode) = target.strip_prefix("socket:[") {
-            sockets.insert(inode.trim_end_matches(']').to_owned());
+            own.insert(inode.trim_end_matches(']').to_owned());
         }
     }
-    let table = fs::read_to_string(format!("/proc/{pid}/net/tcp"))?;
-    let rows: Vec<Vec<&str>> = table
-        .lines()
-        .skip(1)
-        .map(|line| line.split_whitespace().collect())
-        .collect();
-    let is_own = |row: &&Vec<&str>| row.get(9).is_some_and(|inode| sockets.contains(*inode));
-    let port = |row: &Vec<&str>| {
-        row.get(1)
-            .and_then(|local| local.rsplit_once(':'))
-            .map(|(_, port)| port.to_owned())
-    };
-    let listening: HashSet<String> = rows
-        .iter()
-        .filter(is_own)
-        .filter(|row| row.get(3) == Some(&"0A"))
-        .filter_map(port)
-        .collect();
-    let made = rows
-        .iter()
-        .filter(is_own)
-        .filter(|row| row.get(3) == Some(&"01"))
-        .filter(|row| port(row).is_none_or(|port| !listening.contains(&port)));
+    let table = fs::read_to_string("/proc/self/net/tcp")?;
+    let made = sockets_to(&table, port).filter(|inode| !own.contains(*inode));
     u32::try_from(made.count()).context("very many connections")
+}
+
+/// The clients' ends of the connections to a port.
+fn sockets_to(table: &str, port: u16) -> impl Iterator<Item = &str> {
+    let port = format!("{port:04X}");
+    table.lines().skip(1).filter_map(move |line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, _, remote, state, ..] = fields[..] else {
+            return None;
+        };
+        let is_ours = state == ESTABLISHED && remote.rsplit_once(':')?.1 == port;
+        fields.get(9).copied().filter(|_| is_ours)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_established_connections_to_the_port_count() {
+        let table = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:2134 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1
+   1: 0100007F:9C40 0100007F:2134 01 00000000:00000000 00:00000000 00000000     0        0 12 1
+   2: 0100007F:2134 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 13 1
+   3: 0100007F:9C41 0100007F:2134 06 00000000:00000000 00:00000000 00000000     0        0 0 1
+";
+        let found: Vec<&str> = sockets_to(table, 8500).collect();
+        assert_eq!(found, ["12"]);
+    }
+
+    #[test]
+    fn a_connection_of_this_process_is_left_out() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let _client = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        assert_eq!(connections_to(port).unwrap(), 0);
+    }
 }

@@ -20,7 +20,7 @@ use crate::runs::Runs;
 use crate::shim::TerraformShim;
 use crate::site::{CONFIGURATION, SERVICE, Settings, Site};
 use crate::surroundings::Surroundings;
-use crate::usage::{Usage, with_twins};
+use crate::usage::{Usage, executable_of, with_twins};
 
 /// What a scenario needs besides cts.
 #[derive(Debug, Clone, Copy, Default)]
@@ -272,7 +272,8 @@ impl Stage {
     pub(crate) fn postgres_usage(&self) -> Result<Usage> {
         let postgres = self.postgres.as_ref().context("Postgres was not started")?;
         let pid = Pid::from_raw(postgres.pid().try_into().context("strange process id")?);
-        with_twins(pid)
+        let executable = executable_of(pid).context("Postgres has ended")?;
+        with_twins(pid, &executable)
     }
 
     /// Transactions that the server counts in the databases of sites, where this question is none.

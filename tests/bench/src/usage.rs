@@ -1,21 +1,26 @@
 //! What processes use.
+//!
+//! Services of cts show less to a benchmark without privileges than to that of root: neither their `smaps` nor their
+//! executable.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::iter::Sum;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 
 /// What processes use; of several, the sum.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
     /// Processor time so far, without that of children.
     pub(crate) cpu: Duration,
     /// Memory now, in mebibytes. What several processes share counts for each of them.
     pub(crate) rss: f64,
-    /// The same, but what several processes share is divided among them.
-    pub(crate) pss: f64,
+    /// The same, but what several processes share is divided among them. `None` where root alone may know it.
+    pub(crate) pss: Option<f64>,
     /// The most that `rss` ever was.
     pub(crate) rss_peak: f64,
     /// Open files.
@@ -37,7 +42,7 @@ impl Usage {
         Ok(Self {
             cpu: Duration::from_secs(ticks) / u32::try_from(per_second)?,
             rss: mebibytes(&status, "VmRSS:")?,
-            pss: mebibytes(&read("smaps_rollup")?, "Pss:")?,
+            pss: pss(pid)?,
             rss_peak: mebibytes(&status, "VmHWM:")?,
             files: open_files(pid)?,
         })
@@ -46,10 +51,17 @@ impl Usage {
 
 impl Sum for Usage {
     fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
-        usages.fold(Self::default(), |sum, usage| Self {
+        let nothing = Self {
+            cpu: Duration::ZERO,
+            rss: 0.0,
+            pss: Some(0.0),
+            rss_peak: 0.0,
+            files: 0,
+        };
+        usages.fold(nothing, |sum, usage| Self {
             cpu: sum.cpu + usage.cpu,
             rss: sum.rss + usage.rss,
-            pss: sum.pss + usage.pss,
+            pss: sum.pss.zip(usage.pss).map(|(sum, more)| sum + more),
             rss_peak: sum.rss_peak + usage.rss_peak,
             files: sum.files + usage.files,
         })
@@ -57,31 +69,55 @@ impl Sum for Usage {
 }
 
 /// Of a process and of what it has started of itself. Children that end meanwhile do not count.
-pub(crate) fn with_twins(pid: Pid) -> Result<Usage> {
+pub(crate) fn with_twins(pid: Pid, executable: &Path) -> Result<Usage> {
     let own = Usage::of(pid)?;
-    let twins = twins_below(pid)
+    let twins = twins_below(pid, executable)
         .into_iter()
         .filter_map(|twin| Usage::of(twin).ok());
     Ok(std::iter::once(own).chain(twins).sum())
 }
 
-/// Children that run the same executable.
-fn twins_below(pid: Pid) -> Vec<Pid> {
-    let executable = |pid: Pid| fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let own = executable(pid);
+/// The file that a process executes, if it shows that.
+pub(crate) fn executable_of(pid: Pid) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+/// Children that run this executable.
+fn twins_below(pid: Pid, executable: &Path) -> Vec<Pid> {
+    let own = fs::canonicalize(executable).ok();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Pid::from_raw))
         .filter(|child| {
             let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-            parent(&stat) == Some(pid) && own.is_some() && executable(*child) == own
+            parent(&stat) == Some(pid) && own.is_some() && executable_of(*child) == own
         })
         .collect()
 }
 
+fn pss(pid: Pid) -> Result<Option<f64>> {
+    match fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
+        Ok(text) => Ok(Some(mebibytes(&text, "Pss:").context("no Pss:")?)),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(None),
+        Err(error) => Err(error).context("a process has ended, or this is not Linux"),
+    }
+}
+
 fn open_files(pid: Pid) -> Result<u32> {
-    let files = fs::read_dir(format!("/proc/{pid}/fd")).context("no list of open files")?;
-    Ok(u32::try_from(files.count())?)
+    let path = format!("/proc/{pid}/fd");
+    match fs::read_dir(&path) {
+        Ok(files) => Ok(u32::try_from(files.count())?),
+        // Linux 6.2 and newer say to everybody how many there are.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let count = u32::try_from(fs::metadata(path)?.len())?;
+            ensure!(
+                count > 0,
+                "before Linux 6.2 root alone can count the open files of cts"
+            );
+            Ok(count)
+        }
+        Err(error) => Err(error).context("no list of open files"),
+    }
 }
 
 /// From kibibytes of a file such as `/proc/<pid>/status` to mebibytes.
@@ -128,7 +164,8 @@ mod tests {
     fn this_process_uses_something_and_has_no_twin() {
         let this = Pid::this();
         let usage: Usage = [Usage::of(this).unwrap()].into_iter().sum();
-        assert!(usage.rss > 0.0 && usage.pss > 0.0 && usage.rss_peak >= usage.rss);
-        assert_eq!(twins_below(this), []);
+        assert!(usage.rss > 0.0 && usage.rss_peak >= usage.rss);
+        assert!(usage.pss.is_some_and(|pss| pss > 0.0) && usage.files > 0);
+        assert_eq!(twins_below(this, &executable_of(this).unwrap()), []);
     }
 }

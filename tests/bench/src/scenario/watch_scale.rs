@@ -17,7 +17,7 @@ use crate::clock::Moment;
 use crate::process::Launch;
 use crate::report::{Metric, say};
 use crate::sample::Sample;
-use crate::sockets::connections_of;
+use crate::sockets::connections_to;
 use crate::stage::Stage;
 use crate::usage::Usage;
 
@@ -34,13 +34,18 @@ const CONFIGURATION: &str = "cts.hcl";
 
 pub(super) async fn run(stage: &mut Stage, options: &WatchScaleArguments) -> Result<Vec<Metric>> {
     let directory = stage.new_directory("watch-scale")?;
-    let mut consul = format!("address = \"{}\"", stage.consul()?.address());
+    let address = stage.consul()?.address();
+    let port = address
+        .rsplit_once(':')
+        .and_then(|(_, port)| port.parse().ok());
+    let mut port = port.with_context(|| format!("{address} has no port"))?;
+    let mut consul = format!("address = \"{address}\"");
     if options.tls {
         let authority = Authority::new();
         let pair = authority.write_pair(&directory, "consul", &["127.0.0.1"]);
         let ca = directory.join("ca.pem");
         std::fs::write(&ca, authority.pem())?;
-        let port = free_port();
+        port = free_port();
         stage
             .restart_consul_with_tls(port, &pair.cert, &pair.key)
             .await?;
@@ -105,7 +110,7 @@ pub(super) async fn run(stage: &mut Stage, options: &WatchScaleArguments) -> Res
     let mut connections_max = 0;
     changes
         .go_on(duration, &mut follower, |_| {
-            connections_max = connections_max.max(connections_of(watcher.pid())?);
+            connections_max = connections_max.max(connections_to(port)?);
             Ok(())
         })
         .await?;
