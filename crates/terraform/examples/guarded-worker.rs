@@ -55,6 +55,7 @@ async fn work(id: &str, directory: &str, terraform: &str, [stop_in, gone_in]: [D
     let command = GuardCommand {
         program: "/proc/self/exe".into(),
         arguments: vec!["guard".into(), id.into()],
+        environment: std::env::vars_os().collect(),
         worker: id.to_owned(),
     };
     let (guard, keeper) = Guard::start(command).unwrap();

@@ -210,12 +210,14 @@ async fn version_report(
     environment: &BTreeMap<OsString, OsString>,
     start_directory: &Path,
 ) -> io::Result<Output> {
+    let inherited = InheritedEnvironment::of(environment);
+    let inherited = inherited.without(&["PGPASSFILE", "PGPASSWORD"]);
     let mut command = Command::new(path);
     command
         .args(["version", "-json"])
         .current_dir(start_directory)
         .env_clear()
-        .envs(InheritedEnvironment::of(environment).variables())
+        .envs(inherited.variables())
         // It would ask the vendor's server for news and wait for the answer.
         .env("CHECKPOINT_DISABLE", "1")
         .kill_on_drop(true)

@@ -43,7 +43,7 @@ impl InheritedEnvironment {
     pub fn of(environment: &BTreeMap<OsString, OsString>) -> Self {
         let mut inherited = Self::default();
         for (name, value) in environment {
-            if is_any_of(name, &CREDENTIALS) {
+            if is_own_credential(name) {
                 inherited.withheld.push(name.to_string_lossy().into_owned());
             } else if !is_any_of(name, &CHANGE_COMMANDS) {
                 inherited.variables.insert(name.clone(), value.clone());
@@ -97,6 +97,11 @@ impl fmt::Debug for InheritedEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.variables.keys()).finish()
     }
+}
+
+/// Whether a variable is a setting or credential of cts, which Terraform never gets.
+pub fn is_own_credential(name: &OsStr) -> bool {
+    is_any_of(name, &CREDENTIALS)
 }
 
 fn is_any_of(name: &OsStr, patterns: &[&str]) -> bool {

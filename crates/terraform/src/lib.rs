@@ -55,7 +55,7 @@ pub use executable::{
     Executable, FindError, SUPPORTED_RANGE, is_supported, is_tested, required_version,
 };
 pub use go_runtime::GoRuntime;
-pub use inherited::InheritedEnvironment;
+pub use inherited::{InheritedEnvironment, is_own_credential};
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
 pub use outputs::{ToldOutput, ToldOutputs, run_outputs};

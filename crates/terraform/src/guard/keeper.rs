@@ -46,6 +46,8 @@ pub struct GuardCommand {
     pub program: PathBuf,
     /// Its arguments, with which it must call [`serve`](crate::guard::serve) for `worker`.
     pub arguments: Vec<OsString>,
+    /// Its environment, which every process of this user can read: nothing secret.
+    pub environment: BTreeMap<OsString, OsString>,
     /// The worker's id, as in [`EnvironmentSources::worker`](crate::EnvironmentSources::worker).
     pub worker: String,
 }
@@ -232,6 +234,8 @@ fn spawn(command: &GuardCommand) -> io::Result<(Child, LinePipe)> {
     // In a group of its own, so that a signal for ours, as from a terminal, does not reach it.
     let process = Command::new(&command.program)
         .args(&command.arguments)
+        .env_clear()
+        .envs(&command.environment)
         .env_remove(TASK_DIRECTORY_MARKER)
         .env_remove(WORKER_MARKER)
         .env(GUARD_MARKER, &command.worker)

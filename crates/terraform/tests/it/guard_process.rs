@@ -91,6 +91,7 @@ pub(crate) fn start_guard(id: &str) -> (Guard, GuardKeeper) {
     let command = GuardCommand {
         program: program(),
         arguments: vec!["guard".into(), id.into()],
+        environment: std::env::vars_os().collect(),
         worker: id.to_owned(),
     };
     Guard::start(command).unwrap()

@@ -129,6 +129,8 @@ pub(crate) fn worker(
             let command = GuardCommand {
                 program: THIS_EXECUTABLE.into(),
                 arguments: vec![GUARD_COMMAND.into(), id.clone().into()],
+                // Modules can read it, so it holds no more than theirs.
+                environment: options.environment.variables().clone(),
                 worker: id,
             };
             let (guard, keeper) = Guard::start(command).map_err(Failure::Guard)?;
