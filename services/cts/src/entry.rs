@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{User, getuid};
@@ -13,6 +14,7 @@ use crate::cli::invocation::{Answer, Personality, Request, completion, man, read
 use crate::commands::{archive, cluster, config, migrate, task, workers};
 use crate::failure::{EXIT_GENERAL, EXIT_GROUP, Failure};
 use crate::output::{fail, say};
+use crate::private_environment::{Inspection, withdraw_credentials};
 use crate::process_env::ProcessEnv;
 
 /// A service that is to be run.
@@ -20,12 +22,18 @@ use crate::process_env::ProcessEnv;
 pub(crate) struct Service {
     pub(crate) command: Command,
     pub(crate) process_env: ProcessEnv,
+    /// Parts of this process that other processes can read nevertheless, for the log.
+    pub(crate) readable: Vec<String>,
     pub(crate) runtime: Runtime,
 }
 
 /// Answers, or does the one thing that was asked for, and gives the exit code; a service is left to the
 /// caller.
-pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8> {
+pub(crate) fn enter(
+    called: &OsStr,
+    words: Vec<OsString>,
+    inspection: Inspection,
+) -> Result<Service, u8> {
     let personality = Personality::of(called);
     let mut process_env = ProcessEnv::of_this_process().map_err(surroundings_failed)?;
     process_env.program = personality.name();
@@ -36,6 +44,10 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
     }
     let words_said: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     let line = format!("{} {}", personality.name(), words_said.join(" "));
+    let arguments: Vec<OsString> = iter::once(called.to_owned())
+        .chain(words.iter().cloned())
+        .collect();
+    let mut readable = Vec::new();
     let command = match read(personality, words) {
         Request::Answer(answer) => return Err(answer.give()),
         Request::ShellFiles(edit) => {
@@ -46,6 +58,12 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
             ));
         }
         Request::Run { command, notice } => {
+            // Executes this process again, which would repeat every effect before it.
+            if command.is_service() {
+                let environment = &mut process_env.environment;
+                readable = withdraw_credentials(inspection, &arguments, environment)
+                    .map_err(|error| fail(&Failure::Handover(error)))?;
+            }
             Answer::complaint(notice, 0).give();
             *command
         }
@@ -71,6 +89,7 @@ pub(crate) fn enter(called: &OsStr, words: Vec<OsString>) -> Result<Service, u8>
         | Command::Gateway { .. }) => Ok(Service {
             command,
             process_env,
+            readable,
             runtime: Runtime::new().map_err(surroundings_failed)?,
         }),
     }

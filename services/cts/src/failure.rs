@@ -13,6 +13,7 @@ use cts_scheduler::RunError;
 use cts_store::StoreError;
 
 use crate::commands::migrate::place_error::PlaceError;
+use crate::private_environment::HandoverError;
 use crate::services::engine::EngineError;
 
 /// A program cannot start, or cannot go on.
@@ -149,6 +150,11 @@ pub enum Failure {
     /// The process cannot find out about itself.
     #[error("cannot read the process's surroundings")]
     ProcessEnv(#[source] io::Error),
+    /// `CTS_ENVIRONMENT_FD` is set, but not by an earlier execution of this process.
+    #[error(
+        "cannot take over the environment that CTS_ENVIRONMENT_FD names; the variable is for cts alone: unset it"
+    )]
+    Handover(#[source] HandoverError),
     /// A part ended by itself.
     #[error(transparent)]
     Part(#[from] TaskFailure),
@@ -184,6 +190,7 @@ impl Failure {
             | Self::Guard(_)
             | Self::Call(_)
             | Self::ProcessEnv(_)
+            | Self::Handover(_)
             | Self::Temporary(_)
             | Self::Pass { .. }
             | Self::Part(_) => 11,

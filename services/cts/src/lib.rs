@@ -14,6 +14,7 @@ mod configuration;
 mod entry;
 mod failure;
 mod output;
+mod private_environment;
 mod process_env;
 mod program;
 mod services;

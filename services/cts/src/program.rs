@@ -21,6 +21,7 @@ use crate::configuration::load;
 use crate::entry::{Service, enter};
 use crate::failure::{EXIT_SLOW_END, EXIT_USAGE, Failure, GRACEFUL_END};
 use crate::output::{fail, say};
+use crate::private_environment::refuse_inspection;
 use crate::process_env::ProcessEnv;
 use crate::services::connections::{Links, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
@@ -35,11 +36,14 @@ pub fn run_program() -> ExitCode {
     if words.first().is_some_and(|first| first == GUARD_COMMAND) {
         return guard(words.get(1));
     }
+    // Guards stay readable: they are found by their environment, and hold no secrets.
+    let inspection = refuse_inspection();
     let Service {
         command,
         mut process_env,
+        readable,
         runtime,
-    } = match enter(&called, words) {
+    } = match enter(&called, words, inspection) {
         Ok(service) => service,
         Err(code) => return ExitCode::from(code),
     };
@@ -50,7 +54,7 @@ pub fn run_program() -> ExitCode {
     let began_to_end = runtime.block_on(async {
         let mut end = None;
         let result = {
-            let run = run(command, &process_env, shutdown.clone());
+            let run = run(command, &process_env, readable, shutdown.clone());
             tokio::pin!(run);
             loop {
                 tokio::select! {
@@ -104,6 +108,7 @@ fn guard(worker: Option<&OsString>) -> ExitCode {
 async fn run(
     command: Command,
     process_env: &ProcessEnv,
+    readable: Vec<String>,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     let configuration = command.configuration();
@@ -134,7 +139,7 @@ async fn run(
     tracing::info!(target: "cli", version = env!("CARGO_PKG_VERSION"), "starting cts");
     tracing::debug!(target: "cli", ?config, "configuration");
     warn_of_idle_options(&command);
-    unsafe_settings::warn(&command, &config, process_env);
+    unsafe_settings::warn(&command, &config, process_env, readable);
 
     let stop = CancellationToken::new();
     let mut work = std::pin::pin!(begin(command, config, process_env, lines, &shutdown, &stop));

@@ -1,10 +1,11 @@
 //! The place of a process in a test, by its environment.
 
 use std::fs;
+use std::io::ErrorKind;
 
 use nix::unistd::Pid;
 
-/// Value of a variable in the environment of a living process.
+/// Value of a variable in the environment of a living process. Services of cts show theirs to root alone.
 pub(crate) fn variable_of(process: Pid, name: &str) -> Option<String> {
     // A process that has ended, a zombie too, has no environment.
     let environment = fs::read(format!("/proc/{process}/environ")).ok()?;
@@ -28,4 +29,22 @@ pub(crate) fn parent_of(process: Pid) -> Option<Pid> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
     line.trim().parse().ok().map(Pid::from_raw)
+}
+
+/// Number of open files of a process.
+pub(crate) fn open_files(process: Pid) -> usize {
+    let path = format!("/proc/{process}/fd");
+    match fs::read_dir(&path) {
+        Ok(files) => files.count(),
+        // Services of cts show their files to root alone. Linux 6.2 and newer still say how many there are.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let count = fs::metadata(&path).unwrap().len();
+            assert!(
+                count > 0,
+                "root alone can count the open files of {process}"
+            );
+            usize::try_from(count).unwrap()
+        }
+        Err(error) => panic!("{path}: {error}"),
+    }
 }

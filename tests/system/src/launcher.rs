@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
+use crate::other_user::OtherUser;
 use crate::process::Process;
 use crate::programs::{executable, link};
 
@@ -13,6 +14,7 @@ pub struct Launcher {
     path: PathBuf,
     environment: Vec<(String, String)>,
     clocks: Option<Clocks>,
+    user: Option<OtherUser>,
 }
 
 /// A library that gives each process a clock of its own.
@@ -31,11 +33,13 @@ impl Launcher {
         path: &Path,
         environment: Vec<(String, String)>,
         clocks: Option<Clocks>,
+        user: Option<OtherUser>,
     ) -> Self {
         Self {
             path: path.to_owned(),
             environment,
             clocks,
+            user,
         }
     }
 
@@ -46,9 +50,10 @@ impl Launcher {
 
     /// Starts `cts` in the directory, called as `name`; output is appended to the file `log` in it.
     pub fn run(&self, name: &str, arguments: &[impl AsRef<str>], log: &str) -> Process {
-        let program = match name {
-            "cts" => executable(name),
-            name => link(&self.path, name),
+        let program = match (name, &self.user) {
+            ("cts", None) => executable(name),
+            ("cts", Some(user)) => user.programs.join(name),
+            (name, _) => link(&self.path, name),
         };
         let mut command = Command::new(program);
         command
@@ -56,6 +61,9 @@ impl Launcher {
             .current_dir(&self.path)
             .env_clear()
             .envs(self.environment.iter().cloned());
+        if let Some(user) = &self.user {
+            command.uid(user.id).gid(user.id);
+        }
         if let Some(clocks) = &self.clocks {
             let name = log.strip_suffix(".log").unwrap_or(log);
             command

@@ -21,6 +21,7 @@ mod instance;
 mod launcher;
 mod leftovers;
 mod modules;
+mod other_user;
 mod process;
 mod programs;
 mod shape;

@@ -13,6 +13,7 @@ use crate::DEADLINE;
 use crate::launcher::{Clocks, Launcher};
 use crate::leftovers::{SITE_MARKER, end_processes_of_site, processes_below};
 use crate::modules::{STEP_SCRIPT, STEPS};
+use crate::other_user::OtherUser;
 use crate::process::Process;
 use crate::shape::Shape;
 use crate::state::{ids_of, recorded_services};
@@ -40,6 +41,7 @@ pub struct Site {
     path: PathBuf,
     environment: Vec<(String, String)>,
     clocks: Option<Clocks>,
+    user: Option<OtherUser>,
     database: OnceCell<String>,
     _directory: TempDir,
 }
@@ -55,6 +57,7 @@ impl Site {
             path,
             environment: Vec::new(),
             clocks: None,
+            user: None,
             database: OnceCell::new(),
             _directory: directory,
         }
@@ -83,6 +86,14 @@ impl Site {
             variable: variable.to_owned(),
             directory: directory.to_owned(),
         });
+    }
+
+    /// Runs the processes started after this as a user without privileges, as in production. A test that runs
+    /// without privileges is such a user already.
+    ///
+    /// Files that the test writes later still belong to the test.
+    pub fn give_up_privileges(&mut self) {
+        self.user = OtherUser::of_site(&self.path, &["tmp", "work"]);
     }
 
     /// Writes a file below the site.
@@ -277,13 +288,17 @@ impl Site {
             &self.path,
             self.surrounding_environment(),
             self.clocks.clone(),
+            self.user.clone(),
         )
     }
 
     /// Environment of the processes: nothing of the caller's Terraform and Consul leaks in.
     pub fn surrounding_environment(&self) -> Vec<(String, String)> {
         let inherited = std::env::var_os("PATH").unwrap_or_default();
-        let terraform = terraform_path();
+        let terraform = match &self.user {
+            Some(user) => user.programs.join("terraform"),
+            None => terraform_path(),
+        };
         let directories = std::iter::once(terraform.parent().unwrap().to_owned())
             .chain(std::env::split_paths(&inherited));
         let path = std::env::join_paths(directories).unwrap();

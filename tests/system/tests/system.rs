@@ -30,6 +30,7 @@ pub(crate) mod provider_environment;
 mod refusal;
 mod registry_module;
 mod restart;
+mod same_user;
 mod saved_plans;
 pub(crate) mod secrets;
 mod separate_services;

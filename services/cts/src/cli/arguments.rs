@@ -271,6 +271,18 @@ pub(crate) enum Shell {
 }
 
 impl Command {
+    /// Whether the command runs a service.
+    pub(crate) const fn is_service(&self) -> bool {
+        matches!(
+            self,
+            Self::Start { .. }
+                | Self::Watcher { .. }
+                | Self::Scheduler { .. }
+                | Self::Worker { .. }
+                | Self::Gateway { .. }
+        )
+    }
+
     /// Where its configuration is; `None` if it has no use for one, or looks after that itself.
     pub(crate) const fn configuration(&self) -> Option<&Configuration> {
         match self {

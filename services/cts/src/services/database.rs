@@ -1,5 +1,6 @@
 //! The store of a process: a file in the working directory, or Postgres.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use cts_scheduler::Sharing;
 use cts_store::{Store, StoreError};
 use cts_store_postgres::{PostgresStore, Settings};
 use cts_store_sqlite::SqliteStore;
+use secrecy::{ExposeSecret as _, SecretString};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
@@ -16,6 +18,9 @@ use crate::services::lock::{DirectoryLock, Use};
 
 /// Name of the database in the working directory; no task can have it, for it has a dot.
 pub(crate) const FILE: &str = "cts.db";
+
+/// The password where the URL has none. Services take it out of their environment, where the driver looks for it.
+const PASSWORD: &str = "PGPASSWORD";
 
 #[derive(Debug)]
 pub(crate) enum Database {
@@ -37,7 +42,11 @@ impl Database {
     /// Opens what the configuration names.
     pub(crate) async fn open(config: &Config, process_env: &ProcessEnv) -> Result<Self, Failure> {
         if let Some(database) = &config.database {
-            let store = PostgresStore::connect(&settings(database)).await;
+            let mut settings = settings(database);
+            if let Some(password) = process_env.environment.get(OsStr::new(PASSWORD)) {
+                settings.url = with_password(&settings.url, password);
+            }
+            let store = PostgresStore::connect(&settings).await;
             return Ok(Self::Server(Box::new(store.map_err(Failure::Store)?)));
         }
         let lock = DirectoryLock::take(&config.working_dir, Use::Database)?;
@@ -90,11 +99,70 @@ async fn open_file(path: &Path, process_env: &ProcessEnv) -> Result<SqliteStore,
     SqliteStore::open(path, clock, process_env.boot.as_deref()).await
 }
 
+/// The URL with this password, unless it has one.
+fn with_password(url: &SecretString, password: &OsStr) -> SecretString {
+    let text = url.expose_secret();
+    let (before, query) = text.split_once('?').unwrap_or((text, ""));
+    let authority = before.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = authority.split('/').next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+    let has_password = user.split_once(':').is_some_and(|(_, it)| !it.is_empty())
+        || query.split('&').any(|pair| pair.starts_with("password="));
+    let password = password.to_str().filter(|it| !it.is_empty());
+    let Some(password) = password.filter(|_| !has_password) else {
+        return url.clone();
+    };
+    let separator = if query.is_empty() { "" } else { "&" };
+    let mut complete = format!("{before}?{query}{separator}password=");
+    complete.extend(password.bytes().map(|byte| format!("%{byte:02X}")));
+    complete.into()
+}
+
 /// How Postgres is reached.
 pub(crate) fn settings(config: &DatabaseConfig) -> Settings {
     Settings {
         url: config.url.clone(),
         max_connections: config.max_connections,
         ca_cert: config.ca_cert.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_of_the_environment_counts_where_the_url_has_none() {
+        let encoded = "password=%70%40%26%C3%BC";
+        for (url, complete) in [
+            ("postgres://db/cts", format!("postgres://db/cts?{encoded}")),
+            ("postgres://u@db", format!("postgres://u@db?{encoded}")),
+            ("postgres://u:@db/", format!("postgres://u:@db/?{encoded}")),
+            (
+                "postgres://u@[::1]:5433/cts?sslmode=verify-full",
+                format!("postgres://u@[::1]:5433/cts?sslmode=verify-full&{encoded}"),
+            ),
+            (
+                "postgres:///cts?host=/run:5",
+                format!("postgres:///cts?host=/run:5&{encoded}"),
+            ),
+        ] {
+            let made = with_password(&url.to_owned().into(), "p@&ü".as_ref());
+            assert_eq!(made.expose_secret(), complete);
+        }
+    }
+
+    #[test]
+    fn a_password_in_the_url_stays() {
+        for url in [
+            "postgres://u:own@db/cts",
+            "postgres://u:o@wn@db/cts?sslmode=require",
+            "postgres://db/cts?user=u&password=own",
+        ] {
+            let made = with_password(&url.to_owned().into(), "other".as_ref());
+            assert_eq!(made.expose_secret(), url);
+        }
+        let made = with_password(&"postgres://u@db".to_owned().into(), "".as_ref());
+        assert_eq!(made.expose_secret(), "postgres://u@db");
     }
 }

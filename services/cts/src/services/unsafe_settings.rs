@@ -13,12 +13,18 @@ use crate::process_env::ProcessEnv;
 /// May be read by everybody on the machine.
 const READABLE_BY_OTHERS: u32 = 0o004;
 
-/// Logs one warning for each thing that is not safe.
-pub(crate) fn warn(command: &Command, config: &Config, process_env: &ProcessEnv) {
+/// Logs one warning for each thing that is not safe. `readable` holds those found before the log began.
+pub(crate) fn warn(
+    command: &Command,
+    config: &Config,
+    process_env: &ProcessEnv,
+    readable: Vec<String>,
+) {
     let files = command.configuration().map(|named| &*named.paths);
     let files = files.unwrap_or_default().iter();
     let files = files.map(|path| process_env.current_dir.join(path));
-    let mut found = of_settings(Uses::of(command), config);
+    let mut found = readable;
+    found.extend(of_settings(Uses::of(command), config));
     found.extend(of_files(files.chain(secret_files(config))));
     if process_env.is_root {
         found.push(

@@ -79,13 +79,6 @@ async fn the_log_of_a_run_is_read_and_followed() {
     scene.instance.stop().await;
 }
 
-/// Open files of the process that serves the API.
-fn descriptors(scene: &Scene) -> usize {
-    let pid = scene.instance.api_pid();
-    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
-    open.count()
-}
-
 #[tokio::test]
 async fn followers_of_quiet_runs_that_have_gone_leave_nothing_open() {
     const FOLLOWERS: usize = 40;
@@ -105,16 +98,16 @@ async fn followers_of_quiet_runs_that_have_gone_leave_nothing_open() {
     })
     .await;
     // Give or take what others open and close meanwhile.
-    let before = descriptors(&scene);
+    let before = scene.instance.open_files();
     for run in [running, queued] {
         let target = format!("/v1/runs/{run}/log?follow=true");
         let mut followers = Vec::new();
         for _ in 0..FOLLOWERS {
             followers.push(Stream::open(scene.instance.api.address(), &target).await);
         }
-        assert!(descriptors(&scene) > before + FOLLOWERS / 2);
+        assert!(scene.instance.open_files() > before + FOLLOWERS / 2);
         drop(followers);
-        eventually(DEADLINE, async || match descriptors(&scene) {
+        eventually(DEADLINE, async || match scene.instance.open_files() {
             left if left < before + FOLLOWERS / 4 => Ok(()),
             left => Err(format!("{left} instead of {before}")),
         })
